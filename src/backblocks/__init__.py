@@ -1,0 +1,18 @@
+"""Tensor computation in which every op is a block: TensorFlow's ops on NumPy arrays, without TensorFlow."""
+
+from backblocks import ops, raw_ops
+from backblocks.errors import OpError
+from backblocks.graph.gradients import gradients
+from backblocks.graph.symbol import Symbol, constant, evaluate, placeholder
+
+__version__ = "0.1.0"
+__all__ = [
+    "OpError",
+    "Symbol",
+    "constant",
+    "evaluate",
+    "gradients",
+    "ops",
+    "placeholder",
+    "raw_ops",
+]

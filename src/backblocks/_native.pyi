@@ -1,0 +1,27 @@
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Float = TypeVar("_Float", np.float32, np.float64)
+
+# Arrays are C-contiguous (batch, depth, height, width, channels) and of one dtype.
+# window, strides and pads hold three numbers; pads counts the padding before each axis.
+# dx is overwritten. A wrong array is a TypeError, wrong geometry a ValueError.
+
+def max_pool_3d_grad(
+    x: NDArray[_Float],
+    dy: NDArray[_Float],
+    dx: NDArray[_Float],
+    window: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+) -> None: ...
+def avg_pool_3d_grad(
+    dy: NDArray[_Float],
+    dx: NDArray[_Float],
+    window: Sequence[int],
+    strides: Sequence[int],
+    pads: Sequence[int],
+) -> None: ...

@@ -1,0 +1,49 @@
+"""Every error a user can cause. One sentence of what is wrong, what was got, and what to do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+_NOTHING: Any = object()
+
+
+class OpError(ValueError):
+    """An op was called with something it cannot accept.
+
+    The parts are kept apart so that a page can mark the very pin or field at fault.
+    Rules and attribute kinds leave out the op's name; the op that was called fills it in.
+    """
+
+    def __init__(
+        self, problem: str, *, op: str = "", arg: str = "", got: Any = _NOTHING, hint: str = ""
+    ) -> None:
+        super().__init__(problem)
+        self.problem, self.op, self.arg, self.hint = problem, op, arg, hint
+        self.got = None if got is _NOTHING else got
+        self._got_text = "" if got is _NOTHING else f"; got {_short(got)}"
+
+    def __str__(self) -> str:
+        where = ".".join(part for part in (self.op, self.arg) if part)
+        start = f"{where}: " if where else ""
+        return f"{start}{self.problem}{self._got_text}." + (f" {self.hint}" if self.hint else "")
+
+
+class OpMemoryError(OpError, MemoryError):
+    """The result would not fit in memory. Raised before anything is allocated where that can be known."""
+
+
+def _short(value: Any) -> str:
+    """The value as text, cut so that an error stays one readable line."""
+    text = value if isinstance(value, _Plain) else repr(value)
+    return text if len(text) <= 120 else text[:117] + "..."
+
+
+class _Plain(str):
+    """A description of a value, shown without quotes."""
+
+    __slots__ = ()
+
+
+def described(text: str) -> str:
+    """Marks `text` as words about a value rather than the value itself."""
+    return _Plain(text)

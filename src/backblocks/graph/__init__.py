@@ -1,0 +1,1 @@
+"""Graphs of ops on values that are not there yet."""

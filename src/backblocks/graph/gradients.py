@@ -1,0 +1,84 @@
+"""Reverse-mode gradients over symbols, from the gradients that the ops themselves declare."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from backblocks import ops
+from backblocks.errors import OpError
+from backblocks.graph.symbol import Node, Symbol, nodes_behind
+from backblocks.ops._op import flat
+
+
+def gradients(
+    ys: Symbol | Sequence[Symbol],
+    xs: Symbol | Sequence[Symbol],
+    grad_ys: Sequence[Any] | None = None,
+) -> list[Symbol | None]:
+    """Symbols for the gradient of the sum of `ys` with respect to each of `xs`.
+
+    They are ordinary symbols, so they can be differentiated again. `grad_ys` weighs the outputs; ones
+    if left out. None stands for an `x` that the `ys` do not depend on.
+    """
+    ys = [ys] if isinstance(ys, Symbol) else list(ys)
+    xs = [xs] if isinstance(xs, Symbol) else list(xs)
+    flowing: dict[int, list[Any]] = {}
+    for y, dy in zip(ys, grad_ys or [ops.ones_like(y) for y in ys], strict=True):
+        flowing.setdefault(id(y), []).append(dy)
+    for node in _between(xs, ys):
+        arriving = [_collected(flowing, out) for out in node.outputs]
+        if all(d is None for d in arriving):
+            continue
+        leaving = _backward(node, arriving)
+        for x, d in zip(flat(node.inputs), flat(_tupled(leaving, node)), strict=True):
+            if d is not _NONE:
+                flowing.setdefault(id(x), []).append(d)
+    return [_collected(flowing, x) for x in xs]
+
+
+_NONE = object()
+
+
+def _between(xs: Sequence[Symbol], ys: Sequence[Symbol]) -> list[Node]:
+    """The nodes on the way from `xs` to `ys`, last first."""
+    reached = {id(x) for x in xs}
+    path = []
+    for node in sorted(nodes_behind(ys), key=lambda n: n.number):
+        if any(id(s) in reached for s in flat(node.inputs)):
+            reached.update(id(out) for out in node.outputs)
+            path.append(node)
+    return path[::-1]
+
+
+def _collected(flowing: dict[int, list[Any]], symbol: Symbol) -> Any:
+    """Everything that flows back to one symbol, added up."""
+    parts = flowing.get(id(symbol), [])
+    if len(parts) > 1:
+        flowing[id(symbol)] = parts = [ops.add_n(parts)]
+    return parts[0] if parts else None
+
+
+def _backward(node: Node, arriving: list[Any]) -> list[Any]:
+    op = node.op
+    if op.gradient is None:
+        raise OpError("has no gradient", op=op.name, hint=op.no_gradient_because)
+    single = len(op.outputs) == 1 and not op.outputs[0].is_list
+    dy, y = (arriving[0], node.outputs[0]) if single else (arriving, node.outputs)
+    if len(op.outputs) > 1:
+        dy, y = op.Result(*arriving), op.Result(*node.outputs)
+    return list(op.gradient(dy, y, *node.inputs, **node.attrs))
+
+
+def _tupled(leaving: list[Any], node: Node) -> list[Any]:
+    """The gradients in the form of the node's inputs, with a mark where there is none."""
+    form: list[Any] = []
+    for d, pin, value in zip(leaving, node.op.inputs, node.inputs, strict=True):
+        if value is None:
+            form.append(None)
+        elif pin.is_list:
+            given = [None] * len(value) if d is None else d
+            form.append(tuple(_NONE if part is None else part for part in given))
+        else:
+            form.append(_NONE if d is None else d)
+    return form

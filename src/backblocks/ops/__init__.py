@@ -1,0 +1,20 @@
+"""Tensor ops with TensorFlow's meaning, on NumPy arrays, by their Python names.
+
+Every op of the registry is here under its snake_case name: `ops.max_pool_3d_grad`. A file in one of the
+group folders is found by being there.
+"""
+
+import importlib
+import pkgutil
+
+from backblocks.ops._op import REGISTRY
+
+_GROUPS = ("array", "math", "nn")
+
+for _group in _GROUPS:
+    _package = importlib.import_module(f"backblocks.ops.{_group}")
+    for _module in pkgutil.iter_modules(_package.__path__):
+        importlib.import_module(f"{_package.__name__}.{_module.name}")
+
+globals().update({op.snake_name: op for op in REGISTRY.values()})
+__all__ = ["REGISTRY", *sorted(op.snake_name for op in REGISTRY.values())]  # noqa: PLE0605

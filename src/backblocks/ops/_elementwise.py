@@ -1,0 +1,107 @@
+"""Families of ops that work cell by cell: each member is one call, with a case to check it by.
+
+    tanh = unary("Tanh", np.tanh, FLOATS, "Hyperbolic tangent.", ([0.0], [0.0]), grad)
+
+The parameters of a lambda name the inputs; those of a NumPy ufunc are `x` and `y`.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Op
+from backblocks.ops._spec import Shape, Spec, agreed, broadcast
+
+Gradient = Callable[..., list[Any]]
+
+
+def unary(
+    name: str,
+    meaning: Callable[[Array], Array],
+    dtypes: tuple[str, ...],
+    doc: str,
+    case: tuple[Any, Any],
+    grad: Gradient,
+    *,
+    out: str = "y: T",
+    slope_range: tuple[float, float] = (-2.0, 2.0),
+) -> Op:
+    """An op of one input. `case` is a value and the answer; `grad(dy, y, x)` is written with ops."""
+
+    def named(x: Array) -> Array:
+        return meaning(x)
+
+    function = named if isinstance(meaning, np.ufunc) else meaning
+    return _complete(name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape)
+
+
+def binary(
+    name: str,
+    meaning: Callable[[Array, Array], Array],
+    dtypes: tuple[str, ...],
+    doc: str,
+    case: tuple[Any, Any, Any],
+    grad: Gradient,
+    *,
+    out: str = "z: T",
+    slope_range: tuple[float, float] = (-2.0, 2.0),
+) -> Op:
+    """An op of two inputs that broadcast. `case` is both values and the answer."""
+
+    def named(x: Array, y: Array) -> Array:
+        return meaning(x, y)
+
+    function = named if isinstance(meaning, np.ufunc) else meaning
+    return _complete(name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast)
+
+
+def activation_gradient(
+    name: str,
+    meaning: Callable[..., Array],
+    dtypes: tuple[str, ...],
+    doc: str,
+    case: tuple[Any, Any, Any],
+    grad: Gradient,
+) -> Op:
+    """The gradient op of an activation, of two tensors of one shape: what came back, and what went in."""
+
+    def same_shape(gradients: Spec, features: Spec, **attrs: Any) -> Shape:
+        return agreed(op.inputs[1].name, features, gradients.shape, "the shape of gradients")
+
+    signature = "T, T -> backprops: T"
+    op = _complete(name, signature, dtypes, meaning, doc, case, grad, (-2.0, 2.0), same_shape)
+    return op
+
+
+def _same_shape(x: Spec, **attrs: Any) -> Shape:
+    return x.shape
+
+
+def _broadcast(x: Spec, y: Spec) -> Shape:
+    return broadcast("y", x.shape, y.shape)
+
+
+def _complete(
+    name: str,
+    signature: str,
+    dtypes: tuple[str, ...],
+    meaning: Callable[..., Any],
+    doc: str,
+    case: tuple[Any, ...],
+    grad: Gradient,
+    slope_range: tuple[float, float],
+    shape: Callable[..., Any],
+) -> Op:
+    meaning.__doc__ = doc
+    # An op belongs to the file that declares it, which is the one that called the family.
+    meaning.__module__ = sys._getframe(2).f_globals["__name__"]
+    op = Op(name, signature, {"T": dtypes}, meaning, slope_range=slope_range)
+    op.shape(shape)
+    op.grad(grad)
+    values = [np.asarray(value) for value in case]
+    args = {pin.name: value for pin, value in zip(op.inputs, values, strict=False)}
+    op.case("by hand", **args, out=values[-1])
+    return op

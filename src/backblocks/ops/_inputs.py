@@ -1,0 +1,94 @@
+"""What callers hand in, made into NumPy arrays without changing any of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.errors import OpError, described
+
+Array = np.ndarray[Any, Any]
+
+
+def is_weak(value: Any) -> bool:
+    """A Python number, or nested lists of them, has no dtype of its own and takes its neighbours'."""
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return type(value) in (bool, int, float, complex, list, tuple)
+
+
+def as_array(value: Any) -> Array:
+    """An array of one of our dtypes, sharing memory with `value` where that is possible."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise OpError(
+            "a masked array has no value in its masked cells", hint="Fill it first: x.filled(...)."
+        )
+    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
+        array = _read(np.asarray, value)
+    elif hasattr(value, "__dlpack__"):
+        array = _read(np.from_dlpack, value)
+    else:
+        array = _read(np.asarray, value)
+    if array.dtype in NAMES:
+        return array
+    swapped = array.dtype.newbyteorder("=")
+    if swapped in NAMES:  # a big-endian array, from a file say
+        return array.astype(swapped)
+    if array.dtype.names and len(array.dtype.names) == 1:  # TensorFlow's quantized dtypes
+        return as_array(array[array.dtype.names[0]])
+    raise OpError(
+        "must be an array of numbers",
+        got=described(f"{type(value).__name__} of dtype {array.dtype}"),
+        hint="Rows of one length and no text or objects make an array.",
+    )
+
+
+def _read(reader: Any, value: Any) -> Array:
+    try:
+        return reader(value)  # type: ignore[no-any-return]
+    except Exception as why:
+        # Foreign array types fail in ways of their own; all of them mean the same to the caller.
+        raise OpError(
+            "cannot be read as an array", got=described(type(value).__name__), hint=f"It says: {why}"
+        ) from why
+
+
+def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Array:
+    """An array from Python numbers, in `dtype` if that is known, else in the first that suits.
+
+    Numbers without a dtype become int32 or float32, as they do in TensorFlow.
+    """
+    array = as_array(value)
+    if dtype is None:
+        choices = {"b": ("bool",), "i": ("int32", "int64", "float32"), "f": ("float32",)}
+        names = ("float32",) if array.size == 0 else choices.get(array.dtype.kind, ("complex64",))
+        fitting = (d for d in map(BY_NAME.__getitem__, names) if d in allowed and _fits(array, d))
+        dtype = next(fitting, None)
+        if dtype is None:
+            return array
+    if not _fits(array, dtype):
+        raise OpError(f"must fit in {NAMES[dtype]}", got=value)
+    return array.astype(dtype)
+
+
+def as_integers(array: Array, dtype: DType) -> Array:
+    """An integer array of another width, as the width the op asks for."""
+    if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.dtype == dtype:
+        return array
+    if not _fits(array, dtype):
+        raise OpError(f"every entry must fit in {NAMES[dtype]}", got=array.tolist())
+    return array.astype(dtype)
+
+
+def _fits(array: Array, dtype: DType) -> bool:
+    if array.size == 0 or array.dtype.kind == "b":
+        return True
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return array.dtype.kind in "iu" and bool(
+            array.min() >= limits.min and array.max() <= limits.max
+        )
+    return dtype.kind == "c" or (dtype.kind != "b" and array.dtype.kind != "c")

@@ -1,0 +1,430 @@
+"""What an op is, and the one place where ops are registered.
+
+An op is declared by one decorated function, which is its meaning in plain NumPy:
+
+    @op("MaxPool", "T -> T", T=REALS)
+    def max_pool(input, *, ksize: Window, ...): ...
+
+Positional parameters are tensors, keyword-only ones attributes. The declaration is completed, in the
+same file, by a shape rule, a gradient, faster kernels, worked cases, refusals and differences from
+TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off the registry.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import math
+import re
+from collections import namedtuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.errors import OpError, OpMemoryError, described
+from backblocks.ops import _memory
+from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
+from backblocks.ops._pins import Pin, read_signature
+from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops.attrs import Kind
+
+REGISTRY: dict[str, Op] = {}
+
+Attrs = dict[str, Any]
+Value = Any
+"""An array, a Spec or a symbol; a tuple of them for a list pin; None for one that was left out."""
+
+
+@dataclass(frozen=True)
+class Attr:
+    """An attribute: its kind, and what it is when not given."""
+
+    name: str
+    kind: Kind
+    default: Any = inspect.Parameter.empty
+    beyond_tensorflow: bool = False
+
+    @property
+    def required(self) -> bool:
+        return self.default is inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call with a known answer: documentation, regression test and demo at once."""
+
+    about: str
+    args: dict[str, Any]
+    out: Any
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A call that must be refused, and words that its error must contain."""
+
+    about: str
+    args: dict[str, Any]
+    error: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where the op departs from TensorFlow's CPU kernel, and how to make it agree."""
+
+    topic: str
+    tensorflow: str
+    ours: str
+    agree: str = ""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A faster way to the same answer, for the calls it accepts."""
+
+    name: str
+    function: Callable[..., Any]
+    accepts: Callable[[Sequence[Value], Attrs], bool]
+
+
+@dataclass(eq=False, repr=False)
+class Op:
+    """One op: its meaning and everything that hangs on it. Call it on arrays or on symbols."""
+
+    name: str
+    signature: str
+    dtypes: Mapping[str, tuple[str, ...]]
+    meaning: Callable[..., Any]
+    shared_attrs: Callable[..., Any] | None = None
+    version: int = 1
+    beyond: tuple[str, ...] = ()
+    slope_range: tuple[float, float] = (-2.0, 2.0)
+    shape_rule: Callable[..., Any] | None = None
+    gradient: Callable[..., Any] | None = None
+    no_gradient_because: str = ""
+    kernels: list[Kernel] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        parameters = [*inspect.signature(self.meaning).parameters.values()]
+        if self.shared_attrs is not None:
+            parameters += inspect.signature(self.shared_attrs).parameters.values()
+        tensors = [p.name.rstrip("_") for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        self.inputs, self.outputs = read_signature(self.signature, tensors)
+        self.attrs = {
+            p.name: Attr(p.name, p.annotation.__metadata__[0], p.default, p.name in self.beyond)
+            for p in parameters
+            if p.kind is p.KEYWORD_ONLY
+        }
+        self._defaults = {a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required}
+        self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
+        self.Result = namedtuple(f"{self.name}Result", [p.name for p in self.outputs])  # type: ignore[misc]  # noqa: PYI024
+        self.snake_name = snake(self.name)
+        self.group = self.meaning.__module__.split(".")[2]
+        self.__doc__ = inspect.getdoc(self.meaning)
+        if self.name in REGISTRY:
+            raise TypeError(f"op {self.name!r} is declared twice")
+        REGISTRY[self.name] = self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    # -- what completes a declaration ---------------------------------------------------
+
+    def shape(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The shape rule: Specs of the inputs and the attributes in, the shape of each output out."""
+        self.shape_rule = rule
+        return rule
+
+    def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The gradient, written with ops: (dy, y, *inputs, **attrs) in, one for each input out."""
+        self.gradient = rule
+        return rule
+
+    def no_gradient(self, because: str) -> None:
+        """Says why asking for a gradient through this op is an error."""
+        self.no_gradient_because = because
+
+    def kernel(
+        self, name: str, accepts: Callable[[Sequence[Value], Attrs], bool]
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """A faster kernel for the calls that `accepts(inputs, attrs)` says it can take."""
+
+        def add(function: Callable[..., Any]) -> Callable[..., Any]:
+            self.kernels.append(Kernel(name, function, accepts))
+            return function
+
+        return add
+
+    def case(self, about: str, *, out: Any, **args: Any) -> None:
+        """A worked case. `out` is a tuple when there are several outputs."""
+        self.cases.append(Case(about, args, out))
+
+    def fails(self, about: str, *, error: str, **args: Any) -> None:
+        """A call that must be refused with these words."""
+        self.refusals.append(Refusal(about, args, error))
+
+    def differs(self, topic: str, *, tensorflow: str, ours: str, agree: str = "") -> None:
+        """A difference from TensorFlow's CPU kernel."""
+        self.differences.append(Difference(topic, tensorflow, ours, agree))
+
+    # -- calling ------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            inputs, attrs, name = self.bind(args, kwargs)
+            for value in flat(inputs):  # symbols and lazy arrays take the call over
+                if hasattr(value, "__apply_op__"):
+                    return value.__apply_op__(self, inputs, attrs, name)
+            arrays = self.arrays(inputs)
+            return self.result(self.run(arrays, attrs))
+        except OpError as error:
+            error.op = error.op or self.name
+            raise
+
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Value], Attrs, str]:
+        """Sorts what was given into inputs, parsed attributes and the block's name."""
+        if len(args) > len(self.inputs):
+            raise OpError(
+                f"takes at most {len(self.inputs)} tensors by position",
+                got=len(args),
+                hint="Attributes are given by name.",
+            )
+        given = dict(kwargs)
+        for pin, value in zip(self.inputs, args, strict=False):
+            if pin.name in given:
+                raise OpError("was given twice, by position and by name", arg=pin.name)
+            given[pin.name] = value
+        inputs = [self._take(pin, given) for pin in self.inputs]
+        attrs = {}
+        for attr in self.attrs.values():
+            if attr.name in given:
+                attrs[attr.name] = self._parse(attr, given.pop(attr.name))
+            elif attr.required:
+                raise OpError("must be given", arg=attr.name, hint=attr.kind.about)
+            else:
+                attrs[attr.name] = self._defaults[attr.name]
+        name = given.pop("name", None)
+        for unknown in given:
+            known = [*(p.name for p in self.inputs), *self.attrs, "name"]
+            near = difflib.get_close_matches(unknown, known, 1)
+            hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(known)}."
+            raise OpError("is not an argument of this op", arg=unknown, hint=hint)
+        return inputs, attrs, name or ""
+
+    def arrays(self, inputs: Sequence[Value]) -> list[Value]:
+        """The inputs as arrays; those without a dtype of their own take the one that fits the others."""
+        bound: dict[str, DType] = {}
+        arrays: list[Value] = list(inputs)
+        for weak in (False, True):
+            for i, pin in enumerate(self.inputs):
+                if inputs[i] is None:
+                    continue
+                values = inputs[i] if pin.is_list else (inputs[i],)
+                read = list(arrays[i]) if pin.is_list else [arrays[i]]
+                for j, value in enumerate(values):
+                    if is_weak(value) == weak:
+                        read[j] = self._array(pin, value, weak, bound)
+                arrays[i] = tuple(read) if pin.is_list else read[0]
+        return arrays
+
+    def infer(self, inputs: Sequence[Value], attrs: Attrs) -> tuple[Spec, ...]:
+        """Checks Specs of the inputs and says what comes out. No kernel runs unless this has passed.
+
+        An output that is a list of tensors contributes as many Specs as it has tensors.
+        """
+        try:
+            bound = self._bind_dtypes(inputs)
+            if self.shape_rule is None:
+                raise TypeError(f"{self.name} has no shape rule")  # a fault of ours, not of the caller
+            shapes = self.shape_rule(*inputs, **attrs)
+            if len(self.outputs) == 1 and not self.outputs[0].is_list:
+                shapes = (shapes,)
+            known = BY_NAME | attrs | bound
+            dtypes = [known[pin.dtype] for pin in self.outputs]
+            if self.outputs[0].is_list:
+                dtypes *= len(shapes)
+            specs = tuple(Spec(s, d) for s, d in zip(shapes, dtypes, strict=True))
+            _refuse_what_cannot_fit(specs)
+            return specs
+        except OpError as error:
+            error.op = error.op or self.name
+            raise
+
+    def run(self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "") -> tuple[Array, ...]:
+        """Checks and computes. `kernel` asks for one by name; "meaning" is the NumPy one."""
+        specs = self.infer(each_value(Spec.of, arrays), attrs)
+        if all(0 in spec.shape for spec in specs if spec.shape is not None):
+            return tuple(np.zeros(_known(s.shape), s.dtype) for s in specs)  # nothing to compute
+        compute = self._choose(arrays, attrs, kernel)
+        try:
+            with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
+                results = compute(*arrays, **attrs)
+        except MemoryError:
+            raise OpMemoryError(
+                "needs more memory than there is",
+                op=self.name,
+                got=described(", ".join(map(str, specs))),
+                hint="Use smaller tensors or a smaller type.",
+            ) from None
+        if len(self.outputs) == 1 and not self.outputs[0].is_list:
+            results = (results,)
+        return tuple(_owned(r, spec.dtype) for r, spec in zip(results, specs, strict=True))
+
+    def result(self, outputs: Sequence[Any]) -> Any:
+        """Outputs as callers get them: alone, as a list, or in a named tuple."""
+        if self.outputs[0].is_list:
+            return list(outputs)
+        return outputs[0] if len(outputs) == 1 else self.Result(*outputs)
+
+    # -- the parts of a call --------------------------------------------------------------
+
+    def _take(self, pin: Pin, given: dict[str, Any]) -> Value:
+        value = given.pop(pin.name, None)
+        if value is None and pin.count != "optional":
+            raise OpError("must be given", arg=pin.name, hint="It is a tensor input of this op.")
+        if pin.is_list and not isinstance(value, list | tuple):
+            raise OpError("must be a list of tensors", arg=pin.name, got=described(type(value).__name__))
+        return tuple(value) if pin.is_list else value
+
+    def _parse(self, attr: Attr, value: Any) -> Any:
+        try:
+            return attr.kind.parse(value)
+        except OpError as error:
+            error.arg = attr.name
+            raise
+
+    def _array(self, pin: Pin, value: Any, weak: bool, bound: dict[str, DType]) -> Array:
+        variable = pin.dtype in self._dtypes
+        try:
+            if hasattr(value, "__apply_op__"):  # a symbol has a dtype, and no value to convert
+                array = value
+            elif weak:
+                dtype = bound.get(pin.dtype) if variable else BY_NAME[pin.dtype]
+                allowed = self._dtypes[pin.dtype] if variable else (BY_NAME[pin.dtype],)
+                array = from_weak(value, dtype, allowed)
+            elif variable:
+                array = as_array(value)
+            else:
+                array = as_integers(as_array(value), BY_NAME[pin.dtype])
+        except OpError as error:
+            error.arg = error.arg or pin.name
+            raise
+        if variable and pin.count != "mixed list":
+            bound.setdefault(pin.dtype, array.dtype)
+        return array
+
+    def _bind_dtypes(self, inputs: Sequence[Value]) -> dict[str, DType]:
+        bound: dict[str, DType] = {}
+        for pin, value in zip(self.inputs, inputs, strict=True):
+            allowed = self._dtypes.get(pin.dtype) or (BY_NAME[pin.dtype],)
+            for spec in flat((value,)):
+                if spec.dtype not in allowed:
+                    raise OpError(
+                        f"must be {' or '.join(NAMES[d] for d in allowed)}",
+                        arg=pin.name,
+                        got=described(NAMES[spec.dtype]),
+                        hint=f"Convert it: x.astype({NAMES[allowed[0]]!r}).",
+                    )
+                if pin.count == "mixed list":
+                    continue
+                if bound.setdefault(pin.dtype, spec.dtype) != spec.dtype:
+                    raise OpError(
+                        f"must have the dtype of the other {pin.dtype} inputs, {NAMES[bound[pin.dtype]]}",
+                        arg=pin.name,
+                        got=described(NAMES[spec.dtype]),
+                    )
+        return bound
+
+    def _choose(self, arrays: Sequence[Value], attrs: Attrs, wanted: str) -> Callable[..., Any]:
+        for kernel in self.kernels:
+            if wanted in ("", kernel.name) and kernel.accepts(arrays, attrs):
+                return kernel.function
+        return self.meaning
+
+
+def op(
+    name: str,
+    signature: str,
+    *,
+    attrs: Callable[..., Any] | None = None,
+    version: int = 1,
+    beyond: tuple[str, ...] = (),
+    slope_range: tuple[float, float] = (-2.0, 2.0),
+    **dtypes: tuple[str, ...],
+) -> Callable[[Callable[..., Any]], Op]:
+    """Declares an op; see the module's docstring.
+
+    `attrs` is a function whose keyword-only parameters are attributes that several ops share; the op's
+    own function takes them as `**windows`, say, and hands them on to it. `beyond` names the attributes TensorFlow does not have. `slope_range` is where tests draw the
+    numbers for finite differences from. `version` is raised when the meaning changes.
+    """
+    return lambda function: Op(
+        name, signature, dtypes, function, attrs, version, beyond, slope_range
+    )
+
+
+def snake(name: str) -> str:
+    """MaxPool3DGrad as Python writes it: max_pool_3d_grad."""
+    name = re.sub(r"(\d[Dd])(?=[A-Z]|$)|(V\d)$", r"_\1\2_", name)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    return re.sub(r"_+", "_", name).strip("_").lower()
+
+
+def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
+    """The gradient of an op whose output does not change when its inputs change a little."""
+    return [None] * len(inputs)
+
+
+def flat(values: Sequence[Value]) -> Iterator[Any]:
+    """Every single value, with lists opened and those that were left out passed over."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from value
+        elif value is not None:
+            yield value
+
+
+def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[Value]:
+    return [
+        None if v is None else tuple(map(function, v)) if isinstance(v, tuple) else function(v)
+        for v in values
+    ]
+
+
+def _known(shape: Shape) -> tuple[int, ...]:
+    if shape is None or None in shape:
+        raise TypeError(f"a shape rule left {shape_text(shape)} open although all inputs are known")
+    return shape  # type: ignore[return-value]
+
+
+def _owned(result: Any, dtype: DType) -> Array:
+    """The result as an array in row-major order that shares no memory with an input."""
+    array = np.asarray(result, dtype)
+    return array if array.base is None and array.flags.c_contiguous else array.copy("C")
+
+
+def _refuse_what_cannot_fit(specs: Sequence[Spec]) -> None:
+    total = 0
+    for spec in specs:
+        if spec.shape is None:
+            continue
+        count = math.prod(n for n in spec.shape if n is not None)
+        if math.prod(n for n in spec.shape if n) >= 2**63 // spec.dtype.itemsize:
+            raise OpMemoryError(
+                "the result has more elements than can be counted",
+                got=described(shape_text(spec.shape)),
+                hint="Use smaller sizes.",
+            )
+        total += count * spec.dtype.itemsize
+    if total > _memory.SMALL and total > _memory.available_bytes():
+        raise OpMemoryError(
+            f"the result needs {total / 2**30:.1f} GiB and only "
+            f"{_memory.available_bytes() / 2**30:.1f} GiB are free",
+            got=described(", ".join(map(str, specs))),
+            hint="Use smaller tensors or a smaller type.",
+        )

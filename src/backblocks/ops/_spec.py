@@ -1,0 +1,118 @@
+"""What is known of a tensor before it has a value, and the questions shape rules ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import NAMES, DType
+from backblocks.errors import OpError, described
+
+Size = int | None
+Shape = tuple[Size, ...] | None
+"""An unknown size is None, and so is a shape of unknown rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Shape and dtype of a tensor, and its value where that is known already."""
+
+    shape: Shape
+    dtype: DType
+    value: np.ndarray[Any, Any] | None = field(default=None, compare=False, repr=False)
+
+    @classmethod
+    def of(cls, array: np.ndarray[Any, Any]) -> Spec:
+        return cls(array.shape, array.dtype, array)
+
+    def __str__(self) -> str:
+        return f"{NAMES[self.dtype]} {shape_text(self.shape)}"
+
+
+def shape_text(shape: Shape) -> str:
+    if shape is None:
+        return "unknown shape"
+    return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
+
+
+def ranked(arg: str, spec: Spec, rank: int, axes: str = "") -> tuple[Size, ...]:
+    """The shape of a tensor that must have this rank; all sizes unknown if its rank is."""
+    if spec.shape is None:
+        return (None,) * rank
+    if len(spec.shape) != rank:
+        raise OpError(
+            f"must have {rank} {'dimension' if rank == 1 else 'dimensions'}{axes and f' ({axes})'}",
+            arg=arg,
+            got=described(f"shape {shape_text(spec.shape)}"),
+        )
+    return spec.shape
+
+
+def agreed(arg: str, spec: Spec, expected: Shape, why: str) -> Shape:
+    """The shape both sides allow; refused when `spec` cannot have the expected shape."""
+    if spec.shape is None or expected is None:
+        return expected if spec.shape is None else spec.shape
+    if len(spec.shape) != len(expected) or any(
+        a is not None and b is not None and a != b
+        for a, b in zip(spec.shape, expected, strict=True)
+    ):
+        raise OpError(
+            f"must have {why}, {shape_text(expected)}",
+            arg=arg,
+            got=described(shape_text(spec.shape)),
+        )
+    return tuple(
+        b if a is None else a for a, b in zip(spec.shape, expected, strict=True)
+    )
+
+
+def sizes_from(arg: str, spec: Spec, lengths: Sequence[int]) -> tuple[Size, ...]:
+    """The shape that a vector of sizes spells out, or unknown sizes if it has no value yet."""
+    (length,) = ranked(arg, spec, 1)
+    if length is not None and length not in lengths:
+        wanted = " or ".join(map(str, lengths))
+        raise OpError(f"must have {wanted} entries", arg=arg, got=length)
+    if spec.value is None:
+        return (None,) * (lengths[0] if length is None else length)
+    sizes = tuple(spec.value.tolist())
+    if any(n < 0 for n in sizes):
+        raise OpError("sizes must not be negative", arg=arg, got=sizes)
+    return sizes
+
+
+def scalar_value(arg: str, spec: Spec) -> Any:
+    """The one number in a tensor that must be a scalar, or None if it is not known yet."""
+    if spec.shape is not None and spec.shape != ():
+        raise OpError("must be a scalar", arg=arg, got=described(f"shape {shape_text(spec.shape)}"))
+    return None if spec.value is None else spec.value.item()
+
+
+def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
+    """The shape two tensors have together under NumPy's broadcasting."""
+    if a is None or b is None:
+        return None
+    rank = max(len(a), len(b))
+    out: list[Size] = []
+    for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+        if m is not None and n is not None and m != n and 1 not in (m, n):
+            raise OpError(
+                f"must broadcast with {shape_text(a)}",
+                arg=arg,
+                got=described(shape_text(b)),
+                hint="Sizes must be equal or 1, counted from the last.",
+            )
+        if m == 1:
+            out.append(n)
+        elif n == 1 or n is None:
+            out.append(m)
+        else:
+            out.append(n)
+    return tuple(out)
+
+
+def known_value(x: Any) -> np.ndarray[Any, Any] | None:
+    """The value of an array, or of a symbol that is a constant; None of any other symbol."""
+    return x if isinstance(x, np.ndarray) else np.asarray(x) if not hasattr(x, "value") else x.value

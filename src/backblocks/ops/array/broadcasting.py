@@ -1,0 +1,88 @@
+"""Repeating cells to fit a larger shape, and summing them back."""
+
+import numpy as np
+
+from backblocks import ops
+from backblocks.dtypes import ALL
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._spec import Shape, Spec, broadcast, ranked, shape_text, sizes_from
+from backblocks.ops.array.shapes import INDEX, shape_of
+
+
+def fit(d: Value, x: Value) -> Value:
+    """Undoes broadcasting: sums the gradient `d` down to the shape of the input `x` it belongs to."""
+    if x.shape is not None and None not in x.shape and d.shape == x.shape:
+        return d
+    axes = broadcast_gradient_args(shape_of(x), shape_of(d)).r0
+    return ops.reshape(ops.sum(d, axes), shape_of(x))
+
+
+@op("BroadcastTo", "T, Tidx -> T", T=ALL, Tidx=INDEX)
+def broadcast_to(input: Array, shape: Array) -> Array:
+    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+    return np.broadcast_to(input, tuple(shape.tolist())).copy()
+
+
+@broadcast_to.shape
+def _(input: Spec, shape: Spec) -> Shape:
+    (rank,) = ranked("shape", shape, 1)
+    if shape.value is None or rank is None:
+        return None if rank is None else (None,) * rank
+    sizes = sizes_from("shape", shape, [rank])
+    if input.shape is not None and (
+        len(input.shape) > rank or broadcast("shape", input.shape, sizes) != sizes
+    ):
+        raise OpError(
+            f"cannot be reached from {shape_text(input.shape)} by repeating axes of size 1",
+            arg="shape",
+            got=described(shape_text(sizes)),
+        )
+    return sizes
+
+
+@broadcast_to.grad
+def _(dy: Value, y: Value, input: Value, shape: Value) -> list[Value]:
+    return [fit(dy, input), None]
+
+
+broadcast_to.case(
+    "a row, twice", input=np.array([1.0, 2]), shape=np.array([2, 2]), out=np.array([[1.0, 2], [1, 2]])
+)
+broadcast_to.fails("sizes differ", input=np.zeros(2), shape=[3], error="must broadcast")
+
+
+@op("BroadcastGradientArgs", "T, T -> r0: T, r1: T", T=INDEX)
+def broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
+    """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
+
+    Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
+    """
+    rank = max(len(s0), len(s1))
+    a, b = ((1,) * (rank - len(s)) + tuple(s.tolist()) for s in (s0, s1))
+    # An axis that has size 1 on both sides is summed on both: TensorFlow lists it too, and it costs nothing.
+    r0 = [i for i in range(rank) if a[i] == 1]
+    r1 = [i for i in range(rank) if b[i] == 1]
+    same = a == b
+    return np.array([] if same else r0, s0.dtype), np.array([] if same else r1, s0.dtype)
+
+
+@broadcast_gradient_args.shape
+def _(s0: Spec, s1: Spec) -> tuple[Shape, Shape]:
+    ranked("s0", s0, 1)
+    ranked("s1", s1, 1)
+    if s0.value is None or s1.value is None:
+        return (None,), (None,)
+    broadcast("s1", tuple(s0.value.tolist()), tuple(s1.value.tolist()))
+    r0, r1 = broadcast_gradient_args.meaning(s0.value, s1.value)
+    return r0.shape, r1.shape
+
+
+broadcast_gradient_args.grad(nothing)
+broadcast_gradient_args.case(
+    "a row against a matrix",
+    s0=np.array([3], np.int32),
+    s1=np.array([2, 3], np.int32),
+    out=(np.array([0], np.int32), np.array([], np.int32)),
+)

@@ -1,0 +1,156 @@
+"""The shape of a tensor as a value, and the same cells in another shape."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from backblocks import ops
+from backblocks.dtypes import ALL
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._spec import Shape, Spec, ranked, scalar_value, shape_text
+from backblocks.ops.attrs import dtype_of
+
+INDEX = ("int32", "int64")
+IndexType = Annotated[Any, dtype_of(*INDEX)]
+
+
+def shape_of(x: Value) -> Value:
+    """The shape of `x`: a plain array when it is known, else a symbol that will be."""
+    if x.shape is not None and None not in x.shape:
+        return np.array(x.shape, np.int32)
+    return ops.shape(x)
+
+
+@op("Shape", "T -> output: out_type", T=ALL)
+def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
+    """The sizes of `input`, as a vector."""
+    return np.array(input.shape, out_type)
+
+
+@shape.shape
+def _(input: Spec, *, out_type: Any) -> Shape:
+    return (None if input.shape is None else len(input.shape),)
+
+
+shape.grad(nothing)
+shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32))
+
+
+@op("Size", "T -> output: out_type", T=ALL)
+def size(input: Array, *, out_type: IndexType = "int32") -> Array:
+    """How many cells `input` has."""
+    return np.array(input.size, out_type)
+
+
+@size.shape
+def _(input: Spec, *, out_type: Any) -> Shape:
+    return ()
+
+
+size.grad(nothing)
+size.case("of a matrix", input=np.zeros((2, 3)), out=np.array(6, np.int32))
+
+
+@op("Reshape", "T, Tshape -> T", T=ALL, Tshape=INDEX)
+def reshape(tensor: Array, shape: Array) -> Array:
+    """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
+    return tensor.reshape(_filled(tensor.size, tuple(shape.tolist())))
+
+
+@reshape.shape
+def _(tensor: Spec, shape: Spec) -> Shape:
+    (rank,) = ranked("shape", shape, 1)
+    if shape.value is None:
+        return None if rank is None else (None,) * rank
+    sizes = tuple(shape.value.tolist())
+    if any(n < -1 for n in sizes) or sizes.count(-1) > 1:
+        raise OpError("sizes must not be negative, but for one -1", arg="shape", got=sizes)
+    if tensor.shape is None or None in tensor.shape:
+        return tuple(None if n == -1 else n for n in sizes)
+    total = int(np.prod([n for n in tensor.shape if n is not None], dtype=object))
+    filled = _filled(total, sizes)
+    if int(np.prod(filled, dtype=object)) != total:
+        raise OpError(
+            f"must have room for the {total} cells of {shape_text(tensor.shape)}",
+            arg="shape",
+            got=described(shape_text(sizes)),
+        )
+    return filled
+
+
+def _filled(total: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """`sizes` with the -1 replaced by what is left over."""
+    rest = int(np.prod([n for n in sizes if n != -1], dtype=object))
+    return tuple(total // max(rest, 1) if n == -1 else n for n in sizes)
+
+
+@reshape.grad
+def _(dy: Value, y: Value, tensor: Value, shape: Value) -> list[Value]:
+    return [reshape(dy, shape_of(tensor)), None]
+
+
+reshape.case(
+    "what is left over", tensor=np.arange(6.0), shape=np.array([2, -1]), out=np.arange(6.0).reshape(2, 3)
+)
+reshape.fails("too few cells", tensor=np.zeros(6), shape=[4, 2], error="room for the 6 cells")
+reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -1")
+
+
+@op("ExpandDims", "T, Tdim -> T", T=ALL, Tdim=INDEX)
+def expand_dims(input: Array, axis: Array) -> Array:
+    """`input` with a new axis of size 1 at `axis`."""
+    return np.expand_dims(input, int(axis.item()))
+
+
+@expand_dims.shape
+def _(input: Spec, axis: Spec) -> Shape:
+    at = scalar_value("axis", axis)
+    if input.shape is None:
+        return None
+    rank = len(input.shape) + 1
+    if at is None:
+        return (None,) * rank
+    if not -rank <= at < rank:
+        raise OpError(f"must lie in [{-rank}, {rank})", arg="axis", got=at)
+    sizes = list(input.shape)
+    sizes.insert(at % rank, 1)
+    return tuple(sizes)
+
+
+@expand_dims.grad
+def _(dy: Value, y: Value, input: Value, axis: Value) -> list[Value]:
+    return [reshape(dy, shape_of(input)), None]
+
+
+expand_dims.case("at the end", input=np.zeros((2, 3)), axis=np.array(-1), out=np.zeros((2, 3, 1)))
+expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
+
+
+@op("Identity", "T -> T", T=ALL)
+def identity(input: Array) -> Array:
+    """`input` as it is."""
+    return input.copy()
+
+
+@op("ZerosLike", "T -> y: T", T=ALL)
+def zeros_like(x: Array) -> Array:
+    """Zeros in the shape of `x`."""
+    return np.zeros(x.shape, x.dtype)
+
+
+@op("OnesLike", "T -> y: T", T=ALL)
+def ones_like(x: Array) -> Array:
+    """Ones in the shape of `x`."""
+    return np.ones(x.shape, x.dtype)
+
+
+for each in (identity, zeros_like, ones_like):
+    each.shape(lambda x: x.shape)
+identity.grad(lambda dy, y, input: [dy])
+zeros_like.grad(nothing)
+ones_like.grad(nothing)
+identity.case("three numbers", input=np.array([1.0, 2, 3]), out=np.array([1.0, 2, 3]))
+zeros_like.case("three numbers", x=np.array([1.0, 2, 3]), out=np.zeros(3))
+ones_like.case("three numbers", x=np.array([1.0, 2, 3]), out=np.ones(3))

@@ -1,0 +1,100 @@
+"""Arithmetic cell by cell, with broadcasting."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import FLOATS, NUMBERS, REALS
+from backblocks.errors import OpError
+from backblocks.ops._elementwise import binary, unary
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._spec import Shape, Spec, agreed
+from backblocks.ops.array.broadcasting import fit
+
+WITH_SIGN = tuple(name for name in NUMBERS if not name.startswith("u"))
+POSITIVE = (0.5, 3.0)
+
+
+def _add_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
+    return [fit(dz, x), fit(dz, y)]
+
+
+# fmt: off
+add = binary(
+    "Add", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
+add_v2 = binary(
+    "AddV2", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
+sub = binary(
+    "Sub", np.subtract, NUMBERS, "x minus y.", ([1.0, 2.0], [3.0], [-2.0, -1.0]),
+    lambda dz, z, x, y: [fit(dz, x), fit(neg(dz), y)])
+mul = binary(
+    "Mul", np.multiply, NUMBERS, "x times y.", ([1.0, 2.0], [3.0], [3.0, 6.0]),
+    lambda dz, z, x, y: [fit(mul(dz, y), x), fit(mul(dz, x), y)])
+real_div = binary(
+    "RealDiv", np.true_divide, FLOATS, "x divided by y.", ([1.0, 3.0], [2.0], [0.5, 1.5]),
+    lambda dz, z, x, y: [fit(real_div(dz, y), x), fit(neg(mul(dz, real_div(z, y))), y)],
+    slope_range=POSITIVE)
+neg = unary(
+    "Neg", np.negative, WITH_SIGN, "Minus x.", ([1.0, -2.0], [-1.0, 2.0]),
+    lambda dy, y, x: [neg(dy)])
+square = unary(
+    "Square", np.square, NUMBERS, "x times x.", ([3.0], [9.0]),
+    lambda dy, y, x: [mul(dy, mul(x, 2))])
+sqrt = unary(
+    "Sqrt", np.sqrt, FLOATS, "The square root of x.", ([4.0], [2.0]),
+    lambda dy, y, x: [real_div(mul(dy, 0.5), y)], slope_range=POSITIVE)
+rsqrt = unary(
+    "Rsqrt", lambda x: 1 / np.sqrt(x), FLOATS, "One divided by the square root of x.", ([4.0], [0.5]),
+    lambda dy, y, x: [mul(mul(dy, -0.5), mul(y, mul(y, y)))], slope_range=POSITIVE)
+exp = unary(
+    "Exp", np.exp, FLOATS, "e to the power of x.", ([0.0, 1.0], [1.0, np.e]),
+    lambda dy, y, x: [mul(dy, y)])
+log = unary(
+    "Log", np.log, FLOATS, "The natural logarithm of x.", ([1.0, np.e], [0.0, 1.0]),
+    lambda dy, y, x: [real_div(dy, x)], slope_range=POSITIVE)
+tanh = unary(
+    "Tanh", np.tanh, FLOATS, "The hyperbolic tangent of x.", ([0.0], [0.0]),
+    lambda dy, y, x: [mul(dy, sub(1, square(y)))])
+sigmoid = unary(
+    "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), FLOATS, "1 / (1 + exp(-x)).", ([0.0], [0.5]),
+    lambda dy, y, x: [mul(dy, mul(y, sub(1, y)))])
+less = binary(
+    "Less", np.less, REALS, "Whether x is below y.", ([1, 2], [2], [True, False]), nothing, out="z: bool")
+less_equal = binary(
+    "LessEqual", np.less_equal, REALS, "Whether x is at most y.", ([1, 3], [2], [True, False]), nothing, out="z: bool")
+greater = binary(
+    "Greater", np.greater, REALS, "Whether x is above y.", ([1, 3], [2], [False, True]), nothing, out="z: bool")
+greater_equal = binary(
+    "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.", ([1, 2], [2], [False, True]), nothing, out="z: bool")
+# fmt: on
+
+
+@op("AddN", "T* -> sum: T", T=NUMBERS)
+def add_n(inputs: tuple[Array, ...]) -> Any:
+    """The sum of all inputs, which have one shape."""
+    return sum(inputs[1:], start=inputs[0])
+
+
+@add_n.shape
+def _(inputs: tuple[Spec, ...]) -> Shape:
+    if not inputs:
+        raise OpError("must have at least one tensor", arg="inputs")
+    shape = inputs[0].shape
+    for spec in inputs[1:]:
+        shape = agreed("inputs", spec, shape, "the shape of the first")
+    return shape
+
+
+@add_n.grad
+def _(dsum: Value, total: Value, inputs: Any) -> list[Value]:
+    return [[dsum] * len(inputs)]
+
+
+add_n.case(
+    "three at once",
+    inputs=[np.array([1.0, 2]), np.array([3.0, 4]), np.array([5.0, 6])],
+    out=np.array([9.0, 12]),
+)
+add_n.fails("no inputs", inputs=[], error="at least one")
+add_n.fails("another shape", inputs=[np.zeros(2), np.zeros(3)], error="shape of the first")

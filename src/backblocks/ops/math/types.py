@@ -1,0 +1,32 @@
+"""The same numbers in another type."""
+
+from typing import Annotated, Any
+
+import numpy as np
+
+from backblocks.dtypes import ALL, is_float
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Spec
+from backblocks.ops.attrs import Flag, dtype_of
+
+AnyType = Annotated[Any, dtype_of(*ALL)]
+
+
+@op("Cast", "SrcT -> y: DstT", SrcT=ALL)
+def cast(x: Array, *, DstT: AnyType, Truncate: Flag = False) -> Array:
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
+    return x.astype(DstT)
+
+
+@cast.shape
+def _(x: Spec, *, DstT: Any, Truncate: bool) -> Shape:
+    return x.shape
+
+
+@cast.grad
+def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value]:
+    return [cast(dy, DstT=x.dtype) if is_float(x.dtype) and is_float(DstT) else None]
+
+
+cast.case("to whole numbers", x=np.array([1.9, -1.9]), DstT="int32", out=np.array([1, -1], np.int32))

@@ -1,0 +1,201 @@
+"""Sliding windows in any number of dimensions: the geometry that pooling and convolution share.
+
+For one axis: `n` input size, `k` window, `s` stride, `d` dilation, `before` and `after` the padding,
+`out` output size. Tap `i` of output `o` reads cell `o*s - before + i*d`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backblocks.errors import OpError
+from backblocks.ops._inputs import Array
+from backblocks.ops._spec import Size
+
+Slices = tuple[slice, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A window sliding along one axis of known size."""
+
+    n: int
+    k: int
+    s: int
+    d: int
+    before: int
+    out: int
+
+    def taps(self) -> Iterator[tuple[int, slice, slice]]:
+        """Each tap that reads a real cell: its number, the cells read, and the outputs reading them."""
+        for i in self._useful_taps():
+            shift = i * self.d - self.before
+            first = max(0, -(shift // self.s))
+            last = min(self.out - 1, (self.n - 1 - shift) // self.s)
+            if first <= last:
+                cells = slice(first * self.s + shift, last * self.s + shift + 1, self.s)
+                yield i, cells, slice(first, last + 1)
+
+    def _useful_taps(self) -> Sequence[int]:
+        reach = self.before - (self.out - 1) * self.s
+        first = max(0, -(-reach // self.d))
+        last = min(self.k - 1, (self.n - 1 + self.before) // self.d)
+        taps = range(first, last + 1)
+        if len(taps) <= self.out * self.n:
+            return taps
+        # A window far wider than the data is mostly padding: count from the cells, not from the taps.
+        shifts = (c + self.before - o * self.s for o in range(self.out) for c in range(self.n))
+        return sorted({t // self.d for t in shifts if t % self.d == 0 and t // self.d in taps})
+
+    def counts(self) -> Array:
+        """How many real cells each output's window has (dilation 1)."""
+        start = np.arange(self.out) * self.s - self.before
+        return np.minimum(start + self.k, self.n) - np.maximum(start, 0)
+
+
+def taps(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
+    """Each tap of a window over several axes, in row-major order.
+
+    Gives the tap's number on each axis, where in `(batch, *space, channels)` its cells are, and which
+    outputs read them: `y[outputs]` and `x[cells]` have the same shape.
+    """
+    whole = slice(None)
+    for each in itertools.product(*(list(axis.taps()) for axis in axes)):
+        tap, cells, outputs = zip(*each, strict=True)
+        yield tap, (whole, *cells, whole), (whole, *outputs, whole)
+
+
+def counts(axes: Sequence[Axis], dtype: Any) -> Array:
+    """The number of real cells in each window, shaped to divide `(batch, *space, channels)`."""
+    total = np.ones((), dtype)
+    for axis in axes:
+        total = np.multiply.outer(total, axis.counts().astype(dtype))
+    return total[..., None]
+
+
+# -- where the channels stand -----------------------------------------------------------------
+
+
+def channels_first(data_format: str) -> bool:
+    return data_format[1] == "C"
+
+
+def last(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
+    """Sizes in the order of `data_format`, put in the order (batch, *space, channels)."""
+    if channels_first(data_format):
+        return (values[0], *values[2:], values[1])
+    return tuple(values)
+
+
+def first(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
+    """Sizes in the order (batch, *space, channels), put in the order of `data_format`."""
+    if channels_first(data_format):
+        return (values[0], values[-1], *values[1:-1])
+    return tuple(values)
+
+
+def to_last(x: Array, data_format: str) -> Array:
+    """A view of `x` with its channels last."""
+    return np.moveaxis(x, 1, -1) if channels_first(data_format) else x
+
+
+def from_last(x: Array, data_format: str) -> Array:
+    """A view of `x`, whose channels are last, in the order of `data_format`."""
+    return np.moveaxis(x, -1, 1) if channels_first(data_format) else x
+
+
+# -- sizes and padding ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Sliding:
+    """How windows slide over all the axes of space: what the attributes of an op say together."""
+
+    k: tuple[Size, ...]
+    s: tuple[int, ...]
+    d: tuple[int, ...]
+    padding: str
+    pads: tuple[tuple[int, int], ...]
+    window_arg: str
+
+    def out_sizes(self, space: Sequence[Size]) -> tuple[Size, ...]:
+        return tuple(
+            None if n is None or k is None else self._out(n, k, axis)
+            for axis, (n, k) in enumerate(zip(space, self.k, strict=True))
+        )
+
+    def axes(self, space: Sequence[int]) -> list[Axis]:
+        """The axes, for sizes that have passed the shape rule."""
+        return [
+            Axis(n, k, self.s[i], self.d[i], self._before(n, k, i), self._out(n, k, i))
+            for i, (n, k) in enumerate(zip(space, self.k, strict=True))
+            if k is not None
+        ]
+
+    def _out(self, n: int, k: int, axis: int) -> int:
+        s, reach = self.s[axis], (k - 1) * self.d[axis] + 1
+        if self.padding == "SAME":
+            return -(-n // s)
+        before, after = self.pads[axis]
+        room = n + before + after - reach
+        if room <= -2 * s:
+            raise OpError(
+                f"a window of {reach} does not fit in {n + before + after}",
+                arg=self.window_arg,
+                got=k,
+                hint='Use padding="SAME" or a smaller window.',
+            )
+        # A window that is a little too large leaves an empty axis, as TensorFlow's kernels do:
+        # they divide toward zero.
+        return max(0, room // s + 1)
+
+    def _before(self, n: int, k: int, axis: int) -> int:
+        if self.padding != "SAME":
+            return self.pads[axis][0]
+        # Pad as little as will do; the odd cell goes after.
+        s, reach = self.s[axis], (k - 1) * self.d[axis] + 1
+        return max(0, (-(-n // s) - 1) * s + reach - n) // 2
+
+
+def explicit_pads(
+    padding: str, explicit_paddings: Sequence[int], rank: int, data_format: str
+) -> tuple[tuple[int, int], ...]:
+    """Padding before and after each axis of space, from the attribute that lists it for every axis."""
+    if padding != "EXPLICIT":
+        if any(explicit_paddings):
+            raise OpError(
+                'is only for padding="EXPLICIT"', arg="explicit_paddings", got=explicit_paddings
+            )
+        return ((0, 0),) * (rank - 2)
+    if len(explicit_paddings) != 2 * rank:
+        raise OpError(
+            f"must have {2 * rank} entries, before and after each of the {rank} dimensions",
+            arg="explicit_paddings",
+            got=explicit_paddings,
+        )
+    pairs = [(explicit_paddings[i], explicit_paddings[i + 1]) for i in range(0, 2 * rank, 2)]
+    batch, *space, channels = last(pairs, data_format)
+    if any(batch) or any(channels):
+        raise OpError(
+            "must be 0 for batch and channels", arg="explicit_paddings", got=explicit_paddings
+        )
+    return tuple(space)
+
+
+def space_of(
+    arg: str, values: Sequence[int], rank: int, data_format: str, *, channels: int = 1
+) -> tuple[int, ...]:
+    """The entries for space of an attribute that has one for every dimension."""
+    if len(values) != rank:
+        raise OpError(
+            f"must have {rank} entries, one for each dimension of {data_format}", arg=arg, got=values
+        )
+    batch, *space, depth = last(values, data_format)
+    if batch != 1 or depth != channels:
+        raise OpError("must be 1 for batch and channels", arg=arg, got=values)
+    return tuple(space)

@@ -1,0 +1,59 @@
+"""TensorFlow's raw ops under their own names and keyword arguments: `raw_ops.MaxPool3DGrad(...)`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from backblocks.errors import OpError
+from backblocks.ops import REGISTRY
+from backblocks.ops._op import Op
+
+
+class RawOp:
+    """An op called as `tf.raw_ops` calls it: every argument by its name, and `name=` accepted."""
+
+    def __init__(self, op: Op) -> None:
+        self.op = op
+        self.__name__ = op.name
+        self.__doc__ = op.__doc__
+
+    def __call__(self, *args: Any, **arguments: Any) -> Any:
+        if args:
+            raise OpError(
+                "takes its arguments by name only",
+                op=self.op.name,
+                hint=f"Write {self.op.name}({self.op.inputs[0].name}=...).",
+            )
+        return self.op(**arguments)
+
+    def __repr__(self) -> str:
+        return f"<raw op {self.op.name}>"
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return signature(self.op)
+
+
+def signature(op: Op) -> inspect.Signature:
+    """The keyword arguments of a raw op: TensorFlow's own, `name`, then what we add."""
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    attrs = list(op.attrs.values())
+    own = [
+        *(
+            inspect.Parameter(p.name, keyword)
+            if p.count != "optional"
+            else inspect.Parameter(p.name, keyword, default=None)
+            for p in op.inputs
+        ),
+        *(inspect.Parameter(a.name, keyword, default=a.default) for a in attrs if not a.beyond_tensorflow),
+        inspect.Parameter("name", keyword, default=None),
+    ]
+    ours = [
+        inspect.Parameter(a.name, keyword, default=a.default) for a in attrs if a.beyond_tensorflow
+    ]
+    return inspect.Signature(own + ours)
+
+
+globals().update({name: RawOp(op) for name, op in REGISTRY.items()})
+__all__ = sorted(REGISTRY)  # noqa: PLE0605

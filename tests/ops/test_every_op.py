@@ -1,0 +1,246 @@
+"""What must hold of every op. A new op is covered by being declared."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.dtypes import BY_NAME, is_float, is_half
+from backblocks.graph.symbol import placeholder
+from backblocks.ops import REGISTRY
+from backblocks.ops._op import each_value, flat, nothing, snake
+from backblocks.ops._spec import Spec
+
+OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
+CASES = [pytest.param(op, c, id=f"{op.name}: {c.about}") for op in REGISTRY.values() for c in op.cases]
+REFUSALS = [
+    pytest.param(op, r, id=f"{op.name}: {r.about}") for op in REGISTRY.values() for r in op.refusals
+]
+
+
+def prepared(op, case):
+    """Inputs as arrays and parsed attributes of a case."""
+    inputs, attrs, _ = op.bind((), case.args)
+    return op.arrays(inputs), attrs
+
+
+def answers(op, case):
+    return case.out if isinstance(case.out, tuple) else (case.out,)
+
+
+def assert_close(got, expected, **how):
+    if got.dtype.kind == "V" or is_half(got.dtype):
+        got = got.astype(np.float32)
+    np.testing.assert_allclose(got, np.asarray(expected).astype(got.dtype), **how)
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_is_complete(op):
+    assert op.__doc__, "say in one sentence what it computes"
+    assert op.shape_rule, "say what shape comes out"
+    assert op.cases, "give a worked case"
+    assert op.gradient or op.no_gradient_because, "give a gradient, or say why there is none"
+    assert op.version >= 1
+
+
+@pytest.mark.parametrize("op", OPS)
+def test_is_called_by_its_own_names(op):
+    raw = getattr(bb.raw_ops, op.name)
+    assert getattr(bb.ops, snake(op.name)) is op
+    names = list(inspect.signature(raw).parameters)
+    assert names == [
+        *(pin.name for pin in op.inputs),
+        *(a.name for a in op.attrs.values() if not a.beyond_tensorflow),
+        "name",
+        *(a.name for a in op.attrs.values() if a.beyond_tensorflow),
+    ]
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_gives_the_known_answer(op, case):
+    inputs, attrs = prepared(op, case)
+    for got, expected in zip(op.run(inputs, attrs), answers(op, case), strict=True):
+        assert got.shape == np.shape(expected)
+        assert_close(got, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_raw_op_gives_what_the_op_gives(op, case):
+    raw = getattr(bb.raw_ops, op.name)(**case.args, name="a name")
+    mine = op(**case.args)
+    pairs = zip(raw, mine, strict=True) if isinstance(raw, list | tuple) else [(raw, mine)]
+    for a, b in pairs:
+        np.testing.assert_array_equal(a, b)
+    if len(op.outputs) > 1:
+        assert raw._fields == tuple(pin.name for pin in op.outputs)
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_shape_rule_foretells_the_result(op, case):
+    inputs, attrs = prepared(op, case)
+    specs = op.infer(each_value(Spec.of, inputs), attrs)
+    assert [(s.shape, s.dtype) for s in specs] == [(r.shape, r.dtype) for r in op.run(inputs, attrs)]
+
+
+@pytest.mark.parametrize("known", ["sizes unknown", "rank unknown", "values unknown"])
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_shape_rule_says_nothing_false_when_it_knows_less(op, case, known):
+    def less(array):
+        if known == "values unknown":
+            return Spec(array.shape, array.dtype)
+        shape = None if known == "rank unknown" else (None,) * array.ndim
+        return Spec(shape, array.dtype)
+
+    inputs, attrs = prepared(op, case)
+    specs = op.infer(each_value(less, inputs), attrs)
+    results = op.run(inputs, attrs)
+    assert len(specs) == len(results)
+    for spec, result in zip(specs, results, strict=True):
+        assert spec.dtype == result.dtype
+        if spec.shape is not None:
+            assert len(spec.shape) == result.ndim
+            assert all(n in (None, m) for n, m in zip(spec.shape, result.shape, strict=True))
+
+
+@pytest.mark.parametrize(("op", "refusal"), REFUSALS)
+def test_refuses_with_a_clear_message(op, refusal):
+    with pytest.raises(bb.OpError, match=refusal.error) as caught:
+        op(**refusal.args)
+    error = caught.value
+    assert error.op == op.name
+    assert error.arg, "the argument at fault is named"
+    assert str(error).startswith(f"{op.name}.{error.arg}: ")
+    assert str(error).endswith(".")
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_does_not_care_about_memory_layout(op, case):
+    inputs, attrs = prepared(op, case)
+    every_other = each_value(lambda x: np.repeat(x[..., None], 2, -1)[..., 0], inputs)
+    backwards = each_value(lambda x: np.ascontiguousarray(x[::-1])[::-1] if x.ndim else x, inputs)
+    swapped = each_value(lambda x: x.copy(order="F"), inputs)
+    expected = op.run(inputs, attrs)
+    for other in (every_other, backwards, swapped):
+        for got, want in zip(op.run(other, attrs), expected, strict=True):
+            np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_leaves_its_inputs_alone(op, case):
+    inputs, attrs = prepared(op, case)
+    inputs = each_value(np.copy, inputs)
+    before = each_value(np.copy, inputs)
+    for x in flat(inputs):
+        x.flags.writeable = False
+    results = op.run(inputs, attrs)
+    for x, b in zip(flat(inputs), flat(before), strict=True):
+        np.testing.assert_array_equal(x, b)
+        assert not any(np.shares_memory(x, r) for r in results), "a result must not be a view"
+
+
+@pytest.mark.parametrize(("op", "case"), [p for p in CASES if p.values[0].kernels])
+def test_fast_kernels_agree_with_the_meaning(op, case):
+    inputs, attrs = prepared(op, case)
+    for kernel in op.kernels:
+        for dtype in (np.float32, np.float64):
+            cast = each_value(lambda x: x.astype(dtype) if is_float(x.dtype) else x, inputs)  # noqa: B023
+            if kernel.accepts(cast, attrs):
+                fast, naive = op.run(cast, attrs, kernel.name), op.run(cast, attrs, "meaning")
+                for a, b in zip(fast, naive, strict=True):
+                    np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("known", ["shapes known", "sizes unknown", "rank unknown"])
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_symbols_give_what_arrays_give(op, case, known):
+    def symbol(array):
+        shape = {"shapes known": array.shape, "sizes unknown": (None,) * array.ndim}.get(known)
+        return bb.placeholder(shape, array.dtype)
+
+    inputs, attrs = prepared(op, case)
+    symbols = each_value(symbol, inputs)
+    outputs = op(*symbols, **attrs)
+    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+    feeds = dict(zip(flat(symbols), flat(inputs), strict=True))
+    for got, want in zip(bb.evaluate(outputs, feeds), op.run(inputs, attrs), strict=True):
+        np.testing.assert_array_equal(got, want)
+
+
+class Slope:
+    """An op at a point without ties, as a function of the float inputs that its gradient names."""
+
+    def __init__(self, op, case, rng):
+        inputs, self.attrs = prepared(op, case)
+        self.float64 = all(BY_NAME["float64"] in d for d in op._dtypes.values() if d[0] in FLOATS)
+        dtype = np.float64 if self.float64 else np.float32
+        self.inputs = each_value(lambda x: x.astype(dtype) if is_float(x.dtype) else x, inputs)
+        self.eps, self.rtol = (1e-5, 1e-4) if self.float64 else (1e-2, 2e-2)
+        self.symbols = each_value(
+            lambda x: placeholder(x.shape, x.dtype) if is_float(x.dtype) else bb.constant(x), self.inputs
+        )
+        outputs = op(*self.symbols, **self.attrs)
+        outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+        self.ys = [y for y in outputs if is_float(y.dtype)]
+        self.dys = [placeholder(y.shape, y.dtype) for y in self.ys]
+        self.xs = [s for s in flat(self.symbols) if s.value is None]
+        self.dxs = bb.gradients(self.ys, self.xs, self.dys)
+        low, high = op.slope_range
+        self.point = {}
+        for x, dx, value in zip(self.xs, self.dxs, self.floats(), strict=True):
+            if dx is not None:
+                steps = (rng.permutation(value.size) + 0.5) / max(value.size, 1)
+                value = (low + (high - low) * steps).reshape(value.shape).astype(value.dtype)
+            self.point[x] = value
+        for dy in self.dys:
+            self.point[dy] = rng.standard_normal(dy.shape).astype(dy.dtype)
+
+    def floats(self):
+        return [x for x in flat(self.inputs) if is_float(x.dtype)]
+
+    def check(self, fetches, weights, wrt, gradient, rng):
+        """The gradient of sum(fetches * weights) along a random direction is the slope that way."""
+        if self.point[wrt].size == 0 or gradient is None:
+            return
+        v = rng.standard_normal(wrt.shape).astype(wrt.dtype)
+
+        def total(step):
+            moved = {**self.point, wrt: self.point[wrt] + (step * v).astype(wrt.dtype)}
+            return sum(np.vdot(w, f) for w, f in zip(weights, bb.evaluate(fetches, moved), strict=True))
+
+        slope = (total(self.eps) - total(-self.eps)) / (2 * self.eps)
+        (g,) = bb.evaluate([gradient], self.point)
+        assert g.shape == wrt.shape
+        assert g.dtype == wrt.dtype
+        np.testing.assert_allclose(np.vdot(g, v), slope, rtol=self.rtol, atol=self.rtol)
+
+
+FLOATS = tuple(map(BY_NAME.get, ("bfloat16", "float16", "float32", "float64")))
+SMOOTH = [p for p in CASES if p.values[0].gradient not in (None, nothing)]
+
+
+@pytest.mark.parametrize(("op", "case"), SMOOTH)
+def test_gradient_is_the_slope(op, case):
+    rng = np.random.default_rng(1)
+    at = Slope(op, case, rng)
+    weights = [at.point[dy] for dy in at.dys]
+    for x, dx in zip(at.xs, at.dxs, strict=True):
+        at.check(at.ys, weights, x, dx, rng)
+
+
+@pytest.mark.parametrize(("op", "case"), SMOOTH)
+def test_second_gradient_is_the_slope_of_the_first(op, case):
+    rng = np.random.default_rng(2)
+    at = Slope(op, case, rng)
+    for dx in at.dxs:
+        if dx is None:
+            continue
+        weight = rng.standard_normal(dx.shape).astype(dx.dtype)
+        wrt = [*at.xs, *at.dys]
+        try:
+            second = bb.gradients([dx], wrt, [bb.constant(weight)])
+        except bb.OpError as error:
+            assert error.hint, "an op without a gradient says why"  # noqa: PT017
+            continue
+        for x, d in zip(wrt, second, strict=True):
+            at.check([dx], [weight], x, d, rng)
