@@ -64,11 +64,19 @@ class Symbol:
         return op.result(node.outputs)
 
     def __repr__(self) -> str:
-        source = self.node.op.name if self.node else "constant" if self.value is not None else "placeholder"
+        source = (
+            self.node.op.name
+            if self.node
+            else "constant"
+            if self.value is not None
+            else "placeholder"
+        )
         return f"<{source} {self.spec}>"
 
 
-def placeholder(shape: Sequence[int | None] | None, dtype: Any = "float32", name: str = "") -> Symbol:
+def placeholder(
+    shape: Sequence[int | None] | None, dtype: Any = "float32", name: str = ""
+) -> Symbol:
     """A symbol to be fed. A size, or the whole shape, may be None: not known yet."""
     return Symbol(Spec(None if shape is None else tuple(shape), as_dtype(dtype)), name=name)
 

@@ -2,15 +2,18 @@
 
     tanh = unary("Tanh", np.tanh, FLOATS, "Hyperbolic tangent.", ([0.0], [0.0]), grad)
 
-The parameters of a lambda name the inputs; those of a NumPy ufunc are `x` and `y`.
+The parameters of a lambda name the inputs; those of a NumPy ufunc are `x` and `y`. Half types are
+computed in float32 and rounded once, at the end.
 """
 
+import functools
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from backblocks.dtypes import wide
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -35,7 +38,9 @@ def unary(
         return meaning(x)
 
     function = named if isinstance(meaning, np.ufunc) else meaning
-    return _complete(name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape)
+    return _complete(
+        name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape
+    )
 
 
 def binary(
@@ -55,7 +60,9 @@ def binary(
         return meaning(x, y)
 
     function = named if isinstance(meaning, np.ufunc) else meaning
-    return _complete(name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast)
+    return _complete(
+        name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast
+    )
 
 
 def activation_gradient(
@@ -65,6 +72,8 @@ def activation_gradient(
     doc: str,
     case: tuple[Any, Any, Any],
     grad: Gradient,
+    *,
+    slope_range: tuple[float, float] = (-2.0, 2.0),
 ) -> Op:
     """The gradient op of an activation, of two tensors of one shape: what came back, and what went in."""
 
@@ -72,7 +81,7 @@ def activation_gradient(
         return agreed(op.inputs[1].name, features, gradients.shape, "the shape of gradients")
 
     signature = "T, T -> backprops: T"
-    op = _complete(name, signature, dtypes, meaning, doc, case, grad, (-2.0, 2.0), same_shape)
+    op = _complete(name, signature, dtypes, meaning, doc, case, grad, slope_range, same_shape)
     return op
 
 
@@ -98,7 +107,12 @@ def _complete(
     meaning.__doc__ = doc
     # An op belongs to the file that declares it, which is the one that called the family.
     meaning.__module__ = sys._getframe(2).f_globals["__name__"]
-    op = Op(name, signature, {"T": dtypes}, meaning, slope_range=slope_range)
+
+    @functools.wraps(meaning)
+    def rounded_once(*inputs: Array, **attrs: Any) -> Any:
+        return meaning(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
+
+    op = Op(name, signature, {"T": dtypes}, rounded_once, slope_range=slope_range)
     op.shape(shape)
     op.grad(grad)
     values = [np.asarray(value) for value in case]

@@ -52,7 +52,9 @@ def _read(reader: Any, value: Any) -> Array:
     except Exception as why:
         # Foreign array types fail in ways of their own; all of them mean the same to the caller.
         raise OpError(
-            "cannot be read as an array", got=described(type(value).__name__), hint=f"It says: {why}"
+            "cannot be read as an array",
+            got=described(type(value).__name__),
+            hint=f"It says: {why}",
         ) from why
 
 

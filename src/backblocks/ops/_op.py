@@ -120,7 +120,9 @@ class Op:
             for p in parameters
             if p.kind is p.KEYWORD_ONLY
         }
-        self._defaults = {a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required}
+        self._defaults = {
+            a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
+        }
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
         self.Result = namedtuple(f"{self.name}Result", [p.name for p in self.outputs])  # type: ignore[misc]  # noqa: PYI024
         self.snake_name = snake(self.name)
@@ -186,7 +188,9 @@ class Op:
             error.op = error.op or self.name
             raise
 
-    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[list[Value], Attrs, str]:
+    def bind(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[list[Value], Attrs, str]:
         """Sorts what was given into inputs, parsed attributes and the block's name."""
         if len(args) > len(self.inputs):
             raise OpError(
@@ -240,7 +244,9 @@ class Op:
         try:
             bound = self._bind_dtypes(inputs)
             if self.shape_rule is None:
-                raise TypeError(f"{self.name} has no shape rule")  # a fault of ours, not of the caller
+                raise TypeError(
+                    f"{self.name} has no shape rule"
+                )  # a fault of ours, not of the caller
             shapes = self.shape_rule(*inputs, **attrs)
             if len(self.outputs) == 1 and not self.outputs[0].is_list:
                 shapes = (shapes,)
@@ -288,7 +294,9 @@ class Op:
         if value is None and pin.count != "optional":
             raise OpError("must be given", arg=pin.name, hint="It is a tensor input of this op.")
         if pin.is_list and not isinstance(value, list | tuple):
-            raise OpError("must be a list of tensors", arg=pin.name, got=described(type(value).__name__))
+            raise OpError(
+                "must be a list of tensors", arg=pin.name, got=described(type(value).__name__)
+            )
         return tuple(value) if pin.is_list else value
 
     def _parse(self, attr: Attr, value: Any) -> Any:

@@ -1,11 +1,11 @@
 """The dtype signature of an op, read as one reads a NumPy gufunc: `"T, T -> T"`.
 
-    T               a type variable, bound by the inputs or given by a dtype attribute of that name
-    int32           this very type
-    T*              a list of tensors of one type
-    T**             a list of tensors, each of its own type
-    T?              may be left out (None)
-    argmax: int64   an output and its name; a lone output is called `output` unless named
+T               a type variable, bound by the inputs or given by a dtype attribute of that name
+int32           this very type
+T*              a list of tensors of one type
+T**             a list of tensors, each of its own type
+T?              may be left out (None)
+argmax: int64   an output and its name; a lone output is called `output` unless named
 """
 
 from __future__ import annotations

@@ -64,9 +64,7 @@ def agreed(arg: str, spec: Spec, expected: Shape, why: str) -> Shape:
             arg=arg,
             got=described(shape_text(spec.shape)),
         )
-    return tuple(
-        b if a is None else a for a, b in zip(spec.shape, expected, strict=True)
-    )
+    return tuple(b if a is None else a for a, b in zip(spec.shape, expected, strict=True))
 
 
 def sizes_from(arg: str, spec: Spec, lengths: Sequence[int]) -> tuple[Size, ...]:

@@ -20,8 +20,6 @@ import numpy as np
 from backblocks.dtypes import DType, as_dtype
 from backblocks.errors import OpError
 
-INT32_MAX = 2**31 - 1
-
 
 @dataclass(frozen=True)
 class Kind:
@@ -34,14 +32,18 @@ class Kind:
     options: tuple[str, ...] = ()
 
 
-def _integer(value: Any) -> int:
+def _integer(value: Any, bits: int = 32) -> int:
     try:
         number = operator.index(value)
     except TypeError:
         raise OpError("must be a whole number", got=value) from None
-    if not -INT32_MAX - 1 <= number <= INT32_MAX:
-        raise OpError("must fit in 32 bits", got=number)
+    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
+        raise OpError(f"must fit in {bits} bits", got=number)
     return number
+
+
+def _seed(value: Any) -> int:
+    return _integer(value, bits=64)
 
 
 def _integers(value: Any) -> tuple[int, ...]:
@@ -121,7 +123,12 @@ Window = Annotated[
 ]
 Strides = Annotated[
     tuple[int, ...],
-    Kind("strides", "Sequence[int]", "Step between windows, one entry a dimension.", _positive_integers),
+    Kind(
+        "strides",
+        "Sequence[int]",
+        "Step between windows, one entry a dimension.",
+        _positive_integers,
+    ),
 ]
 Dilations = Annotated[
     tuple[int, ...],
@@ -142,6 +149,7 @@ ImageLayout = Annotated[str, choice("Where the channels stand.", "NHWC", "NCHW")
 VolumeLayout = Annotated[str, choice("Where the channels stand.", "NDHWC", "NCDHW")]
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
+Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
 Ints = Annotated[tuple[int, ...], Kind("ints", "Sequence[int]", "Whole numbers.", _integers)]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Floats = Annotated[

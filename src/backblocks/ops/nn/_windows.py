@@ -193,7 +193,9 @@ def space_of(
     """The entries for space of an attribute that has one for every dimension."""
     if len(values) != rank:
         raise OpError(
-            f"must have {rank} entries, one for each dimension of {data_format}", arg=arg, got=values
+            f"must have {rank} entries, one for each dimension of {data_format}",
+            arg=arg,
+            got=values,
         )
     batch, *space, depth = last(values, data_format)
     if batch != 1 or depth != channels:

@@ -122,5 +122,136 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
 )
 def _(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
     dx = np.empty(orig_input_shape.tolist(), grad.dtype)
-    _native.avg_pool_3d_grad(np.ascontiguousarray(grad), dx, *native_geometry(pool_axes(dx, **windows)))
+    _native.avg_pool_3d_grad(
+        np.ascontiguousarray(grad), dx, *native_geometry(pool_axes(dx, **windows))
+    )
     return dx
+
+
+# -- differences from TensorFlow ---------------------------------------------------------------------
+
+for _each in (avg_pool, avg_pool_grad, avg_pool_3d, avg_pool_3d_grad):
+    _each.differs(
+        "half sums",
+        tensorflow="Sums of half types are kept in the half type, and are off in long windows.",
+        ours="Sums are kept in float32 and rounded once.",
+    )
+for _each in (avg_pool, avg_pool_grad):
+    _each.differs(
+        "formats",
+        tensorflow="NHWC only on the CPU; no explicit padding.",
+        ours="NHWC and NCHW, explicit padding.",
+    )
+for _each in (avg_pool_3d, avg_pool_3d_grad):
+    _each.differs(
+        "formats",
+        tensorflow="NDHWC, bfloat16 and float32 only on the CPU; no explicit padding.",
+        ours="NDHWC and NCDHW, every float type, explicit padding.",
+    )
+    _each.differs(
+        "checks",
+        tensorflow="Some gradients of a shape that pooling cannot give are accepted.",
+        ours="They are refused.",
+    )
+avg_pool_grad.differs(
+    "checks",
+    tensorflow="Windows of no size and gradients of another shape are accepted.",
+    ours="They are refused.",
+)
+avg_pool_3d.differs(
+    "SAME with stride > window",
+    tensorflow="Padding becomes negative and shifts every window.",
+    ours="Padding is never negative, as documented and as in 2-D.",
+)
+
+
+# -- cases -------------------------------------------------------------------------------------------
+
+_pair = np.arange(1.0, 17).reshape(2, 2, 2, 2)
+_pair_3d = np.arange(1.0, 33).reshape(2, 2, 2, 2, 2)
+_wide: dict[str, Any] = {"ksize": (1, 3, 2, 1), "strides": (1, 3, 2, 1), "padding": "SAME"}
+_large: dict[str, Any] = {
+    "ksize": (1, 4, 3, 2, 1),
+    "strides": (1, 4, 3, 2, 1),
+    "padding": "SAME",
+}
+_row: dict[str, Any] = {"ksize": (1, 1, 2, 1), "strides": (1, 1, 2, 1), "padding": "SAME"}
+
+
+def _line(*values: float) -> Array:
+    return np.array(values, float).reshape(1, 1, -1, 1)
+
+
+avg_pool.case(
+    "padding does not count", value=_pair, **_wide,
+    out=np.array([4.0, 5, 12, 13]).reshape(2, 1, 1, 2),
+)  # fmt: skip
+avg_pool.case("the last window has one cell", value=_line(1, 3, 8), **_row, out=_line(2, 8))
+avg_pool.case(
+    "channels first", value=np.array([1.0, 3, 8]).reshape(1, 1, 1, 3), ksize=(1, 1, 1, 2),
+    strides=(1, 1, 1, 2), padding="SAME", data_format="NCHW",
+    out=np.array([2.0, 8]).reshape(1, 1, 1, 2),
+)  # fmt: skip
+avg_pool.case(
+    "explicit padding", value=_line(1, 3), **_row | {"padding": "EXPLICIT"},
+    explicit_paddings=(0, 0, 0, 0, 1, 1, 0, 0), out=_line(1, 3),
+)  # fmt: skip
+avg_pool.case("an empty batch", value=_pair[:0], **_wide, out=_pair[:0, :1, :1])
+avg_pool.fails(
+    "a window of no size", value=_pair, **_wide | {"ksize": (1, 0, 2, 1)}, error="at least 1"
+)
+avg_pool.fails("whole numbers", value=_pair.astype(int), **_wide, error="must be bfloat16")
+avg_pool.fails(
+    "a window over channels", value=_pair, **_wide | {"ksize": (1, 1, 1, 2)},
+    error="1 for batch and channels",
+)  # fmt: skip
+
+avg_pool_grad.case(
+    "spread over real cells", orig_input_shape=[1, 1, 3, 1], grad=_line(2, 8), **_row,
+    out=_line(1, 1, 8),
+)  # fmt: skip
+avg_pool_grad.fails(
+    "CVE-2022-21725: sizes below zero", orig_input_shape=[1, 1, -3, 1], grad=_line(2, 8), **_row,
+    error="not be negative",
+)  # fmt: skip
+avg_pool_grad.fails(
+    "a gradient of another shape", orig_input_shape=[1, 1, 3, 1], grad=_line(2, 8, 9), **_row,
+    error="the shape that pooling gives",
+)  # fmt: skip
+avg_pool_grad.fails(
+    "sizes that are not whole", orig_input_shape=[1, 1, 3.5, 1], grad=_line(2, 8), **_row,
+    error="int32",
+)  # fmt: skip
+avg_pool_grad.fails(
+    "more cells than can be counted", orig_input_shape=[2**31 - 1] * 4,
+    grad=np.zeros((0, 1, 1, 1)), **_row, error="the shape that pooling gives",
+)  # fmt: skip
+
+avg_pool_3d.case(
+    "padding does not count", input=_pair_3d, **_large,
+    out=np.array([8.0, 9, 24, 25]).reshape(2, 1, 1, 1, 2),
+)  # fmt: skip
+avg_pool_3d.case(
+    "channels first", input=np.arange(8.0).reshape(1, 1, 2, 2, 2), data_format="NCDHW",
+    ksize=(1, 1, 2, 2, 2), strides=(1, 1, 2, 2, 2), padding="VALID",
+    out=np.full((1, 1, 1, 1, 1), 3.5),
+)  # fmt: skip
+avg_pool_3d.fails("an image", input=_pair, **_large, error="must have 5 dimensions")
+
+avg_pool_3d_grad.case(
+    "one window over eight cells", orig_input_shape=[1, 2, 2, 2, 1],
+    grad=np.full((1, 1, 1, 1, 1), 8.0), **_large, out=np.ones((1, 2, 2, 2, 1)),
+)  # fmt: skip
+avg_pool_3d_grad.case(
+    "overlapping windows add up", orig_input_shape=[1, 3, 1, 1, 1],
+    grad=np.array([2.0, 4]).reshape(1, 2, 1, 1, 1), ksize=(1, 2, 1, 1, 1),
+    strides=(1, 1, 1, 1, 1), padding="VALID", out=np.array([1.0, 3, 2]).reshape(1, 3, 1, 1, 1),
+)  # fmt: skip
+avg_pool_3d_grad.fails(
+    "a gradient larger than pooling gives", orig_input_shape=[2, 1, 1, 1, 2], grad=_pair_3d,
+    **_large, error="the shape that pooling gives",
+)  # fmt: skip
+avg_pool_3d_grad.fails(
+    "CVE-2021-29577: too few sizes", orig_input_shape=[2, 1, 1, 1], grad=_pair_3d, **_large,
+    error="must have 5 entries",
+)  # fmt: skip

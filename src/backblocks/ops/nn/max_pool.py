@@ -30,7 +30,7 @@ from backblocks.ops.nn._pooling import (
     pooled,
     volume_pooling,
 )
-from backblocks.ops.nn._windows import Axis, from_last, taps, to_last
+from backblocks.ops.nn._windows import Axis, first, from_last, last, taps, to_last
 
 ArgmaxType = Annotated[Any, dtype_of("int32", "int64")]
 Ties = Annotated[str, choice("Who gets a window's gradient.", "first", "tensorflow-cpu")]
@@ -103,15 +103,82 @@ def _pool_grad_grad(x: Array, ddx: Array, *, data_format: str, **windows: Any) -
     return from_last(_pick(ddx, winner), data_format)
 
 
+def _pooled(arg: str, input: Spec, **windows: Any) -> Shape:
+    """The shape that pooling over space or over channels gives."""
+    group, _ = _channel_window(**windows)
+    if group == 1:
+        return pooled(arg, input, **windows)
+    layout = windows["data_format"]
+    batch, *space, channels = last(ranked(arg, input, 4, f"as in {layout}"), layout)
+    if channels is not None and channels % group:
+        raise OpError(f"must divide the {channels} channels", arg="ksize", got=group)
+    kept = first((batch, *space, None if channels is None else channels // group), layout)
+    ones = {name: _one_in_channels(windows[name], layout) for name in ("ksize", "strides")}
+    return pooled(arg, Spec(kept, input.dtype), **windows | ones)
+
+
+def _channel_window(
+    *, ksize: tuple[int, ...], strides: tuple[int, ...], data_format: str, **rest: Any
+) -> tuple[int, int]:
+    """How many channels a window pools together (mostly 1), and at which axis they stand."""
+    channels = data_format.index("C")
+    group = ksize[channels] if len(ksize) == len(strides) == len(data_format) == 4 else 1
+    if group > 1 and (math.prod(ksize) != group or strides[channels] != group):
+        raise OpError(
+            "a window over channels must be 1 in space and have a stride of its own size",
+            arg="ksize",
+            got=ksize,
+        )
+    return group, channels
+
+
+def _one_in_channels(values: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    return tuple(1 if axis == "C" else v for axis, v in zip(layout, values, strict=True))
+
+
+class _ChannelsAsSpace:
+    """Turns pooling over groups of channels into pooling over one more axis of space.
+
+    With no such groups, as mostly, it leaves everything as it is.
+    """
+
+    def __init__(self, windows: dict[str, Any]) -> None:
+        self.group, _ = _channel_window(**windows)
+        self.layout = windows["data_format"]
+        self.windows = windows
+        if self.group > 1:
+            self.windows = {
+                "ksize": (1, 1, 1, self.group, 1),
+                "strides": (*last(windows["strides"], self.layout)[:3], self.group, 1),
+                # Explicit padding of a window of 1 can only be none, which VALID says in any rank.
+                "padding": "SAME" if windows["padding"] == "SAME" else "VALID",
+                "explicit_paddings": (),
+                "data_format": "NDHWC",
+            }
+
+    def fold(self, x: Array, group: int) -> Array:
+        """(batch, height, width, channels) as (batch, height, width, group, channels / group)."""
+        if self.group == 1:
+            return x
+        x = to_last(x, self.layout)
+        return x.reshape(*x.shape[:3], x.shape[3] // group, group).swapaxes(3, 4)
+
+    def unfold(self, x: Array) -> Array:
+        if self.group == 1:
+            return x
+        x = x.swapaxes(3, 4)
+        return from_last(x.reshape(*x.shape[:3], x.shape[3] * x.shape[4]), self.layout)
+
+
 def _grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
-    out = pooled("orig_input", orig_input, **windows)
+    out = _pooled("orig_input", orig_input, **windows)
     out = agreed("orig_output", orig_output, out, "the shape that pooling gives")
     agreed("grad", grad, out, "the shape that pooling gives")
     return orig_input.shape
 
 
 def _grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
-    out = pooled("orig_input", orig_input, **windows)
+    out = _pooled("orig_input", orig_input, **windows)
     agreed("grad", grad, orig_input.shape, "the shape of orig_input")
     return agreed("orig_output", orig_output, out, "the shape that pooling gives")
 
@@ -127,43 +194,13 @@ def max_pool(input: Array, **windows: Any) -> Array:
     never wins a window; a NaN does. A window over channels instead of space (`ksize` 1 in space, and
     equal to `strides` in channels) keeps the largest of each group of channels.
     """
-    group, windows = _split_channels(**windows)
-    x = to_last(input, windows["data_format"])
-    x = x.reshape(*x.shape[:-1], x.shape[-1] // group, group).max(-1)
-    return _pool(from_last(x, windows["data_format"]), **windows)
+    over = _ChannelsAsSpace(windows)
+    return over.unfold(_pool(over.fold(input, over.group), **over.windows))
 
 
 @max_pool.shape
 def _(input: Spec, **windows: Any) -> Shape:
-    group, windows = _split_channels(**windows)
-    out = list(pooled("input", input, **windows))
-    channels = windows["data_format"].index("C")
-    size = out[channels]
-    if size is not None:
-        if size % group:
-            raise OpError(f"must divide the {size} channels", arg="ksize", got=group)
-        out[channels] = size // group
-    return tuple(out)
-
-
-def _split_channels(
-    *, ksize: tuple[int, ...], strides: tuple[int, ...], data_format: str, **rest: Any
-) -> tuple[int, dict[str, Any]]:
-    """How many channels a window pools together (mostly 1), and the windows over space."""
-    channels = data_format.index("C")
-    group = ksize[channels] if len(ksize) == len(strides) == 4 else 1
-    if group > 1:
-        if math.prod(ksize) != group or strides[channels] != group:
-            raise OpError(
-                "a window over channels must be 1 in space and have a stride of its own size",
-                arg="ksize",
-                got=ksize,
-            )
-        ksize, strides = (
-            tuple(1 if axis == channels else v for axis, v in enumerate(values))
-            for values in (ksize, strides)
-        )
-    return group, {"ksize": ksize, "strides": strides, "data_format": data_format, **rest}
+    return _pooled("input", input, **windows)
 
 
 @max_pool.grad
@@ -177,14 +214,18 @@ def max_pool_grad(orig_input: Array, orig_output: Array, grad: Array, **windows:
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
-    return _pool_grad(orig_input, grad, **windows)
+    over = _ChannelsAsSpace(windows)
+    x, dy = over.fold(orig_input, over.group), over.fold(grad, 1)
+    return over.unfold(_pool_grad(x, dy, **over.windows))
 
 
 max_pool_grad.shape(_grad_shape)
 
 
 @max_pool_grad.grad
-def _(ddx: Value, dx: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any) -> list[Value]:
+def _(
+    ddx: Value, dx: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
+) -> list[Value]:
     return [None, None, max_pool_grad_grad(orig_input, orig_output, ddx, **windows)]
 
 
@@ -194,14 +235,18 @@ def max_pool_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **win
 
     It is the adjoint of MaxPoolGrad, and so the second gradient of MaxPool.
     """
-    return _pool_grad_grad(orig_input, grad, **windows)
+    over = _ChannelsAsSpace(windows)
+    x, ddx = over.fold(orig_input, over.group), over.fold(grad, over.group)
+    return over.unfold(_pool_grad_grad(x, ddx, **over.windows))
 
 
 max_pool_grad_grad.shape(_grad_grad_shape)
 
 
 @max_pool_grad_grad.grad
-def _(d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any) -> list[Value]:
+def _(
+    d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
+) -> list[Value]:
     return [None, None, max_pool_grad(orig_input, orig_output, d, **windows)]
 
 
@@ -237,7 +282,13 @@ def _delegate(v2: Op, v1: Op) -> None:
     v2.shape(rule)
 
 
-@op("MaxPoolV2", "T, int32, int32 -> T", attrs=_tensor_windows, beyond=("explicit_paddings",), T=REALS)
+@op(
+    "MaxPoolV2",
+    "T, int32, int32 -> T",
+    attrs=_tensor_windows,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
 def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
     """MaxPool whose window and stride are tensors."""
     return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
@@ -260,16 +311,20 @@ def _(dy: Value, y: Value, input: Value, ksize: Value, strides: Value, **how: An
 )
 def max_pool_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
-) -> Array:
+) -> Any:
     """MaxPoolGrad whose window and stride are tensors."""
-    return _pool_grad(orig_input, grad, **_windows_of(ksize, strides), **how)
+    return max_pool_grad.meaning(
+        orig_input, orig_output, grad, **_windows_of(ksize, strides), **how
+    )
 
 
 _delegate(max_pool_grad_v2, max_pool_grad)
 
 
 @max_pool_grad_v2.grad
-def _(ddx: Value, dx: Value, x: Value, y: Value, dy: Value, k: Value, s: Value, **how: Any) -> list[Value]:
+def _(
+    ddx: Value, dx: Value, x: Value, y: Value, dy: Value, k: Value, s: Value, **how: Any
+) -> list[Value]:
     return [None, None, max_pool_grad_grad_v2(x, y, ddx, k, s, **how), None, None]
 
 
@@ -282,16 +337,19 @@ def _(ddx: Value, dx: Value, x: Value, y: Value, dy: Value, k: Value, s: Value, 
 )
 def max_pool_grad_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
-) -> Array:
+) -> Any:
     """MaxPoolGradGrad whose window and stride are tensors."""
-    return _pool_grad_grad(orig_input, grad, **_windows_of(ksize, strides), **how)
+    windows = _windows_of(ksize, strides)
+    return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
 
 
 _delegate(max_pool_grad_grad_v2, max_pool_grad_grad)
 
 
 @max_pool_grad_grad_v2.grad
-def _(d: Value, out: Value, x: Value, y: Value, ddx: Value, k: Value, s: Value, **how: Any) -> list[Value]:
+def _(
+    d: Value, out: Value, x: Value, y: Value, ddx: Value, k: Value, s: Value, **how: Any
+) -> list[Value]:
     return [None, None, max_pool_grad_v2(x, y, d, k, s, **how), None, None]
 
 
@@ -342,7 +400,11 @@ def _flat_index(argmax: Array, include_batch_in_index: bool, image_size: int) ->
     T=REALS,
 )
 def max_pool_with_argmax(
-    input: Array, *, Targmax: ArgmaxType = "int64", include_batch_in_index: Flag = False, **windows: Any
+    input: Array,
+    *,
+    Targmax: ArgmaxType = "int64",
+    include_batch_in_index: Flag = False,
+    **windows: Any,
 ) -> tuple[Array, Array]:
     """The largest value of each window, and where it was.
 
@@ -385,7 +447,12 @@ def _(dy: Value, y: Value, input: Value, *, Targmax: Any, **windows: Any) -> lis
     Targmax=("int32", "int64"),
 )
 def max_pool_grad_with_argmax(
-    input: Array, grad: Array, argmax: Array, *, include_batch_in_index: Flag = False, **windows: Any
+    input: Array,
+    grad: Array,
+    argmax: Array,
+    *,
+    include_batch_in_index: Flag = False,
+    **windows: Any,
 ) -> Array:
     """Adds each window's gradient to the cell that `argmax` names."""
     dx = np.zeros(input.size, wide(grad.dtype))
@@ -401,7 +468,9 @@ def _(input: Spec, grad: Spec, argmax: Spec, **windows: Any) -> Shape:
 
 
 @max_pool_grad_with_argmax.grad
-def _(ddx: Value, dx: Value, input: Value, grad: Value, argmax: Value, **windows: Any) -> list[Value]:
+def _(
+    ddx: Value, dx: Value, input: Value, grad: Value, argmax: Value, **windows: Any
+) -> list[Value]:
     return [None, max_pool_grad_grad_with_argmax(input, ddx, argmax, **windows), None]
 
 
@@ -414,7 +483,12 @@ def _(ddx: Value, dx: Value, input: Value, grad: Value, argmax: Value, **windows
     Targmax=("int32", "int64"),
 )
 def max_pool_grad_grad_with_argmax(
-    input: Array, grad: Array, argmax: Array, *, include_batch_in_index: Flag = False, **windows: Any
+    input: Array,
+    grad: Array,
+    argmax: Array,
+    *,
+    include_batch_in_index: Flag = False,
+    **windows: Any,
 ) -> Array:
     """For each window, the value of `grad` at the cell that `argmax` names."""
     if not grad.size:
@@ -492,7 +566,14 @@ def _(orig_input: Spec, orig_output: Spec, grad: Spec, *, ties: str, **windows: 
 
 @max_pool_3d_grad.grad
 def _(
-    ddx: Value, dx: Value, orig_input: Value, orig_output: Value, grad: Value, *, ties: str, **windows: Any
+    ddx: Value,
+    dx: Value,
+    orig_input: Value,
+    orig_output: Value,
+    grad: Value,
+    *,
+    ties: str,
+    **windows: Any,
 ) -> list[Value]:
     if ties != "first":
         raise OpError(
@@ -522,8 +603,16 @@ def _(orig_input: Array, orig_output: Array, grad: Array, *, ties: str, **window
     return dx
 
 
-@op("MaxPool3DGradGrad", "T, T, T -> T", attrs=volume_pooling, beyond=("explicit_paddings",), T=REALS)
-def max_pool_3d_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
+@op(
+    "MaxPool3DGradGrad",
+    "T, T, T -> T",
+    attrs=volume_pooling,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
+def max_pool_3d_grad_grad(
+    orig_input: Array, orig_output: Array, grad: Array, **windows: Any
+) -> Array:
     """For each window, the value of `grad` at the cell that won it.
 
     It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
@@ -535,23 +624,337 @@ max_pool_3d_grad_grad.shape(_grad_grad_shape)
 
 
 @max_pool_3d_grad_grad.grad
-def _(d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any) -> list[Value]:
+def _(
+    d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
+) -> list[Value]:
     return [None, None, max_pool_3d_grad(orig_input, orig_output, d, **windows)]
 
 
-# -- cases -----------------------------------------------------------------------------------------
+# -- differences from TensorFlow ---------------------------------------------------------------------
 
-ramp = np.arange(16.0).reshape(1, 4, 4, 1)
-box = np.arange(64.0).reshape(1, 4, 4, 4, 1)
-twos: dict[str, Any] = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
-cubes: dict[str, Any] = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID"}
-flat_image, one = np.ones((1, 2, 2, 1)), np.ones((1, 1, 1, 1))
-
-
-max_pool.case("2 x 2 windows of a ramp", input=ramp, **twos, out=ramp[:, 1::2, 1::2])
-max_pool.case(
-    "padding never wins",
-    input=-1 - ramp[:, :3, :3],
-    **twos | {"padding": "SAME"},
-    out=-1 - ramp[:, :3:2, :3:2],
+for _each in (max_pool, max_pool_v2):
+    _each.differs(
+        "nan",
+        tensorflow="A NaN is passed over; a window of nothing else gives the lowest finite number.",
+        ours="A NaN in the window wins it.",
+    )
+    _each.differs(
+        "inf",
+        tensorflow="A window of minus infinity alone gives the lowest finite number.",
+        ours="It gives minus infinity.",
+    )
+    _each.differs(
+        "channel windows",
+        tensorflow="Strides in space are ignored when the window lies over channels.",
+        ours="They are followed, as the shape that TensorFlow foretells says.",
+    )
+for _each in (max_pool_grad, max_pool_grad_v2):
+    _each.differs(
+        "nan",
+        tensorflow="A NaN gets the gradient only when it is the first cell of its window.",
+        ours="The first NaN of a window gets its gradient.",
+    )
+for _each in (max_pool_grad_grad, max_pool_grad_grad_v2, max_pool_3d_grad_grad):
+    _each.differs(
+        "nan",
+        tensorflow="The winner is the first cell equal to orig_output, so a NaN window gives 0.",
+        ours="The winner is found in orig_input, and a NaN wins: the adjoint of the gradient op.",
+    )
+    _each.differs(
+        "orig_output",
+        tensorflow="The values of orig_output are compared with, so a wrong one gives 0.",
+        ours="Only its shape is used.",
+    )
+for _each in (max_pool_with_argmax, max_pool_grad_with_argmax, max_pool_grad_grad_with_argmax):
+    _each.differs(
+        "options",
+        tensorflow="No explicit padding; some dtypes of input or index have no CPU kernel.",
+        ours="Explicit padding, every dtype, int32 and int64 indices.",
+    )
+max_pool_with_argmax.differs(
+    "nan",
+    tensorflow="A NaN wins only when it is the first cell of its window.",
+    ours="The first NaN of a window wins.",
 )
+max_pool_with_argmax.differs(
+    "empty", tensorflow="An empty input is refused.", ours="It gives an empty result."
+)
+max_pool_grad_with_argmax.differs(
+    "checks",
+    tensorflow="Indices outside the image are not always noticed.",
+    ours="Every index is checked before anything is written.",
+)
+max_pool_grad_grad_with_argmax.differs(
+    "kernels", tensorflow="There is no CPU kernel.", ours="Works as the others do."
+)
+max_pool_3d.differs(
+    "nan",
+    tensorflow="Whether a NaN wins depends on its place, the window and the channel.",
+    ours="A NaN in the window wins it.",
+)
+max_pool_3d.differs(
+    "inf",
+    tensorflow="A padded window of minus infinity alone gives the lowest finite number.",
+    ours="It gives minus infinity.",
+)
+max_pool_3d.differs(
+    "SAME with stride > window",
+    tensorflow="Padding becomes negative and shifts every window.",
+    ours="Padding is never negative, as documented and as in 2-D.",
+)
+max_pool_3d_grad.differs(
+    "ties",
+    tensorflow="Every cell within 1e-5 of the maximum gets the whole gradient.",
+    ours="The first maximum gets it, as in 2-D, so that the op is the adjoint of MaxPool3D.",
+    agree='ties="tensorflow-cpu"',
+)
+max_pool_3d_grad.differs(
+    "inf",
+    tensorflow="An infinite maximum gets no gradient.",
+    ours="It gets the gradient like any other.",
+    agree='ties="tensorflow-cpu"',
+)
+max_pool_3d_grad.differs(
+    "nan",
+    tensorflow="A window with a NaN maximum gets no gradient.",
+    ours="Its first NaN gets it.",
+    agree='ties="tensorflow-cpu"',
+)
+max_pool_3d_grad_grad.differs(
+    "empty", tensorflow="An empty input is refused.", ours="It gives an empty result."
+)
+for _each in (max_pool_grad, max_pool_grad_v2, max_pool_3d_grad, max_pool_grad_with_argmax):
+    _each.differs(
+        "half sums",
+        tensorflow="Overlapping windows are added in the half type and saturate.",
+        ours="Sums are kept in float32 and rounded once.",
+    )
+for _each in (max_pool, max_pool_v2, max_pool_grad, max_pool_grad_v2, max_pool_grad_grad):
+    _each.differs("formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
+max_pool_grad_grad_v2.differs(
+    "formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype."
+)
+for _each in (max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad):
+    _each.differs(
+        "formats",
+        tensorflow="NDHWC, bfloat16 and float32 only on the CPU; no explicit padding.",
+        ours="NDHWC and NCDHW, every dtype, explicit padding.",
+    )
+
+
+# -- cases -------------------------------------------------------------------------------------------
+
+_ramp = np.arange(16.0).reshape(1, 4, 4, 1)
+_box = np.arange(64.0).reshape(1, 4, 4, 4, 1)
+_pair = np.arange(1.0, 17).reshape(2, 2, 2, 2)
+_pair_3d = np.arange(1.0, 33).reshape(2, 2, 2, 2, 2)
+_two: dict[str, Any] = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
+_three: dict[str, Any] = {"ksize": (1, 3, 2, 1), "strides": (1, 3, 2, 1), "padding": "SAME"}
+_cube: dict[str, Any] = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID"}
+_step: dict[str, Any] = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 4, 3, 2, 1), "padding": "SAME"}
+_nan = np.array([1.0, np.nan, 3, np.nan]).reshape(1, 2, 2, 1)
+_corners = _ramp[:, 1::2, 1::2]
+_far_corners = _box[:, 1::2, 1::2, 1::2]
+
+
+def _image(*values: float) -> Array:
+    side = math.isqrt(len(values))
+    return np.array(values, float).reshape(1, side, side, 1)
+
+
+max_pool.case("2 x 2 windows of a ramp", input=_ramp, **_two, out=_corners)
+max_pool.case(
+    "stride larger than window", input=_pair, ksize=(1, 1, 1, 1), strides=(1, 3, 2, 1),
+    padding="SAME", out=_pair[:, :1, :1],
+)  # fmt: skip
+max_pool.case(
+    "padding never wins", input=-1 - _ramp[:, :3, :3], **_two | {"padding": "SAME"},
+    out=-1 - _ramp[:, :3:2, :3:2],
+)  # fmt: skip
+max_pool.case(
+    "channels first", input=_ramp.reshape(1, 1, 4, 4), data_format="NCHW", ksize=(1, 1, 2, 2),
+    strides=(1, 1, 2, 2), padding="VALID", out=_corners.reshape(1, 1, 2, 2),
+)  # fmt: skip
+max_pool.case(
+    "explicit padding", input=_image(1, 2, 3, 4), ksize=(1, 2, 2, 1), strides=(1, 1, 1, 1),
+    padding="EXPLICIT", explicit_paddings=(0, 0, 1, 0, 1, 0, 0, 0), out=_image(1, 2, 3, 4),
+)  # fmt: skip
+max_pool.case(
+    "over channels", input=_pair, ksize=(1, 1, 1, 2), strides=(1, 1, 1, 2), padding="VALID",
+    out=_pair[..., 1:],
+)  # fmt: skip
+max_pool.case("a NaN wins", input=_nan, **_two, out=np.full((1, 1, 1, 1), np.nan))
+max_pool.case("an empty batch", input=_ramp[:0], **_two, out=_corners[:0])
+max_pool.fails(
+    "CVE-2021-41196: a window of no size", input=_ramp, **_two | {"ksize": (1, 0, 2, 1)},
+    error="at least 1",
+)  # fmt: skip
+max_pool.fails("stride 0", input=_ramp, **_two | {"strides": (1, 0, 1, 1)}, error="at least 1")
+max_pool.fails(
+    "a window larger than the image", input=_ramp, **_two | {"ksize": (1, 9, 9, 1)},
+    error="does not fit in 4",
+)  # fmt: skip
+max_pool.fails("a volume", input=_box, **_two, error="must have 4 dimensions")
+max_pool.fails(
+    "a stride over the batch", input=_ramp, **_two | {"strides": (2, 2, 2, 1)},
+    error="1 for batch and channels",
+)  # fmt: skip
+max_pool.fails(
+    "padding as large as the window", input=_ramp, **_two | {"padding": "EXPLICIT"},
+    explicit_paddings=(0, 0, 2, 0, 0, 0, 0, 0), error="smaller than the window",
+)  # fmt: skip
+max_pool.fails("a word", input=_ramp, **_two | {"padding": "same"}, error="SAME or VALID")
+max_pool.fails("objects", input=np.array([None]), **_two, error="array of numbers")
+
+max_pool_v2.case(
+    "2 x 2 windows of a ramp", input=_ramp, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1],
+    padding="VALID", out=_corners,
+)  # fmt: skip
+max_pool_v2.fails(
+    "stride 0", input=_ramp, ksize=[1, 2, 2, 1], strides=[1, 0, 2, 1], padding="VALID",
+    error="at least 1",
+)  # fmt: skip
+max_pool_v2.fails(
+    "a window of three entries", input=_ramp, ksize=[1, 2, 2], strides=[1, 2, 2, 1],
+    padding="VALID", error="4 entries",
+)  # fmt: skip
+
+max_pool_grad.case(
+    "each window's winner", orig_input=_ramp, orig_output=_corners, grad=_image(1, 2, 3, 4), **_two,
+    out=_image(0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4),
+)  # fmt: skip
+max_pool_grad.case(
+    "of equals the first", orig_input=np.ones((1, 2, 2, 1)), orig_output=np.ones((1, 1, 1, 1)),
+    grad=_image(5), **_two, out=_image(5, 0, 0, 0),
+)  # fmt: skip
+max_pool_grad.case(
+    "overlapping windows add up", orig_input=_image(0, 0, 0, 0, 9, 0, 0, 0, 0),
+    orig_output=_image(9, 9, 9, 9), grad=_image(1, 2, 3, 4), **_two | {"strides": (1, 1, 1, 1)},
+    out=_image(0, 0, 0, 0, 10, 0, 0, 0, 0),
+)  # fmt: skip
+max_pool_grad.case(
+    "a NaN gets it", orig_input=_nan, orig_output=_image(np.nan), grad=_image(5), **_two,
+    out=_image(0, 5, 0, 0),
+)  # fmt: skip
+max_pool_grad.fails(
+    "CVE-2021-29579: a gradient of the wrong shape", orig_input=_ramp, orig_output=_corners,
+    grad=_corners[:, :1, :1], **_two, error="the shape that pooling gives",
+)  # fmt: skip
+max_pool_grad.fails(
+    "CVE-2021-37674: an output of the wrong shape", orig_input=_ramp, orig_output=_ramp,
+    grad=_corners, **_two, error="the shape that pooling gives",
+)  # fmt: skip
+max_pool_grad.fails(
+    "types differ", orig_input=_ramp, orig_output=_corners, grad=_corners.astype(np.float32),
+    **_two, error="dtype of the other T inputs",
+)  # fmt: skip
+
+max_pool_grad_v2.case(
+    "each window's winner", orig_input=_ramp, orig_output=_corners, grad=_image(1, 2, 3, 4),
+    ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID",
+    out=_image(0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 0, 0, 0, 3, 0, 4),
+)  # fmt: skip
+max_pool_grad_grad_v2.case(
+    "picks at the winners", orig_input=_ramp, orig_output=_corners, grad=_ramp * 10,
+    ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID", out=_corners * 10,
+)  # fmt: skip
+for _each in (max_pool_grad_v2, max_pool_grad_grad_v2):
+    _each.fails(
+        "a gradient of the wrong shape", orig_input=_ramp, orig_output=_corners,
+        grad=_ramp[:, :3], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID",
+        error="must have the shape",
+    )  # fmt: skip
+
+max_pool_grad_grad.case(
+    "picks at the winners", orig_input=_ramp, orig_output=_corners, grad=_ramp * 10, **_two,
+    out=_corners * 10,
+)  # fmt: skip
+max_pool_grad_grad.case(
+    "channels first", orig_input=_ramp.reshape(1, 1, 4, 4), grad=_ramp.reshape(1, 1, 4, 4) * 10,
+    orig_output=_corners.reshape(1, 1, 2, 2), data_format="NCHW", ksize=(1, 1, 2, 2),
+    strides=(1, 1, 2, 2), padding="VALID", out=_corners.reshape(1, 1, 2, 2) * 10,
+)  # fmt: skip
+max_pool_grad_grad.fails(
+    "output and gradient swapped", orig_input=_pair, orig_output=_pair, grad=_pair[:, :1, :1],
+    **_three, error="the shape of orig_input",
+)  # fmt: skip
+
+max_pool_with_argmax.case(
+    "the index counts within its own image", input=_pair, **_three,
+    out=(_pair[:, 1:, 1:], np.array([6, 7, 6, 7]).reshape(2, 1, 1, 2)),
+)  # fmt: skip
+max_pool_with_argmax.case(
+    "the index counts through the batch", input=_pair, **_three, include_batch_in_index=True,
+    Targmax="int32",
+    out=(_pair[:, 1:, 1:], np.array([6, 7, 14, 15], np.int32).reshape(2, 1, 1, 2)),
+)  # fmt: skip
+max_pool_with_argmax.fails(
+    "unknown index type", input=_pair, **_three, Targmax="int8", error="int32"
+)
+max_pool_grad_with_argmax.case(
+    "back to the named cells", input=_pair, grad=_pair[:, :1, :1], **_three,
+    argmax=np.array([6, 7, 0, 0]).reshape(2, 1, 1, 2),
+    out=np.array([0, 0, 0, 0, 0, 0, 1.0, 2, 19, 0, 0, 0, 0, 0, 0, 0]).reshape(2, 2, 2, 2),
+)  # fmt: skip
+max_pool_grad_with_argmax.fails(
+    "CVE-2021-29570: an index outside the image", input=_pair, grad=_pair[:, :1, :1], **_three,
+    argmax=np.array([6, 8, 0, 0]).reshape(2, 1, 1, 2), error="below 8",
+)  # fmt: skip
+max_pool_grad_grad_with_argmax.case(
+    "from the named cells", input=_pair, grad=_pair, **_three,
+    argmax=np.array([6, 7, 0, 1]).reshape(2, 1, 1, 2),
+    out=np.array([7.0, 8, 9, 10]).reshape(2, 1, 1, 2),
+)  # fmt: skip
+max_pool_grad_grad_with_argmax.fails(
+    "indices in one row", input=_pair, grad=_pair, argmax=np.array([6, 7, 6, 7]), **_three,
+    error="the shape that pooling gives",
+)  # fmt: skip
+
+max_pool_3d.case("2 x 2 x 2 windows of a ramp", input=_box, **_cube, out=_far_corners)
+max_pool_3d.case(
+    "strides larger than the volume", input=_pair_3d, **_step, out=_pair_3d[:, 1:, 1:, 1:]
+)
+max_pool_3d.case(
+    "stride larger than window, SAME", input=np.arange(6.0).reshape(1, 6, 1, 1, 1),
+    ksize=(1, 1, 1, 1, 1), strides=(1, 3, 1, 1, 1), padding="SAME",
+    out=np.array([0.0, 3]).reshape(1, 2, 1, 1, 1),
+)  # fmt: skip
+max_pool_3d.case(
+    "channels first", input=_box.reshape(1, 1, 4, 4, 4), data_format="NCDHW",
+    ksize=(1, 1, 2, 2, 2), strides=(1, 1, 2, 2, 2), padding="VALID",
+    out=_far_corners.reshape(1, 1, 2, 2, 2),
+)  # fmt: skip
+max_pool_3d.fails("an image", input=_ramp, **_cube, error="must have 5 dimensions")
+max_pool_3d.fails(
+    "a format of images", input=_box, **_cube, data_format="NHWC", error="NDHWC or NCDHW"
+)
+
+max_pool_3d_grad.case(
+    "the winner of the only window", orig_input=_pair_3d[:1], orig_output=_pair_3d[:1, 1:, 1:, 1:],
+    grad=np.array([3.0, 4]).reshape(1, 1, 1, 1, 2), **_step,
+    out=np.array([0.0] * 14 + [3, 4]).reshape(1, 2, 2, 2, 2),
+)  # fmt: skip
+max_pool_3d_grad.case(
+    "of equals the first", orig_input=np.ones((1, 2, 2, 2, 1)),
+    orig_output=np.ones((1, 1, 1, 1, 1)), grad=np.full((1, 1, 1, 1, 1), 5.0), **_cube,
+    out=np.array([5.0, 0, 0, 0, 0, 0, 0, 0]).reshape(1, 2, 2, 2, 1),
+)  # fmt: skip
+max_pool_3d_grad.case(
+    "every near-tie, as TensorFlow's CPU kernel", orig_output=np.ones((1, 1, 1, 1, 1)),
+    orig_input=np.array([1.0, 0.999995, 0, 0, 0, 0, 0, 0.99]).reshape(1, 2, 2, 2, 1),
+    grad=np.full((1, 1, 1, 1, 1), 5.0), **_cube, ties="tensorflow-cpu",
+    out=np.array([5.0, 5, 0, 0, 0, 0, 0, 0]).reshape(1, 2, 2, 2, 1),
+)  # fmt: skip
+max_pool_3d_grad.fails(
+    "an output of the shape of the input", orig_input=_pair_3d, orig_output=np.ones_like(_pair_3d),
+    grad=_pair_3d[:, :1, :1, :1], **_step, error="the shape that pooling gives",
+)  # fmt: skip
+max_pool_3d_grad_grad.case(
+    "picks at the winners", orig_input=_box, orig_output=_far_corners, grad=_box * 10, **_cube,
+    out=_far_corners * 10,
+)  # fmt: skip
+max_pool_3d_grad_grad.fails(
+    "CVE-2021-29574: a gradient of the pooled shape", orig_input=_pair_3d,
+    orig_output=_pair_3d[:, :1, :1, :1], grad=_pair_3d[:, :1, :1, :1], **_step,
+    error="the shape of orig_input",
+)  # fmt: skip

@@ -1,0 +1,108 @@
+"""What all convolution ops share: reading their attributes, and how shapes must agree."""
+
+from typing import Any
+
+from backblocks.errors import OpError
+from backblocks.ops._spec import Size, Spec, agreed, ranked, shape_text
+from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
+from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, last, space_of
+
+
+def image_convolution(
+    *,
+    strides: Strides,
+    padding: Padding,
+    use_cudnn_on_gpu: Flag = True,
+    explicit_paddings: Pads = (),
+    data_format: ImageLayout = "NHWC",
+    dilations: Dilations = (1, 1, 1, 1),
+) -> None:
+    """The attributes of the ops that convolve images."""
+
+
+def volume_convolution(
+    *,
+    strides: Strides,
+    padding: Padding,
+    data_format: VolumeLayout = "NDHWC",
+    dilations: Dilations = (1, 1, 1, 1, 1),
+    explicit_paddings: Pads = (),
+) -> None:
+    """The attributes of the ops that convolve volumes."""
+
+
+def sliding(
+    k: tuple[Size, ...],
+    *,
+    strides: tuple[int, ...],
+    padding: str,
+    data_format: str,
+    dilations: tuple[int, ...],
+    explicit_paddings: tuple[int, ...],
+    use_cudnn_on_gpu: bool = False,
+) -> Sliding:
+    """How a filter of size `k` slides."""
+    rank = len(data_format)
+    s = space_of("strides", strides, rank, data_format)
+    d = space_of("dilations", dilations, rank, data_format)
+    return Sliding(
+        k, s, d, padding, explicit_pads(padding, explicit_paddings, rank, data_format), "filter"
+    )
+
+
+def conv_axes(space: tuple[int, ...], k: tuple[int, ...], windows: dict[str, Any]) -> list[Axis]:
+    """The axes along which a filter of size `k` slides over this space."""
+    return sliding(k, **windows).axes(space)
+
+
+def convolved(
+    input_arg: str,
+    input: Spec,
+    filter_arg: str,
+    filter: Spec,
+    *,
+    depthwise: bool = False,
+    **windows: Any,
+) -> tuple[Size, ...]:
+    """The shape that comes out when `filter` slides over `input`."""
+    data_format = windows["data_format"]
+    rank = len(data_format)
+    shape = ranked(input_arg, input, rank, f"as in {data_format}")
+    kinds = "channels, multiplier" if depthwise else "in channels, out channels"
+    *k, c_in, c_out = ranked(filter_arg, filter, rank, f"window, {kinds}")
+    batch, *space, channels = last(shape, data_format)
+    if any(size == 0 for size in (*k, c_in)):
+        raise OpError(
+            "must have no empty axis but the last", arg=filter_arg, got=shape_text(filter.shape)
+        )
+    if depthwise:
+        if c_in is not None and channels is not None and c_in != channels:
+            raise OpError(
+                f"must have the {channels} channels of {input_arg}", arg=filter_arg, got=c_in
+            )
+        c_out = None if c_in is None or c_out is None else c_in * c_out
+    elif c_in is not None and channels is not None:
+        _check_groups(filter_arg, channels, c_in, c_out)
+    out = sliding(tuple(k), **windows).out_sizes(space)
+    return first((batch, *out, c_out), data_format)
+
+
+def _check_groups(arg: str, channels: int, c_in: int, c_out: Size) -> None:
+    """Input channels may come in groups, each with its own share of the filters."""
+    if channels % c_in:
+        raise OpError(
+            f"input channels must divide the {channels} channels it meets", arg=arg, got=c_in
+        )
+    groups = channels // c_in
+    if groups and c_out is not None and c_out % groups:
+        raise OpError(
+            f"output channels must be a multiple of the {groups} groups", arg=arg, got=c_out
+        )
+
+
+def backprop_shape(
+    input_arg: str, input: Spec, filter_arg: str, filter: Spec, out_backprop: Spec, **windows: Any
+) -> None:
+    """Refuses an `out_backprop` that the forward op could not have had."""
+    out = convolved(input_arg, input, filter_arg, filter, **windows)
+    agreed("out_backprop", out_backprop, out, "the shape that convolving gives")

@@ -1,0 +1,213 @@
+"""Depthwise convolution: every channel has filters of its own, and channels are never mixed."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import FLOATS, wide
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Spec, sizes_from
+from backblocks.ops.array.shapes import shape_of
+from backblocks.ops.attrs import Dilations, ImageLayout, Padding, Pads, Strides
+from backblocks.ops.nn._convolution import backprop_shape, conv_axes, convolved
+from backblocks.ops.nn._windows import from_last, last, taps, to_last
+
+
+def _depthwise(
+    *,
+    strides: Strides,
+    padding: Padding,
+    explicit_paddings: Pads = (),
+    data_format: ImageLayout = "NHWC",
+    dilations: Dilations = (1, 1, 1, 1),
+) -> None:
+    """The attributes of the depthwise ops."""
+
+
+def _by_channel(y: Array, filter_shape: tuple[int, ...]) -> Array:
+    """A view of (batch, height, width, channels * multiplier) with the last axis taken apart."""
+    return y.reshape(*y.shape[:-1], *filter_shape[-2:])
+
+
+@op("DepthwiseConv2dNative", "T, T -> T", attrs=_depthwise, T=FLOATS)
+def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Array:
+    """Slides filters over each channel by itself.
+
+    `filter` is (height, width, channels, multiplier); output channel `c * multiplier + m` is input
+    channel `c` seen through its filter `m`.
+    """
+    layout = windows["data_format"]
+    x, f = (each.astype(wide(input.dtype)) for each in (to_last(input, layout), filter))
+    axes = conv_axes(x.shape[1:-1], f.shape[:-2], windows)
+    y = np.zeros((x.shape[0], *(a.out for a in axes), f.shape[2] * f.shape[3]), x.dtype)
+    parts = _by_channel(y, f.shape)
+    for tap, cells, outputs in taps(axes):
+        parts[outputs] += x[cells][..., None] * f[tap]
+    return from_last(y, layout)
+
+
+@depthwise_conv_2d_native.shape
+def _(input: Spec, filter: Spec, **windows: Any) -> Shape:
+    return convolved("input", input, "filter", filter, depthwise=True, **windows)
+
+
+@depthwise_conv_2d_native.grad
+def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
+    return [
+        depthwise_conv_2d_native_backprop_input(shape_of(input), filter, dy, **windows),
+        depthwise_conv_2d_native_backprop_filter(input, shape_of(filter), dy, **windows),
+    ]
+
+
+@op("DepthwiseConv2dNativeBackpropInput", "int32, T, T -> T", attrs=_depthwise, T=FLOATS)
+def depthwise_conv_2d_native_backprop_input(
+    input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
+) -> Array:
+    """The gradient of DepthwiseConv2dNative with respect to its input."""
+    layout = windows["data_format"]
+    dy, f = (each.astype(wide(filter.dtype)) for each in (to_last(out_backprop, layout), filter))
+    dx = np.zeros(last(input_sizes.tolist(), layout), f.dtype)
+    parts = _by_channel(dy, f.shape)
+    for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows)):
+        dx[cells] += (parts[outputs] * f[tap]).sum(-1)
+    return from_last(dx, layout)
+
+
+@depthwise_conv_2d_native_backprop_input.shape
+def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+    shape = sizes_from("input_sizes", input_sizes, [4])
+    sizes = Spec(shape, filter.dtype)
+    backprop_shape("input_sizes", sizes, "filter", filter, out_backprop, depthwise=True, **windows)
+    return shape
+
+
+@depthwise_conv_2d_native_backprop_input.grad
+def _(
+    ddx: Value, dx: Value, input_sizes: Value, filter: Value, dy: Value, **windows: Any
+) -> list[Value]:
+    return [
+        None,
+        depthwise_conv_2d_native_backprop_filter(ddx, shape_of(filter), dy, **windows),
+        depthwise_conv_2d_native(ddx, filter, **windows),
+    ]
+
+
+@op("DepthwiseConv2dNativeBackpropFilter", "T, int32, T -> T", attrs=_depthwise, T=FLOATS)
+def depthwise_conv_2d_native_backprop_filter(
+    input: Array, filter_sizes: Array, out_backprop: Array, **windows: Any
+) -> Array:
+    """The gradient of DepthwiseConv2dNative with respect to its filter."""
+    layout = windows["data_format"]
+    x, dy = (to_last(each, layout).astype(wide(input.dtype)) for each in (input, out_backprop))
+    df = np.zeros(filter_sizes.tolist(), x.dtype)
+    parts = _by_channel(dy, df.shape)
+    for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], df.shape[:-2], windows)):
+        df[tap] = (x[cells][..., None] * parts[outputs]).sum((0, 1, 2))
+    return df
+
+
+@depthwise_conv_2d_native_backprop_filter.shape
+def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+    shape = sizes_from("filter_sizes", filter_sizes, [4])
+    sizes = Spec(shape, input.dtype)
+    backprop_shape("input", input, "filter_sizes", sizes, out_backprop, depthwise=True, **windows)
+    return shape
+
+
+@depthwise_conv_2d_native_backprop_filter.grad
+def _(
+    ddf: Value, df: Value, input: Value, filter_sizes: Value, dy: Value, **windows: Any
+) -> list[Value]:
+    return [
+        depthwise_conv_2d_native_backprop_input(shape_of(input), ddf, dy, **windows),
+        None,
+        depthwise_conv_2d_native(input, ddf, **windows),
+    ]
+
+
+# -- differences from TensorFlow ---------------------------------------------------------------------
+
+for _each in (
+    depthwise_conv_2d_native,
+    depthwise_conv_2d_native_backprop_input,
+    depthwise_conv_2d_native_backprop_filter,
+):
+    _each.differs(
+        "formats",
+        tensorflow="NHWC and equal strides only on the CPU.",
+        ours="NHWC and NCHW, any strides.",
+    )
+    _each.differs(
+        "half sums",
+        tensorflow="Sums of half types are kept in the half type and saturate.",
+        ours="Sums are kept in float32 and rounded once.",
+    )
+depthwise_conv_2d_native.differs(
+    "dilations", tensorflow="Refused on the CPU.", ours="Supported, forward and backward."
+)
+for _each in (
+    depthwise_conv_2d_native_backprop_input,
+    depthwise_conv_2d_native_backprop_filter,
+):
+    _each.differs(
+        "dilations",
+        tensorflow="Accepted and ignored: with SAME padding the gradient is wrong.",
+        ours="The gradient of the dilated convolution.",
+    )
+depthwise_conv_2d_native_backprop_filter.differs(
+    "empty",
+    tensorflow="When batch or forward result is empty the gradient is whatever was in memory.",
+    ours="It is zero.",
+)
+
+
+# -- cases -------------------------------------------------------------------------------------------
+
+_image = np.arange(1.0, 9).reshape(1, 2, 2, 2)
+_filter = np.array([1.0, 10, 100, 1000]).reshape(1, 1, 2, 2)
+_slide: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "VALID"}
+_seen = np.array([1.0, 10, 200, 2000, 3, 30, 400, 4000, 5, 50, 600, 6000, 7, 70, 800, 8000])
+_seen = _seen.reshape(1, 2, 2, 4)
+
+depthwise_conv_2d_native.case(
+    "two filters a channel", input=_image, filter=_filter, **_slide, out=_seen
+)
+depthwise_conv_2d_native.case(
+    "every other cell", input=np.array([1.0, 2, 4]).reshape(1, 1, 3, 1),
+    filter=np.array([-1.0, 1]).reshape(1, 2, 1, 1), **_slide, dilations=(1, 1, 2, 1),
+    out=np.full((1, 1, 1, 1), 3.0),
+)  # fmt: skip
+depthwise_conv_2d_native.case(
+    "channels first, unequal strides", input=np.array([1.0, 2, 4, 8]).reshape(1, 2, 1, 2),
+    filter=np.array([1.0, 10]).reshape(1, 1, 2, 1), strides=(1, 1, 1, 2), padding="SAME",
+    data_format="NCHW", out=np.array([1.0, 40]).reshape(1, 2, 1, 1),
+)  # fmt: skip
+depthwise_conv_2d_native.case(
+    "an empty batch", input=_image[:0], filter=_filter, **_slide, out=_seen[:0]
+)
+depthwise_conv_2d_native.fails(
+    "another number of channels", input=_image, filter=np.ones((1, 1, 3, 1)), **_slide,
+    error="the 2 channels of input",
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_input.case(
+    "what each cell gave", input_sizes=[1, 1, 1, 2], filter=_filter,
+    out_backprop=np.ones((1, 1, 1, 4)), **_slide, out=np.array([11.0, 1100]).reshape(1, 1, 1, 2),
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_filter.case(
+    "what each tap gave", input=_image, filter_sizes=[1, 1, 2, 2],
+    out_backprop=np.ones((1, 2, 2, 4)), **_slide,
+    out=np.array([16.0, 16, 20, 20]).reshape(1, 1, 2, 2),
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_filter.case(
+    "an empty batch", input=_image[:0], filter_sizes=[1, 1, 2, 2],
+    out_backprop=np.ones((0, 2, 2, 4)), **_slide, out=np.zeros((1, 1, 2, 2)),
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_input.fails(
+    "a gradient of another shape", input_sizes=[1, 2, 2, 2], filter=_filter,
+    out_backprop=np.ones((1, 1, 1, 4)), **_slide, error="the shape that convolving gives",
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_filter.fails(
+    "a gradient of another shape", input=_image, filter_sizes=[1, 1, 2, 2],
+    out_backprop=np.ones((1, 1, 1, 4)), **_slide, error="the shape that convolving gives",
+)  # fmt: skip
