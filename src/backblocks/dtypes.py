@@ -47,7 +47,7 @@ def as_dtype(value: Any) -> DType:
         return BY_NAME[QUANTIZED.get(name, name)]
     if hasattr(value, "as_numpy_dtype"):  # TensorFlow's own dtype objects
         return as_dtype(value.name)
-    dtype = np.dtype(value)
+    dtype: DType = np.dtype(value)
     if dtype not in NAMES:
         raise KeyError(value)
     return dtype

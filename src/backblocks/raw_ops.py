@@ -46,7 +46,11 @@ def signature(op: Op) -> inspect.Signature:
             else inspect.Parameter(p.name, keyword, default=None)
             for p in op.inputs
         ),
-        *(inspect.Parameter(a.name, keyword, default=a.default) for a in attrs if not a.beyond_tensorflow),
+        *(
+            inspect.Parameter(a.name, keyword, default=a.default)
+            for a in attrs
+            if not a.beyond_tensorflow
+        ),
         inspect.Parameter("name", keyword, default=None),
     ]
     ours = [
@@ -56,4 +60,4 @@ def signature(op: Op) -> inspect.Signature:
 
 
 globals().update({name: RawOp(op) for name, op in REGISTRY.items()})
-__all__ = sorted(REGISTRY)  # noqa: PLE0605
+__all__ = sorted(REGISTRY)

@@ -63,10 +63,7 @@ def _backward(node: Node, arriving: list[Any]) -> list[Any]:
     op = node.op
     if op.gradient is None:
         raise OpError("has no gradient", op=op.name, hint=op.no_gradient_because)
-    single = len(op.outputs) == 1 and not op.outputs[0].is_list
-    dy, y = (arriving[0], node.outputs[0]) if single else (arriving, node.outputs)
-    if len(op.outputs) > 1:
-        dy, y = op.Result(*arriving), op.Result(*node.outputs)
+    dy, y = (op.result(side) for side in (arriving, node.outputs))
     return list(op.gradient(dy, y, *node.inputs, **node.attrs))
 
 

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from backblocks.dtypes import DType, as_dtype
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array, as_array

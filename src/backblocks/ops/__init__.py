@@ -17,4 +17,4 @@ for _group in _GROUPS:
         importlib.import_module(f"{_package.__name__}.{_module.name}")
 
 globals().update({op.snake_name: op for op in REGISTRY.values()})
-__all__ = ["REGISTRY", *sorted(op.snake_name for op in REGISTRY.values())]  # noqa: PLE0605
+__all__ = ["REGISTRY", *sorted(op.snake_name for op in REGISTRY.values())]

@@ -110,21 +110,22 @@ class Op:
     differences: list[Difference] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        parameters = [*inspect.signature(self.meaning).parameters.values()]
-        if self.shared_attrs is not None:
-            parameters += inspect.signature(self.shared_attrs).parameters.values()
-        tensors = [p.name.rstrip("_") for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        own = inspect.signature(self.meaning).parameters.values()
+        shared = inspect.signature(self.shared_attrs).parameters if self.shared_attrs else {}
+        tensors = [p.name.rstrip("_") for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
         self.inputs, self.outputs = read_signature(self.signature, tensors)
-        self.attrs = {
-            p.name: Attr(p.name, p.annotation.__metadata__[0], p.default, p.name in self.beyond)
-            for p in parameters
+        attributes = [
+            Attr(p.name, self._kind_of(p), p.default, p.name in self.beyond)
+            for p in (*shared.values(), *own)
             if p.kind is p.KEYWORD_ONLY
-        }
+        ]
+        attributes.sort(key=lambda a: a.beyond_tensorflow)
+        self.attrs = {a.name: a for a in attributes}
         self._defaults = {
             a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
         }
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
-        self.Result = namedtuple(f"{self.name}Result", [p.name for p in self.outputs])  # type: ignore[misc]  # noqa: PYI024
+        self.Result = namedtuple(f"{self.name}Result", [p.name for p in self.outputs])  # type: ignore[misc]
         self.snake_name = snake(self.name)
         self.group = self.meaning.__module__.split(".")[2]
         self.__doc__ = inspect.getdoc(self.meaning)
@@ -255,7 +256,7 @@ class Op:
             if self.outputs[0].is_list:
                 dtypes *= len(shapes)
             specs = tuple(Spec(s, d) for s, d in zip(shapes, dtypes, strict=True))
-            _refuse_what_cannot_fit(specs)
+            refuse_what_cannot_fit(self.outputs[0].name, specs)
             return specs
         except OpError as error:
             error.op = error.op or self.name
@@ -274,6 +275,7 @@ class Op:
             raise OpMemoryError(
                 "needs more memory than there is",
                 op=self.name,
+                arg=self.outputs[0].name,
                 got=described(", ".join(map(str, specs))),
                 hint="Use smaller tensors or a smaller type.",
             ) from None
@@ -299,6 +301,15 @@ class Op:
             )
         return tuple(value) if pin.is_list else value
 
+    def _kind_of(self, parameter: inspect.Parameter) -> Kind:
+        kind = getattr(parameter.annotation, "__metadata__", [None])[0]
+        if not isinstance(kind, Kind):
+            raise TypeError(
+                f"attribute {parameter.name!r} of {self.name} needs a kind from ops/attrs.py as its "
+                "annotation"
+            )
+        return kind
+
     def _parse(self, attr: Attr, value: Any) -> Any:
         try:
             return attr.kind.parse(value)
@@ -309,6 +320,7 @@ class Op:
     def _array(self, pin: Pin, value: Any, weak: bool, bound: dict[str, DType]) -> Array:
         variable = pin.dtype in self._dtypes
         try:
+            array: Array
             if hasattr(value, "__apply_op__"):  # a symbol has a dtype, and no value to convert
                 array = value
             elif weak:
@@ -368,8 +380,9 @@ def op(
     """Declares an op; see the module's docstring.
 
     `attrs` is a function whose keyword-only parameters are attributes that several ops share; the op's
-    own function takes them as `**windows`, say, and hands them on to it. `beyond` names the attributes TensorFlow does not have. `slope_range` is where tests draw the
-    numbers for finite differences from. `version` is raised when the meaning changes.
+    own function takes them as `**windows`, say, and hands them on. `beyond` names the attributes that
+    TensorFlow does not have. `slope_range` is where tests draw the numbers for finite differences
+    from. `version` is raised when the meaning changes.
     """
     return lambda function: Op(
         name, signature, dtypes, function, attrs, version, beyond, slope_range
@@ -378,7 +391,7 @@ def op(
 
 def snake(name: str) -> str:
     """MaxPool3DGrad as Python writes it: max_pool_3d_grad."""
-    name = re.sub(r"(\d[Dd])(?=[A-Z]|$)|(V\d)$", r"_\1\2_", name)
+    name = re.sub(r"\d[Dd](?=[A-Z]|$)|V\d$", lambda found: f"_{found[0].lower()}_", name)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return re.sub(r"_+", "_", name).strip("_").lower()
 
@@ -416,7 +429,7 @@ def _owned(result: Any, dtype: DType) -> Array:
     return array if array.base is None and array.flags.c_contiguous else array.copy("C")
 
 
-def _refuse_what_cannot_fit(specs: Sequence[Spec]) -> None:
+def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:
     total = 0
     for spec in specs:
         if spec.shape is None:
@@ -425,6 +438,7 @@ def _refuse_what_cannot_fit(specs: Sequence[Spec]) -> None:
         if math.prod(n for n in spec.shape if n) >= 2**63 // spec.dtype.itemsize:
             raise OpMemoryError(
                 "the result has more elements than can be counted",
+                arg=arg,
                 got=described(shape_text(spec.shape)),
                 hint="Use smaller sizes.",
             )
@@ -433,6 +447,7 @@ def _refuse_what_cannot_fit(specs: Sequence[Spec]) -> None:
         raise OpMemoryError(
             f"the result needs {total / 2**30:.1f} GiB and only "
             f"{_memory.available_bytes() / 2**30:.1f} GiB are free",
+            arg=arg,
             got=described(", ".join(map(str, specs))),
             hint="Use smaller tensors or a smaller type.",
         )

@@ -48,7 +48,10 @@ def _(dy: Value, y: Value, input: Value, shape: Value) -> list[Value]:
 
 
 broadcast_to.case(
-    "a row, twice", input=np.array([1.0, 2]), shape=np.array([2, 2]), out=np.array([[1.0, 2], [1, 2]])
+    "a row, twice",
+    input=np.array([1.0, 2]),
+    shape=np.array([2, 2]),
+    out=np.array([[1.0, 2], [1, 2]]),
 )
 broadcast_to.fails("sizes differ", input=np.zeros(2), shape=[3], error="must broadcast")
 

@@ -57,9 +57,14 @@ def _(dy: Value, y: Value, x: Value, perm: Value) -> list[Value]:
 
 
 transpose.case(
-    "rows become columns", x=np.array([[1.0, 2], [3, 4]]), perm=np.array([1, 0]), out=np.array([[1.0, 3], [2, 4]])
+    "rows become columns",
+    x=np.array([[1.0, 2], [3, 4]]),
+    perm=np.array([1, 0]),
+    out=np.array([[1.0, 3], [2, 4]]),
 )
-transpose.fails("CVE-2021-41216: negative axis", x=np.zeros((1, 2)), perm=[0, -1], error="each of 0 to 1")
+transpose.fails(
+    "CVE-2021-41216: negative axis", x=np.zeros((1, 2)), perm=[0, -1], error="each of 0 to 1"
+)
 
 
 @op("InvertPermutation", "T -> y: T", T=INDEX)
@@ -109,7 +114,9 @@ def _(dy: Value, y: Value, values: Any, *, axis: int) -> list[Value]:
     return [unpack(dy, num=len(values), axis=axis)]
 
 
-pack.case("two rows", values=[np.array([1.0, 2]), np.array([3.0, 4])], out=np.array([[1.0, 2], [3, 4]]))
+pack.case(
+    "two rows", values=[np.array([1.0, 2]), np.array([3.0, 4])], out=np.array([[1.0, 2], [3, 4]])
+)
 pack.fails("nothing to stack", values=[], error="at least one")
 
 
@@ -143,7 +150,10 @@ def _(dy: Value, y: Value, value: Value, *, num: int, axis: int) -> list[Value]:
 
 
 unpack.case(
-    "two rows", value=np.array([[1.0, 2], [3, 4]]), num=2, out=(np.array([1.0, 2]), np.array([3.0, 4]))
+    "two rows",
+    value=np.array([[1.0, 2], [3, 4]]),
+    num=2,
+    out=(np.array([1.0, 2]), np.array([3.0, 4])),
 )
 unpack.fails("another number", value=np.zeros((3, 2)), num=2, error="size of axis 0, 3")
 
@@ -165,7 +175,11 @@ def _(dy: Value, y: Value, condition: Value, t: Value, e: Value) -> list[Value]:
 
 
 select_v2.case(
-    "the larger", condition=np.array([True, False]), t=np.array([1.0, 2]), e=np.array([3.0]), out=np.array([1.0, 3])
+    "the larger",
+    condition=np.array([True, False]),
+    t=np.array([1.0, 2]),
+    e=np.array([3.0]),
+    out=np.array([1.0, 3]),
 )
 
 
@@ -184,8 +198,10 @@ def _check_indices(indices: Spec, sizes: Shape, depth: int) -> None:
 @op("GatherNd", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX)
 def gather_nd(params: Array, indices: Array) -> Array:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
-    return params[tuple(np.moveaxis(indices, -1, 0))] if indices.shape[-1] else np.broadcast_to(
-        params, indices.shape[:-1] + params.shape
+    return (
+        params[tuple(np.moveaxis(indices, -1, 0))]
+        if indices.shape[-1]
+        else np.broadcast_to(params, indices.shape[:-1] + params.shape)
     )
 
 
@@ -199,7 +215,9 @@ def _(params: Spec, indices: Spec) -> Shape:
     if depth is None:
         return None
     if depth > len(params.shape):
-        raise OpError(f"index vectors must have at most {len(params.shape)} entries", arg="indices", got=depth)
+        raise OpError(
+            f"index vectors must have at most {len(params.shape)} entries", arg="indices", got=depth
+        )
     _check_indices(indices, params.shape, depth)
     return indices.shape[:-1] + params.shape[depth:]
 
@@ -209,7 +227,9 @@ def _(dy: Value, y: Value, params: Value, indices: Value) -> list[Value]:
     return [scatter_nd(indices, dy, ops.cast(shape_of(params), DstT=indices.dtype)), None]
 
 
-gather_nd.case("one cell", params=np.array([[1.0, 2], [3, 4]]), indices=np.array([[1, 0]]), out=np.array([3.0]))
+gather_nd.case(
+    "one cell", params=np.array([[1.0, 2], [3, 4]]), indices=np.array([[1, 0]]), out=np.array([3.0])
+)
 gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="inside")
 
 

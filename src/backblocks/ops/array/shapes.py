@@ -16,11 +16,11 @@ INDEX = ("int32", "int64")
 IndexType = Annotated[Any, dtype_of(*INDEX)]
 
 
-def shape_of(x: Value) -> Value:
+def shape_of(x: Value, out_type: str = "int32") -> Value:
     """The shape of `x`: a plain array when it is known, else a symbol that will be."""
     if x.shape is not None and None not in x.shape:
-        return np.array(x.shape, np.int32)
-    return ops.shape(x)
+        return np.array(x.shape, out_type)
+    return ops.shape(x, out_type=out_type)
 
 
 @op("Shape", "T -> output: out_type", T=ALL)
@@ -92,7 +92,10 @@ def _(dy: Value, y: Value, tensor: Value, shape: Value) -> list[Value]:
 
 
 reshape.case(
-    "what is left over", tensor=np.arange(6.0), shape=np.array([2, -1]), out=np.arange(6.0).reshape(2, 3)
+    "what is left over",
+    tensor=np.arange(6.0),
+    shape=np.array([2, -1]),
+    out=np.arange(6.0).reshape(2, 3),
 )
 reshape.fails("too few cells", tensor=np.zeros(6), shape=[4, 2], error="room for the 6 cells")
 reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -1")

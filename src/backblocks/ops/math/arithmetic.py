@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import FLOATS, NUMBERS, REALS
+from backblocks import ops
+from backblocks.dtypes import FLOATS, NUMBERS, REALS, SIGNED
 from backblocks.errors import OpError
 from backblocks.ops._elementwise import binary, unary
 from backblocks.ops._inputs import Array
@@ -27,46 +28,54 @@ add_v2 = binary(
     "AddV2", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
 sub = binary(
     "Sub", np.subtract, NUMBERS, "x minus y.", ([1.0, 2.0], [3.0], [-2.0, -1.0]),
-    lambda dz, z, x, y: [fit(dz, x), fit(neg(dz), y)])
+    lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)])
 mul = binary(
     "Mul", np.multiply, NUMBERS, "x times y.", ([1.0, 2.0], [3.0], [3.0, 6.0]),
-    lambda dz, z, x, y: [fit(mul(dz, y), x), fit(mul(dz, x), y)])
+    lambda dz, z, x, y: [fit(ops.mul(dz, y), x), fit(ops.mul(dz, x), y)])
 real_div = binary(
     "RealDiv", np.true_divide, FLOATS, "x divided by y.", ([1.0, 3.0], [2.0], [0.5, 1.5]),
-    lambda dz, z, x, y: [fit(real_div(dz, y), x), fit(neg(mul(dz, real_div(z, y))), y)],
+    lambda dz, z, x, y: [fit(ops.real_div(dz, y), x), fit(ops.neg(ops.mul(dz, ops.real_div(z, y))), y)],
     slope_range=POSITIVE)
 neg = unary(
     "Neg", np.negative, WITH_SIGN, "Minus x.", ([1.0, -2.0], [-1.0, 2.0]),
-    lambda dy, y, x: [neg(dy)])
+    lambda dy, y, x: [ops.neg(dy)])
+sign = unary(
+    "Sign", np.sign, (*FLOATS, *SIGNED), "-1, 0 or 1, as x is below, at or above 0.",
+    ([-3.0, 0.0, 2.0], [-1.0, 0.0, 1.0]),
+    nothing)
 square = unary(
     "Square", np.square, NUMBERS, "x times x.", ([3.0], [9.0]),
-    lambda dy, y, x: [mul(dy, mul(x, 2))])
+    lambda dy, y, x: [ops.mul(dy, ops.mul(x, 2))])
 sqrt = unary(
     "Sqrt", np.sqrt, FLOATS, "The square root of x.", ([4.0], [2.0]),
-    lambda dy, y, x: [real_div(mul(dy, 0.5), y)], slope_range=POSITIVE)
+    lambda dy, y, x: [ops.real_div(ops.mul(dy, 0.5), y)], slope_range=POSITIVE)
 rsqrt = unary(
     "Rsqrt", lambda x: 1 / np.sqrt(x), FLOATS, "One divided by the square root of x.", ([4.0], [0.5]),
-    lambda dy, y, x: [mul(mul(dy, -0.5), mul(y, mul(y, y)))], slope_range=POSITIVE)
+    lambda dy, y, x: [ops.mul(ops.mul(dy, -0.5), ops.mul(y, ops.mul(y, y)))], slope_range=POSITIVE)
 exp = unary(
     "Exp", np.exp, FLOATS, "e to the power of x.", ([0.0, 1.0], [1.0, np.e]),
-    lambda dy, y, x: [mul(dy, y)])
+    lambda dy, y, x: [ops.mul(dy, y)])
 log = unary(
     "Log", np.log, FLOATS, "The natural logarithm of x.", ([1.0, np.e], [0.0, 1.0]),
-    lambda dy, y, x: [real_div(dy, x)], slope_range=POSITIVE)
+    lambda dy, y, x: [ops.real_div(dy, x)], slope_range=POSITIVE)
 tanh = unary(
     "Tanh", np.tanh, FLOATS, "The hyperbolic tangent of x.", ([0.0], [0.0]),
-    lambda dy, y, x: [mul(dy, sub(1, square(y)))])
+    lambda dy, y, x: [ops.mul(dy, ops.sub(1, ops.square(y)))])
 sigmoid = unary(
     "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), FLOATS, "1 / (1 + exp(-x)).", ([0.0], [0.5]),
-    lambda dy, y, x: [mul(dy, mul(y, sub(1, y)))])
+    lambda dy, y, x: [ops.mul(dy, ops.mul(y, ops.sub(1, y)))])
 less = binary(
-    "Less", np.less, REALS, "Whether x is below y.", ([1, 2], [2], [True, False]), nothing, out="z: bool")
+    "Less", np.less, REALS, "Whether x is below y.", ([1, 2], [2], [True, False]),
+    nothing, out="z: bool")
 less_equal = binary(
-    "LessEqual", np.less_equal, REALS, "Whether x is at most y.", ([1, 3], [2], [True, False]), nothing, out="z: bool")
+    "LessEqual", np.less_equal, REALS, "Whether x is at most y.", ([1, 3], [2], [True, False]),
+    nothing, out="z: bool")
 greater = binary(
-    "Greater", np.greater, REALS, "Whether x is above y.", ([1, 3], [2], [False, True]), nothing, out="z: bool")
+    "Greater", np.greater, REALS, "Whether x is above y.", ([1, 3], [2], [False, True]),
+    nothing, out="z: bool")
 greater_equal = binary(
-    "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.", ([1, 2], [2], [False, True]), nothing, out="z: bool")
+    "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.", ([1, 2], [2], [False, True]),
+    nothing, out="z: bool")
 # fmt: on
 
 

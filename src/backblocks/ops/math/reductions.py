@@ -1,5 +1,7 @@
 """Sums and means over some of the axes, and ranges of numbers."""
 
+from typing import Any
+
 import numpy as np
 
 from backblocks import ops
@@ -46,7 +48,7 @@ def _spread(op: str, dy: Value, input: Value, axis: Value, keep_dims: bool) -> V
 
 
 @op("Sum", "T, Tidx -> T", T=NUMBERS, Tidx=INDEX)
-def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Array:
+def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The sum over the named axes."""
     return input.sum(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
@@ -57,7 +59,7 @@ def _(dy: Value, y: Value, input: Value, axis: Value, *, keep_dims: bool) -> lis
 
 
 @op("Mean", "T, Tidx -> T", T=FLOATS, Tidx=INDEX)
-def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Array:
+def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The mean over the named axes."""
     return input.mean(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
@@ -76,14 +78,17 @@ for each in (sum_, mean):
     each.fails("an axis too far", input=table, axis=[2], error="must lie in")
     each.fails("an axis twice", input=table, axis=[0, -2], error="twice")
 sum_.case("down the columns", input=table, axis=np.array([0]), out=np.array([4.0, 8]))
-sum_.case("over everything", input=table, axis=np.array([0, 1]), keep_dims=True, out=np.array([[12.0]]))
+sum_.case(
+    "over everything", input=table, axis=np.array([0, 1]), keep_dims=True, out=np.array([[12.0]])
+)
 mean.case("along the rows", input=table, axis=np.array([-1]), out=np.array([1.5, 4.5]))
 
 
 @op("Range", "Tidx, Tidx, Tidx -> Tidx", Tidx=("int32", "int64", "float32", "float64"))
 def range_(start: Array, limit: Array, delta: Array) -> Array:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
-    return np.arange(start.item(), limit.item(), delta.item(), start.dtype)
+    numbers: Array = np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
+    return numbers
 
 
 @range_.shape

@@ -29,4 +29,6 @@ def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value
     return [cast(dy, DstT=x.dtype) if is_float(x.dtype) and is_float(DstT) else None]
 
 
-cast.case("to whole numbers", x=np.array([1.9, -1.9]), DstT="int32", out=np.array([1, -1], np.int32))
+cast.case(
+    "to whole numbers", x=np.array([1.9, -1.9]), DstT="int32", out=np.array([1, -1], np.int32)
+)

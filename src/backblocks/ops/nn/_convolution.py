@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops._spec import Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
 from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, last, space_of
@@ -33,6 +33,7 @@ def volume_convolution(
 
 def sliding(
     k: tuple[Size, ...],
+    filter_arg: str = "filter",
     *,
     strides: tuple[int, ...],
     padding: str,
@@ -45,9 +46,8 @@ def sliding(
     rank = len(data_format)
     s = space_of("strides", strides, rank, data_format)
     d = space_of("dilations", dilations, rank, data_format)
-    return Sliding(
-        k, s, d, padding, explicit_pads(padding, explicit_paddings, rank, data_format), "filter"
-    )
+    pads = explicit_pads(padding, explicit_paddings, rank, data_format)
+    return Sliding(k, s, d, padding, pads, filter_arg)
 
 
 def conv_axes(space: tuple[int, ...], k: tuple[int, ...], windows: dict[str, Any]) -> list[Axis]:
@@ -73,7 +73,7 @@ def convolved(
     batch, *space, channels = last(shape, data_format)
     if any(size == 0 for size in (*k, c_in)):
         raise OpError(
-            "must have no empty axis but the last", arg=filter_arg, got=shape_text(filter.shape)
+            "must have no empty axis but the last", arg=filter_arg, got=described(shape_text(filter.shape))
         )
     if depthwise:
         if c_in is not None and channels is not None and c_in != channels:
@@ -83,18 +83,18 @@ def convolved(
         c_out = None if c_in is None or c_out is None else c_in * c_out
     elif c_in is not None and channels is not None:
         _check_groups(filter_arg, channels, c_in, c_out)
-    out = sliding(tuple(k), **windows).out_sizes(space)
+    out = sliding(tuple(k), filter_arg, **windows).out_sizes(space)
     return first((batch, *out, c_out), data_format)
 
 
 def _check_groups(arg: str, channels: int, c_in: int, c_out: Size) -> None:
     """Input channels may come in groups, each with its own share of the filters."""
-    if channels % c_in:
+    if channels % c_in or not channels:
         raise OpError(
             f"input channels must divide the {channels} channels it meets", arg=arg, got=c_in
         )
     groups = channels // c_in
-    if groups and c_out is not None and c_out % groups:
+    if c_out is not None and c_out % groups:
         raise OpError(
             f"output channels must be a multiple of the {groups} groups", arg=arg, got=c_out
         )

@@ -263,7 +263,7 @@ conv_2d_backprop_filter.shape(_filter_grad_shape)
 conv_3d_backprop_filter_v2.shape(_filter_grad_shape)
 
 
-# -- volumes, in the first form: a tensor stands for its shape -------------------------------------
+# -- volumes, in the first form: a tensor stands for its shape ------------------------------------
 
 
 def _first_form(
@@ -334,7 +334,7 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
     return filter.shape
 
 
-# -- differences from TensorFlow ---------------------------------------------------------------------
+# -- differences from TensorFlow ------------------------------------------------------------------
 
 for _each in (conv_2d, conv_2d_backprop_input, conv_2d_backprop_filter):
     _each.differs("formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
@@ -386,7 +386,7 @@ conv_3d.differs(
 )
 
 
-# -- cases -------------------------------------------------------------------------------------------
+# -- cases ----------------------------------------------------------------------------------------
 
 _pair = np.arange(1.0, 17).reshape(2, 2, 2, 2)
 _pair_3d = np.arange(1.0, 33).reshape(2, 2, 2, 2, 2)

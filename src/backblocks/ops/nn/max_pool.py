@@ -1,6 +1,7 @@
 """Max pooling with its first and second gradients, for images and for volumes."""
 
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -250,7 +251,7 @@ def _(
     return [None, None, max_pool_grad(orig_input, orig_output, d, **windows)]
 
 
-# -- images: the window is a tensor -----------------------------------------------------------------
+# -- images: the window is a tensor ---------------------------------------------------------------
 
 
 def _tensor_windows(
@@ -263,8 +264,8 @@ def _windows_of(ksize: Array, strides: Array) -> dict[str, Any]:
     return {"ksize": check_window("ksize", ksize), "strides": check_window("strides", strides)}
 
 
-def _delegate(v2: Op, v1: Op) -> None:
-    """Gives `v2`, whose last two inputs are window and stride, the shape rule of `v1`."""
+def _delegate(v2: Op, rule_of_v1: Callable[..., Shape]) -> None:
+    """Gives `v2`, whose last two inputs are window and stride, the shape rule of its first version."""
 
     def rule(*specs: Spec, data_format: str, **how: Any) -> Shape:
         *tensors, ksize, strides = specs
@@ -274,9 +275,8 @@ def _delegate(v2: Op, v1: Op) -> None:
                 raise OpError("must have 4 entries", arg=arg, got=length)
         if ksize.value is None or strides.value is None:
             return (None,) * 4
-        assert v1.shape_rule is not None
         windows = _windows_of(ksize.value, strides.value)
-        shape: Shape = v1.shape_rule(*tensors, data_format=data_format, **windows, **how)
+        shape: Shape = rule_of_v1(*tensors, data_format=data_format, **windows, **how)
         return shape
 
     v2.shape(rule)
@@ -294,7 +294,7 @@ def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
     return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
 
 
-_delegate(max_pool_v2, max_pool)
+_delegate(max_pool_v2, lambda input, **windows: _pooled("input", input, **windows))
 
 
 @max_pool_v2.grad
@@ -318,7 +318,7 @@ def max_pool_grad_v2(
     )
 
 
-_delegate(max_pool_grad_v2, max_pool_grad)
+_delegate(max_pool_grad_v2, _grad_shape)
 
 
 @max_pool_grad_v2.grad
@@ -343,7 +343,7 @@ def max_pool_grad_grad_v2(
     return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
 
 
-_delegate(max_pool_grad_grad_v2, max_pool_grad_grad)
+_delegate(max_pool_grad_grad_v2, _grad_grad_shape)
 
 
 @max_pool_grad_grad_v2.grad
@@ -353,7 +353,7 @@ def _(
     return [None, None, max_pool_grad_v2(x, y, d, k, s, **how), None, None]
 
 
-# -- images: the winners are handed on ----------------------------------------------------------------
+# -- images: the winners are handed on ------------------------------------------------------------
 
 
 def _argmax_windows(
@@ -508,7 +508,7 @@ def _(d: Value, y: Value, input: Value, grad: Value, argmax: Value, **windows: A
     return [None, max_pool_grad_with_argmax(input, d, argmax, **windows), None]
 
 
-# -- volumes ---------------------------------------------------------------------------------------
+# -- volumes --------------------------------------------------------------------------------------
 
 
 @op("MaxPool3D", "T -> T", attrs=volume_pooling, beyond=("explicit_paddings",), T=REALS)
@@ -630,7 +630,7 @@ def _(
     return [None, None, max_pool_3d_grad(orig_input, orig_output, d, **windows)]
 
 
-# -- differences from TensorFlow ---------------------------------------------------------------------
+# -- differences from TensorFlow ------------------------------------------------------------------
 
 for _each in (max_pool, max_pool_v2):
     _each.differs(
@@ -742,7 +742,7 @@ for _each in (max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad):
     )
 
 
-# -- cases -------------------------------------------------------------------------------------------
+# -- cases ----------------------------------------------------------------------------------------
 
 _ramp = np.arange(16.0).reshape(1, 4, 4, 1)
 _box = np.arange(64.0).reshape(1, 4, 4, 4, 1)

@@ -1,0 +1,197 @@
+"""Tensors continued over their borders by their own mirror image, and the way back."""
+
+from typing import Annotated
+
+import numpy as np
+
+from backblocks.dtypes import ALL, NUMBERS, wide
+from backblocks.errors import OpError
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Size, Spec, ranked
+from backblocks.ops.array.shapes import INDEX
+from backblocks.ops.attrs import choice
+
+Mirror = Annotated[
+    str,
+    choice("Whether the mirror leaves out the border cell or repeats it.", "REFLECT", "SYMMETRIC"),
+]
+
+
+def mirrored(x: Array, paddings: Array, mode: str) -> Array:
+    """`x` with its mirror image before and after each axis."""
+    for axis, pads in enumerate(paddings.tolist()):
+        x = x.take(_mirror(x.shape[axis], pads, mode), axis)
+    return x
+
+
+def _mirror(n: int, pads: list[int], mode: str) -> Array:
+    """Which of `n` cells stands at each place of a padded axis."""
+    return np.pad(np.arange(n), pads, mode="reflect" if mode == "REFLECT" else "symmetric")
+
+
+def mirrored_shape(input: Shape, paddings: Spec, mode: str) -> Shape:
+    """The shape of a tensor with its mirror image around it; refused if the mirror would not reach."""
+    rank, pairs = _pairs(input, paddings)
+    if rank is None:
+        return None
+    if input is None or pairs is None:
+        return (None,) * rank
+    return tuple(
+        None if n is None else n + _checked(n, pads, mode)
+        for n, pads in zip(input, pairs, strict=True)
+    )
+
+
+def _pairs(shape: Shape, paddings: Spec) -> tuple[Size, list[list[int]] | None]:
+    """The rank, and the padding before and after each axis; None for what is not known yet."""
+    rows, columns = ranked("paddings", paddings, 2, "one row a dimension: before, after")
+    rank = rows if shape is None else len(shape)
+    if columns not in (None, 2) or rows not in (None, rank):
+        wanted = "any" if rank is None else rank
+        raise OpError(
+            f"must have a row of 2 entries for each dimension of input ({wanted})",
+            arg="paddings",
+            got=paddings.shape,
+        )
+    return rank, None if paddings.value is None else paddings.value.tolist()
+
+
+def _checked(n: int, pads: list[int], mode: str) -> int:
+    """The padding before and after together, which the mirror image of `n` cells must be able to fill."""
+    most = max(n - 1, 0) if mode == "REFLECT" else n
+    if min(pads) < 0 or max(pads) > most:
+        raise OpError(
+            f"must lie between 0 and {most} for mode {mode} and size {n}", arg="paddings", got=pads
+        )
+    return sum(pads)
+
+
+@op("MirrorPad", "T, Tpaddings -> T", T=ALL, Tpaddings=INDEX)
+def mirror_pad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
+    """`input` continued over its borders by its mirror image.
+
+    A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
+    border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
+    """
+    return mirrored(input.copy(), paddings, mode)
+
+
+@mirror_pad.shape
+def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
+    return mirrored_shape(input.shape, paddings, mode)
+
+
+@mirror_pad.grad
+def _(dy: Value, y: Value, input: Value, paddings: Value, *, mode: str) -> list[Value]:
+    return [mirror_pad_grad(dy, paddings, mode=mode), None]
+
+
+@op("MirrorPadGrad", "T, Tpaddings -> T", T=NUMBERS, Tpaddings=INDEX)
+def mirror_pad_grad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
+    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
+    x = input.astype(wide(input.dtype))
+    for axis, pads in enumerate(paddings.tolist()):
+        n = x.shape[axis] - sum(pads)
+        folded = np.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)
+        np.add.at(np.moveaxis(folded, axis, 0), _mirror(n, pads, mode), np.moveaxis(x, axis, 0))
+        x = folded
+    return x
+
+
+@mirror_pad_grad.shape
+def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
+    rank, pairs = _pairs(input.shape, paddings)
+    if rank is None:
+        return None
+    if input.shape is None or pairs is None:
+        return (None,) * rank
+    sizes = [None if n is None else n - sum(p) for n, p in zip(input.shape, pairs, strict=True)]
+    for n, size, pads in zip(input.shape, sizes, pairs, strict=True):
+        if size is not None:
+            if size < 0:
+                raise OpError(f"must leave something of size {n}", arg="paddings", got=pads)
+            _checked(size, pads, mode)
+    return tuple(sizes)
+
+
+@mirror_pad_grad.grad
+def _(ddx: Value, dx: Value, input: Value, paddings: Value, *, mode: str) -> list[Value]:
+    return [mirror_pad(ddx, paddings, mode=mode), None]
+
+
+# -- cases ---------------------------------------------------------------------------------------
+
+_line = np.array([1.0, 2, 3])
+
+mirror_pad.case(
+    "about the border cell",
+    input=_line,
+    paddings=[[2, 1]],
+    mode="REFLECT",
+    out=np.array([3.0, 2, 1, 2, 3, 2]),
+)
+mirror_pad.case(
+    "about the outer edge",
+    input=_line,
+    paddings=[[2, 3]],
+    mode="SYMMETRIC",
+    out=np.array([2.0, 1, 1, 2, 3, 3, 2, 1]),
+)
+mirror_pad.case(
+    "rows and columns",
+    input=np.array([[1.0, 2], [3, 4]]),
+    paddings=[[1, 0], [0, 1]],
+    mode="REFLECT",
+    out=np.array([[3.0, 4, 3], [1, 2, 1], [3, 4, 3]]),
+)
+mirror_pad.case(
+    "a scalar has no border",
+    input=np.array(5.0),
+    mode="REFLECT",
+    paddings=np.zeros((0, 2), np.int32),
+    out=np.array(5.0),
+)
+mirror_pad_grad.case(
+    "cells shown twice get both",
+    input=np.array([1.0, 2, 4, 8, 16, 32]),
+    paddings=[[2, 1]],
+    mode="REFLECT",
+    out=np.array([4.0, 42, 17]),
+)
+mirror_pad_grad.case(
+    "about the outer edge",
+    input=np.array([1.0, 2, 4, 8]),
+    paddings=[[1, 0]],
+    mode="SYMMETRIC",
+    out=np.array([3.0, 4, 8]),
+)
+mirror_pad_grad.fails(
+    "CVE-2022-41895: nothing left",
+    input=[1.0],
+    mode="REFLECT",
+    paddings=[[0x77F00000, 0x0A000000]],
+    error="leave something",
+)
+for _each in (mirror_pad, mirror_pad_grad):
+    _each.fails(
+        "further than the mirror reaches",
+        input=_line,
+        paddings=[[3, 0]],
+        mode="REFLECT",
+        error="between 0 and",
+    )
+    _each.fails(
+        "cutting instead",
+        input=_line,
+        paddings=[[-1, 0]],
+        mode="REFLECT",
+        error="between 0 and",
+    )
+    _each.fails(
+        "a row too many",
+        input=_line,
+        paddings=[[0, 0], [0, 0]],
+        mode="REFLECT",
+        error="a row of 2 entries",
+    )

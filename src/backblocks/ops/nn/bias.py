@@ -1,0 +1,141 @@
+"""One number added to each channel, and the sum that is its gradient."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks import ops
+from backblocks.dtypes import NUMBERS, wide
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
+from backblocks.ops.attrs import ImageLayout
+from backblocks.ops.nn._windows import channels_first, from_last, to_last
+
+
+def _channel_axis(arg: str, spec: Spec, data_format: str) -> int | None:
+    """Where the channels stand, whatever the rank; None if that is unknown."""
+    if spec.shape is None:
+        return None
+    if len(spec.shape) < 2:
+        raise OpError(
+            "must have at least 2 dimensions (batch, channels)",
+            arg=arg,
+            got=described(f"shape {shape_text(spec.shape)}"),
+        )
+    return 1 if channels_first(data_format) else len(spec.shape) - 1
+
+
+def _biased(value: Spec, bias: Spec, data_format: str) -> Shape:
+    ranked("bias", bias, 1)
+    axis = _channel_axis("value", value, data_format)
+    if axis is None or value.shape is None:
+        return None
+    (channels,) = agreed("bias", bias, value.shape[axis : axis + 1], "one entry a channel") or ()
+    return (*value.shape[:axis], channels, *value.shape[axis + 1 :])
+
+
+@op("BiasAdd", "T, T -> output: T", T=NUMBERS)
+def bias_add(value: Array, bias: Array, *, data_format: ImageLayout = "NHWC") -> Array:
+    """`value` with `bias[c]` added to all of channel c.
+
+    The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
+    """
+    return from_last(to_last(value, data_format) + bias, data_format)
+
+
+@bias_add.shape
+def _(value: Spec, bias: Spec, *, data_format: str) -> Shape:
+    return _biased(value, bias, data_format)
+
+
+@bias_add.grad
+def _(dy: Value, y: Value, value: Value, bias: Value, *, data_format: str) -> list[Value]:
+    return [dy, bias_add_grad(dy, data_format=data_format)]
+
+
+@op("BiasAddV1", "T, T -> output: T", T=NUMBERS)
+def bias_add_v1(value: Array, bias: Array) -> Any:
+    """`value` with `bias[c]` added to all of channel c, the last dimension."""
+    return value + bias
+
+
+@bias_add_v1.shape
+def _(value: Spec, bias: Spec) -> Shape:
+    return _biased(value, bias, "NHWC")
+
+
+@bias_add_v1.grad
+def _(dy: Value, y: Value, value: Value, bias: Value) -> list[Value]:
+    return [dy, bias_add_grad(dy)]
+
+
+@op("BiasAddGrad", "T -> output: T", T=NUMBERS)
+def bias_add_grad(out_backprop: Array, *, data_format: ImageLayout = "NHWC") -> Any:
+    """The sum of each channel: the gradient that BiasAdd sends to its bias."""
+    x = to_last(out_backprop, data_format)
+    return x.sum(tuple(range(x.ndim - 1)), dtype=wide(x.dtype))
+
+
+@bias_add_grad.shape
+def _(out_backprop: Spec, *, data_format: str) -> Shape:
+    axis = _channel_axis("out_backprop", out_backprop, data_format)
+    channels: Size = None
+    if axis is not None and out_backprop.shape is not None:
+        channels = out_backprop.shape[axis]
+    return (channels,)
+
+
+@bias_add_grad.grad
+def _(ddb: Value, db: Value, out_backprop: Value, *, data_format: str) -> list[Value]:
+    return [bias_add(ops.zeros_like(out_backprop), ddb, data_format=data_format)]
+
+
+# -- cases, refusals, differences ------------------------------------------------------------------
+
+image = np.arange(8.0).reshape(1, 2, 2, 2)
+rows = np.array([[1.0, 2], [3, 4]])
+tens = np.array([10.0, 20])
+
+bias_add.case("two channels", value=rows, bias=tens, out=np.array([[11.0, 22], [13, 24]]))
+bias_add.case(
+    "channels first",
+    value=image,
+    bias=tens,
+    data_format="NCHW",
+    out=np.array([[[[10.0, 11], [12, 13]], [[24, 25], [26, 27]]]]),
+)
+bias_add.case(
+    "channels first, a volume of rank 5",
+    value=np.zeros((1, 2, 1, 1, 2)),
+    bias=tens,
+    data_format="NCHW",
+    out=np.array([10.0, 10, 20, 20]).reshape(1, 2, 1, 1, 2),
+)
+bias_add.case(
+    "whole numbers wrap around",
+    value=np.array([[127]], np.int8),
+    bias=np.array([1], np.int8),
+    out=np.array([[-128]]),
+)
+bias_add_v1.case("two channels", value=rows, bias=tens, out=np.array([[11.0, 22], [13, 24]]))
+for each in (bias_add, bias_add_v1):
+    each.case("no rows", value=np.zeros((0, 2)), bias=tens, out=np.zeros((0, 2)))
+    each.fails("one row alone", value=np.zeros(2), bias=tens, error="at least 2 dimensions")
+    each.fails("too few entries", value=rows, bias=[1.0], error="one entry a channel")
+    each.fails("a matrix for a bias", value=rows, bias=rows, error="1 dimension")
+
+bias_add_grad.case("two rows", out_backprop=rows, out=np.array([4.0, 6]))
+bias_add_grad.case(
+    "channels first", out_backprop=image, data_format="NCHW", out=np.array([6.0, 22])
+)
+bias_add_grad.case("no rows", out_backprop=np.zeros((0, 2)), out=np.zeros(2))
+bias_add_grad.fails("a vector", out_backprop=np.zeros(2), error="at least 2 dimensions")
+bias_add_grad.fails("a scalar", out_backprop=1.0, error="at least 2 dimensions")
+bias_add_grad.differs(
+    "long sums in bfloat16",
+    tensorflow="With NHWC the sum is kept in bfloat16: it stops growing at 256 ones.",
+    ours="It is kept in float32.",
+    agree='Use float32, or data_format="NCHW".',
+)

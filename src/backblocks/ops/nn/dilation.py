@@ -1,0 +1,365 @@
+"""Grey-scale dilation of images and its gradients."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import REALS, lowest, wide
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
+from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
+from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, space_of, taps
+
+
+def _windows(
+    *, strides: Strides, rates: Dilations, padding: Padding, explicit_paddings: Pads = ()
+) -> None:
+    """The attributes of all three ops."""
+
+
+def _sliding(
+    k: tuple[Size, ...],
+    *,
+    strides: tuple[int, ...],
+    rates: tuple[int, ...],
+    padding: str,
+    explicit_paddings: tuple[int, ...],
+) -> Sliding:
+    """How a filter of this height and width slides over images."""
+    s = space_of("strides", strides, 4, "NHWC")
+    d = space_of("rates", rates, 4, "NHWC")
+    return Sliding(k, s, d, padding, explicit_pads(padding, explicit_paddings, 4, "NHWC"), "filter")
+
+
+def _axes(x: Array, f: Array, **windows: Any) -> list[Axis]:
+    return _sliding(f.shape[:2], **windows).axes(x.shape[1:3])
+
+
+def _window_shape(x: Array, axes: list[Axis]) -> tuple[int, ...]:
+    return (x.shape[0], *(axis.out for axis in axes), x.shape[3])
+
+
+def _winners(x: Array, f: Array, axes: list[Axis]) -> Array:
+    """Which tap wins each window: its first NaN, else its first maximum.
+
+    Taps are counted as `taps` gives them. A window that has no real cell has -1.
+    """
+    best = np.full(_window_shape(x, axes), lowest(x.dtype), x.dtype)
+    winner = np.full(best.shape, -1)
+    for number, (tap, cells, outputs) in enumerate(taps(axes)):
+        new, old = x[cells] + f[tap], best[outputs]
+        better = (new > old) | ((new != new) & (old == old)) | (winner[outputs] < 0)
+        best[outputs] = np.where(better, new, old)
+        winner[outputs] = np.where(better, number, winner[outputs])
+    return winner
+
+
+def _dilated(input: Spec, filter: Spec, **windows: Any) -> tuple[Size, ...]:
+    """The shape that comes out of dilating `input`."""
+    batch, *space, channels = ranked("input", input, 4, "as in NHWC")
+    *k, depth = ranked("filter", filter, 3, "height, width and channels")
+    agreed("filter", filter, (*k, channels), "a height, a width and the channels of input")
+    if 0 in k:
+        raise OpError(
+            "must be at least 1 high and 1 wide",
+            arg="filter",
+            got=described(f"shape {shape_text(filter.shape)}"),
+        )
+    sizes = _sliding(tuple(k), **windows).out_sizes(space)
+    return (batch, *sizes, depth if channels is None else channels)
+
+
+def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> None:
+    out = _dilated(input, filter, **windows)
+    agreed("out_backprop", out_backprop, out, "the shape that dilation gives")
+
+
+@op("Dilation2D", "T, T -> T", attrs=_windows, beyond=("explicit_paddings",), T=REALS)
+def dilation_2d(input: Array, filter: Array, **windows: Any) -> Array:
+    """The largest sum of a cell and its filter value, over each window of an image.
+
+    `filter` is (height, width, channels): each channel of the image has its own. `rates` is the
+    step between the cells of a window. Padding never wins a window; a sum that is NaN does. Sums of
+    integers wrap around. A window without any real cell gives the lowest value of the type.
+    """
+    axes = _axes(input, filter, **windows)
+    y = np.full(_window_shape(input, axes), lowest(input.dtype), input.dtype)
+    for tap, cells, outputs in taps(axes):
+        y[outputs] = np.maximum(y[outputs], input[cells] + filter[tap])
+    return y
+
+
+dilation_2d.shape(_dilated)
+
+
+@dilation_2d.grad
+def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
+    return [
+        dilation_2d_backprop_input(input, filter, dy, **windows),
+        dilation_2d_backprop_filter(input, filter, dy, **windows),
+    ]
+
+
+@op(
+    "Dilation2DBackpropInput",
+    "T, T, T -> in_backprop: T",
+    attrs=_windows,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
+def dilation_2d_backprop_input(
+    input: Array, filter: Array, out_backprop: Array, **windows: Any
+) -> Array:
+    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    axes = _axes(input, filter, **windows)
+    winner = _winners(input, filter, axes)
+    dx = np.zeros(input.shape, wide(input.dtype))
+    for number, (_, cells, outputs) in enumerate(taps(axes)):
+        dx[cells] += np.where(winner[outputs] == number, out_backprop[outputs], 0)
+    return dx
+
+
+@dilation_2d_backprop_input.shape
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+    _check_backprop(input, filter, out_backprop, **windows)
+    return ranked("input", input, 4)
+
+
+@op(
+    "Dilation2DBackpropFilter",
+    "T, T, T -> filter_backprop: T",
+    attrs=_windows,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
+def dilation_2d_backprop_filter(
+    input: Array, filter: Array, out_backprop: Array, **windows: Any
+) -> Array:
+    """For each filter value, the gradients of the windows it won added up; of equals, the first."""
+    axes = _axes(input, filter, **windows)
+    winner = _winners(input, filter, axes)
+    df = np.zeros(filter.shape, wide(filter.dtype))
+    for number, (tap, _, outputs) in enumerate(taps(axes)):
+        won = np.where(winner[outputs] == number, out_backprop[outputs], 0)
+        df[tap] = won.sum((0, 1, 2), df.dtype)
+    return df
+
+
+@dilation_2d_backprop_filter.shape
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+    _check_backprop(input, filter, out_backprop, **windows)
+    return ranked("filter", filter, 3)
+
+
+for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    each.no_gradient(
+        "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
+        "Dilation2D can be differentiated once."
+    )
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+ramp = np.arange(9.0).reshape(1, 3, 3, 1)
+row = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1)
+flat, tent = np.zeros((2, 2, 1)), np.array([0.0, 10]).reshape(1, 2, 1)
+plain: dict[str, Any] = {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"}
+same: dict[str, Any] = plain | {"padding": "SAME"}
+apart: dict[str, Any] = plain | {"rates": (1, 1, 3, 1)}
+shifted: dict[str, Any] = plain | {
+    "padding": "EXPLICIT",
+    "explicit_paddings": (0, 0, 0, 0, 1, 0, 0, 0),
+}
+ties, ones = np.ones((1, 2, 3, 1)), np.ones((1, 1, 2, 1))
+with_nan = np.array([np.nan, 9, 1, np.nan, np.nan, 2]).reshape(1, 1, 6, 1)
+empty, bottomless = np.zeros((0, 3, 3, 1)), np.full((1, 1, 2, 1), -np.inf)
+pixel = np.full((1, 1, 1, 1), 7.0)
+
+dilation_2d.case(
+    "a flat filter is a max pool", input=ramp, filter=flat, **plain, out=ramp[:, 1:, 1:]
+)
+dilation_2d.case(
+    "the filter is added before the largest is taken",
+    input=row,
+    filter=tent,
+    **same,
+    out=np.array([15.0, 12, 13, 14, 4]).reshape(1, 1, 5, 1),
+)
+dilation_2d.case(
+    "cells three apart",
+    input=row,
+    filter=tent,
+    **apart,
+    out=np.array([13.0, 14]).reshape(1, 1, 2, 1),
+)
+dilation_2d.case(
+    "padding before only",
+    input=row,
+    filter=tent,
+    **shifted,
+    out=np.array([11.0, 15, 12, 13, 14]).reshape(1, 1, 5, 1),
+)
+dilation_2d.case(
+    "a NaN wins its window",
+    input=with_nan,
+    filter=np.zeros((1, 2, 1)),
+    **plain,
+    out=np.array([np.nan, 9, np.nan, np.nan, np.nan]).reshape(1, 1, 5, 1),
+)
+dilation_2d.case(
+    "nothing but minus infinity",
+    input=bottomless,
+    filter=tent,
+    **plain,
+    out=np.full((1, 1, 1, 1), -np.inf),
+)
+dilation_2d.case(
+    "sums of integers wrap around",
+    input=np.array([200, 5], np.uint8).reshape(1, 1, 2, 1),
+    filter=np.array([100], np.uint8).reshape(1, 1, 1),
+    **plain,
+    out=np.array([44, 105], np.uint8).reshape(1, 1, 2, 1),
+)
+dilation_2d.case(
+    "a window between the cells",
+    input=pixel.astype(np.int8),
+    filter=tent.astype(np.int8),
+    **same | {"rates": (1, 1, 2, 1)},
+    out=np.full((1, 1, 1, 1), -128, np.int8),
+)
+dilation_2d.case("an empty batch", input=empty, filter=flat, **plain, out=np.zeros((0, 2, 2, 1)))
+
+dilation_2d_backprop_input.case(
+    "the last of a ramp wins",
+    input=ramp,
+    filter=flat,
+    out_backprop=ramp[:, 1:, 1:],
+    **plain,
+    out=np.pad(ramp[:, 1:, 1:], ((0, 0), (1, 0), (1, 0), (0, 0))),
+)
+dilation_2d_backprop_input.case(
+    "of equals, the first",
+    input=ties,
+    filter=flat,
+    out_backprop=ones,
+    **plain,
+    out=np.array([1.0, 1, 0, 0, 0, 0]).reshape(1, 2, 3, 1),
+)
+dilation_2d_backprop_input.case(
+    "the first NaN wins",
+    input=with_nan,
+    filter=np.zeros((1, 2, 1)),
+    out_backprop=np.arange(1.0, 6).reshape(1, 1, 5, 1),
+    **plain,
+    out=np.array([1.0, 2, 0, 3 + 4, 5, 0]).reshape(1, 1, 6, 1),
+)
+dilation_2d_backprop_input.case(
+    "a window between the cells sends nothing back",
+    input=pixel,
+    filter=tent,
+    out_backprop=pixel,
+    **same | {"rates": (1, 1, 2, 1)},
+    out=np.zeros((1, 1, 1, 1)),
+)
+dilation_2d_backprop_input.case(
+    "no windows",
+    input=row[:, :, :1],
+    filter=tent,
+    out_backprop=row[:, :, :0],
+    **plain,
+    out=0 * pixel,
+)
+
+dilation_2d_backprop_filter.case(
+    "the last of a ramp wins",
+    input=ramp,
+    filter=flat,
+    out_backprop=ramp[:, 1:, 1:],
+    **plain,
+    out=np.array([[[0.0], [0]], [[0], [4 + 5 + 7 + 8]]]),
+)
+dilation_2d_backprop_filter.case(
+    "of equals, the first",
+    input=ties,
+    filter=flat,
+    out_backprop=ones,
+    **plain,
+    out=np.array([[[2.0], [0]], [[0], [0]]]),
+)
+dilation_2d_backprop_filter.case(
+    "minus infinity: the first",
+    input=bottomless,
+    filter=tent,
+    out_backprop=pixel,
+    **plain,
+    out=np.array([7.0, 0]).reshape(1, 2, 1),
+)
+dilation_2d_backprop_filter.case(
+    "an empty batch", input=empty, filter=flat, out_backprop=empty[:, 1:, 1:], **plain, out=0 * flat
+)
+
+bad: dict[str, Any] = {"input": ramp, "filter": flat}
+dilation_2d.fails("a rate of 0", **bad, **plain | {"rates": (1, 0, 1, 1)}, error="at least 1")
+dilation_2d.fails("a negative rate", **bad, **plain | {"rates": (1, 1, -1, 1)}, error="at least 1")
+dilation_2d.fails("no stride", **bad, **plain | {"strides": (1, 0, 1, 1)}, error="at least 1")
+dilation_2d.fails(
+    "a stride over channels", **bad, **plain | {"strides": (1, 1, 1, 2)}, error="must be 1"
+)
+dilation_2d.fails("an image too few", input=ramp[0], filter=flat, **plain, error="4 dimensions")
+dilation_2d.fails(
+    "other channels", input=ramp, filter=np.zeros((2, 2, 2)), **plain, error="channels of"
+)
+dilation_2d.fails(
+    "a filter of no size", input=ramp, filter=np.zeros((0, 2, 1)), **plain, error="at least 1 high"
+)
+dilation_2d.fails(
+    "a filter too large", input=ramp, filter=np.zeros((5, 1, 1)), **plain, error="not fit"
+)
+for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    each.fails("another gradient", **bad, out_backprop=ramp, **plain, error="that dilation gives")
+    each.fails(
+        "a flat gradient", **bad, out_backprop=np.ones(4), **plain, error="that dilation gives"
+    )
+    each.fails(
+        "CVE-2021-29566: a gradient larger than the output, and a filter of no size",
+        input=np.ones((3, 3, 3, 3)),
+        filter=np.zeros((0, 0, 3)),
+        out_backprop=np.ones((3, 2, 59, 3)),
+        strides=(1, 40, 1, 1),
+        rates=(1, 56, 56, 1),
+        padding="VALID",
+        error="at least 1 high",
+    )
+
+for each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    each.differs(
+        "NaN and minus infinity",
+        tensorflow="A NaN never wins; a window of NaN or minus infinity gives the lowest finite "
+        "value.",
+        ours="The first NaN wins and gets the gradient. Minus infinity gives minus infinity.",
+    )
+    each.differs(
+        "rates and filters of no size",
+        tensorflow="A rate of 0, a negative rate and a filter without cells are accepted.",
+        ours="They are refused.",
+    )
+dilation_2d.differs(
+    "a window without a real cell",
+    tensorflow="Gives the lowest finite value.",
+    ours="Gives the lowest value of the type: minus infinity, for floats.",
+)
+for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    each.differs(
+        "a window with no sum above the lowest value",
+        tensorflow="The cell where the window starts, moved into the image, and the first value of "
+        "the filter get the gradient, even if they do not meet. For unsigned types the lowest is 0.",
+        ours="The first real cell of the window and its filter value get the gradient; if there is "
+        "no real cell, nothing does.",
+    )
+    each.differs(
+        "sums of half types",
+        tensorflow="Gradients are added up in the half type: in bfloat16 ones stop at 256.",
+        ours="Gradients are added up in float32.",
+    )

@@ -1,0 +1,662 @@
+"""Pooling of images by a ratio that need not be a whole number: windows of unequal, random sizes.
+
+Along each axis an increasing sequence of borders, from 0 to the size of the axis, says where windows
+begin and end.
+"""
+
+import functools
+import itertools
+import math
+import secrets
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import BY_NAME, REALS, DType, is_float, wide
+from backblocks.errors import OpError
+from backblocks.ops import _philox
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, sizes_from
+from backblocks.ops.array.shapes import shape_of
+from backblocks.ops.attrs import Flag, Floats, Seed
+
+# -- the borders of windows ------------------------------------------------------------------------
+
+
+def _fractional(
+    *,
+    pooling_ratio: Floats,
+    pseudo_random: Flag = False,
+    overlapping: Flag = False,
+    deterministic: Flag = False,
+    seed: Seed = 0,
+    seed2: Seed = 0,
+) -> None:
+    """The attributes of the ops that choose the windows."""
+
+
+def _pooled(
+    value: Spec,
+    *,
+    pooling_ratio: tuple[float, ...],
+    deterministic: bool,
+    seed: int,
+    seed2: int,
+    **how: bool,
+) -> tuple[Shape, Shape, Shape]:
+    """The shapes of the result and of both sequences."""
+    batch, height, width, channels = ranked("value", value, 4, "as in NHWC")
+    if len(pooling_ratio) != 4:
+        raise OpError(
+            "must have 4 entries, one for each dimension", arg="pooling_ratio", got=pooling_ratio
+        )
+    if pooling_ratio[0] != 1 or pooling_ratio[3] != 1:
+        raise OpError("must be 1 for batch and channels", arg="pooling_ratio", got=pooling_ratio)
+    if min(pooling_ratio) < 1:
+        raise OpError("every entry must be at least 1", arg="pooling_ratio", got=pooling_ratio)
+    for arg, number in (("seed", seed), ("seed2", seed2)):
+        if number and not deterministic:
+            raise OpError("must be 0 unless deterministic is True", arg=arg, got=number)
+    rows = None if height is None else _out_size(height, pooling_ratio[1])
+    cols = None if width is None else _out_size(width, pooling_ratio[2])
+    borders = [(None if n is None else n + 1,) for n in (rows, cols)]
+    return (batch, rows, cols, channels), borders[0], borders[1]
+
+
+def _out_size(n: int, ratio: float) -> int:
+    if ratio > n:
+        raise OpError(
+            f"must not be larger than the size it divides, {n}", arg="pooling_ratio", got=ratio
+        )
+    # TensorFlow divides in float32, which may round up to more than there is.
+    return min(n, int(np.float32(n) / np.float32(ratio)))
+
+
+def _sequences(
+    x: Array,
+    *,
+    pooling_ratio: tuple[float, ...],
+    pseudo_random: bool,
+    deterministic: bool,
+    seed: int,
+    seed2: int,
+    **how: bool,
+) -> tuple[Array, Array]:
+    """The borders along rows and along columns."""
+    if not deterministic:
+        seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+    elif seed == seed2 == 0:
+        seed, seed2 = _seeds_of_this_process()
+    borders = _evenly_spread if pseudo_random else _shuffled
+    height, width = x.shape[1:3]
+    rows, cols = _out_size(height, pooling_ratio[1]), _out_size(width, pooling_ratio[2])
+    # Columns start at the first block of random words that is not set aside for rows.
+    start = 1 if pseudo_random else -(-rows // 4)
+    return (
+        borders(height, rows, _philox.words(seed, seed2, 0)),
+        borders(width, cols, _philox.words(seed, seed2, start)),
+    )
+
+
+@functools.cache
+def _seeds_of_this_process() -> tuple[int, int]:
+    return secrets.randbits(64), secrets.randbits(64)
+
+
+def _shuffled(n: int, out: int, stream: Iterator[int]) -> Array:
+    """Borders of `out` windows whose lengths, as equal as can be, come in random order."""
+    lengths = [n // out + (i < n % out) for i in range(out)]
+    for i in range(out - 1):
+        j = i + _philox.below(out - i, stream)
+        lengths[i], lengths[j] = lengths[j], lengths[i]
+    return np.cumsum([0, *lengths])
+
+
+def _evenly_spread(n: int, out: int, stream: Iterator[int]) -> Array:
+    """Borders of `out` windows at equal distances from a random start, rounded up.
+
+    (Graham, "Fractional max-pooling", 2014, section 2.)
+    """
+    ratio, shortest = n / out, n // out
+    # The first and the last window must not be longer than the others can be.
+    limit = min((shortest + 2) / ratio - 1, (n + 1 - shortest) / ratio - (out - 1))
+    start = _philox.fraction(stream) * limit
+    between = [math.ceil(ratio * (i + start)) - 1 for i in range(1, out)]
+    return np.array([0, *between, n])
+
+
+def _window_count(arg: str, spec: Spec, n: Size) -> Size:
+    """How many windows a sequence makes; it is refused unless they fill an axis of size `n`."""
+    (length,) = ranked(arg, spec, 1)
+    if length == 0:
+        raise OpError("must not be empty", arg=arg)
+    if spec.value is not None:
+        borders = spec.value
+        if borders[0] != 0 or (borders[1:] <= borders[:-1]).any():
+            raise OpError("must start at 0 and increase", arg=arg, got=borders.tolist())
+        if n is not None and borders[-1] != n:
+            raise OpError(f"must end at the size of its axis, {n}", arg=arg, got=borders.tolist())
+    return None if length is None else length - 1
+
+
+# -- what the ops are made of: first along the columns, then along the rows -------------------------
+
+_ROWS, _COLS = 1, 2
+
+
+def _spans(borders: Array, overlapping: bool) -> list[slice]:
+    """The cells of each window along one axis. Overlapping windows share a cell with the next."""
+    n = int(borders[-1])
+    return [slice(a, min(b + overlapping, n)) for a, b in itertools.pairwise(borders.tolist())]
+
+
+def _lengths(spans: list[slice]) -> Array:
+    return np.array([span.stop - span.start for span in spans])
+
+
+def _along(axis: int, spans: list[slice], reduce: Callable[..., Array], x: Array) -> Array:
+    """`x` with the cells of each window along one axis made into one."""
+    if not x.size:
+        return np.zeros((*x.shape[:axis], len(spans), *x.shape[axis + 1 :]), x.dtype)
+    before = (slice(None),) * axis
+    return np.stack([reduce(x[(*before, span)], axis) for span in spans], axis)
+
+
+def _maximum(x: Array, rows: list[slice], cols: list[slice]) -> Array:
+    """The largest value of each window; a NaN in the window wins."""
+    return _along(_ROWS, rows, np.max, _along(_COLS, cols, np.max, x))
+
+
+def _winners(x: Array, rows: list[slice], cols: list[slice]) -> tuple[Array, Array]:
+    """Row and column of the cell that wins each window: its first NaN, else its first maximum."""
+    best = _along(_COLS, cols, np.max, x)
+    row = _along(_ROWS, rows, np.argmax, best) + _starts(rows)[:, None, None]
+    col = _along(_COLS, cols, np.argmax, x) + _starts(cols)[:, None]
+    return row, np.take_along_axis(col, row, _ROWS)
+
+
+def _starts(spans: list[slice]) -> Array:
+    return np.array([span.start for span in spans])
+
+
+def _mean(x: Array, rows: list[slice], cols: list[slice]) -> Array:
+    """The mean of each window, rounded toward zero if it must be whole."""
+    total = _along(_COLS, cols, np.sum, x.astype(_sum_type(x.dtype)))
+    total = _along(_ROWS, rows, np.sum, total)
+    count = _counts(rows, cols).astype(total.dtype)
+    if is_float(x.dtype):
+        return np.divide(total, count)
+    return np.floor_divide(total - np.fmod(total, count), count)
+
+
+def _sum_type(dtype: DType) -> DType:
+    if is_float(dtype):
+        return wide(dtype)
+    return BY_NAME["uint64" if dtype.kind == "u" else "int64"]
+
+
+def _counts(rows: list[slice], cols: list[slice]) -> Array:
+    """How many cells each window has, shaped to divide (batch, rows, columns, channels)."""
+    return np.multiply.outer(_lengths(rows), _lengths(cols))[..., None]
+
+
+def _spread(axis: int, spans: list[slice], dy: Array, n: int) -> Array:
+    """Adds the value of each window along one axis to all of its cells: the adjoint of a sum."""
+    before = (slice(None),) * axis
+    dx = np.zeros((*dy.shape[:axis], n, *dy.shape[axis + 1 :]), dy.dtype)
+    for i, span in enumerate(spans):
+        dx[(*before, span)] += dy[(*before, slice(i, i + 1))]
+    return dx
+
+
+# -- the largest -----------------------------------------------------------------------------------
+
+
+@op(
+    "FractionalMaxPool",
+    "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
+    attrs=_fractional,
+    T=REALS,
+)
+def fractional_max_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
+    """The largest value of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from seeds that this process has chosen once. A NaN wins its window.
+    """
+    rows, cols = _sequences(value, **how)
+    spans = _spans(rows, how["overlapping"]), _spans(cols, how["overlapping"])
+    return _maximum(value, *spans), rows, cols
+
+
+fractional_max_pool.shape(_pooled)
+
+
+@fractional_max_pool.grad
+def _(dy: Value, y: Value, value: Value, *, overlapping: bool, **how: Any) -> list[Value]:
+    if dy.output is None:
+        return [None]
+    borders = y.row_pooling_sequence, y.col_pooling_sequence
+    return [fractional_max_pool_grad(value, y.output, dy.output, *borders, overlapping=overlapping)]
+
+
+@op("FractionalMaxPoolGrad", "T, T, T, int64, int64 -> T", T=REALS)
+def fractional_max_pool_grad(
+    orig_input: Array,
+    orig_output: Array,
+    out_backprop: Array,
+    row_pooling_sequence: Array,
+    col_pooling_sequence: Array,
+    *,
+    overlapping: Flag = False,
+) -> Array:
+    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    rows = _spans(row_pooling_sequence, overlapping)
+    cols = _spans(col_pooling_sequence, overlapping)
+    row, col = _winners(orig_input, rows, cols)
+    image, _, _, channel = np.ogrid[tuple(slice(n) for n in row.shape)]
+    dx = np.zeros(orig_input.shape, wide(orig_input.dtype))
+    np.add.at(dx, (image, row, col, channel), out_backprop)
+    return dx
+
+
+@fractional_max_pool_grad.shape
+def _(
+    orig_input: Spec,
+    orig_output: Spec,
+    out_backprop: Spec,
+    row_pooling_sequence: Spec,
+    col_pooling_sequence: Spec,
+    *,
+    overlapping: bool,
+) -> Shape:
+    batch, height, width, channels = ranked("orig_input", orig_input, 4, "as in NHWC")
+    rows = _window_count("row_pooling_sequence", row_pooling_sequence, height)
+    cols = _window_count("col_pooling_sequence", col_pooling_sequence, width)
+    why = "the shape that these sequences give"
+    out = agreed("orig_output", orig_output, (batch, rows, cols, channels), why)
+    agreed("out_backprop", out_backprop, out, why)
+    x, y = orig_input.value, orig_output.value
+    down, across = row_pooling_sequence.value, col_pooling_sequence.value
+    if x is None or y is None or down is None or across is None:
+        return (batch, height, width, channels)
+    with np.errstate(invalid="ignore"):  # a NaN is an answer
+        pooled = _maximum(x, _spans(down, overlapping), _spans(across, overlapping))
+    if not np.array_equal(pooled, y, equal_nan=True):
+        raise OpError(
+            "must be what pooling orig_input gives",
+            arg="orig_output",
+            hint="Output, sequences and `overlapping` must be those of one FractionalMaxPool.",
+        )
+    return (batch, height, width, channels)
+
+
+fractional_max_pool_grad.no_gradient(
+    "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
+    "FractionalMaxPool can be differentiated once."
+)
+
+
+# -- the mean --------------------------------------------------------------------------------------
+
+
+@op(
+    "FractionalAvgPool",
+    "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
+    attrs=_fractional,
+    T=REALS,
+)
+def fractional_avg_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
+    """The mean of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from seeds that this process has chosen once. Means of integers are rounded toward zero.
+    """
+    rows, cols = _sequences(value, **how)
+    spans = _spans(rows, how["overlapping"]), _spans(cols, how["overlapping"])
+    return _mean(value, *spans), rows, cols
+
+
+fractional_avg_pool.shape(_pooled)
+
+
+@fractional_avg_pool.grad
+def _(dy: Value, y: Value, value: Value, *, overlapping: bool, **how: Any) -> list[Value]:
+    if dy.output is None:
+        return [None]
+    borders = y.row_pooling_sequence, y.col_pooling_sequence
+    shape = shape_of(value, "int64")
+    return [fractional_avg_pool_grad(shape, dy.output, *borders, overlapping=overlapping)]
+
+
+@op("FractionalAvgPoolGrad", "int64, T, int64, int64 -> T", T=REALS)
+def fractional_avg_pool_grad(
+    orig_input_tensor_shape: Array,
+    out_backprop: Array,
+    row_pooling_sequence: Array,
+    col_pooling_sequence: Array,
+    *,
+    overlapping: Flag = False,
+) -> Array:
+    """Spreads each window's gradient evenly over its cells, and adds up where windows overlap."""
+    _, height, width, _ = orig_input_tensor_shape.tolist()
+    rows = _spans(row_pooling_sequence, overlapping)
+    cols = _spans(col_pooling_sequence, overlapping)
+    share = out_backprop.astype(np.float64) / _counts(rows, cols)
+    dx = _spread(_ROWS, rows, _spread(_COLS, cols, share, width), height)
+    return dx.astype(out_backprop.dtype)
+
+
+@fractional_avg_pool_grad.shape
+def _(
+    orig_input_tensor_shape: Spec,
+    out_backprop: Spec,
+    row_pooling_sequence: Spec,
+    col_pooling_sequence: Spec,
+    *,
+    overlapping: bool,
+) -> Shape:
+    sizes = sizes_from("orig_input_tensor_shape", orig_input_tensor_shape, [4])
+    rows = _window_count("row_pooling_sequence", row_pooling_sequence, sizes[1])
+    cols = _window_count("col_pooling_sequence", col_pooling_sequence, sizes[2])
+    why = "the shape that these sequences give"
+    agreed("out_backprop", out_backprop, (sizes[0], rows, cols, sizes[3]), why)
+    return sizes
+
+
+fractional_avg_pool_grad.no_gradient(
+    "It would take the mean of windows whose borders are given, and TensorFlow has no op that does "
+    "so: FractionalAvgPool can be differentiated once."
+)
+
+
+# -- cases -----------------------------------------------------------------------------------------
+
+ramp = np.arange(16.0).reshape(1, 4, 4, 1)
+row, empty = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
+gradient = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
+halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
+fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
+whole, two, three = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
+two_windows = {"row_pooling_sequence": two, "col_pooling_sequence": two}
+three_windows = {"row_pooling_sequence": whole, "col_pooling_sequence": three}
+
+
+def _row(*values: Any) -> Array:
+    return np.array(values).reshape(1, 1, -1, 1)
+
+
+fractional_max_pool.case(
+    "a ratio of 2 leaves nothing to chance",
+    value=ramp,
+    **halves,
+    out=(ramp[:, 1::2, 1::2], two, two),
+)
+fractional_max_pool.case("shuffled lengths", value=row, **fixed, out=(_row(1, 5, 4), whole, three))
+fractional_max_pool.case(
+    "evenly spread",
+    value=row,
+    **fixed,
+    pseudo_random=True,
+    out=(_row(5, 3, 4), whole, np.array([0, 2, 4, 5])),
+)
+fractional_max_pool.case(
+    "overlapping", value=row, **fixed, overlapping=True, out=(_row(5, 5, 4), whole, three)
+)
+fractional_max_pool.case(
+    "a NaN wins its window",
+    value=_row(1, 5, np.nan, -np.inf, -np.inf),
+    **fixed,
+    out=(_row(1, np.nan, -np.inf), whole, three),
+)
+fractional_max_pool.case(
+    "an empty batch", value=empty, **halves, out=(np.zeros((0, 2, 2, 1)), two, two)
+)
+
+fractional_max_pool_grad.case(
+    "the last of a ramp wins",
+    orig_input=ramp,
+    orig_output=ramp[:, 1::2, 1::2],
+    out_backprop=ramp[:, 1::2, 1::2],
+    **two_windows,
+    out=ramp * (ramp % 2) * (ramp // 4 % 2),
+)
+fractional_max_pool_grad.case(
+    "an overlap is won twice",
+    orig_input=row,
+    orig_output=_row(5.0, 5, 4),
+    out_backprop=gradient,
+    **three_windows,
+    overlapping=True,
+    out=_row(0, 2 + 6, 0, 0, 8),
+)
+fractional_max_pool_grad.case(
+    "of equals, and of NaN, the first",
+    orig_input=_row(7.0, 7, 7, np.nan, np.nan),
+    orig_output=_row(7, 7, np.nan),
+    out_backprop=gradient,
+    **three_windows,
+    out=_row(2, 6, 0, 8, 0),
+)
+fractional_max_pool_grad.case(
+    "an empty batch",
+    orig_input=empty,
+    orig_output=empty[:, :2, :2],
+    out_backprop=empty[:, :2, :2],
+    **two_windows,
+    out=empty,
+)
+
+fractional_avg_pool.case(
+    "a ratio of 2 leaves nothing to chance",
+    value=ramp,
+    **halves,
+    out=(ramp[:, ::2, ::2] + (0 + 1 + 4 + 5) / 4, two, two),
+)
+fractional_avg_pool.case(
+    "shuffled lengths", value=row, **fixed, out=(_row(1, 3.5, 3.5), whole, three)
+)
+fractional_avg_pool.case(
+    "overlapping", value=row, **fixed, overlapping=True, out=(_row(3, 10 / 3, 3.5), whole, three)
+)
+fractional_avg_pool.case(
+    "integers are rounded toward zero, and never wrap around",
+    value=np.array([1, -3, 0, 2**31 - 1, 2**31 - 1], np.int32).reshape(1, 1, 5, 1),
+    **fixed,
+    out=(np.array([1, -1, 2**31 - 1], np.int32).reshape(1, 1, 3, 1), whole, three),
+)
+fractional_avg_pool.case(
+    "an empty batch", value=empty, **halves, out=(np.zeros((0, 2, 2, 1)), two, two)
+)
+
+fractional_avg_pool_grad.case(
+    "spread evenly",
+    orig_input_tensor_shape=[1, 1, 5, 1],
+    out_backprop=gradient,
+    **three_windows,
+    out=_row(2, 3, 3, 4, 4),
+)
+fractional_avg_pool_grad.case(
+    "added up where windows overlap",
+    orig_input_tensor_shape=[1, 1, 5, 1],
+    out_backprop=gradient,
+    **three_windows,
+    overlapping=True,
+    out=_row(1, 1 + 2, 2, 2 + 4, 4),
+)
+fractional_avg_pool_grad.case(
+    "whole numbers are rounded toward zero, after the sum",
+    orig_input_tensor_shape=[1, 1, 5, 1],
+    out_backprop=np.array([-1, 7, -7]).reshape(1, 1, 3, 1),
+    **three_windows,
+    overlapping=True,
+    out=_row(0, 1, 2, -1, -3),
+)
+
+for pool in (fractional_max_pool, fractional_avg_pool):
+    pool.fails(
+        "CVE-2021-29550: a ratio a little above the size",
+        value=np.full((1, 1, 1, 1), 60, np.int32),
+        pooling_ratio=(1.0, 1.0000014345305555, 1.0, 1.0),
+        error="must not be larger than the size it divides, 1",
+    )
+    pool.fails(
+        "CVE-2022-21735: ratios above the sizes",
+        value=np.array([1, 4, 2, 3]).reshape(1, 1, 1, 4),
+        pooling_ratio=(1.0, 1.44, 1.73, 1.0),
+        error="must not be larger than the size it divides, 1",
+    )
+    pool.fails(
+        "CVE-2022-41900: ratios below 1",
+        value=ramp,
+        pooling_ratio=(1.0, 0.5, 0.5, 1.0),
+        error="at least 1",
+    )
+    pool.fails(
+        "CVE-2023-25801: a ratio for the batch",
+        value=ramp,
+        pooling_ratio=(2.0, 1.0, 1.0, 1.0),
+        error="must be 1 for batch",
+    )
+    pool.fails("a ratio for two", value=ramp, pooling_ratio=(2.0, 2.0), error="must have 4 entries")
+    pool.fails(
+        "a ratio that is no number",
+        value=ramp,
+        pooling_ratio=(1.0, np.nan, 1.0, 1.0),
+        error="must be finite",
+    )
+    pool.fails("not an image", value=ramp[0], **halves, error="must have 4 dimensions")
+    pool.fails(
+        "a seed that would not count", value=ramp, **halves, seed=1, error="must be 0 unless"
+    )
+    pool.fails("a seed too large", value=ramp, **fixed, seed2=2**63, error="64 bits")
+
+pooled: dict[str, Any] = {
+    "orig_input": ramp,
+    "orig_output": ramp[:, 1::2, 1::2],
+    "out_backprop": np.ones((1, 2, 2, 1)),
+    **two_windows,
+}
+refused: list[tuple[str, dict[str, Any], str]] = [
+    (
+        "CVE-2021-29580: an output without dimensions",
+        {"orig_output": np.zeros(0)},
+        "the shape that these sequences give",
+    ),
+    ("CVE-2021-29580: an input of one dimension", {"orig_input": np.ones(1)}, "4 dimensions"),
+    (
+        "CVE-2022-35981: sequences of another length",
+        {"row_pooling_sequence": np.zeros(5, np.int64)},
+        "must start at 0 and increase",
+    ),
+    (
+        "CVE-2022-41897: a sequence from far below 0",
+        {"row_pooling_sequence": np.array([-67108864, 1, 4])},
+        "must start at 0",
+    ),
+    ("a sequence of no entries", {"col_pooling_sequence": np.zeros(0, np.int64)}, "not be empty"),
+    ("a sequence that is too short", {"col_pooling_sequence": np.array([0, 4])}, "must have the"),
+    ("a sequence beyond the image", {"col_pooling_sequence": np.array([0, 2, 5])}, "must end at"),
+    ("a gradient for more images", {"out_backprop": np.ones((2, 2, 2, 1))}, "must have the shape"),
+    ("a gradient of one dimension", {"out_backprop": np.ones(4)}, "must have the shape"),
+    ("the output of another pool", {"orig_output": ramp[:, ::2, ::2]}, "must be what pooling"),
+    ("the output of other windows", {"overlapping": True}, "must be what pooling"),
+]
+for about, change, error in refused:
+    fractional_max_pool_grad.fails(about, **pooled | change, error=error)
+
+averaged: dict[str, Any] = {
+    "orig_input_tensor_shape": [1, 4, 4, 1],
+    "out_backprop": np.ones((1, 2, 2, 1)),
+    **two_windows,
+}
+refused = [
+    (
+        "CVE-2021-29578: fewer borders than the gradient has windows",
+        {"row_pooling_sequence": np.array([0, 4])},
+        "must have the shape",
+    ),
+    (
+        "CVE-2021-37651: an empty batch, and borders below 0",
+        {
+            "orig_input_tensor_shape": [0, 1, 2, 3],
+            "row_pooling_sequence": np.zeros(5, np.int64),
+            "col_pooling_sequence": np.array([-2, 0, 0, 2, 0]),
+        },
+        "must start at 0 and increase",
+    ),
+    (
+        "CVE-2022-21730: borders below 0 and beyond the image",
+        {
+            "orig_input_tensor_shape": [2, 2, 2, 2],
+            "out_backprop": np.ones((1, 2, 3, 2)),
+            "row_pooling_sequence": np.array([-10, 1, 2, 3]),
+            "col_pooling_sequence": np.array([1, 2, 3, 4]),
+        },
+        "must start at 0 and increase",
+    ),
+    (
+        "CVE-2022-35963: sizes far below 0",
+        {"orig_input_tensor_shape": [-1879048192] * 4},
+        "must not be negative",
+    ),
+    ("a shape of two sizes", {"orig_input_tensor_shape": [4, 4]}, "must have 4 entries"),
+    ("borders beyond the image", {"row_pooling_sequence": np.array([0, 2, 9])}, "must end at"),
+    ("borders that go back", {"col_pooling_sequence": np.array([0, 3, 2, 4])}, "and increase"),
+    ("a gradient for more images", {"out_backprop": np.ones((64, 2, 2, 1))}, "must have the shape"),
+    ("a gradient of one dimension", {"out_backprop": np.ones(4)}, "must have the shape"),
+]
+for about, change, error in refused:
+    fractional_avg_pool_grad.fails(about, **averaged | change, error=error)
+
+for pool in (fractional_max_pool, fractional_avg_pool):
+    pool.differs(
+        "deterministic, with both seeds 0",
+        tensorflow="Each node draws seeds once and keeps them.",
+        ours="Each process draws seeds once, for all such calls.",
+        agree="Give a seed: equal seeds give TensorFlow's own sequences, to the bit.",
+    )
+    pool.differs(
+        "empty tensors",
+        tensorflow="An empty batch, and no channels, are refused.",
+        ours="They give an empty result.",
+    )
+fractional_avg_pool.differs(
+    "sums",
+    tensorflow="Sums of integers wrap around: the mean of four times 2147483647 is -1.",
+    ours="Integers are added up in 64 bits, half types in float32.",
+)
+for each in (fractional_max_pool, fractional_max_pool_grad):
+    each.differs(
+        "NaN and minus infinity",
+        tensorflow="A NaN never wins; a window of NaN or minus infinity gives the lowest finite "
+        "value. The gradient is refused where a window starts with NaN or is all minus infinity.",
+        ours="The first NaN wins and gets the gradient. Minus infinity gives minus infinity.",
+    )
+fractional_max_pool_grad.differs(
+    "shapes that do not agree",
+    tensorflow="out_backprop may have any rank, and be smaller than the output.",
+    ours="It must have the shape of the output.",
+)
+fractional_max_pool_grad.differs(
+    "very small images",
+    tensorflow="Refused if the lengths of the sequences, multiplied, exceed the cells of orig_input.",
+    ours="Every image that can be pooled has a gradient.",
+)
+fractional_avg_pool_grad.differs(
+    "sequences",
+    tensorflow="They may be longer than needed, go back, go beyond the image, or not start at 0; "
+    "batch and channels of out_backprop are not looked at.",
+    ours="They must run from 0 to the size of the image in as many steps as out_backprop has "
+    "windows, and batch and channels must agree.",
+)

@@ -1,0 +1,361 @@
+"""Convolution of images that are first resized, or continued by their mirror image, in one op."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import FLOATS, wide
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op, refuse_what_cannot_fit
+from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
+from backblocks.ops.array.mirror_pad import (
+    Mirror,
+    mirror_pad,
+    mirror_pad_grad,
+    mirrored,
+    mirrored_shape,
+)
+from backblocks.ops.array.shapes import shape_of
+from backblocks.ops.attrs import Flag, SamePadding, Strides
+from backblocks.ops.nn._convolution import convolved
+from backblocks.ops.nn.conv import conv_2d_backprop_filter, conv_2d_backprop_input, convolve
+
+_PLAIN: dict[str, Any] = {
+    "data_format": "NHWC",
+    "dilations": (1, 1, 1, 1),
+    "explicit_paddings": (),
+}
+
+
+def _padded_conv(x: Array, paddings: Array, filter: Array, mode: str, **windows: Any) -> Array:
+    return convolve(mirrored(x, paddings, mode), filter, **windows, **_PLAIN)
+
+
+def _padded_conv_shape(
+    shape: tuple[Size, ...], paddings: Spec, filter: Spec, *, mode: str, **windows: Any
+) -> Shape:
+    padded = mirrored_shape(shape, paddings, mode)
+    if paddings.value is not None and paddings.value[[0, 3]].any():
+        raise OpError(
+            "must be 0 for batch and channels", arg="paddings", got=paddings.value.tolist()
+        )
+    return convolved("input", Spec(padded, filter.dtype), "filter", filter, **windows, **_PLAIN)
+
+
+@op("FusedPadConv2D", "T, int32, T -> T", T=FLOATS)
+def fused_pad_conv_2d(
+    input: Array,
+    paddings: Array,
+    filter: Array,
+    *,
+    mode: Mirror,
+    strides: Strides,
+    padding: SamePadding,
+) -> Array:
+    """Continues an image by its mirror image, then slides a filter over it and sums the products.
+
+    It is MirrorPad and then Conv2D. `paddings` has a row (before, after) for each dimension of NHWC.
+    `padding` is that of the convolution: SAME adds zeros around the mirror image.
+    """
+    return _padded_conv(input, paddings, filter, mode, strides=strides, padding=padding)
+
+
+@fused_pad_conv_2d.shape
+def _(input: Spec, paddings: Spec, filter: Spec, **how: Any) -> Shape:
+    return _padded_conv_shape(ranked("input", input, 4, "as in NHWC"), paddings, filter, **how)
+
+
+@fused_pad_conv_2d.grad
+def _(
+    dy: Value,
+    y: Value,
+    input: Value,
+    paddings: Value,
+    filter: Value,
+    *,
+    mode: str,
+    **windows: Any,
+) -> list[Value]:
+    padded = mirror_pad(input, paddings, mode=mode)
+    d_padded = conv_2d_backprop_input(shape_of(padded), filter, dy, **windows)
+    return [
+        mirror_pad_grad(d_padded, paddings, mode=mode),
+        None,
+        conv_2d_backprop_filter(padded, shape_of(filter), dy, **windows),
+    ]
+
+
+@op("FusedResizeAndPadConv2D", "T, int32, int32, T -> T", T=FLOATS)
+def fused_resize_and_pad_conv_2d(
+    input: Array,
+    size: Array,
+    paddings: Array,
+    filter: Array,
+    *,
+    mode: Mirror,
+    strides: Strides,
+    padding: SamePadding,
+    resize_align_corners: Flag = False,
+) -> Array:
+    """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it.
+
+    Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
+    keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
+    """
+    x = input.astype(wide(input.dtype))
+    for axis, new in enumerate(size.tolist(), 1):
+        x = _resized(x, axis, new, resize_align_corners)
+    return _padded_conv(x, paddings, filter, mode, strides=strides, padding=padding)
+
+
+def _resized(x: Array, axis: int, new: int, align_corners: bool) -> Array:
+    """`x` with `new` cells along an axis, interpolated between the two that are nearest.
+
+    Places are in float32 for every type, as in TensorFlow.
+    """
+    n = x.shape[axis]
+    gaps = (n - 1, new - 1) if align_corners and new > 1 else (n, new)
+    place = np.arange(new, dtype=np.float32) * (np.float32(gaps[0]) / np.float32(gaps[1]))
+    whole = np.floor(place)
+    before = x.take(np.minimum(whole.astype(int), n - 1), axis)
+    after = x.take(np.minimum(whole.astype(int) + 1, n - 1), axis)
+    share = (place - whole).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    return np.asarray(before + (after - before) * share)
+
+
+@fused_resize_and_pad_conv_2d.shape
+def _(
+    input: Spec,
+    size: Spec,
+    paddings: Spec,
+    filter: Spec,
+    *,
+    resize_align_corners: bool,
+    **how: Any,
+) -> Shape:
+    batch, *space, channels = ranked("input", input, 4, "as in NHWC")
+    if 0 in space:
+        raise OpError(
+            "must have at least one cell to resize",
+            arg="input",
+            got=described(shape_text(input.shape)),
+        )
+    new = sizes_from("size", size, [2])
+    if 0 in new:
+        raise OpError("sizes must be at least 1", arg="size", got=new)
+    resized = (batch, *new, channels)
+    # The result may be small even though what is in between is not.
+    refuse_what_cannot_fit("size", [Spec(resized, wide(input.dtype))])
+    return _padded_conv_shape(resized, paddings, filter, **how)
+
+
+fused_resize_and_pad_conv_2d.no_gradient(
+    "Resize the image before and use FusedPadConv2D, which has a gradient."
+)
+
+
+# -- cases ---------------------------------------------------------------------------------------
+
+
+def _row(*values: float) -> Array:
+    return np.array(values, float).reshape(1, 1, -1, 1)
+
+
+_ones = np.ones((1, 3, 1, 1))
+_sides = [[0, 0], [0, 0], [1, 1], [0, 0]]
+_slide: dict[str, Any] = {"strides": (1, 1, 1, 1), "padding": "VALID"}
+_batch = np.arange(8.0).reshape(2, 2, 2, 1)
+
+fused_pad_conv_2d.case(
+    "sums of three, mirrored about the border cell",
+    input=_row(1, 2, 4),
+    paddings=_sides,
+    filter=_ones,
+    mode="REFLECT",
+    **_slide,
+    out=_row(5, 7, 8),
+)
+fused_pad_conv_2d.case(
+    "sums of three, the border cell twice",
+    input=_row(1, 2, 4),
+    paddings=_sides,
+    filter=_ones,
+    mode="SYMMETRIC",
+    **_slide,
+    out=_row(4, 7, 10),
+)
+fused_pad_conv_2d.case(
+    "zeros around the mirror image",
+    input=_row(1, 2),
+    paddings=_sides,
+    filter=_ones,
+    mode="REFLECT",
+    strides=(1, 1, 1, 1),
+    padding="SAME",
+    out=_row(3, 5, 4, 3),
+)
+fused_pad_conv_2d.case(
+    "each image of a batch for itself",
+    input=_batch,
+    paddings=[[0, 0], [1, 0], [0, 1], [0, 0]],
+    filter=np.full((1, 1, 1, 1), 2.0),
+    mode="REFLECT",
+    strides=(1, 2, 1, 1),
+    padding="VALID",
+    out=np.array([4.0, 6, 4, 4, 6, 4, 12, 14, 12, 12, 14, 12]).reshape(2, 2, 3, 1),
+)
+fused_pad_conv_2d.case(
+    "stride larger than window",
+    input=_row(0, 1, 2, 3, 4, 5),
+    paddings=np.zeros((4, 2), np.int32),
+    filter=np.ones((1, 1, 1, 1)),
+    mode="REFLECT",
+    strides=(1, 3, 3, 1),
+    padding="SAME",
+    out=_row(0, 3),
+)
+fused_pad_conv_2d.case(
+    "an empty batch",
+    input=_batch[:0],
+    paddings=np.zeros((4, 2), np.int32),
+    filter=np.ones((1, 1, 1, 1)),
+    mode="REFLECT",
+    **_slide,
+    out=_batch[:0],
+)
+
+_still: dict[str, Any] = {
+    "paddings": np.zeros((4, 2), np.int32),
+    "filter": np.ones((1, 1, 1, 1)),
+    "mode": "REFLECT",
+    **_slide,
+}
+fused_resize_and_pad_conv_2d.case(
+    "twice as wide",
+    input=_row(1, 3),
+    size=[1, 4],
+    **_still,
+    out=_row(1, 2, 3, 3),
+)
+fused_resize_and_pad_conv_2d.case(
+    "corners stay",
+    input=_row(1, 4),
+    size=[1, 4],
+    **_still,
+    resize_align_corners=True,
+    out=_row(1, 2, 3, 4),
+)
+fused_resize_and_pad_conv_2d.case(
+    "both ways, then mirrored, each image for itself",
+    input=_batch,
+    size=[1, 1],
+    **_still | {"paddings": [[0, 0], [1, 0], [0, 1], [0, 0]], "mode": "SYMMETRIC"},
+    out=np.repeat([0.0, 4], 4).reshape(2, 2, 2, 1),
+)
+fused_resize_and_pad_conv_2d.case(
+    "sums of three after resizing",
+    input=_row(1, 3),
+    size=[1, 4],
+    **_still | {"paddings": _sides, "filter": _ones},
+    out=_row(5, 6, 8, 9),
+)
+fused_resize_and_pad_conv_2d.fails(
+    "CVE-2022-41885: too large to be counted",
+    input=_row(1, 3),
+    size=[2**31 - 1, 2**31 - 1],
+    **_still,
+    error="counted|GiB",
+)
+fused_resize_and_pad_conv_2d.fails(
+    "a size of nothing",
+    input=_row(1, 3),
+    size=[0, 4],
+    **_still,
+    error="at least 1",
+)
+fused_resize_and_pad_conv_2d.fails(
+    "a size below nothing",
+    input=_row(1, 3),
+    size=[1, -4],
+    **_still,
+    error="not be negative",
+)
+fused_resize_and_pad_conv_2d.fails(
+    "one size",
+    input=_row(1, 3),
+    size=[4],
+    **_still,
+    error="2 entries",
+)
+fused_resize_and_pad_conv_2d.fails(
+    "an image of nothing",
+    input=_row(),
+    size=[1, 4],
+    **_still,
+    error="at least one cell",
+)
+
+for _each in (fused_pad_conv_2d, fused_resize_and_pad_conv_2d):
+    _bad: dict[str, Any] = {"input": _row(1, 3), **_still}
+    if _each is fused_resize_and_pad_conv_2d:
+        _bad["size"] = [1, 2]
+    _each.fails("no batch", **_bad | {"input": _row(1, 3)[0]}, error="4 dimensions")
+    _each.fails(
+        "further than the mirror reaches",
+        **_bad | {"paddings": [[0, 0], [0, 0], [2, 0], [0, 0]]},
+        error="between 0 and 1",
+    )
+    _each.fails(
+        "cutting instead",
+        **_bad | {"paddings": [[0, 0], [0, 0], [-1, 0], [0, 0]]},
+        error="between 0 and 1",
+    )
+    _each.fails(
+        "a mirrored batch",
+        **_bad | {"mode": "SYMMETRIC", "paddings": [[1, 0], *_sides[1:]]},
+        error="0 for batch",
+    )
+    _each.fails("paddings of another shape", **_bad | {"paddings": [[0, 0]]}, error="a row of 2")
+    _each.fails(
+        "a filter of no size", **_bad | {"filter": np.ones((0, 1, 1, 1))}, error="no empty axis"
+    )
+    _each.fails(
+        "channels that do not meet",
+        **_bad | {"filter": np.ones((1, 1, 2, 1))},
+        error="divide the 1",
+    )
+    _each.differs(
+        "batches",
+        tensorflow="Every image of the result is computed from the first.",
+        ours="Each image from its own.",
+        agree="Compare one image at a time.",
+    )
+    _each.differs(
+        "unused cells and stride > window",
+        tensorflow="Padding becomes negative and shifts every window.",
+        ours="As in Conv2D, padding is never negative.",
+        agree="Use strides no larger than the filter, with at most 2 cells unused.",
+    )
+    _each.differs(
+        "empty",
+        tensorflow="Refuses empty batches and empty results; a filter without rows "
+        "leaves whatever was in memory.",
+        ours="Empty gives empty; such a filter is refused.",
+    )
+    _each.differs(
+        "groups",
+        tensorflow="Refuses a filter with fewer channels than the image.",
+        ours="Takes it as groups, as in Conv2D.",
+    )
+fused_pad_conv_2d.differs(
+    "rank",
+    tensorflow="The process ends when the image has no batch dimension.",
+    ours="Refuses it.",
+)
+fused_pad_conv_2d.differs("gradient", tensorflow="Has none.", ours="Has one, and a second one.")
+fused_resize_and_pad_conv_2d.differs(
+    "types",
+    tensorflow="Has no bfloat16, and interpolates float16 in float16.",
+    ours="Takes bfloat16, and interpolates both in float32.",
+)

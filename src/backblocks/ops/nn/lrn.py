@@ -1,0 +1,219 @@
+"""Local response normalization: each cell divided by a power of the squares of its neighbours.
+
+Along the last axis, with S(z) the sum of z over the channels at most `depth_radius` away:
+
+    norm = bias + alpha * S(x * x)
+    y    = x / norm ** beta
+"""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks import ops
+from backblocks.dtypes import FLOATS, wide
+from backblocks.errors import OpError
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Spec, agreed, ranked
+from backblocks.ops.array.shapes import shape_of
+from backblocks.ops.attrs import Float, Int
+from backblocks.ops.nn._windows import Axis
+from backblocks.ops.nn.conv import conv_2d
+
+
+def _around(z: Array, radius: int) -> Array:
+    """S(z)."""
+    depth = z.shape[-1]
+    total = np.zeros(z.shape, z.dtype)
+    for _, cells, outputs in Axis(depth, 2 * radius + 1, 1, 1, radius, depth).taps():
+        total[..., outputs] += z[..., cells]
+    return total
+
+
+def _checked(arg: str, input: Spec, depth_radius: int) -> Shape:
+    if depth_radius < 0:
+        raise OpError("must not be negative", arg="depth_radius", got=depth_radius)
+    return ranked(arg, input, 4, "batch, rows, columns, channels")
+
+
+def _norm(x: Array, depth_radius: int, bias: float, alpha: float) -> Any:
+    return bias + alpha * _around(x * x, depth_radius)
+
+
+@op("LRN", "T -> output: T", T=FLOATS)
+def lrn(
+    input: Array,
+    *,
+    depth_radius: Int = 5,
+    bias: Float = 1.0,
+    alpha: Float = 1.0,
+    beta: Float = 0.5,
+) -> Any:
+    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+
+    Near are the channels, along the last axis, that are at most `depth_radius` away.
+    """
+    x = input.astype(wide(input.dtype), copy=False)
+    return x * _norm(x, depth_radius, bias, alpha) ** -beta
+
+
+@lrn.shape
+def _(input: Spec, *, depth_radius: int, **how: float) -> Shape:
+    return _checked("input", input, depth_radius)
+
+
+@lrn.grad
+def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
+    return [lrn_grad(dy, input, y, **how)]
+
+
+@op("LRNGrad", "T, T, T -> output: T", T=FLOATS)
+def lrn_grad(
+    input_grads: Array,
+    input_image: Array,
+    output_image: Array,
+    *,
+    depth_radius: Int = 5,
+    bias: Float = 1.0,
+    alpha: Float = 1.0,
+    beta: Float = 0.5,
+) -> Any:
+    """The gradient of LRN: what came back, what went in and what came out."""
+    dy, x, y = (
+        a.astype(wide(a.dtype), copy=False) for a in (input_grads, input_image, output_image)
+    )
+    norm = _norm(x, depth_radius, bias, alpha)
+    return dy * norm**-beta - 2 * alpha * beta * x * _around(dy * y / norm, depth_radius)
+
+
+@lrn_grad.shape
+def _(
+    input_grads: Spec, input_image: Spec, output_image: Spec, *, depth_radius: int, **how: float
+) -> Shape:
+    shape = _checked("input_grads", input_grads, depth_radius)
+    shape = agreed("input_image", input_image, shape, "the shape of input_grads")
+    return agreed("output_image", output_image, shape, "the shape of input_grads")
+
+
+@lrn_grad.grad
+def _(
+    ddx: Value,
+    dx: Value,
+    dy: Value,
+    x: Value,
+    y: Value,
+    *,
+    depth_radius: int,
+    bias: float,
+    alpha: float,
+    beta: float,
+) -> list[Value]:
+    """The slopes of S(ddx * dx), which is
+
+        ddx * dy / norm ** beta - 2 * alpha * beta * S(ddx * x) * dy * y / norm
+
+    summed over all cells, as S can be moved from one factor to the other.
+    """
+    mul, div, sub = ops.mul, ops.real_div, ops.sub
+    near = _near(x, depth_radius)
+
+    def around(z: Value) -> Value:
+        return conv_2d(z, near, strides=(1, 1, 1, 1), padding="VALID")
+
+    norm = ops.add_v2(mul(around(mul(x, x)), alpha), bias)
+    power = ops.exp(mul(ops.log(norm), -beta))
+    pull = mul(div(around(mul(ddx, x)), norm), 2 * alpha * beta)
+    to_dy = sub(mul(ddx, power), mul(pull, y))
+    to_y = ops.neg(mul(pull, dy))
+    to_norm = div(mul(dy, sub(mul(pull, y), mul(mul(ddx, power), beta))), norm)
+    to_x = sub(
+        mul(mul(x, around(to_norm)), 2 * alpha),
+        mul(mul(ddx, around(div(mul(dy, y), norm))), 2 * alpha * beta),
+    )
+    return [to_dy, to_x, to_y]
+
+
+def _near(x: Value, radius: int) -> Value:
+    """A filter of one cell that sums near channels: 1 where two of them are near each other."""
+    channel = ops.range(0, ops.gather_nd(shape_of(x), np.array([3], np.int32)), 1)
+    apart = ops.sub(ops.expand_dims(channel, 0), ops.expand_dims(channel, 1))
+    after, before = (
+        ops.cast(ops.less_equal(d, radius), DstT=x.dtype) for d in (apart, ops.neg(apart))
+    )
+    return ops.expand_dims(ops.expand_dims(ops.mul(after, before), 0), 0)
+
+
+# -- cases, refusals, differences ------------------------------------------------------------------
+
+pixel = np.array([1.0, 2, 3]).reshape(1, 1, 1, 3)
+near_one = {"depth_radius": 1, "beta": 1}
+
+lrn.case(
+    "channels at most one away",
+    input=pixel,
+    **near_one,
+    out=np.array([1 / 6, 2 / 15, 3 / 14]).reshape(1, 1, 1, 3),
+)
+lrn.case(
+    "each channel alone",
+    input=np.array([1.0, -1]).reshape(1, 1, 1, 2),
+    depth_radius=0,
+    bias=3,
+    out=np.array([0.5, -0.5]).reshape(1, 1, 1, 2),
+)
+lrn.case(
+    "a NaN spoils its neighbours only",
+    input=np.array([np.nan, 1, 2]).reshape(1, 1, 1, 3),
+    **near_one,
+    out=np.array([np.nan, np.nan, 2 / 6]).reshape(1, 1, 1, 3),
+)
+lrn.case("an empty batch", input=pixel[:0], out=pixel[:0])
+lrn_grad.case(
+    "from the first channel",
+    input_grads=np.array([1.0, 0, 0]).reshape(1, 1, 1, 3),
+    input_image=pixel,
+    output_image=np.array([1 / 6, 2 / 15, 3 / 14]).reshape(1, 1, 1, 3),
+    **near_one,
+    out=np.array([1 / 9, -1 / 9, 0]).reshape(1, 1, 1, 3),
+)
+lrn_grad.case(
+    "a radius beyond all channels",
+    input_grads=np.array([0.0, 4]).reshape(1, 1, 1, 2),
+    input_image=np.array([1.0, 1]).reshape(1, 1, 1, 2),
+    output_image=np.array([0.5, 0.5]).reshape(1, 1, 1, 2),
+    depth_radius=2**31 - 1,
+    bias=2,
+    out=np.array([-0.5, 1.5]).reshape(1, 1, 1, 2),
+)
+lrn.fails("a vector", input=np.ones(3), error="4 dimensions")
+lrn.fails("a radius below 0", input=pixel, depth_radius=-1, error="not be negative")
+lrn_grad.fails(
+    "another shape",
+    input_grads=pixel,
+    input_image=pixel,
+    output_image=pixel[..., :2],
+    error="the shape of input_grads",
+)
+lrn_grad.fails(
+    "a radius below 0",
+    input_grads=pixel,
+    input_image=pixel,
+    output_image=pixel,
+    depth_radius=-1,
+    error="not be negative",
+)
+for each in (lrn, lrn_grad):
+    each.differs(
+        "NaN and infinity",
+        tensorflow="Each spoils all channels of its pixel: near channels are found by multiplying "
+        "far ones with 0.",
+        ours="It spoils the channels that are near it.",
+        agree="Keep the input finite.",
+    )
+    each.differs(
+        "float16",
+        tensorflow="Squares and sums are float16: the square of 300 is infinite.",
+        ours="They are float32.",
+        agree="Use float32.",
+    )

@@ -1,0 +1,184 @@
+"""Activations of quantized tensors, on their codes: the range stays as it is."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.errors import OpError
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import op
+from backblocks.ops._spec import Shape, Spec, scalar_value
+from backblocks.ops.nn._quantization import (
+    CODES,
+    INTEGERS_ONLY,
+    CodeType,
+    check_range,
+    quantized,
+    recoded,
+)
+
+_OUTPUTS = "activations: out_type, min_activations: float32, max_activations: float32"
+
+
+def _range_of(
+    features: Spec, min_features: Spec, max_features: Spec, **attrs: Any
+) -> tuple[Shape, ...]:
+    check_range("min_features", min_features, "max_features", max_features)
+    return features.shape, (), ()
+
+
+@op("QuantizedRelu", f"Tinput, float32, float32 -> {_OUTPUTS}", Tinput=CODES)
+def quantized_relu(
+    features: Array, min_features: Array, max_features: Array, *, out_type: CodeType = "quint8"
+) -> tuple[Array, Array, Array]:
+    """Codes below that of 0 become the code of 0.
+
+    The range is handed on as it came. If 0 lies outside of it, the end next to 0 stands for 0.
+    """
+    zero = quantized(0, min_features, max_features, features.dtype)
+    codes = np.maximum(features, zero)
+    codes = recoded(codes, min_features, max_features, out_type)
+    return codes, min_features.copy(), max_features.copy()
+
+
+quantized_relu.shape(_range_of)
+
+
+@op("QuantizedRelu6", f"Tinput, float32, float32 -> {_OUTPUTS}", Tinput=CODES)
+def quantized_relu6(
+    features: Array, min_features: Array, max_features: Array, *, out_type: CodeType = "quint8"
+) -> tuple[Array, Array, Array]:
+    """Codes below that of 0 become the code of 0, those above that of 6 the code of 6.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
+    return _between(features, 6, min_features, max_features, out_type)
+
+
+quantized_relu6.shape(_range_of)
+
+
+@op("QuantizedReluX", f"Tinput, float32, float32, float32 -> {_OUTPUTS}", Tinput=CODES)
+def quantized_relu_x(
+    features: Array,
+    max_value: Array,
+    min_features: Array,
+    max_features: Array,
+    *,
+    out_type: CodeType = "quint8",
+) -> tuple[Array, Array, Array]:
+    """Codes below that of 0 become the code of 0, those above that of `max_value` its code.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
+    return _between(features, max_value, min_features, max_features, out_type)
+
+
+@quantized_relu_x.shape
+def _(features: Spec, max_value: Spec, *min_max: Spec, **attrs: Any) -> tuple[Shape, ...]:
+    bound = scalar_value("max_value", max_value)
+    if bound is not None and not np.isfinite(bound):
+        raise OpError(
+            "must be finite", arg="max_value", got=bound, hint="QuantizedRelu has no bound."
+        )
+    return _range_of(features, *min_max)
+
+
+def _between(
+    features: Array, top: Any, low: Array, high: Array, out_type: Any
+) -> tuple[Array, Array, Array]:
+    zero, last = (quantized(x, low, high, features.dtype) for x in (0, top))
+    codes = np.minimum(np.maximum(features, zero), last)
+    return recoded(codes, low, high, out_type), low.copy(), high.copy()
+
+
+# -- cases: from -5 to 250 in steps of 1, or from -8 to 247 as signed codes -------------------------
+
+_bytes: dict[str, Any] = {
+    "features": np.array([0, 4, 5, 6, 11, 12, 255], np.uint8),
+    "min_features": np.float32(-5),
+    "max_features": np.float32(250),
+}
+_signed: dict[str, Any] = {
+    "features": np.array([[-128, -120, -113, 127]], np.int8),
+    "min_features": np.float32(-8),
+    "max_features": np.float32(247),
+    "out_type": "qint8",
+}
+_above = {"min_features": np.float32(1), "max_features": np.float32(2)}
+_below = {"min_features": np.float32(-2), "max_features": np.float32(-1)}
+_point = {"min_features": np.float32(3), "max_features": np.float32(3)}
+
+quantized_relu.case("0 has code 5", **_bytes, out=(np.array([5, 5, 5, 6, 11, 12, 255]), -5, 250))
+quantized_relu.case("signed codes", **_signed, out=(np.array([[-120, -120, -113, 127]]), -8, 247))
+quantized_relu.case("all above 0", **_bytes | _above, out=(_bytes["features"], 1, 2))
+quantized_relu.case("all below 0", **_bytes | _below, out=(np.full(7, 255), -2, -1))
+quantized_relu.case("a range of one number", **_bytes | _point, out=(_bytes["features"], 3, 3))
+quantized_relu.case(
+    "in another type of the same range",
+    **_signed | {"out_type": "quint8"},
+    out=(np.array([[8, 8, 15, 255]]), -8, 247),
+)
+quantized_relu6.case("6 has code 11", **_bytes, out=(np.array([5, 5, 5, 6, 11, 11, 11]), -5, 250))
+quantized_relu6.case("signed codes", **_signed, out=(np.array([[-120, -120, -114, -114]]), -8, 247))
+quantized_relu6.case("6 is beyond the range", **_bytes | _above, out=(_bytes["features"], 1, 2))
+quantized_relu6.case("a range of one number", **_bytes | _point, out=(np.zeros(7), 3, 3))
+quantized_relu_x.case(
+    "1 has code 6",
+    **_bytes,
+    max_value=np.float32(1),
+    out=(np.array([5, 5, 5, 6, 6, 6, 6]), -5, 250),
+)
+quantized_relu_x.case(
+    "7 has code -113",
+    **_signed,
+    max_value=np.float32(7),
+    out=(np.array([[-120, -120, -113, -113]]), -8, 247),
+)
+
+for _each in (quantized_relu, quantized_relu6, quantized_relu_x):
+    _each.no_gradient(INTEGERS_ONLY)
+    _bad: dict[str, Any] = _bytes | (
+        {"max_value": np.float32(6)} if _each is quantized_relu_x else {}
+    )
+    _each.case(
+        "empty features keep their range",
+        **_bad | {"features": np.zeros((0, 2), np.uint8)},
+        out=(np.zeros((0, 2)), -5, 250),
+    )
+    _each.fails("an empty range", **_bad | {"min_features": np.zeros(0, "f4")}, error="a scalar")
+    _each.fails(
+        "a range upside down",
+        **_bad | {"max_features": np.float32(-6)},
+        error="not be below min_features",
+    )
+    _each.fails(
+        "a range without an end", **_bad | {"max_features": np.float32(np.inf)}, error="finite"
+    )
+    _each.fails(
+        "a range wider than float32",
+        **_bad | {"min_features": np.float32(-3e38), "max_features": np.float32(3e38)},
+        error="too far",
+    )
+    _each.differs(
+        "ranges",
+        tensorflow="Accepts a range that is upside down, infinite or NaN; the codes mean nothing.",
+        ours="Refuses it.",
+    )
+for _each in (quantized_relu, quantized_relu6):
+    _each.fails(
+        "CVE-2022-35979: a range of vectors",
+        **_bytes | {"max_features": np.ones(2, "f4")},
+        error="a scalar",
+    )
+    _each.differs(
+        "types",
+        tensorflow="Has kernels for quint8 to quint8 and qint32 to qint32 only.",
+        ours="Takes every quantized type, and gives any: the same numbers in the same range.",
+    )
+quantized_relu_x.fails("no bound", **_bytes, max_value=np.float32(np.inf), error="must be finite")
+quantized_relu_x.differs(
+    "kernels",
+    tensorflow="Has none on the CPU.",
+    ours="QuantizedRelu6's rule, with max_value for 6.",
+)

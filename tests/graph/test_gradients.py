@@ -1,0 +1,136 @@
+"""Symbols, and gradients over them."""
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+
+TWO = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
+
+
+def test_second_gradient_of_a_chain_is_the_slope_of_the_first():
+    x, dy = bb.placeholder((None, 4, 4, 1), "float64"), bb.placeholder(None, "float64")
+    y = bb.ops.max_pool(bb.ops.tanh(x), **TWO)
+    (dx,) = bb.gradients(y, x, [dy])
+    weight = bb.placeholder((None, 4, 4, 1), "float64")
+    (ddx,) = bb.gradients(dx, x, [weight])
+    rng = np.random.default_rng(1)
+    at, v, w = (rng.standard_normal((2, 4, 4, 1)) for _ in range(3))
+    fixed = {dy: rng.standard_normal((2, 2, 2, 1)), weight: w}
+
+    def first(step):
+        return bb.evaluate([dx], {x: at + step * v, **fixed})[0]
+
+    slope = np.vdot(w, (first(1e-5) - first(-1e-5)) / 2e-5)
+    (g,) = bb.evaluate([ddx], {x: at, **fixed})
+    np.testing.assert_allclose(np.vdot(g, v), slope, rtol=1e-6)
+
+
+def test_a_small_net_learns_by_its_own_gradients():
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((8, 6, 6, 1))
+    filters = bb.placeholder((3, 3, 1, 2), "float64")
+    y = bb.ops.relu(
+        bb.ops.conv_2d(bb.constant(images), filters, strides=(1, 1, 1, 1), padding="SAME")
+    )
+    goal = np.maximum(rng.standard_normal((8, 6, 6, 2)), 0)
+    loss = bb.ops.l2_loss(bb.ops.sub(y, goal))
+    (d,) = bb.gradients(loss, filters)
+    w = rng.standard_normal((3, 3, 1, 2)) * 0.1
+    losses = []
+    for _ in range(40):
+        value, slope = bb.evaluate([loss, d], {filters: w})
+        losses.append(float(value))
+        w = w - 0.004 * slope
+    assert losses[-1] < 0.8 * losses[0]
+    assert losses == sorted(losses, reverse=True)
+
+
+def test_contributions_of_several_paths_add_up():
+    x = bb.placeholder((3,), "float64")
+    y = bb.ops.add(bb.ops.square(x), bb.ops.mul(x, 3))
+    (dx,) = bb.gradients(y, x)
+    np.testing.assert_allclose(bb.evaluate([dx], {x: np.array([1.0, 2, 3])})[0], [5, 7, 9])
+
+
+def test_several_ys_and_weights():
+    x = bb.placeholder((2,), "float64")
+    ys = [bb.ops.square(x), bb.ops.neg(x)]
+    (dx,) = bb.gradients(ys, [x], [np.array([1.0, 1]), np.array([10.0, 10])])
+    np.testing.assert_allclose(bb.evaluate([dx], {x: np.array([1.0, 2])})[0], [-8, -6])
+
+
+def test_no_path_gives_none_and_not_zeros():
+    x, z = bb.placeholder((2,)), bb.placeholder((2,))
+    assert bb.gradients(bb.ops.exp(x), [z]) == [None]
+
+
+def test_an_op_without_gradient_says_so_only_when_it_is_on_the_way():
+    x, z = bb.placeholder((1, 2, 2, 1)), bb.placeholder((1, 2, 2, 1))
+    blocked = bb.ops.lrn_grad(z, z, z) if not bb.ops.REGISTRY["LRNGrad"].gradient else None
+    if blocked is None:
+        pytest.skip("every op here has a gradient")
+    (dx,) = bb.gradients(bb.ops.add(x, blocked), x)
+    assert dx is not None
+    with pytest.raises(bb.OpError, match="LRNGrad: has no gradient"):
+        bb.gradients(blocked, z)
+
+
+def test_lists_of_tensors_flow_both_ways():
+    a, b = bb.placeholder((2,), "float64"), bb.placeholder((2,), "float64")
+    rows = bb.ops.unpack(bb.ops.pack([a, b, a]), num=3)
+    (da, db) = bb.gradients(bb.ops.mul(rows[0], rows[1]), [a, b])
+    got = bb.evaluate([da, db], {a: np.array([1.0, 2]), b: np.array([3.0, 4])})
+    np.testing.assert_array_equal(got, [[3, 4], [1, 2]])
+
+
+def test_several_outputs_are_named():
+    x = bb.placeholder((1, 4, 4, 1), "float64")
+    out = bb.ops.max_pool_with_argmax(x, **TWO)
+    assert out._fields == ("output", "argmax")
+    assert out.argmax.dtype == np.int64
+    (dx,) = bb.gradients(out.output, x)
+    ramp = np.arange(16.0).reshape(1, 4, 4, 1)
+    assert bb.evaluate([dx], {x: ramp})[0].sum() == 4
+
+
+def test_shapes_are_known_as_far_as_they_can_be():
+    x = bb.placeholder((None, None, 8, 3))
+    y = bb.ops.conv_2d(x, np.zeros((3, 3, 3, 5), np.float32), strides=(1, 2, 2, 1), padding="VALID")
+    assert y.shape == (None, None, 3, 5)
+    assert repr(y) == "<Conv2D float32 [?, ?, 3, 5]>"
+
+
+def test_a_symbol_is_refused_where_an_array_would_be():
+    x = bb.placeholder((1, 4, 4, 1))
+    with pytest.raises(bb.OpError, match=r"MaxPool.ksize: a window of 9 does not fit in 4"):
+        bb.ops.max_pool(x, **{**TWO, "ksize": (1, 9, 9, 1)})
+
+
+def test_what_only_shows_at_run_time_is_refused_then():
+    x = bb.placeholder(None)
+    y = bb.ops.max_pool(x, **TWO)
+    with pytest.raises(bb.OpError, match=r"MaxPool.input: must have 4 dimensions"):
+        bb.evaluate([y], {x: np.zeros((4, 4), np.float32)})
+
+
+@pytest.mark.parametrize(
+    "fed", [np.zeros((2, 2), np.float32), np.zeros((1, 4, 4, 1))], ids=["shape", "dtype"]
+)
+def test_feeds_are_checked(fed):
+    x = bb.placeholder((None, 4, 4, 1), name="image")
+    with pytest.raises(bb.OpError, match=r"Placeholder.image: must be fed float32"):
+        bb.evaluate([bb.ops.exp(x)], {x: fed})
+
+
+def test_what_was_not_fed_is_named():
+    x = bb.placeholder((2,), name="image")
+    with pytest.raises(bb.OpError, match=r"Placeholder.image: must be fed"):
+        bb.evaluate([bb.ops.exp(x)], {})
+
+
+def test_an_intermediate_value_can_be_fed():
+    x = bb.placeholder((2,), "float64")
+    y = bb.ops.exp(x)
+    z = bb.ops.neg(y)
+    np.testing.assert_array_equal(bb.evaluate([z], {y: np.array([1.0, 2])})[0], [-1, -2])

@@ -1,0 +1,211 @@
+"""What callers may hand in: arrays of every make, lists, scalars, and what is refused."""
+
+import inspect
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.ops import _memory
+
+TWO = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
+RAMP = np.arange(16.0, dtype=np.float32).reshape(1, 4, 4, 1)
+POOLED = [[[[5.0], [7.0]], [[13.0], [15.0]]]]
+
+
+class ByArray:
+    def __array__(self, dtype=None, copy=None):
+        return RAMP
+
+
+class ByDLPack:
+    def __dlpack__(self, **how):
+        return RAMP.__dlpack__(**how)
+
+    def __dlpack_device__(self):
+        return RAMP.__dlpack_device__()
+
+
+def big_endian(x):
+    return x.astype(">f4")
+
+
+def read_only(x):
+    x = x.copy()
+    x.flags.writeable = False
+    return x
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        RAMP,
+        RAMP.tolist(),
+        ByArray(),
+        ByDLPack(),
+        big_endian(RAMP),
+        read_only(RAMP),
+        np.asfortranarray(RAMP),
+        np.repeat(RAMP, 2, 1)[:, ::2],
+        RAMP[:, ::-1][:, ::-1],
+        memoryview(RAMP),
+    ],
+    ids=[
+        "array", "nested list", "__array__", "__dlpack__", "big endian", "read-only",
+        "column order", "every other row", "backwards twice", "memoryview",
+    ],
+)  # fmt: skip
+def test_takes_arrays_of_every_make(value):
+    for result in (bb.raw_ops.MaxPool(input=value, **TWO), bb.ops.max_pool(value, **TWO)):
+        assert result.dtype == np.float32
+        np.testing.assert_array_equal(result, POOLED)
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "uint8", "int64"])
+def test_keeps_the_dtype(dtype):
+    assert bb.ops.max_pool(RAMP.astype(dtype), **TWO).dtype == dtype
+
+
+def test_bfloat16_comes_back_as_ml_dtypes_knows_it():
+    assert bb.ops.relu(np.array([-1, 2], ml_dtypes.bfloat16)).dtype == ml_dtypes.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype"),
+    [(1.5, "float32"), ([1, 2], "int32"), (True, "bool"), (1 + 2j, "complex64"), ([], "float32")],
+)
+def test_numbers_without_a_dtype_become_what_tensorflow_makes_them(value, dtype):
+    assert bb.ops.identity(value).dtype == dtype
+
+
+def test_numbers_without_a_dtype_take_that_of_their_neighbours():
+    assert bb.ops.mul(2, np.float64([1.5])).dtype == np.float64
+    assert bb.ops.mul(np.int8([3]), 2).dtype == np.int8
+    with pytest.raises(bb.OpError, match="must fit in int8"):
+        bb.ops.mul(np.int8([3]), 300)
+
+
+def test_sizes_may_be_integers_of_any_width():
+    dy = np.ones((1, 2, 2, 1))
+    for dtype in (np.int8, np.uint16, np.int64):
+        shape = np.array([1, 4, 4, 1], dtype)
+        assert bb.ops.avg_pool_grad(shape, dy, **TWO).shape == (1, 4, 4, 1)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        "text",
+        [["ragged"], [1, 2]],
+        np.array([object()]),
+        np.array(["a"]),
+        np.zeros(3, "datetime64[s]"),
+        np.ma.masked_array(RAMP, RAMP > 3),
+        {1: 2},
+        object(),
+    ],
+    ids=lambda v: type(v).__name__,
+)
+def test_refuses_what_is_not_an_array_of_numbers(value):
+    with pytest.raises(bb.OpError) as caught:
+        bb.raw_ops.MaxPool(input=value, **TWO)
+    assert (caught.value.op, caught.value.arg) == ("MaxPool", "input")
+
+
+def test_raw_ops_take_arguments_by_name_only():
+    with pytest.raises(bb.OpError, match="by name only"):
+        bb.raw_ops.MaxPool(RAMP, **TWO)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "arg", "words"),
+    [
+        ({"input": RAMP, **TWO, "stride": 1}, "stride", "Did you mean strides?"),
+        ({"input": RAMP, **TWO, "zzz": 1}, "zzz", "It takes input, ksize"),
+        ({"input": RAMP, "ksize": TWO["ksize"], "padding": "SAME"}, "strides", "must be given"),
+        (TWO, "input", "must be given"),
+        ({"input": RAMP, **TWO, "ksize": 2}, "ksize", "list of whole numbers"),
+        ({"input": RAMP, **TWO, "ksize": (1, 2.5, 2, 1)}, "ksize", "whole number"),
+        ({"input": RAMP, **TWO, "ksize": (1, 2**31, 2, 1)}, "ksize", "32 bits"),
+        ({"input": RAMP, **TWO, "padding": None}, "padding", "SAME or VALID"),
+    ],
+)
+def test_names_the_argument_at_fault(arguments, arg, words):
+    with pytest.raises(bb.OpError) as caught:
+        bb.raw_ops.MaxPool(**arguments)
+    assert caught.value.arg == arg
+    assert words in str(caught.value)
+
+
+def test_an_error_keeps_its_parts_and_travels():
+    with pytest.raises(bb.OpError) as caught:
+        bb.ops.max_pool(RAMP, **{**TWO, "ksize": (1, 9, 9, 1)})
+    error = caught.value
+    assert isinstance(error, ValueError)
+    assert (error.op, error.arg, error.got) == ("MaxPool", "ksize", 9)
+    assert error.hint == 'Use padding="SAME" or a smaller window.'
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301
+    assert str(again) == str(error)
+
+
+def test_a_result_that_cannot_fit_is_refused_before_it_is_allocated(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 1 << 30)
+    with pytest.raises(bb.OpError, match=r"needs 2.0 GiB and only 1.0 GiB are free") as caught:
+        bb.ops.broadcast_to(np.float32(1), [1 << 29])
+    assert isinstance(caught.value, MemoryError)
+
+
+def test_more_cells_than_can_be_counted_are_refused():
+    with pytest.raises(bb.OpError, match="more elements than can be counted"):
+        bb.ops.broadcast_to(np.float32(1), [2**31 - 1, 2**31 - 1, 2**31 - 1])
+
+
+def test_memory_that_runs_out_on_the_way_is_an_op_error(monkeypatch):
+    op = bb.ops.REGISTRY["Exp"]
+
+    def out_of_memory(x):
+        raise MemoryError
+
+    monkeypatch.setattr(op, "meaning", out_of_memory)
+    with pytest.raises(bb.OpError, match=r"Exp.y: needs more memory than there is"):
+        bb.ops.exp([1.0])
+
+
+def test_results_are_contiguous_and_writable():
+    y = bb.ops.max_pool(
+        RAMP.reshape(1, 1, 4, 4), ksize=(1, 1, 2, 2), strides=(1, 1, 2, 2), padding="VALID",
+        data_format="NCHW",
+    )  # fmt: skip
+    assert y.flags.c_contiguous
+    assert y.flags.writeable
+
+
+def test_raw_ops_have_signatures_and_documentation():
+    signature = inspect.signature(bb.raw_ops.MaxPool3DGrad)
+    assert list(signature.parameters) == [
+        "orig_input", "orig_output", "grad", "ksize", "strides", "padding", "data_format", "name",
+        "explicit_paddings", "ties",
+    ]  # fmt: skip
+    assert "first" in bb.raw_ops.MaxPool3DGrad.__doc__
+
+
+@pytest.mark.parametrize(
+    ("name", "python_name"),
+    [
+        ("MaxPool3DGradGrad", "max_pool_3d_grad_grad"),
+        ("Conv3D", "conv_3d"),
+        ("Conv3DBackpropInputV2", "conv_3d_backprop_input_v2"),
+        ("DepthwiseConv2dNative", "depthwise_conv_2d_native"),
+        ("LRNGrad", "lrn_grad"),
+        ("L2Loss", "l2_loss"),
+        ("TopKV2", "top_k_v2"),
+        ("Relu6Grad", "relu6_grad"),
+        ("QuantizedReluX", "quantized_relu_x"),
+        ("AddN", "add_n"),
+    ],
+)
+def test_python_names(name, python_name):
+    assert getattr(bb.ops, python_name) is bb.ops.REGISTRY[name]

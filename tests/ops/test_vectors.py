@@ -1,0 +1,149 @@
+"""Every op answers as TensorFlow's CPU kernel does, but for the differences that it declares.
+
+The answers were recorded by tools/record_tf_vectors.py, which says how the files are built. A call
+carries tags; one that has a tag named like a difference of its op ("nan", "ties", "empty" ...) may
+disagree, any other must not. A declared difference that no call shows is a fault as well.
+"""
+
+import json
+from functools import cache
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backblocks import OpError, raw_ops
+from backblocks.dtypes import NAMES, as_dtype, is_float
+from backblocks.ops import REGISTRY
+
+VECTORS = Path(__file__).parent / "vectors"
+RECORDED = sorted(path.stem for path in VECTORS.glob("*.npz"))
+SUPPORT = json.loads((VECTORS / "support.json").read_text())
+
+# Ops whose results are cells of their inputs: there is nothing to round.
+SELECTING = {
+    *("MaxPool", "MaxPoolV2", "MaxPoolWithArgmax", "MaxPool3D", "FractionalMaxPool", "TopKV2"),
+    *("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad", "Relu", "Relu6", "Neg"),
+    *("Reshape", "ExpandDims", "Identity", "BroadcastTo", "Transpose", "Pack", "Unpack"),
+    *("ZerosLike", "OnesLike", "SelectV2", "GatherNd"),
+}
+# How far sums may be apart, as a part of the largest result: their order is not the same.
+ROUNDING = {
+    "bfloat16": 2**-6,
+    "float16": 2**-8,
+    "float32": 1e-5,
+    "float64": 1e-12,
+    "complex64": 1e-5,
+    "complex128": 1e-12,
+}
+
+
+@cache
+def recorded(name):
+    """The calls of an op, with arrays for their tensors."""
+    with np.load(VECTORS / f"{name}.npz") as file:
+        cells = file["cells"].tobytes()
+        calls = json.loads(file["calls"].tobytes())
+
+    def read(place):
+        if place is None or not place:
+            return place
+        if isinstance(place[0], list):
+            return [read(each) for each in place]
+        dtype, shape, start = place
+        array = np.frombuffer(cells, as_dtype(dtype), prod(shape), start)
+        return array.reshape(shape)
+
+    for call in calls:
+        call["inputs"] = {name: read(place) for name, place in call["inputs"].items()}
+        if "outputs" in call:
+            call["outputs"] = [read(place) for place in call["outputs"]]
+    return calls
+
+
+def disagreement(name, call, **more):
+    """How our answer differs from the recorded one; nothing if it does not."""
+    try:
+        ours = getattr(raw_ops, name)(**call["inputs"], **call["attrs"], **more)
+    except OpError as error:
+        return "" if "error" in call else f"refused: {error}"
+    if "error" in call:
+        return f"not refused; TensorFlow raises {call['error']}"
+    ours = ours if isinstance(ours, list | tuple) else [ours]
+    if len(ours) != len(call["outputs"]):
+        return f"{len(ours)} outputs; TensorFlow has {len(call['outputs'])}"
+    texts = (different(name, *pair) for pair in zip(ours, call["outputs"], strict=True))
+    return "; ".join(filter(None, texts))
+
+
+def different(name, ours, theirs):
+    if theirs is None:
+        return ""
+    if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
+        return f"{described(ours)}; TensorFlow has {described(theirs)}"
+    if is_float(ours.dtype) and ours.dtype.itemsize == 2:
+        a, b = ours.astype(np.float32), theirs.astype(np.float32)
+    else:
+        a, b = ours, theirs
+    part = 0 if name in SELECTING else ROUNDING.get(NAMES[ours.dtype], 0)
+    if not part:
+        equal = a == b
+        if a.dtype.kind in "fc":
+            equal |= (a != a) & (b != b)
+    else:
+        finite = np.abs(b[np.isfinite(b)])
+        equal = np.isclose(a, b, part, part * finite.max(initial=0), equal_nan=True)
+    if equal.all():
+        return ""
+    at = tuple(int(i) for i in np.argwhere(~equal)[0])
+    return f"{a[at]} at {list(at)}, TensorFlow has {b[at]} ({(~equal).sum()} of {equal.size} cells)"
+
+
+def described(value):
+    if isinstance(value, list):
+        return f"[{', '.join(map(described, value))}]"
+    return f"{NAMES[value.dtype]} {list(value.shape)}"
+
+
+def line(index, name, call, how):
+    """The call and what came of it, on one line."""
+    inputs = (f"{arg}={described(value)}" for arg, value in call["inputs"].items())
+    attrs = (f"{arg}={value!r}" for arg, value in call["attrs"].items())
+    return f"recorded({name!r})[{index}] {call['tags']}: {name}({', '.join([*inputs, *attrs])}): {how}"
+
+
+def report(faults):
+    return "\n".join([f"{len(faults)} calls:", *faults[:10]])
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_answers_as_tensorflow_does(name):
+    topics = {difference.topic for difference in REGISTRY[name].differences}
+    shown, shown_by, faults = set(), set(), []
+    for i, call in enumerate(recorded(name)):
+        how = disagreement(name, call)
+        allowed = topics & set(call["tags"])
+        shown_by |= allowed
+        uninitialised = any(output is None for output in call.get("outputs", []))
+        if len(allowed) == 1 and (how or uninitialised):
+            shown |= allowed
+        if how and not allowed:
+            faults.append(line(i, name, call, how))
+    assert not faults, report(faults)
+    assert shown_by == shown, f"no call shows the difference in {shown_by - shown}"
+
+
+def test_counts_ties_in_volumes_as_tensorflow_does_when_asked_to():
+    faults = []
+    for i, call in enumerate(recorded("MaxPool3DGrad")):
+        how = disagreement("MaxPool3DGrad", call, ties="tensorflow-cpu")
+        if how and "half sums" not in call["tags"]:
+            faults.append(line(i, "MaxPool3DGrad", call, how))
+    assert not faults, report(faults)
+
+
+@pytest.mark.parametrize("name", REGISTRY)
+def test_every_op_has_recorded_answers(name):
+    assert name in SUPPORT, "add it to a table in tools/vectors and run: make vectors"
+    assert (name in RECORDED) == bool(SUPPORT[name]["accepts"])

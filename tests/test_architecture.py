@@ -1,0 +1,26 @@
+"""What the package promises of itself: what importing it costs, and what it may import."""
+
+import subprocess
+import sys
+
+HEAVY = ("tensorflow", "torch", "jax", "scipy", "hypothesis", "pytest", "importlib.metadata")
+
+
+def in_fresh_python(code):
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    return done.stdout
+
+
+def test_importing_brings_in_nothing_heavy():
+    loaded = in_fresh_python("import sys, backblocks; print('\\n'.join(sys.modules))").split()
+    assert not [name for name in HEAVY if name in loaded]
+    assert "backblocks._native" in loaded
+
+
+def test_public_names():
+    names = in_fresh_python("import backblocks; print(*backblocks.__all__)").split()
+    assert names == [
+        "OpError", "Symbol", "constant", "evaluate", "gradients", "ops", "placeholder", "raw_ops",
+    ]  # fmt: skip

@@ -1,0 +1,219 @@
+"""Records TensorFlow's answers to a table of calls, for tests/ops/test_vectors.py to compare with.
+
+    make vectors
+
+builds an environment with TensorFlow of its own (.venv-tf: TensorFlow is no dependency of the library
+or of its tests) and runs this file in it. It writes into tests/ops/vectors:
+
+    <Op>.npz        two arrays of bytes. `calls` is JSON, one object for each call:
+                      inputs   name -> [dtype, shape, where its bytes begin in `cells`]; a list of these
+                               for a list of tensors
+                      attrs    name -> value; types by their TensorFlow names
+                      tags     what is special about the call: "ties", "nan", "empty" ...
+                      outputs  as inputs, without names; null for an output that TensorFlow leaves
+                               uninitialised
+                      error    instead of outputs: the class of TensorFlow's error
+                    `cells` holds the cells of all tensors, in row-major order and little-endian.
+    support.json    for each op, which types and formats TensorFlow's CPU kernel accepts, and with what
+                    error it refuses the others
+
+The kernels are those without oneDNN, on one thread, so that every run gives the same files. The calls
+are made in the modules beside this one, in vectors/.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+os.environ |= {
+    "TF_ENABLE_ONEDNN_OPTS": "0",
+    "TF_CPP_MIN_LOG_LEVEL": "3",
+    "CUDA_VISIBLE_DEVICES": "",
+}
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.python.framework import op_def_registry
+from vectors import TABLE
+from vectors.data import QUANTIZED, Array, Call, Codes
+
+VERSION = "2.21.0"
+TARGET = Path(__file__).parents[1] / "tests" / "ops" / "vectors"
+
+# A refused call is kept when only its values can be the reason: ours may well have an answer there.
+VALUES = {"empty", "nan", "inf"}
+FEATURES = {"dilations", "groups"}
+
+
+def main() -> None:
+    if tf.__version__ != VERSION:
+        sys.exit(f"needs TensorFlow {VERSION}, not {tf.__version__}; run: make vectors")
+    tf.config.threading.set_intra_op_parallelism_threads(1)
+    tf.config.threading.set_inter_op_parallelism_threads(1)
+    TARGET.mkdir(exist_ok=True)
+    wanted = sys.argv[1:] or list(TABLE)
+    support_file = TARGET / "support.json"
+    support = json.loads(support_file.read_text()) if sys.argv[1:] and support_file.exists() else {}
+    for op in wanted:
+        file, support[op], refused = File(), Support(op), []
+        dtypes, calls = TABLE[op]
+        for dtype in dtypes:
+            for call in calls(op, dtype):
+                answer = answers(op, call)
+                support[op].note(dtype, call, answer)
+                if isinstance(answer, str):
+                    refused.append((dtype, call, answer))
+                else:
+                    file.add(call, answer)
+        for dtype, call, answer in refused:
+            tags = set(call.tags)
+            if support[op].accepts(dtype, call) and tags & VALUES and not tags & FEATURES:
+                file.add(call, answer)
+        support[op].simplify()
+        path = TARGET / f"{op}.npz"
+        if support[op]["accepts"]:
+            file.write(path)
+            print(f"{op:45} {len(file.calls):5} calls {path.stat().st_size:8} bytes")
+        else:
+            path.unlink(missing_ok=True)
+            print(f"{op:45} refused: {support[op]['refuses']}")
+    lines = (f"{json.dumps(op)}: {json.dumps(support[op])}" for op in sorted(support))
+    support_file.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+# -- asking TensorFlow -------------------------------------------------------------------------------
+
+
+def answers(op: str, call: Call) -> list[Any] | str:
+    """The outputs, with None for those that are not the same every time; or the error's class."""
+    first = ask(op, call)
+    if isinstance(first, str):
+        return first
+    for pattern in (0x5A, 0xA5):
+        leave_behind(pattern, first)
+        again = ask(op, call)
+        first = [
+            a if a is not None and plain(a).tobytes() == plain(b).tobytes() else None
+            for a, b in zip(first, again, strict=True)
+        ]
+    return first
+
+
+def ask(op: str, call: Call) -> list[Any] | str:
+    inputs = {
+        name: [tensor(v) for v in value] if isinstance(value, list) else tensor(value)
+        for name, value in call.inputs.items()
+    }
+    try:
+        result = getattr(tf.raw_ops, op)(**inputs, **call.attrs)
+    except tf.errors.OpError as error:
+        return type(error).__name__
+    return [array(t) for t in (result if isinstance(result, list | tuple) else [result])]
+
+
+def leave_behind(pattern: int, outputs: list[Any]) -> None:
+    """Fills and frees memory of the outputs' sizes, for an op to find if it does not write its own."""
+    for output in outputs:
+        if output is not None:
+            size = plain(output).nbytes
+            blocks = [tf.fill([size], tf.constant(pattern, tf.uint8)) for _ in range(6)]
+            del blocks
+
+
+def tensor(value: Array | Codes) -> tf.Tensor:
+    if isinstance(value, Codes):
+        return tf.bitcast(tf.constant(value.array), value.dtype)
+    return tf.constant(value)
+
+
+def array(result: tf.Tensor) -> Array | Codes:
+    name = result.dtype.name
+    if name in QUANTIZED:
+        return Codes(tf.bitcast(result, QUANTIZED[name]).numpy(), name)
+    return np.asarray(result.numpy())
+
+
+def plain(value: Array | Codes) -> Array:
+    return value.array if isinstance(value, Codes) else value
+
+
+# -- keeping the answers -----------------------------------------------------------------------------
+
+
+class File:
+    """The calls of one op and the cells of their tensors; equal tensors are kept once."""
+
+    def __init__(self) -> None:
+        self.calls: list[dict[str, Any]] = []
+        self.cells = bytearray()
+        self.places: dict[bytes, int] = {}
+
+    def add(self, call: Call, answer: list[Any] | str) -> None:
+        record: dict[str, Any] = {
+            "inputs": {name: self.place(value) for name, value in call.inputs.items()},
+            "attrs": call.attrs,
+            "tags": list(call.tags),
+        }
+        if isinstance(answer, str):
+            record["error"] = answer
+        else:
+            record["outputs"] = [None if a is None else self.place(a) for a in answer]
+        self.calls.append(record)
+
+    def place(self, value: Any) -> list[Any]:
+        if isinstance(value, list):
+            return [self.place(v) for v in value]
+        x = plain(value)
+        cells = x.astype(x.dtype.newbyteorder("<"), copy=False).tobytes()
+        if cells not in self.places:
+            self.places[cells] = len(self.cells)
+            self.cells += cells
+        return [
+            value.dtype if isinstance(value, Codes) else x.dtype.name,
+            list(x.shape),
+            self.places[cells],
+        ]
+
+    def write(self, path: Path) -> None:
+        lines = ",\n".join(json.dumps(call, separators=(",", ":")) for call in self.calls)
+        calls = np.frombuffer(f"[{lines}]".encode(), np.uint8)
+        np.savez_compressed(path, calls=calls, cells=np.frombuffer(bytes(self.cells), np.uint8))
+
+
+class Support(dict[str, Any]):
+    """What an op's kernel accepts, by type and format, and how it refuses the rest."""
+
+    def __init__(self, op: str) -> None:
+        super().__init__(accepts={}, refuses={})
+        attrs = op_def_registry.get(op).attr
+        self.default = next((a.default_value.s.decode() for a in attrs if a.name == "data_format"), "")
+
+    def note(self, dtype: str, call: Call, answer: list[Any] | str) -> None:
+        layout = call.attrs.get("data_format", self.default)
+        if isinstance(answer, str):
+            reasons = (tag for tag in call.tags if tag not in ("ties", "half sums"))
+            self["refuses"].setdefault(" ".join(filter(None, (dtype, layout, *reasons))), answer)
+        else:
+            layouts = self["accepts"].setdefault(dtype, [])
+            if layout not in layouts:
+                layouts.append(layout)
+
+    def accepts(self, dtype: str, call: Call) -> bool:
+        return call.attrs.get("data_format", self.default) in self["accepts"].get(dtype, ())
+
+    def simplify(self) -> None:
+        """Drops the refusals that a wider one covers: float16 with dilations, if any float16 is refused."""
+        wide = [f"{what} " for what in self["refuses"]]
+        self["refuses"] = {
+            what: error
+            for what, error in self["refuses"].items()
+            if not any(what.startswith(w) for w in wide)
+        }
+
+
+if __name__ == "__main__":
+    main()
