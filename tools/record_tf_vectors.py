@@ -23,9 +23,11 @@ are made in the modules beside this one, in vectors/.
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +48,7 @@ TARGET = Path(__file__).parents[1] / "tests" / "ops" / "vectors"
 
 # A refused call is kept when only its values can be the reason: ours may well have an answer there.
 VALUES = {"empty", "nan", "inf"}
-FEATURES = {"dilations", "groups"}
+FEATURES = {"dilations", "groups", "inference"}
 
 
 def main() -> None:
@@ -180,8 +182,12 @@ class File:
 
     def write(self, path: Path) -> None:
         lines = ",\n".join(json.dumps(call, separators=(",", ":")) for call in self.calls)
-        calls = np.frombuffer(f"[{lines}]".encode(), np.uint8)
-        np.savez_compressed(path, calls=calls, cells=np.frombuffer(bytes(self.cells), np.uint8))
+        # As np.savez_compressed, but with the method that makes these a third smaller.
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as file:
+            for name, data in (("calls", f"[{lines}]".encode()), ("cells", bytes(self.cells))):
+                array = io.BytesIO()
+                np.lib.format.write_array(array, np.frombuffer(data, np.uint8))
+                file.writestr(zipfile.ZipInfo(f"{name}.npy"), array.getvalue(), zipfile.ZIP_LZMA)
 
 
 class Support(dict[str, Any]):
@@ -195,15 +201,16 @@ class Support(dict[str, Any]):
     def note(self, dtype: str, call: Call, answer: list[Any] | str) -> None:
         layout = call.attrs.get("data_format", self.default)
         if isinstance(answer, str):
-            reasons = (tag for tag in call.tags if tag not in ("ties", "half sums"))
+            reasons = (tag for tag in call.tags if tag in VALUES | FEATURES)
             self["refuses"].setdefault(" ".join(filter(None, (dtype, layout, *reasons))), answer)
         else:
             layouts = self["accepts"].setdefault(dtype, [])
-            if layout not in layouts:
+            if layout and layout not in layouts:
                 layouts.append(layout)
 
     def accepts(self, dtype: str, call: Call) -> bool:
-        return call.attrs.get("data_format", self.default) in self["accepts"].get(dtype, ())
+        layout = call.attrs.get("data_format", self.default)
+        return dtype in self["accepts"] and (not layout or layout in self["accepts"][dtype])
 
     def simplify(self) -> None:
         """Drops the refusals that a wider one covers: float16 with dilations, if any float16 is refused."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from typing import Any
 
@@ -61,3 +62,12 @@ def signature(op: Op) -> inspect.Signature:
 
 globals().update({name: RawOp(op) for name, op in REGISTRY.items()})
 __all__ = sorted(REGISTRY)
+
+
+def __getattr__(name: str) -> RawOp:
+    """Finds ops that were declared after this module was imported."""
+    if name in REGISTRY:
+        return RawOp(REGISTRY[name])
+    near = difflib.get_close_matches(name, REGISTRY, 1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    raise AttributeError(f"there is no op {name!r} in backblocks.raw_ops{hint}")

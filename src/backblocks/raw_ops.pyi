@@ -114,6 +114,14 @@ class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Any
     backprop: Any
 
+class TopKResult(NamedTuple):
+    values: Any
+    indices: Any
+
+class TopKV2Result(NamedTuple):
+    values: Any
+    indices: Any
+
 def Add(
     *,
     x: Any,
@@ -650,6 +658,24 @@ def Identity(
     name: str | None = None,
 ) -> Any:
     """`input` as it is."""
+
+def InTopK(
+    *,
+    predictions: Any,
+    targets: Any,
+    k: int,
+    name: str | None = None,
+) -> Any:
+    """For each row, whether fewer than `k` classes have a larger prediction than the target."""
+
+def InTopKV2(
+    *,
+    predictions: Any,
+    targets: Any,
+    k: Any,
+    name: str | None = None,
+) -> Any:
+    """InTopK whose `k` is a tensor."""
 
 def InvertPermutation(
     *,
@@ -1278,6 +1304,25 @@ def Tanh(
     name: str | None = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def TopK(
+    *,
+    input: Any,
+    k: int,
+    sorted: bool = True,
+    name: str | None = None,
+) -> TopKResult:
+    """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
+
+def TopKV2(
+    *,
+    input: Any,
+    k: Any,
+    sorted: bool = True,
+    index_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> TopKV2Result:
+    """TopK whose `k` is a tensor, and whose indices have a type of choice."""
 
 def Transpose(
     *,

@@ -1,5 +1,9 @@
 """The calls that are recorded: for each op its types, and a function that makes its calls for a type."""
 
-from vectors import arrays, cells, convolution, pooling
+from vectors import arrays, cells, convolution, pooling, quantized, rows
 
-TABLE = {**pooling.TABLE, **convolution.TABLE, **cells.TABLE, **arrays.TABLE}
+TABLE = {
+    op: table
+    for module in (pooling, convolution, cells, rows, arrays, quantized)
+    for op, table in module.TABLE.items()
+}

@@ -7,7 +7,7 @@ group folders is found by being there.
 import importlib
 import pkgutil
 
-from backblocks.ops._op import REGISTRY
+from backblocks.ops._op import REGISTRY, Op
 
 _GROUPS = ("array", "math", "nn")
 
@@ -18,3 +18,11 @@ for _group in _GROUPS:
 
 globals().update({op.snake_name: op for op in REGISTRY.values()})
 __all__ = ["REGISTRY", *sorted(op.snake_name for op in REGISTRY.values())]
+
+
+def __getattr__(name: str) -> Op:
+    """Finds ops that were declared after this package was imported."""
+    for op in REGISTRY.values():
+        if op.snake_name == name:
+            return op
+    raise AttributeError(f"there is no op {name!r} in backblocks.ops")

@@ -118,6 +118,14 @@ class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Any
     backprop: Any
 
+class TopKResult(NamedTuple):
+    values: Any
+    indices: Any
+
+class TopKV2Result(NamedTuple):
+    values: Any
+    indices: Any
+
 def add(
     x: Any,
     y: Any,
@@ -654,6 +662,24 @@ def identity(
     name: str | None = None,
 ) -> Any:
     """`input` as it is."""
+
+def in_top_k(
+    predictions: Any,
+    targets: Any,
+    *,
+    k: int,
+    name: str | None = None,
+) -> Any:
+    """For each row, whether fewer than `k` classes have a larger prediction than the target."""
+
+def in_top_k_v2(
+    predictions: Any,
+    targets: Any,
+    k: Any,
+    *,
+    name: str | None = None,
+) -> Any:
+    """InTopK whose `k` is a tensor."""
 
 def invert_permutation(
     x: Any,
@@ -1282,6 +1308,25 @@ def tanh(
     name: str | None = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def top_k(
+    input: Any,
+    *,
+    k: int,
+    sorted: bool = True,
+    name: str | None = None,
+) -> TopKResult:
+    """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
+
+def top_k_v2(
+    input: Any,
+    k: Any,
+    *,
+    sorted: bool = True,
+    index_type: DTypeLike = 'int32',
+    name: str | None = None,
+) -> TopKV2Result:
+    """TopK whose `k` is a tensor, and whose indices have a type of choice."""
 
 def transpose(
     x: Any,

@@ -13,6 +13,7 @@ TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off t
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
 import re
@@ -101,6 +102,7 @@ class Op:
     version: int = 1
     beyond: tuple[str, ...] = ()
     slope_range: tuple[float, float] = (-2.0, 2.0)
+    stateful: bool = False
     shape_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
@@ -125,9 +127,8 @@ class Op:
             a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
         }
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
-        self.Result = namedtuple(f"{self.name}Result", [p.name for p in self.outputs])  # type: ignore[misc]
         self.snake_name = snake(self.name)
-        self.group = self.meaning.__module__.split(".")[2]
+        self.group = _group_of(self.meaning.__module__)
         self.__doc__ = inspect.getdoc(self.meaning)
         if self.name in REGISTRY:
             raise TypeError(f"op {self.name!r} is declared twice")
@@ -135,6 +136,11 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    @functools.cached_property
+    def Result(self) -> Any:
+        """The named tuple of an op with several outputs."""
+        return namedtuple(f"{self.name}Result", [pin.name for pin in self.outputs])
 
     # -- what completes a declaration ---------------------------------------------------
 
@@ -375,6 +381,7 @@ def op(
     version: int = 1,
     beyond: tuple[str, ...] = (),
     slope_range: tuple[float, float] = (-2.0, 2.0),
+    stateful: bool = False,
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declares an op; see the module's docstring.
@@ -382,10 +389,11 @@ def op(
     `attrs` is a function whose keyword-only parameters are attributes that several ops share; the op's
     own function takes them as `**windows`, say, and hands them on. `beyond` names the attributes that
     TensorFlow does not have. `slope_range` is where tests draw the numbers for finite differences
-    from. `version` is raised when the meaning changes.
+    from. `stateful` says that the same inputs may give another answer next time. `version` is raised
+    when the meaning changes.
     """
     return lambda function: Op(
-        name, signature, dtypes, function, attrs, version, beyond, slope_range
+        name, signature, dtypes, function, attrs, version, beyond, slope_range, stateful
     )
 
 
@@ -394,6 +402,12 @@ def snake(name: str) -> str:
     name = re.sub(r"\d[Dd](?=[A-Z]|$)|V\d$", lambda found: f"_{found[0].lower()}_", name)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
     return re.sub(r"_+", "_", name).strip("_").lower()
+
+
+def _group_of(module: str) -> str:
+    """TensorFlow's group, which is the folder; ops declared outside the package are a group apart."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["backblocks", "ops"] else "own"
 
 
 def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:

@@ -16,7 +16,7 @@ def fit(d: Value, x: Value) -> Value:
     if x.shape is not None and None not in x.shape and d.shape == x.shape:
         return d
     axes = broadcast_gradient_args(shape_of(x), shape_of(d)).r0
-    return ops.reshape(ops.sum(d, axes), shape_of(x))
+    return ops.reshape(ops.sum(d, axes, keep_dims=True), shape_of(x))
 
 
 @op("BroadcastTo", "T, Tidx -> T", T=ALL, Tidx=INDEX)
@@ -64,11 +64,12 @@ def broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
     """
     rank = max(len(s0), len(s1))
     a, b = ((1,) * (rank - len(s)) + tuple(s.tolist()) for s in (s0, s1))
-    # An axis that has size 1 on both sides is summed on both: TensorFlow lists it too, and it costs nothing.
+    # Where both sizes are 1 the axis is listed on both sides: summing it changes nothing.
     r0 = [i for i in range(rank) if a[i] == 1]
     r1 = [i for i in range(rank) if b[i] == 1]
-    same = a == b
-    return np.array([] if same else r0, s0.dtype), np.array([] if same else r1, s0.dtype)
+    if np.array_equal(s0, s1):
+        r0 = r1 = []
+    return np.array(r0, s0.dtype), np.array(r1, s0.dtype)
 
 
 @broadcast_gradient_args.shape

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import FLOATS, NUMBERS, REALS, SIGNED
+from backblocks.dtypes import FLOATS, NUMBERS, REALS, wide, SIGNED
 from backblocks.errors import OpError
 from backblocks.ops._elementwise import binary, unary
 from backblocks.ops._inputs import Array
@@ -82,7 +82,7 @@ greater_equal = binary(
 @op("AddN", "T* -> sum: T", T=NUMBERS)
 def add_n(inputs: tuple[Array, ...]) -> Any:
     """The sum of all inputs, which have one shape."""
-    return sum(inputs[1:], start=inputs[0])
+    return sum(inputs[1:], start=inputs[0].astype(wide(inputs[0].dtype)))
 
 
 @add_n.shape

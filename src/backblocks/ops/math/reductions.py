@@ -61,7 +61,8 @@ def _(dy: Value, y: Value, input: Value, axis: Value, *, keep_dims: bool) -> lis
 @op("Mean", "T, Tidx -> T", T=FLOATS, Tidx=INDEX)
 def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The mean over the named axes."""
-    return input.mean(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
+    total = input.sum(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
+    return total / (input.size / total.size)
 
 
 @mean.grad

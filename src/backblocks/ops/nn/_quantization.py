@@ -18,6 +18,9 @@ from backblocks.ops.attrs import dtype_of
 CODES = tuple(QUANTIZED.values())
 CodeType = Annotated[Any, dtype_of(*QUANTIZED)]
 
+NARROWEST = 1e-28
+"""The least width of a range: 2**32 codes in less would be closer together than float32 can tell."""
+
 INTEGERS_ONLY = (
     "Its integers do not change with small changes of what they stand for. "
     "Train with the op on real numbers, and quantize afterwards."
@@ -34,9 +37,16 @@ def check_range(low_arg: str, low: Spec, high_arg: str, high: Spec) -> None:
         return
     if ends[1] < ends[0]:
         raise OpError(f"must not be below {low_arg}, {ends[0]}", arg=high_arg, got=ends[1])
-    if ends[1] - ends[0] > float(np.finfo(np.float32).max):
+    width = ends[1] - ends[0]
+    if width > float(np.finfo(np.float32).max):
         raise OpError(
             f"lies too far from {low_arg}, {ends[0]}, for float32", arg=high_arg, got=ends[1]
+        )
+    if 0 < width < NARROWEST:
+        raise OpError(
+            f"must be {low_arg}, {ends[0]}, or at least {NARROWEST} above it",
+            arg=high_arg,
+            got=ends[1],
         )
 
 

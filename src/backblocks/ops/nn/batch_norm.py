@@ -179,7 +179,8 @@ def _spread(v: Value, data_format: str) -> Value:
 
 def _total(z: Value, data_format: str) -> Value:
     """The sum of each channel."""
-    return ops.sum(z, np.array([i for i, axis in enumerate(data_format) if axis != "C"], np.int32))
+    axes = np.array([i for i, axis in enumerate(data_format) if axis != "C"], np.int32)
+    return ops.reshape(ops.sum(z, axes, keep_dims=True), np.array([-1], np.int32))
 
 
 def _share(x: Value, v: Value) -> Value:

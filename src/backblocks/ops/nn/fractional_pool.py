@@ -7,7 +7,7 @@ begin and end.
 import functools
 import itertools
 import math
-import secrets
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -86,7 +86,7 @@ def _sequences(
 ) -> tuple[Array, Array]:
     """The borders along rows and along columns."""
     if not deterministic:
-        seed, seed2 = secrets.randbits(64), secrets.randbits(64)
+        seed, seed2 = _random_seed(), _random_seed()
     elif seed == seed2 == 0:
         seed, seed2 = _seeds_of_this_process()
     borders = _evenly_spread if pseudo_random else _shuffled
@@ -100,9 +100,13 @@ def _sequences(
     )
 
 
+def _random_seed() -> int:
+    return int.from_bytes(os.urandom(8))
+
+
 @functools.cache
 def _seeds_of_this_process() -> tuple[int, int]:
-    return secrets.randbits(64), secrets.randbits(64)
+    return _random_seed(), _random_seed()
 
 
 def _shuffled(n: int, out: int, stream: Iterator[int]) -> Array:
@@ -131,7 +135,7 @@ def _window_count(arg: str, spec: Spec, n: Size) -> Size:
     """How many windows a sequence makes; it is refused unless they fill an axis of size `n`."""
     (length,) = ranked(arg, spec, 1)
     if length == 0:
-        raise OpError("must not be empty", arg=arg)
+        raise OpError("must have at least one entry", arg=arg, got=0)
     if spec.value is not None:
         borders = spec.value
         if borders[0] != 0 or (borders[1:] <= borders[:-1]).any():
@@ -152,10 +156,6 @@ def _spans(borders: Array, overlapping: bool) -> list[slice]:
     return [slice(a, min(b + overlapping, n)) for a, b in itertools.pairwise(borders.tolist())]
 
 
-def _lengths(spans: list[slice]) -> Array:
-    return np.array([span.stop - span.start for span in spans])
-
-
 def _along(axis: int, spans: list[slice], reduce: Callable[..., Array], x: Array) -> Array:
     """`x` with the cells of each window along one axis made into one."""
     if not x.size:
@@ -171,6 +171,7 @@ def _maximum(x: Array, rows: list[slice], cols: list[slice]) -> Array:
 
 def _winners(x: Array, rows: list[slice], cols: list[slice]) -> tuple[Array, Array]:
     """Row and column of the cell that wins each window: its first NaN, else its first maximum."""
+    # The first row that has the best value, and in it the first column: the first in row-major order.
     best = _along(_COLS, cols, np.max, x)
     row = _along(_ROWS, rows, np.argmax, best) + _starts(rows)[:, None, None]
     col = _along(_COLS, cols, np.argmax, x) + _starts(cols)[:, None]
@@ -186,9 +187,9 @@ def _mean(x: Array, rows: list[slice], cols: list[slice]) -> Array:
     total = _along(_COLS, cols, np.sum, x.astype(_sum_type(x.dtype)))
     total = _along(_ROWS, rows, np.sum, total)
     count = _counts(rows, cols).astype(total.dtype)
-    if is_float(x.dtype):
-        return np.divide(total, count)
-    return np.floor_divide(total - np.fmod(total, count), count)
+    whole = not is_float(x.dtype)
+    mean: Array = (total - np.fmod(total, count)) // count if whole else total / count
+    return mean
 
 
 def _sum_type(dtype: DType) -> DType:
@@ -199,7 +200,8 @@ def _sum_type(dtype: DType) -> DType:
 
 def _counts(rows: list[slice], cols: list[slice]) -> Array:
     """How many cells each window has, shaped to divide (batch, rows, columns, channels)."""
-    return np.multiply.outer(_lengths(rows), _lengths(cols))[..., None]
+    down, across = ([s.stop - s.start for s in spans] for spans in (rows, cols))
+    return np.multiply.outer(down, across)[..., None]
 
 
 def _spread(axis: int, spans: list[slice], dy: Array, n: int) -> Array:
@@ -218,6 +220,7 @@ def _spread(axis: int, spans: list[slice], dy: Array, n: int) -> Array:
     "FractionalMaxPool",
     "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
     attrs=_fractional,
+    stateful=True,
     T=REALS,
 )
 def fractional_max_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
@@ -256,7 +259,10 @@ def fractional_max_pool_grad(
     *,
     overlapping: Flag = False,
 ) -> Array:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used.
+    """
     rows = _spans(row_pooling_sequence, overlapping)
     cols = _spans(col_pooling_sequence, overlapping)
     row, col = _winners(orig_input, rows, cols)
@@ -282,21 +288,14 @@ def _(
     why = "the shape that these sequences give"
     out = agreed("orig_output", orig_output, (batch, rows, cols, channels), why)
     agreed("out_backprop", out_backprop, out, why)
-    x, y = orig_input.value, orig_output.value
-    down, across = row_pooling_sequence.value, col_pooling_sequence.value
-    if x is None or y is None or down is None or across is None:
-        return (batch, height, width, channels)
-    with np.errstate(invalid="ignore"):  # a NaN is an answer
-        pooled = _maximum(x, _spans(down, overlapping), _spans(across, overlapping))
-    if not np.array_equal(pooled, y, equal_nan=True):
-        raise OpError(
-            "must be what pooling orig_input gives",
-            arg="orig_output",
-            hint="Output, sequences and `overlapping` must be those of one FractionalMaxPool.",
-        )
     return (batch, height, width, channels)
 
 
+fractional_max_pool_grad.differs(
+    "orig_output",
+    tensorflow="An orig_output that pooling orig_input does not give is refused.",
+    ours="Only its shape is used, as in every max-pool gradient.",
+)
 fractional_max_pool_grad.no_gradient(
     "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
     "FractionalMaxPool can be differentiated once."
@@ -310,6 +309,7 @@ fractional_max_pool_grad.no_gradient(
     "FractionalAvgPool",
     "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
     attrs=_fractional,
+    stateful=True,
     T=REALS,
 )
 def fractional_avg_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
@@ -564,13 +564,11 @@ refused: list[tuple[str, dict[str, Any], str]] = [
         {"row_pooling_sequence": np.array([-67108864, 1, 4])},
         "must start at 0",
     ),
-    ("a sequence of no entries", {"col_pooling_sequence": np.zeros(0, np.int64)}, "not be empty"),
+    ("a sequence of no entries", {"col_pooling_sequence": np.zeros(0, np.int64)}, "at least one entry"),
     ("a sequence that is too short", {"col_pooling_sequence": np.array([0, 4])}, "must have the"),
     ("a sequence beyond the image", {"col_pooling_sequence": np.array([0, 2, 5])}, "must end at"),
     ("a gradient for more images", {"out_backprop": np.ones((2, 2, 2, 1))}, "must have the shape"),
     ("a gradient of one dimension", {"out_backprop": np.ones(4)}, "must have the shape"),
-    ("the output of another pool", {"orig_output": ramp[:, ::2, ::2]}, "must be what pooling"),
-    ("the output of other windows", {"overlapping": True}, "must be what pooling"),
 ]
 for about, change, error in refused:
     fractional_max_pool_grad.fails(about, **pooled | change, error=error)
@@ -652,6 +650,12 @@ fractional_max_pool_grad.differs(
     "very small images",
     tensorflow="Refused if the lengths of the sequences, multiplied, exceed the cells of orig_input.",
     ours="Every image that can be pooled has a gradient.",
+)
+fractional_avg_pool_grad.differs(
+    "whole numbers where windows overlap",
+    tensorflow="Shares are added up in float64, window by window, and then rounded toward zero.",
+    ours="They are added up along columns first, so that a sum which should be whole may come out "
+    "just below it where TensorFlow's does not, or the other way about: one less, or one more.",
 )
 fractional_avg_pool_grad.differs(
     "sequences",

@@ -109,11 +109,11 @@ def _(
     alpha: float,
     beta: float,
 ) -> list[Value]:
-    """The slopes of S(ddx * dx), which is
+    """The slopes of ddx * dx, summed over all cells, which is the sum of
 
         ddx * dy / norm ** beta - 2 * alpha * beta * S(ddx * x) * dy * y / norm
 
-    summed over all cells, as S can be moved from one factor to the other.
+    as S, in a sum over all cells, can be moved from one factor to the other.
     """
     mul, div, sub = ops.mul, ops.real_div, ops.sub
     near = _near(x, depth_radius)

@@ -160,10 +160,15 @@ for _each in (quantized_relu, quantized_relu6, quantized_relu_x):
         **_bad | {"min_features": np.float32(-3e38), "max_features": np.float32(3e38)},
         error="too far",
     )
+    _each.fails(
+        "a range narrower than float32",
+        **_bad | {"min_features": np.float32(0), "max_features": np.float32(1e-40)},
+        error="at least 1e-28",
+    )
     _each.differs(
         "ranges",
-        tensorflow="Accepts a range that is upside down, infinite or NaN; the codes mean nothing.",
-        ours="Refuses it.",
+        tensorflow="Accepts any range: upside down, infinite, NaN, or too narrow for float32.",
+        ours="Refuses those.",
     )
 for _each in (quantized_relu, quantized_relu6):
     _each.fails(

@@ -142,8 +142,8 @@ for _each, _advisory in _advisories.items():
     )
     _each.differs(
         "ranges",
-        tensorflow="Accepts a range that is upside down, infinite or NaN, and hands it on.",
-        ours="Refuses it.",
+        tensorflow="Accepts any range: upside down, infinite, NaN, or too narrow for float32.",
+        ours="Refuses those.",
     )
 quantized_avg_pool.differs(
     "rounding",
