@@ -57,7 +57,7 @@ def one(arg: str, *, positive: bool = False, attrs: tuple[dict[str, Any], ...] =
             return np.abs(x) + numpy_dtype(dtype).type(0.25) if positive else x
 
         for each in attrs:
-            note = ["alpha in float64"] if "alpha" in each and dtype == "float64" else []
+            note = ["alpha in float64"] if op.startswith("Leaky") and dtype == "float64" else []
             for shape in SHAPES:
                 yield Call({arg: values(source.whole(shape, dtype))}, each, note)
                 if is_float(dtype) or dtype.startswith("complex"):
@@ -114,7 +114,7 @@ def slope(arg: str, *, attrs: tuple[dict[str, Any], ...] = ({},)) -> Calls:
     def calls(op: str, dtype: str) -> Iterator[Call]:
         source = Source(op, dtype)
         for each in attrs:
-            note = ["alpha in float64"] if "alpha" in each and dtype == "float64" else []
+            note = ["alpha in float64"] if op.startswith("Leaky") and dtype == "float64" else []
             for shape in (*SHAPES, *EMPTY):
                 tags = [*note, *(["empty"] if 0 in shape else [])]
                 yield Call({"gradients": source.whole(shape, dtype), arg: source.whole(shape, dtype)}, each, tags)
@@ -215,6 +215,7 @@ def bias_add_grad(op: str, dtype: str) -> Iterator[Call]:
             yield Call({"out_backprop": source.sprinkled(source.whole((3, 5), dtype), 0.3, *special)}, {}, [tag])
 
 
+SIGNED = tuple(name for name in INTS if not name.startswith("u"))
 WITH_SIGN = tuple(name for name in NUMBERS if not name.startswith("u"))
 ALPHAS: tuple[dict[str, Any], ...] = ({}, {"alpha": 0.5}, {"alpha": 0.0}, {"alpha": 1.5}, {"alpha": 0.2}, {"alpha": -1.0})
 TABLE = {
@@ -223,6 +224,7 @@ TABLE = {
     **{op: (REALS, two()) for op in ("Less", "LessEqual", "Greater", "GreaterEqual")},
     "Neg": (WITH_SIGN, one("x")),
     "Square": (NUMBERS, one("x")),
+    "Sign": ((*FLOATS, *SIGNED), one("x")),
     **{op: (FLOATS, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
     **{op: (FLOATS, one("x")) for op in ("Exp", "Tanh", "Sigmoid")},
     "AddN": (NUMBERS, add_n),

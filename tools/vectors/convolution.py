@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from vectors.data import FLOATS, REALS, Array, Call, Source, is_float, is_half, ones, sizes
 from vectors.windows import (
-    SHIFTED,
     STRIDES,
     Slide,
     empty_slide,
@@ -144,6 +143,13 @@ def depthwise(role: str) -> Calls:
     return calls
 
 
+BLIND = {
+    "forward": "a window without a real cell",
+    "input": "a window with no sum above the lowest value",
+    "filter": "a window with no sum above the lowest value",
+}
+
+
 def dilation(role: str) -> Calls:
     def calls(op: str, dtype: str) -> Iterator[Call]:
         source = Source(op, dtype)
@@ -155,7 +161,7 @@ def dilation(role: str) -> Calls:
             if role != "forward":
                 inputs["out_backprop"] = source.whole((x.shape[0], *slide.out, x.shape[-1]), dtype)
             attrs = slide.attrs | {"rates": [1, *slide.d, 1]}
-            blind = ["a window without a real cell"] if slide.has_blind_windows else []
+            blind = [BLIND[role]] if slide.has_blind_windows else []
             # Cells that lie apart are what the op is for.
             return Call(inputs, attrs, [t for t in (*slide.tags, *blind, *tags) if t != "dilations"])
 
@@ -165,7 +171,8 @@ def dilation(role: str) -> Calls:
             if i % 2 and is_float(dtype):
                 yield call(source.distinct(shape, dtype), source.real(taps, dtype), slide)
             else:
-                yield call(source.whole(shape, dtype), source.whole(taps, dtype), slide, "ties")
+                # From 1 on, so that a sum of unsigned numbers is not the lowest one.
+                yield call(source.whole(shape, dtype), source.whole(taps, dtype) + 1, slide, "ties")
         for i, slide in enumerate(every[:: len(every) // 6] if is_float(dtype) else []):
             shape, taps = (1, *slide.n, 3), (*slide.k, 3)
             for tag, values in (("nan", [np.nan]), ("inf", [np.inf, -np.inf, -np.inf])):
@@ -224,12 +231,9 @@ def fused(resize: bool) -> Calls:
 
 def shift_tags(slide: Slide) -> list[str]:
     """When the quantized and the fused convolutions of TensorFlow may move their windows."""
-    if slide.padding == "SAME":
-        return [tag for tag in slide.tags if tag == SHIFTED]
-    unused = [
-        n - (o - 1) * s - k for n, o, s, k in zip(slide.n, slide.out, slide.s, slide.k, strict=True)
-    ]
-    return ["VALID with unused cells"] if max(unused) > 1 else []
+    axes = zip(slide.n, slide.out, slide.s, slide.k, strict=True)
+    unused = max(n - (o - 1) * s - k for n, o, s, k in axes)
+    return ["unused cells and stride > window"] if unused > 1 else []
 
 
 WITH_INT32 = (*FLOATS, "int32")

@@ -16,7 +16,7 @@ ODD_RANGES = {
     "range below zero": (-5.0, -1.0),
     "range above zero": (1.0, 5.0),
     "range of no width": (2.0, 2.0),
-    "range the wrong way": (1.0, -1.0),
+    "ranges": (1.0, -1.0),
 }
 
 
@@ -74,7 +74,8 @@ def convolution(op: str, dtype: str) -> Iterator[Call]:
         yield call(i, slide, RANGES[i % 5], RANGES[i // 5 % 5])
     for i, slide in enumerate(every[::9]):
         for tag, odd in ODD_RANGES.items():
-            yield call(i, slide, odd, RANGES[i % 5], tag)
+            below = ["padding of an image below 0"] if max(odd) < 0 else []
+            yield call(i, slide, odd, RANGES[i % 5], tag, *below)
             yield call(i, slide, RANGES[i % 5], odd, tag)
 
 

@@ -1,16 +1,17 @@
 """Cells in another order: axes swapped, tensors stacked, cells picked and placed by index."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NUMBERS, wide
+from backblocks.dtypes import ALL, wide
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
     Shape,
+    Size,
     Spec,
     agreed,
     broadcast,
@@ -21,7 +22,7 @@ from backblocks.ops._spec import (
 )
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import INDEX, shape_of
-from backblocks.ops.attrs import Int
+from backblocks.ops.attrs import Int, choice
 
 
 @op("Transpose", "T, Tperm -> y: T", T=ALL, Tperm=INDEX)
@@ -183,87 +184,122 @@ select_v2.case(
 )
 
 
-def _check_indices(indices: Spec, sizes: Shape, depth: int) -> None:
-    """Every index vector must name a cell of a tensor that begins with these sizes."""
-    if indices.value is None or sizes is None or None in sizes[:depth] or not indices.value.size:
+INDEX_TYPES = ("int16", *INDEX)
+BadIndices = Annotated[
+    str, choice("What becomes of indices outside.", "", "DEFAULT", "ERROR", "IGNORE")
+]
+
+
+def _inside(indices: Array, sizes: Shape) -> Array:
+    """Which index vectors name a cell of a tensor that begins with these sizes."""
+    limits = np.array((sizes or ())[: indices.shape[-1]], np.int64)
+    inside: Array = ((indices >= 0) & (indices < limits)).all(-1)
+    return inside
+
+
+def _check_indices(indices: Spec, sizes: Shape, depth: int, policy: str) -> None:
+    if policy == "IGNORE" or indices.value is None or sizes is None or None in sizes[:depth]:
         return
-    inside = (indices.value >= 0) & (indices.value < np.array(sizes[:depth], np.int64))
-    if not inside.all():
-        bad = indices.value.reshape(-1, depth)[~inside.reshape(-1, depth).all(-1)][0]
+    outside = indices.value[~_inside(indices.value, sizes)]
+    if outside.size:
         raise OpError(
-            f"every index must lie inside {shape_text(sizes)}", arg="indices", got=bad.tolist()
+            f"every index must lie inside {shape_text(sizes)}",
+            arg="indices",
+            got=outside[0].tolist(),
         )
 
 
-@op("GatherNd", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX)
-def gather_nd(params: Array, indices: Array) -> Array:
-    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
-    return (
-        params[tuple(np.moveaxis(indices, -1, 0))]
-        if indices.shape[-1]
-        else np.broadcast_to(params, indices.shape[:-1] + params.shape)
-    )
-
-
-@gather_nd.shape
-def _(params: Spec, indices: Spec) -> Shape:
-    if indices.shape is None or params.shape is None:
+def _index_depth(indices: Spec, rank: int) -> Size:
+    """The length of the index vectors, which stand along the last axis."""
+    if indices.shape is None:
         return None
     if not indices.shape:
         raise OpError("must have at least one dimension", arg="indices", got=indices.shape)
     depth = indices.shape[-1]
-    if depth is None:
-        return None
-    if depth > len(params.shape):
+    if depth is not None and depth > rank:
         raise OpError(
-            f"index vectors must have at most {len(params.shape)} entries", arg="indices", got=depth
+            f"index vectors must have at most {rank} entries", arg="indices", got=depth
         )
-    _check_indices(indices, params.shape, depth)
+    return depth
+
+
+@op("GatherNd", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX_TYPES)
+def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices = "") -> Array:
+    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
+
+    With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
+    """
+    inside = _inside(indices, params.shape)
+    out = np.zeros(indices.shape[:-1] + params.shape[indices.shape[-1] :], params.dtype)
+    out[inside] = params[tuple(indices[inside].T)]
+    return out
+
+
+@gather_nd.shape
+def _(params: Spec, indices: Spec, *, bad_indices_policy: str) -> Shape:
+    if params.shape is None:
+        return None
+    depth = _index_depth(indices, len(params.shape))
+    if indices.shape is None or depth is None:
+        return None
+    _check_indices(indices, params.shape, depth, bad_indices_policy)
     return indices.shape[:-1] + params.shape[depth:]
 
 
 @gather_nd.grad
-def _(dy: Value, y: Value, params: Value, indices: Value) -> list[Value]:
-    return [scatter_nd(indices, dy, ops.cast(shape_of(params), DstT=indices.dtype)), None]
+def _(dy: Value, y: Value, params: Value, indices: Value, **policy: str) -> list[Value]:
+    sizes = ops.cast(shape_of(params), DstT=indices.dtype)
+    return [scatter_nd(indices, dy, sizes, **policy), None]
 
 
 gather_nd.case(
     "one cell", params=np.array([[1.0, 2], [3, 4]]), indices=np.array([[1, 0]]), out=np.array([3.0])
 )
+gather_nd.case(
+    "a row and one that is not there",
+    params=np.array([[1.0, 2], [3, 4]]),
+    indices=np.array([[1], [2]]),
+    bad_indices_policy="IGNORE",
+    out=np.array([[3.0, 4], [0, 0]]),
+)
 gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="inside")
+gather_nd.fails("too long", params=np.zeros(2), indices=[[0, 0]], error="at most 1")
 
 
-@op("ScatterNd", "Tindices, T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
-def scatter_nd(indices: Array, updates: Array, shape: Array) -> Array:
-    """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
-    out = np.zeros(shape.tolist(), wide(updates.dtype))
-    np.add.at(out, tuple(np.moveaxis(indices, -1, 0)), updates)
+@op("ScatterNd", "Tindices, T, Tindices -> T", T=ALL, Tindices=INDEX_TYPES)
+def scatter_nd(
+    indices: Array, updates: Array, shape: Array, *, bad_indices_policy: BadIndices = ""
+) -> Array:
+    """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+    With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
+    """
+    sizes = tuple(shape.tolist())
+    out = np.zeros(sizes, wide(updates.dtype))
+    inside = _inside(indices, sizes)
+    np.add.at(out, tuple(indices[inside].T), updates[inside])
     return out
 
 
 @scatter_nd.shape
-def _(indices: Spec, updates: Spec, shape: Spec) -> Shape:
+def _(indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> Shape:
     (rank,) = ranked("shape", shape, 1)
     if rank is None:
         return None
     sizes = sizes_from("shape", shape, [rank])
-    if indices.shape is None:
+    depth = _index_depth(indices, rank)
+    if indices.shape is None or depth is None:
         return sizes
-    if not indices.shape:
-        raise OpError("must have at least one dimension", arg="indices", got=indices.shape)
-    depth = indices.shape[-1]
-    if depth is None:
-        return sizes
-    if depth > rank:
-        raise OpError(f"index vectors must have at most {rank} entries", arg="indices", got=depth)
     agreed("updates", updates, indices.shape[:-1] + sizes[depth:], "one update for each index")
-    _check_indices(indices, sizes, depth)
+    _check_indices(indices, sizes, depth, bad_indices_policy)
     return sizes
 
 
 @scatter_nd.grad
-def _(dy: Value, y: Value, indices: Value, updates: Value, shape: Value) -> list[Value]:
-    return [None, gather_nd(dy, indices), None]
+def _(
+    dy: Value, y: Value, indices: Value, updates: Value, shape: Value, **policy: str
+) -> list[Value]:
+    return [None, gather_nd(dy, indices, **policy), None]
 
 
 scatter_nd.case(
@@ -273,4 +309,13 @@ scatter_nd.case(
     shape=np.array([3]),
     out=np.array([4.0, 3, 0]),
 )
+scatter_nd.case(
+    "one that falls outside is dropped",
+    indices=np.array([[1], [3]]),
+    updates=np.array([1.0, 2]),
+    shape=np.array([3]),
+    bad_indices_policy="IGNORE",
+    out=np.array([0.0, 1, 0]),
+)
 scatter_nd.fails("outside", indices=[[3]], updates=[1.0], shape=[3], error="inside")
+scatter_nd.fails("a size below zero", indices=[[0]], updates=[1.0], shape=[-3], error="negative")

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import FLOATS, NUMBERS, REALS, wide, SIGNED
+from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, wide
 from backblocks.errors import OpError
 from backblocks.ops._elementwise import binary, unary
 from backblocks.ops._inputs import Array
@@ -21,6 +21,10 @@ def _add_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     return [fit(dz, x), fit(dz, y)]
 
 
+def _conjugate(x: Value) -> Value:
+    return ops.conj(x) if x.dtype.kind == "c" else x
+
+
 # fmt: off
 add = binary(
     "Add", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
@@ -31,7 +35,7 @@ sub = binary(
     lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)])
 mul = binary(
     "Mul", np.multiply, NUMBERS, "x times y.", ([1.0, 2.0], [3.0], [3.0, 6.0]),
-    lambda dz, z, x, y: [fit(ops.mul(dz, y), x), fit(ops.mul(dz, x), y)])
+    lambda dz, z, x, y: [fit(ops.mul(dz, _conjugate(y)), x), fit(ops.mul(dz, _conjugate(x)), y)])
 real_div = binary(
     "RealDiv", np.true_divide, FLOATS, "x divided by y.", ([1.0, 3.0], [2.0], [0.5, 1.5]),
     lambda dz, z, x, y: [fit(ops.real_div(dz, y), x), fit(ops.neg(ops.mul(dz, ops.real_div(z, y))), y)],
@@ -45,7 +49,10 @@ sign = unary(
     nothing)
 square = unary(
     "Square", np.square, NUMBERS, "x times x.", ([3.0], [9.0]),
-    lambda dy, y, x: [ops.mul(dy, ops.mul(x, 2))])
+    lambda dy, y, x: [ops.mul(dy, ops.mul(_conjugate(x), 2))])
+conj = unary(
+    "Conj", lambda input: np.conjugate(input), COMPLEX, "x with the sign of its imaginary part changed.",
+    (1 + 2j, 1 - 2j), lambda dy, y, x: [ops.conj(dy)], out="output: T")
 sqrt = unary(
     "Sqrt", np.sqrt, FLOATS, "The square root of x.", ([4.0], [2.0]),
     lambda dy, y, x: [ops.real_div(ops.mul(dy, 0.5), y)], slope_range=POSITIVE)

@@ -134,7 +134,7 @@ bias_add_grad.case("no rows", out_backprop=np.zeros((0, 2)), out=np.zeros(2))
 bias_add_grad.fails("a vector", out_backprop=np.zeros(2), error="at least 2 dimensions")
 bias_add_grad.fails("a scalar", out_backprop=1.0, error="at least 2 dimensions")
 bias_add_grad.differs(
-    "long sums of half types",
+    "half sums",
     tensorflow="Sums are rounded on the way: in bfloat16, with NHWC, one stops growing at 256 ones.",
     ours="They are kept in float32; only the result is rounded.",
     agree="Use float32.",

@@ -262,7 +262,7 @@ sparse.fails(
 )
 sparse.fails("one row alone", features=np.zeros(3), labels=[0], error="batch, classes")
 sparse.differs(
-    "no rows and no classes",
-    tensorflow="Refused: there must be at least one class.",
-    ours="Empty results, as for any empty batch.",
+    "empty",
+    tensorflow="An empty batch of no classes is refused.",
+    ours="It gives empty results, as any empty batch does.",
 )

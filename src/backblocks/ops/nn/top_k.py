@@ -183,8 +183,8 @@ for each in (top_k, top_k_v2):
     each.fails("fewer than none", input=row, k=np.array(-1), error="not be negative")
     each.fails("a scalar", input=1.0, k=np.array(1), error="at least 1 dimension")
     each.differs(
-        "NaN",
-        tensorflow="It has no place in the order, and numbers can get lost: the largest 4 of "
+        "nan",
+        tensorflow="NaN has no place in the order, and numbers can get lost: the largest 4 of "
         "[1, nan, 3, nan, 2, -inf, inf] are [nan, 3, 1, nan].",
         ours="It is larger than any number.",
         agree="Keep the input free of NaN.",
