@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from typing import Any
 
@@ -68,6 +67,8 @@ def __getattr__(name: str) -> RawOp:
     """Finds ops that were declared after this module was imported."""
     if name in REGISTRY:
         return RawOp(REGISTRY[name])
+    import difflib  # only mistakes pay for it
+
     near = difflib.get_close_matches(name, REGISTRY, 1)
     hint = f"; did you mean {near[0]}?" if near else ""
     raise AttributeError(f"there is no op {name!r} in backblocks.raw_ops{hint}")

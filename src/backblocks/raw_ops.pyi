@@ -245,6 +245,13 @@ def Cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
 
+def Conj(
+    *,
+    input: Any,
+    name: str | None = None,
+) -> Any:
+    """x with the sign of its imaginary part changed."""
+
 def Conv2D(
     *,
     input: Any,
@@ -632,6 +639,7 @@ def GatherNd(
     *,
     params: Any,
     indices: Any,
+    bad_indices_policy: str = '',
     name: str | None = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
@@ -1156,6 +1164,7 @@ def ScatterNd(
     indices: Any,
     updates: Any,
     shape: Any,
+    bad_indices_policy: str = '',
     name: str | None = None,
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""

@@ -63,6 +63,8 @@ def test_several_ys_and_weights():
 def test_no_path_gives_none_and_not_zeros():
     x, z = bb.placeholder((2,)), bb.placeholder((2,))
     assert bb.gradients(bb.ops.exp(x), [z]) == [None]
+    with pytest.raises(bb.OpError, match="None cannot be fetched"):
+        bb.evaluate([None], {})
 
 
 def test_an_op_without_gradient_says_so_only_when_it_is_on_the_way():

@@ -84,8 +84,9 @@ def constant(value: Any) -> Symbol:
     return Symbol(Spec.of(as_array(value)))
 
 
-def evaluate(fetches: Sequence[Symbol], feeds: Mapping[Symbol, Any]) -> list[Array]:
+def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> list[Array]:
     """The values of `fetches`, each node run once, every shape rule asked again with the real values."""
+    wanted = [_fetched(symbol) for symbol in fetches]
     values: dict[int, Array] = {}
     for symbol, fed in feeds.items():
         values[id(symbol)] = _fed(symbol, fed)
@@ -97,11 +98,22 @@ def evaluate(fetches: Sequence[Symbol], feeds: Mapping[Symbol, Any]) -> list[Arr
             raise OpError("must be fed", op="Placeholder", arg=symbol.name or repr(symbol))
         return symbol.value
 
-    for node in sorted(nodes_behind(fetches, stop=set(values)), key=lambda n: n.number):
+    for node in sorted(nodes_behind(wanted, stop=set(values)), key=lambda n: n.number):
         outputs = node.op.run(each_value(value_of, node.inputs), node.attrs)
         for symbol, output in zip(node.outputs, outputs, strict=True):
             values.setdefault(id(symbol), output)
-    return [value_of(symbol) for symbol in fetches]
+    return [value_of(symbol) for symbol in wanted]
+
+
+def _fetched(symbol: Symbol | None) -> Symbol:
+    if symbol is None:
+        raise OpError(
+            "None cannot be fetched",
+            op="evaluate",
+            arg="fetches",
+            hint="A gradient is None when what was differentiated does not depend on the input.",
+        )
+    return symbol
 
 
 def _fed(symbol: Symbol, value: Any) -> Array:

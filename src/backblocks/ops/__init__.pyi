@@ -249,6 +249,13 @@ def cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
 
+def conj(
+    input: Any,
+    *,
+    name: str | None = None,
+) -> Any:
+    """x with the sign of its imaginary part changed."""
+
 def conv_2d(
     input: Any,
     filter: Any,
@@ -636,6 +643,7 @@ def gather_nd(
     params: Any,
     indices: Any,
     *,
+    bad_indices_policy: str = '',
     name: str | None = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
@@ -1160,6 +1168,7 @@ def scatter_nd(
     updates: Any,
     shape: Any,
     *,
+    bad_indices_policy: str = '',
     name: str | None = None,
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""

@@ -12,7 +12,6 @@ TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off t
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import math
@@ -39,18 +38,22 @@ Value = Any
 """An array, a Spec or a symbol; a tuple of them for a list pin; None for one that was left out."""
 
 
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of an attribute that has none."""
+
+
 @dataclass(frozen=True)
 class Attr:
     """An attribute: its kind, and what it is when not given."""
 
     name: str
     kind: Kind
-    default: Any = inspect.Parameter.empty
-    beyond_tensorflow: bool = False
+    default: Any
+    beyond_tensorflow: bool
 
     @property
     def required(self) -> bool:
-        return self.default is inspect.Parameter.empty
+        return self.default is REQUIRED
 
 
 @dataclass(frozen=True)
@@ -112,14 +115,12 @@ class Op:
     differences: list[Difference] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        own = inspect.signature(self.meaning).parameters.values()
-        shared = inspect.signature(self.shared_attrs).parameters if self.shared_attrs else {}
-        tensors = [p.name.rstrip("_") for p in own if p.kind is p.POSITIONAL_OR_KEYWORD]
+        tensors, own = _parameters(self.meaning)
+        shared = _parameters(self.shared_attrs)[1] if self.shared_attrs else {}
         self.inputs, self.outputs = read_signature(self.signature, tensors)
         attributes = [
-            Attr(p.name, self._kind_of(p), p.default, p.name in self.beyond)
-            for p in (*shared.values(), *own)
-            if p.kind is p.KEYWORD_ONLY
+            Attr(name, self._kind(name, annotation), default, name in self.beyond)
+            for name, (annotation, default) in {**shared, **own}.items()
         ]
         attributes.sort(key=lambda a: a.beyond_tensorflow)
         self.attrs = {a.name: a for a in attributes}
@@ -221,6 +222,8 @@ class Op:
                 attrs[attr.name] = self._defaults[attr.name]
         name = given.pop("name", None)
         for unknown in given:
+            import difflib  # only mistakes pay for it
+
             known = [*(p.name for p in self.inputs), *self.attrs, "name"]
             near = difflib.get_close_matches(unknown, known, 1)
             hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(known)}."
@@ -307,11 +310,11 @@ class Op:
             )
         return tuple(value) if pin.is_list else value
 
-    def _kind_of(self, parameter: inspect.Parameter) -> Kind:
-        kind = getattr(parameter.annotation, "__metadata__", [None])[0]
+    def _kind(self, attribute: str, annotation: Any) -> Kind:
+        kind = getattr(annotation, "__metadata__", [None])[0]
         if not isinstance(kind, Kind):
             raise TypeError(
-                f"attribute {parameter.name!r} of {self.name} needs a kind from ops/attrs.py as its "
+                f"attribute {attribute!r} of {self.name} needs a kind from ops/attrs.py as its "
                 "annotation"
             )
         return kind
@@ -395,6 +398,21 @@ def op(
     return lambda function: Op(
         name, signature, dtypes, function, attrs, version, beyond, slope_range, stateful
     )
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, tuple[Any, Any]]]:
+    """Names of the positional parameters; annotation and default of each keyword-only one.
+
+    Read off the code object: inspect.signature would take half the time of importing all ops.
+    """
+    function = inspect.unwrap(function)
+    code, defaults = function.__code__, function.__kwdefaults__ or {}
+    names, count = code.co_varnames, code.co_argcount
+    keywords = names[count : count + code.co_kwonlyargcount]
+    return [name.rstrip("_") for name in names[:count]], {
+        name: (function.__annotations__.get(name), defaults.get(name, REQUIRED))
+        for name in keywords
+    }
 
 
 def snake(name: str) -> str:

@@ -193,8 +193,7 @@ BadIndices = Annotated[
 def _inside(indices: Array, sizes: Shape) -> Array:
     """Which index vectors name a cell of a tensor that begins with these sizes."""
     limits = np.array((sizes or ())[: indices.shape[-1]], np.int64)
-    inside: Array = ((indices >= 0) & (indices < limits)).all(-1)
-    return inside
+    return np.asarray(((indices >= 0) & (indices < limits)).all(-1))
 
 
 def _check_indices(indices: Spec, sizes: Shape, depth: int, policy: str) -> None:
