@@ -47,7 +47,7 @@ VERSION = "2.21.0"
 TARGET = Path(__file__).parents[1] / "tests" / "ops" / "vectors"
 
 # A refused call is kept when only its values can be the reason: ours may well have an answer there.
-VALUES = {"empty", "nan", "inf"}
+VALUES = {"empty", "nan", "inf", "very small images"}
 FEATURES = {"dilations", "groups", "inference"}
 
 
@@ -96,7 +96,9 @@ def answers(op: str, call: Call) -> list[Any] | str:
     if isinstance(first, str):
         return first
     for pattern in (0x5A, 0xA5):
-        leave_behind(pattern, first)
+        # Where TensorFlow is known to leave cells unwritten, it must not find a block that is clean.
+        blocks = 64 if {"empty", "inference"} & set(call.tags) else 4
+        leave_behind(pattern, first, blocks)
         again = ask(op, call)
         first = [
             a if a is not None and plain(a).tobytes() == plain(b).tobytes() else None
@@ -117,13 +119,11 @@ def ask(op: str, call: Call) -> list[Any] | str:
     return [array(t) for t in (result if isinstance(result, list | tuple) else [result])]
 
 
-def leave_behind(pattern: int, outputs: list[Any]) -> None:
+def leave_behind(pattern: int, outputs: list[Any], count: int) -> None:
     """Fills and frees memory of the outputs' sizes, for an op to find if it does not write its own."""
-    for output in outputs:
-        if output is not None:
-            size = plain(output).nbytes
-            blocks = [tf.fill([size], tf.constant(pattern, tf.uint8)) for _ in range(6)]
-            del blocks
+    for size in {plain(output).nbytes for output in outputs if output is not None}:
+        blocks = [tf.fill([size], tf.constant(pattern, tf.uint8)) for _ in range(count)]
+        del blocks
 
 
 def tensor(value: Array | Codes) -> tf.Tensor:
@@ -196,7 +196,9 @@ class Support(dict[str, Any]):
     def __init__(self, op: str) -> None:
         super().__init__(accepts={}, refuses={})
         attrs = op_def_registry.get(op).attr
-        self.default = next((a.default_value.s.decode() for a in attrs if a.name == "data_format"), "")
+        self.default = next(
+            (a.default_value.s.decode() for a in attrs if a.name == "data_format"), ""
+        )
 
     def note(self, dtype: str, call: Call, answer: list[Any] | str) -> None:
         layout = call.attrs.get("data_format", self.default)

@@ -243,7 +243,7 @@ def Cast(
     Truncate: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
 def Conj(
     *,

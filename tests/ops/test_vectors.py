@@ -109,7 +109,9 @@ def line(index, name, call, how):
     """The call and what came of it, on one line."""
     inputs = (f"{arg}={described(value)}" for arg, value in call["inputs"].items())
     attrs = (f"{arg}={value!r}" for arg, value in call["attrs"].items())
-    return f"recorded({name!r})[{index}] {call['tags']}: {name}({', '.join([*inputs, *attrs])}): {how}"
+    return (
+        f"recorded({name!r})[{index}] {call['tags']}: {name}({', '.join([*inputs, *attrs])}): {how}"
+    )
 
 
 def report(faults):

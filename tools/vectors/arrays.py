@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from vectors.data import (
     ALL,
     FLOATS,
@@ -50,27 +51,64 @@ def _index(i: int, values: Any) -> Array:
 
 def reshape(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    table = [((6,), (2, 3)), ((2, 3), (-1,)), ((2, 3), (3, -1, 1)), ((), (1, 1)), ((1,), ()), ((0, 3), (3, 0)), ((0, 2), (-1, 2))]
+    table = [
+        ((6,), (2, 3)),
+        ((2, 3), (-1,)),
+        ((2, 3), (3, -1, 1)),
+        ((), (1, 1)),
+        ((1,), ()),
+        ((0, 3), (3, 0)),
+        ((0, 2), (-1, 2)),
+    ]
     for i, (a, b) in enumerate(table):
         yield Call({"tensor": source.whole(a, dtype), "shape": _index(i, b)}, {}, _tags(a))
 
 
 def expand_dims(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for i, (shape, axis) in enumerate([((), 0), ((), -1), ((3,), 0), ((3,), 1), ((3,), -2), ((2, 3), 1), ((2, 0), -1)]):
+    for i, (shape, axis) in enumerate(
+        [((), 0), ((), -1), ((3,), 0), ((3,), 1), ((3,), -2), ((2, 3), 1), ((2, 0), -1)]
+    ):
         yield Call({"input": source.whole(shape, dtype), "axis": _index(i, axis)}, {}, _tags(shape))
 
 
 def broadcast_to(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    table = [((), (3,)), ((), ()), ((1,), (4,)), ((3,), (2, 3)), ((2, 1), (2, 3)), ((1, 3, 1), (2, 2, 3, 5)), ((1,), (0,)), ((0, 1), (0, 2))]
+    table = [
+        ((), (3,)),
+        ((), ()),
+        ((1,), (4,)),
+        ((3,), (2, 3)),
+        ((2, 1), (2, 3)),
+        ((1, 3, 1), (2, 2, 3, 5)),
+        ((1,), (0,)),
+        ((0, 1), (0, 2)),
+    ]
     for i, (a, b) in enumerate(table):
         yield Call({"input": source.whole(a, dtype), "shape": _index(i, b)}, {}, _tags(a, b))
 
 
 def broadcast_gradient_args(op: str, dtype: str) -> Iterator[Call]:
-    table = [([], []), ([], [3]), ([3], [3]), ([1], [3]), ([1], [1]), ([2, 3], [3]), ([2, 1], [2, 3]), ([2, 1, 5], [3, 1])]
-    table += [([1, 1], [1]), ([1, 3], [2, 1]), ([2, 1, 3], [2, 1, 3]), ([4, 1, 1], [1, 1, 3]), ([0], [1]), ([0, 3], [3]), ([1, 1, 2], [2]), ([2, 1, 1], [1, 1])]
+    table = [
+        ([], []),
+        ([], [3]),
+        ([3], [3]),
+        ([1], [3]),
+        ([1], [1]),
+        ([2, 3], [3]),
+        ([2, 1], [2, 3]),
+        ([2, 1, 5], [3, 1]),
+    ]
+    table += [
+        ([1, 1], [1]),
+        ([1, 3], [2, 1]),
+        ([2, 1, 3], [2, 1, 3]),
+        ([4, 1, 1], [1, 1, 3]),
+        ([0], [1]),
+        ([0, 3], [3]),
+        ([1, 1, 2], [2]),
+        ([2, 1, 1], [1, 1]),
+    ]
     for a, b in table:
         for s0, s1 in ((a, b), (b, a)):
             yield Call({"s0": np.array(s0, dtype), "s1": np.array(s1, dtype)}, {}, [])
@@ -78,7 +116,16 @@ def broadcast_gradient_args(op: str, dtype: str) -> Iterator[Call]:
 
 def transpose(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    table = [((), ()), ((3,), (0,)), ((2, 3), (1, 0)), ((2, 3), (0, 1)), ((2, 3, 5), (2, 0, 1)), ((1, 2, 3, 2), (0, 3, 1, 2)), ((2, 1, 3, 1, 2), (4, 2, 0, 1, 3)), ((0, 3), (1, 0))]
+    table = [
+        ((), ()),
+        ((3,), (0,)),
+        ((2, 3), (1, 0)),
+        ((2, 3), (0, 1)),
+        ((2, 3, 5), (2, 0, 1)),
+        ((1, 2, 3, 2), (0, 3, 1, 2)),
+        ((2, 1, 3, 1, 2), (4, 2, 0, 1, 3)),
+        ((0, 3), (1, 0)),
+    ]
     for i, (shape, order) in enumerate(table):
         yield Call({"x": source.whole(shape, dtype), "perm": _index(i, order)}, {}, _tags(shape))
 
@@ -86,12 +133,19 @@ def transpose(op: str, dtype: str) -> Iterator[Call]:
 def invert_permutation(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     for count in (0, 1, 2, 3, 7):
-        yield Call({"x": source.rng.permutation(count).astype(dtype)}, {}, ["empty"] if not count else [])
+        yield Call(
+            {"x": source.rng.permutation(count).astype(dtype)}, {}, ["empty"] if not count else []
+        )
 
 
 def pack(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for shape, axes in (((), (0, -1)), ((3,), (0, 1, -1)), ((2, 3), (0, 1, 2, -2)), ((0, 2), (0, 1))):
+    for shape, axes in (
+        ((), (0, -1)),
+        ((3,), (0, 1, -1)),
+        ((2, 3), (0, 1, 2, -2)),
+        ((0, 2), (0, 1)),
+    ):
         for axis in axes:
             values = [source.whole(shape, dtype) for _ in range(1 + len(shape))]
             yield Call({"values": values}, {"axis": axis}, _tags(shape))
@@ -99,45 +153,132 @@ def pack(op: str, dtype: str) -> Iterator[Call]:
 
 def unpack(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for shape, axes in (((3,), (0, -1)), ((2, 3), (0, 1, -2)), ((2, 1, 3), (0, 1, 2)), ((2, 0), (0, 1))):
+    for shape, axes in (
+        ((3,), (0, -1)),
+        ((2, 3), (0, 1, -2)),
+        ((2, 1, 3), (0, 1, 2)),
+        ((2, 0), (0, 1)),
+    ):
         for axis in axes:
             x = source.whole(shape, dtype)
             yield Call({"value": x}, {"num": shape[axis], "axis": axis}, _tags(shape))
 
 
+MIRRORS = (
+    ((3,), ((1, 2),)),
+    ((2, 3), ((1, 0), (1, 2))),
+    ((3, 1, 2), ((2, 1), (0, 0), (1, 1))),
+    ((5, 2), ((0, 0), (0, 0))),
+)
+
+
+def mirror_pad(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for i, (shape, pads) in enumerate(MIRRORS):
+        for mode in ("REFLECT", "SYMMETRIC"):
+            padded = tuple(n + sum(p) for n, p in zip(shape, pads, strict=True))
+            x = source.whole(padded if op == "MirrorPadGrad" else shape, dtype)
+            yield Call({"input": x, "paddings": _index(i, pads)}, {"mode": mode}, [])
+    for mode in ("REFLECT", "SYMMETRIC"):
+        x = source.whole((0, 2), dtype)
+        paddings = sizes(0, 0, 0, 0).reshape(2, 2)
+        yield Call({"input": x, "paddings": paddings}, {"mode": mode}, ["empty"])
+
+
 def gather_nd(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    table = [((5,), (3, 1)), ((3, 4), (2, 2)), ((3, 4), (2, 1)), ((2, 3, 2), (2, 2, 2)), ((2, 3, 2), (4, 3)), ((3,), (1,)), ((2, 3), (2, 0)), ((3,), (0, 1))]
+    table = [
+        ((5,), (3, 1)),
+        ((3, 4), (2, 2)),
+        ((3, 4), (2, 1)),
+        ((2, 3, 2), (2, 2, 2)),
+        ((2, 3, 2), (4, 3)),
+        ((3,), (1,)),
+        ((2, 3), (2, 0)),
+        ((3,), (0, 1)),
+    ]
     for i, (shape, index) in enumerate(table):
-        where = np.stack([source.rng.integers(0, n, index[:-1]) for n in shape[: index[-1]]] or [np.zeros((*index[:-1], 0))], -1) if index[-1] else np.zeros(index)
-        yield Call({"params": source.whole(shape, dtype), "indices": _index(i, where.astype(np.int64))}, {}, _tags(shape, index))
+        where = (
+            np.stack(
+                [source.rng.integers(0, n, index[:-1]) for n in shape[: index[-1]]]
+                or [np.zeros((*index[:-1], 0))],
+                -1,
+            )
+            if index[-1]
+            else np.zeros(index)
+        )
+        yield Call(
+            {"params": source.whole(shape, dtype), "indices": _index(i, where.astype(np.int64))},
+            {},
+            _tags(shape, index),
+        )
 
 
 def scatter_nd(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for i, (shape, index) in enumerate([((5,), (3, 1)), ((3, 4), (6, 2)), ((3, 4), (2, 1)), ((2, 3, 2), (2, 2, 2)), ((4,), (9, 1)), ((3,), (0, 1))]):
+    for i, (shape, index) in enumerate(
+        [
+            ((5,), (3, 1)),
+            ((3, 4), (6, 2)),
+            ((3, 4), (2, 1)),
+            ((2, 3, 2), (2, 2, 2)),
+            ((4,), (9, 1)),
+            ((3,), (0, 1)),
+        ]
+    ):
         where = np.stack([source.rng.integers(0, n, index[:-1]) for n in shape[: index[-1]]], -1)
         updates = source.whole((*index[:-1], *shape[index[-1] :]), dtype)
-        yield Call({"indices": _index(i, where), "updates": updates, "shape": _index(i, shape)}, {}, _tags(index))
+        yield Call(
+            {"indices": _index(i, where), "updates": updates, "shape": _index(i, shape)},
+            {},
+            _tags(index),
+        )
     if is_half(dtype):
-        yield Call({"indices": np.zeros((600, 1), np.int32), "updates": ones((600,), dtype), "shape": sizes(2)}, {}, ["half sums"])
+        yield Call(
+            {
+                "indices": np.zeros((600, 1), np.int32),
+                "updates": ones((600,), dtype),
+                "shape": sizes(2),
+            },
+            {},
+            ["half sums"],
+        )
 
 
 def reduction(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     table: list[tuple[tuple[int, ...], Any]] = [
-        *(((), []), ((5,), 0), ((5,), [0]), ((5,), []), ((2, 3), [0]), ((2, 3), [1]), ((2, 3), [-1])),
+        *(
+            ((), []),
+            ((5,), 0),
+            ((5,), [0]),
+            ((5,), []),
+            ((2, 3), [0]),
+            ((2, 3), [1]),
+            ((2, 3), [-1]),
+        ),
         *(((2, 3), [0, 1]), ((2, 3, 5), [0, 2]), ((2, 3, 5), [1]), ((2, 1, 3, 2), [-1, 0, 2])),
         *(((0,), [0]), ((0, 3), [0]), ((0, 3), [1]), ((3, 0), [1])),
     ]
     for i, (shape, axis) in enumerate(table):
         for keep in (False, True):
-            yield Call({"input": source.whole(shape, dtype), "axis": _index(i, axis)}, {"keep_dims": keep}, _tags(shape))
+            yield Call(
+                {"input": source.whole(shape, dtype), "axis": _index(i, axis)},
+                {"keep_dims": keep},
+                _tags(shape),
+            )
         if is_float(dtype) and 0 not in shape:
             yield Call({"input": source.real(shape, dtype), "axis": _index(i, axis)}, {}, [])
     if is_float(dtype):
         for tag, special in (("nan", [np.nan]), ("inf", [np.inf, -np.inf])):
-            yield Call({"input": source.sprinkled(source.whole((5, 3), dtype), 0.3, *special), "axis": sizes(0)}, {}, [tag])
+            yield Call(
+                {
+                    "input": source.sprinkled(source.whole((5, 3), dtype), 0.3, *special),
+                    "axis": sizes(0),
+                },
+                {},
+                [tag],
+            )
     if is_half(dtype):
         for shape, axis in (((4096,), 0), ((4096, 2), 0), ((2, 4096), 1)):
             x = np.full(shape, 1 if op == "Sum" else 100).astype(numpy_dtype(dtype))
@@ -145,11 +286,22 @@ def reduction(op: str, dtype: str) -> Iterator[Call]:
 
 
 def range_(op: str, dtype: str) -> Iterator[Call]:
-    table: list[tuple[float, float, float]] = [(0, 5, 1), (1, 6, 2), (5, 0, -2), (0, 0, 1), (3, 3, -1), (-3, 4, 3)]
+    table: list[tuple[float, float, float]] = [
+        (0, 5, 1),
+        (1, 6, 2),
+        (5, 0, -2),
+        (0, 0, 1),
+        (3, 3, -1),
+        (-3, 4, 3),
+    ]
     if is_float(dtype):
         table += [(0, 1, 0.25), (0.5, -1, -0.5), (0, 1, 0.1), (0.1, 0.7, 0.2)]
     for start, limit, delta in table:
-        inputs = {"start": scalar(start, dtype), "limit": scalar(limit, dtype), "delta": scalar(delta, dtype)}
+        inputs = {
+            "start": scalar(start, dtype),
+            "limit": scalar(limit, dtype),
+            "delta": scalar(delta, dtype),
+        }
         yield Call(inputs, {}, ["empty"] if start == limit else [])
 
 
@@ -166,6 +318,8 @@ TABLE = {
     "BroadcastGradientArgs": (INDEX, broadcast_gradient_args),
     "Transpose": (ALL, transpose),
     "InvertPermutation": (INDEX, invert_permutation),
+    "MirrorPad": (ALL, mirror_pad),
+    "MirrorPadGrad": (NUMBERS, mirror_pad),
     "Pack": (ALL, pack),
     "Unpack": (ALL, unpack),
     "GatherNd": (ALL, gather_nd),

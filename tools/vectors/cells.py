@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from vectors.data import (
     ALL,
+    COMPLEX,
     FLOATS,
     INTS,
     NUMBERS,
@@ -68,14 +70,26 @@ def one(arg: str, *, positive: bool = False, attrs: tuple[dict[str, Any], ...] =
                 yield Call({arg: extremes(source, dtype)}, each, ["overflow"])
             if is_float(dtype):
                 for tag, special in SPECIAL.items():
-                    yield Call({arg: source.sprinkled(source.real((19,), dtype), 0.4, *special)}, each, [*note, tag])
+                    yield Call(
+                        {arg: source.sprinkled(source.real((19,), dtype), 0.4, *special)},
+                        each,
+                        [*note, tag],
+                    )
                 if not positive:
-                    yield Call({arg: (source.real((19,), dtype) * 12).astype(numpy_dtype(dtype))}, each, [*note, "large |x|"])
+                    yield Call(
+                        {arg: (source.real((19,), dtype) * 12).astype(numpy_dtype(dtype))},
+                        each,
+                        [*note, "large |x|"],
+                    )
                     tiny = -np.logspace(-10, -5, 12)
-                    yield Call({arg: tiny.astype(numpy_dtype(dtype))}, each, [*note, "small negative x"])
+                    yield Call(
+                        {arg: tiny.astype(numpy_dtype(dtype))}, each, [*note, "small negative x"]
+                    )
 
         if op == "Softplus":
-            beyond = {"bfloat16": 2.859375, "float16": 7.05, "float32": 14.0, "float64": 34.1}[dtype]
+            beyond = {"bfloat16": 2.859375, "float16": 7.05, "float32": 14.0, "float64": 34.1}[
+                dtype
+            ]
             x = np.array([beyond, beyond], numpy_dtype(dtype))
             yield Call({arg: x}, {}, ["large |x|"])
             yield Call({arg: -x}, {}, ["large |x|"])
@@ -99,7 +113,9 @@ def two(*, positive: bool = False) -> Calls:
             if is_float(dtype) or dtype.startswith("complex"):
                 yield Call({"x": source.real(a, dtype), "y": source.real(b, dtype)}, {}, tags)
         if dtype in INTS and not positive:
-            yield Call({"x": extremes(source, dtype), "y": extremes(source, dtype)}, {}, ["overflow"])
+            yield Call(
+                {"x": extremes(source, dtype), "y": extremes(source, dtype)}, {}, ["overflow"]
+            )
         if is_float(dtype):
             for tag, special in SPECIAL.items():
                 x, y = (source.sprinkled(source.whole((29,), dtype), 0.5, *special) for _ in "xy")
@@ -117,18 +133,39 @@ def slope(arg: str, *, attrs: tuple[dict[str, Any], ...] = ({},)) -> Calls:
             note = ["alpha in float64"] if op.startswith("Leaky") and dtype == "float64" else []
             for shape in (*SHAPES, *EMPTY):
                 tags = [*note, *(["empty"] if 0 in shape else [])]
-                yield Call({"gradients": source.whole(shape, dtype), arg: source.whole(shape, dtype)}, each, tags)
+                yield Call(
+                    {"gradients": source.whole(shape, dtype), arg: source.whole(shape, dtype)},
+                    each,
+                    tags,
+                )
                 if is_float(dtype):
-                    yield Call({"gradients": source.real(shape, dtype), arg: source.real(shape, dtype)}, each, tags)
+                    yield Call(
+                        {"gradients": source.real(shape, dtype), arg: source.real(shape, dtype)},
+                        each,
+                        tags,
+                    )
             if op == "Relu6Grad":
-                yield Call({"gradients": source.whole((30,), dtype), arg: source.whole((30,), dtype, 0, 8)}, each, [])
+                yield Call(
+                    {
+                        "gradients": source.whole((30,), dtype),
+                        arg: source.whole((30,), dtype, 0, 8),
+                    },
+                    each,
+                    [],
+                )
             if is_float(dtype):
                 for tag, special in SPECIAL.items():
                     g, x = source.whole((19,), dtype), source.whole((19,), dtype)
-                    yield Call({"gradients": g, arg: source.sprinkled(x, 0.4, *special)}, each, [*note, tag])
+                    yield Call(
+                        {"gradients": g, arg: source.sprinkled(x, 0.4, *special)},
+                        each,
+                        [*note, tag],
+                    )
                     if tag != "negative zero":
                         g = source.sprinkled(g, 0.4, *special)
-                        yield Call({"gradients": g, arg: x}, each, [*note, "gradients that are not finite"])
+                        yield Call(
+                            {"gradients": g, arg: x}, each, [*note, "gradients that are not finite"]
+                        )
 
     return calls
 
@@ -148,12 +185,26 @@ def add_n(op: str, dtype: str) -> Iterator[Call]:
 
 def select(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for c, t, e in (((), (3,), (3,)), ((2, 1), (3,), ()), ((5,), (5,), (5,)), ((2, 3), (2, 3), (2, 3)), ((0,), (1,), (1,))):
-        inputs = {"condition": source.whole(c, "bool"), "t": source.whole(t, dtype), "e": source.whole(e, dtype)}
+    for c, t, e in (
+        ((), (3,), (3,)),
+        ((2, 1), (3,), ()),
+        ((5,), (5,), (5,)),
+        ((2, 3), (2, 3), (2, 3)),
+        ((0,), (1,), (1,)),
+    ):
+        inputs = {
+            "condition": source.whole(c, "bool"),
+            "t": source.whole(t, dtype),
+            "e": source.whole(e, dtype),
+        }
         yield Call(inputs, {}, ["empty"] if 0 in c else [])
     if is_float(dtype):
         t = source.sprinkled(source.real((9,), dtype), 0.4, np.nan, np.inf)
-        yield Call({"condition": source.whole((9,), "bool"), "t": t, "e": source.real((9,), dtype)}, {}, ["nan", "inf"])
+        yield Call(
+            {"condition": source.whole((9,), "bool"), "t": t, "e": source.real((9,), dtype)},
+            {},
+            ["nan", "inf"],
+        )
 
 
 def cast(op: str, dtype: str) -> Iterator[Call]:
@@ -168,7 +219,11 @@ def cast(op: str, dtype: str) -> Iterator[Call]:
             yield Call({"x": x.astype(numpy_dtype(dtype))}, {"DstT": target})
             if target in FLOATS and is_float(dtype):
                 for tag, special in SPECIAL.items():
-                    yield Call({"x": source.sprinkled(x, 0.4, *special).astype(numpy_dtype(dtype))}, {"DstT": target}, [tag])
+                    yield Call(
+                        {"x": source.sprinkled(x, 0.4, *special).astype(numpy_dtype(dtype))},
+                        {"DstT": target},
+                        [tag],
+                    )
         if dtype in INTS and target in INTS:
             yield Call({"x": extremes(source, dtype)}, {"DstT": target}, ["overflow"])
 
@@ -190,7 +245,11 @@ def bias_add(layouts: bool) -> Calls:
         if is_float(dtype):
             for tag, special in SPECIAL.items():
                 x = source.sprinkled(source.real((2, 3, 3), dtype), 0.3, *special)
-                yield Call({"value": x, "bias": source.sprinkled(source.real((3,), dtype), 0.2, *special)}, {}, [tag])
+                yield Call(
+                    {"value": x, "bias": source.sprinkled(source.real((3,), dtype), 0.2, *special)},
+                    {},
+                    [tag],
+                )
         elif dtype in INTS:
             x = extremes(source, dtype).reshape(2, 4)
             yield Call({"value": x, "bias": extremes(source, dtype)[:4]}, {}, ["overflow"])
@@ -212,12 +271,23 @@ def bias_add_grad(op: str, dtype: str) -> Iterator[Call]:
             yield Call({"out_backprop": ones(shape, dtype)}, {"data_format": layout}, ["half sums"])
     if is_float(dtype):
         for tag, special in SPECIAL.items():
-            yield Call({"out_backprop": source.sprinkled(source.whole((3, 5), dtype), 0.3, *special)}, {}, [tag])
+            yield Call(
+                {"out_backprop": source.sprinkled(source.whole((3, 5), dtype), 0.3, *special)},
+                {},
+                [tag],
+            )
 
 
 SIGNED = tuple(name for name in INTS if not name.startswith("u"))
 WITH_SIGN = tuple(name for name in NUMBERS if not name.startswith("u"))
-ALPHAS: tuple[dict[str, Any], ...] = ({}, {"alpha": 0.5}, {"alpha": 0.0}, {"alpha": 1.5}, {"alpha": 0.2}, {"alpha": -1.0})
+ALPHAS: tuple[dict[str, Any], ...] = (
+    {},
+    {"alpha": 0.5},
+    {"alpha": 0.0},
+    {"alpha": 1.5},
+    {"alpha": 0.2},
+    {"alpha": -1.0},
+)
 TABLE = {
     **{op: (NUMBERS, two()) for op in ("Add", "AddV2", "Sub", "Mul")},
     "RealDiv": (FLOATS, two(positive=True)),
@@ -227,6 +297,7 @@ TABLE = {
     "Sign": ((*FLOATS, *SIGNED), one("x")),
     **{op: (FLOATS, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
     **{op: (FLOATS, one("x")) for op in ("Exp", "Tanh", "Sigmoid")},
+    "Conj": (COMPLEX, one("input")),
     "AddN": (NUMBERS, add_n),
     "SelectV2": (ALL, select),
     "Cast": (ALL, cast),

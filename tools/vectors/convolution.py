@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+
 from vectors.data import FLOATS, REALS, Array, Call, Source, is_float, is_half, ones, sizes
 from vectors.windows import (
     STRIDES,
@@ -23,9 +24,7 @@ CHANNELS = ((1, 1, 1), (3, 2, 1), (5, 3, 1), (9, 1, 1), (2, 5, 1))
 GROUPED = ((4, 2, 2), (6, 3, 3), (3, 3, 3))
 
 
-def _three(
-    role: str, x: Array, f: Array, dy: Array, slide: Slide, tags: list[str]
-) -> Call:
+def _three(role: str, x: Array, f: Array, dy: Array, slide: Slide, tags: list[str]) -> Call:
     """The call of the forward op, or of the gradient for its input or its filter."""
     inputs = {
         "forward": {"input": x, "filter": f},
@@ -43,12 +42,16 @@ def _values(source: Source, i: int, dtype: str, *shapes: tuple[int, ...]) -> lis
 
 def _channels_first(call: Call, data_format: str) -> Call:
     """The same call in another layout; filters stay as they are."""
+
     def first(values: Any) -> list[int]:
         return [values[0], values[-1], *values[1:-1]]
 
     inputs = {
-        name: np.moveaxis(x, -1, 1) if name in ("input", "out_backprop")
-        else sizes(*first(x)) if name == "input_sizes" else x
+        name: np.moveaxis(x, -1, 1)
+        if name in ("input", "out_backprop")
+        else sizes(*first(x))
+        if name == "input_sizes"
+        else x
         for name, x in call.inputs.items()
     }
     attrs = {name: first(v) if isinstance(v, list) else v for name, v in call.attrs.items()}
@@ -64,15 +67,23 @@ def convolution(role: str, dims: int) -> Calls:
         every = every if dtype == "float32" else every[::8]
         dilated = list(slides(source, dims, dilations=(2, 3)))[:: 4 if dtype == "float32" else 40]
 
-        def call(i: int, slide: Slide, channels: tuple[int, int, int], batch: int, *tags: str) -> Call:
+        def call(
+            i: int, slide: Slide, channels: tuple[int, int, int], batch: int, *tags: str
+        ) -> Call:
             ins, outs, groups = channels
-            shapes = (batch, *slide.n, ins), (*slide.k, ins // groups, outs), (batch, *slide.out, outs)
+            shapes = (
+                (batch, *slide.n, ins),
+                (*slide.k, ins // groups, outs),
+                (batch, *slide.out, outs),
+            )
             return _three(role, *_values(source, i, dtype, *shapes), slide, list(tags))
 
         for i, slide in enumerate([*every, *dilated]):
             yield call(i, slide, CHANNELS[i % 5], 1 + i % 2)
             if i == 0:
-                yield _channels_first(call(i, slide, CHANNELS[1], 1), "NCHW" if dims == 2 else "NCDHW")
+                yield _channels_first(
+                    call(i, slide, CHANNELS[1], 1), "NCHW" if dims == 2 else "NCDHW"
+                )
         for i, slide in enumerate(every[::10]):
             yield call(i, slide, GROUPED[i % 3], 1 + i % 2, "groups")
         if is_float(dtype):
@@ -95,6 +106,12 @@ def convolution(role: str, dims: int) -> Calls:
     return calls
 
 
+def first_version(op: str, dtype: str) -> Iterator[Call]:
+    """The gradients that take a tensor for its shape; TensorFlow has given them up."""
+    shapes = {"input": (1, 3, 3, 3, 2), "filter": (2, 2, 2, 2, 3), "out_backprop": (1, 2, 2, 2, 3)}
+    yield Call({name: ones(shape, dtype) for name, shape in shapes.items()}, plain_slide(3).attrs)
+
+
 def _long_sum(role: str, dims: int, dtype: str) -> Call:
     """Ones whose sum is beyond what half types can count to."""
     side = 32 if dims == 2 else 16
@@ -114,9 +131,15 @@ def depthwise(role: str) -> Calls:
         every = every if dtype == "float32" else every[::8]
         dilated = list(slides(source, 2, dilations=(2, 3), one_stride=True))[::10]
 
-        def call(i: int, slide: Slide, channels: int, multiplier: int, batch: int, *tags: str) -> Call:
+        def call(
+            i: int, slide: Slide, channels: int, multiplier: int, batch: int, *tags: str
+        ) -> Call:
             outs = channels * multiplier
-            shapes = (batch, *slide.n, channels), (*slide.k, channels, multiplier), (batch, *slide.out, outs)
+            shapes = (
+                (batch, *slide.n, channels),
+                (*slide.k, channels, multiplier),
+                (batch, *slide.out, outs),
+            )
             return _three(role, *_values(source, i, dtype, *shapes), slide, list(tags))
 
         for i, slide in enumerate([*every, *dilated]):
@@ -163,7 +186,9 @@ def dilation(role: str) -> Calls:
             attrs = slide.attrs | {"rates": [1, *slide.d, 1]}
             blind = [BLIND[role]] if slide.has_blind_windows else []
             # Cells that lie apart are what the op is for.
-            return Call(inputs, attrs, [t for t in (*slide.tags, *blind, *tags) if t != "dilations"])
+            return Call(
+                inputs, attrs, [t for t in (*slide.tags, *blind, *tags) if t != "dilations"]
+            )
 
         for i, slide in enumerate(every):
             channels = (1, 3, 5)[i % 3]
@@ -185,8 +210,15 @@ def dilation(role: str) -> Calls:
             x = source.rng.integers(top // 2, top, (1, 3, 3, 2)).astype(dtype)
             f = source.rng.integers(top // 2, top, (2, 2, 2)).astype(dtype)
             yield call(x, f, plain_slide(2), "overflow")
-        yield call(source.whole((0, 3, 3, 2), dtype), source.whole((2, 2, 2), dtype), plain_slide(2), "empty")
-        yield call(source.whole((2, 2, 2, 2), dtype), source.whole((3, 3, 2), dtype), empty_slide(2))
+        yield call(
+            source.whole((0, 3, 3, 2), dtype),
+            source.whole((2, 2, 2), dtype),
+            plain_slide(2),
+            "empty",
+        )
+        yield call(
+            source.whole((2, 2, 2, 2), dtype), source.whole((3, 3, 2), dtype), empty_slide(2)
+        )
         if is_half(dtype) and role != "forward":
             slide = plain_slide(2, n=64, k=1) if role == "filter" else plain_slide(2, n=63, k=32)
             x = np.zeros((1, *slide.n, 1), ones((), dtype).dtype)
@@ -218,7 +250,11 @@ def fused(resize: bool) -> Calls:
             batch = 2 if i % 10 == 9 else 1
             ins, outs, _ = CHANNELS[i % 5]
             x, f = _values(source, i, dtype, (batch, *n, ins), (*k, ins, outs))
-            inputs: dict[str, Array] = {"input": x, "paddings": sizes(0, 0, *pads[0], *pads[1], 0, 0).reshape(4, 2), "filter": f}
+            inputs: dict[str, Array] = {
+                "input": x,
+                "paddings": sizes(0, 0, *pads[0], *pads[1], 0, 0).reshape(4, 2),
+                "filter": f,
+            }
             attrs = {"mode": mode, **slide.attrs}
             tags = [*shift_tags(slide), *(["batches"] if batch > 1 else [])]
             if resize:
@@ -244,6 +280,8 @@ TABLE = {
     "Conv3D": (FLOATS, convolution("forward", 3)),
     "Conv3DBackpropInputV2": (FLOATS, convolution("input", 3)),
     "Conv3DBackpropFilterV2": (FLOATS, convolution("filter", 3)),
+    "Conv3DBackpropInput": (FLOATS, first_version),
+    "Conv3DBackpropFilter": (FLOATS, first_version),
     "DepthwiseConv2dNative": (FLOATS, depthwise("forward")),
     "DepthwiseConv2dNativeBackpropInput": (FLOATS, depthwise("input")),
     "DepthwiseConv2dNativeBackpropFilter": (FLOATS, depthwise("filter")),

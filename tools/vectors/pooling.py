@@ -102,7 +102,12 @@ def _max_pool(x: Array, slide: Slide) -> Array:
         return np.zeros((x.shape[0], *slide.out, x.shape[-1]), x.dtype)
     axes = tuple(range(1, 1 + len(slide.n)))
     cells = sliding_window_view(padded, slide.k, axes)
-    cells = cells[(slice(None), *(slice(0, (o - 1) * s + 1, s) for o, s in zip(slide.out, slide.s, strict=True)))]
+    cells = cells[
+        (
+            slice(None),
+            *(slice(0, (o - 1) * s + 1, s) for o, s in zip(slide.out, slide.s, strict=True)),
+        )
+    ]
     return cells.max(tuple(range(x.ndim, cells.ndim)))
 
 
@@ -177,23 +182,24 @@ def maximum(
 
 def _over_channels(source: Source, dtype: str, tensors: bool) -> Iterator[Call]:
     """Windows over channels instead of space."""
-    for group in (2, 3):
+    for group, over in ((2, []), (3, ["channel windows"])):
         x = source.whole((2, 3, 3, 6), dtype)
         for x, tags in (
             [(x, []), (source.sprinkled(x, 0.3, np.nan), ["nan"])] if is_float(dtype) else [(x, [])]
         ):
             attrs: dict[str, Any] = {
                 "ksize": [1, 1, 1, group],
-                "strides": [1, 1, 1, group],
+                # A stride over space, to which TensorFlow pays no attention.
+                "strides": [1, 1, 1, group] if group == 2 else [1, 2, 2, group],
                 "padding": "VALID",
             }
             if tensors:
                 windows = {
                     name: np.array(attrs.pop(name), np.int32) for name in ("ksize", "strides")
                 }
-                yield Call({"input": x} | windows, attrs, [*tags, "channel windows"])
+                yield Call({"input": x} | windows, attrs, [*tags, *over])
             else:
-                yield Call({"input": x}, attrs, [*tags, "channel windows"])
+                yield Call({"input": x}, attrs, [*tags, *over])
 
 
 def maximum_grad(
@@ -339,7 +345,9 @@ def fractional_avg_grad(op: str, dtype: str) -> Iterator[Call]:
                 "row_pooling_sequence": rows,
                 "col_pooling_sequence": columns,
             }
-            yield Call(inputs, {"overlapping": attrs["overlapping"]}, [])
+            whole = attrs["overlapping"] and not is_float(dtype)
+            tags = ["whole numbers where windows overlap"] if whole else []
+            yield Call(inputs, {"overlapping": attrs["overlapping"]}, tags)
 
 
 def fractional_max_grad(op: str, dtype: str) -> Iterator[Call]:
@@ -356,7 +364,8 @@ def fractional_max_grad(op: str, dtype: str) -> Iterator[Call]:
                 "row_pooling_sequence": rows,
                 "col_pooling_sequence": columns,
             }
-            yield Call(inputs, {"overlapping": attrs["overlapping"]}, tags)
+            small = ["very small images"] if 1 in x.shape[1:3] else []
+            yield Call(inputs, {"overlapping": attrs["overlapping"]}, [*tags, *small])
 
 
 TABLE = {

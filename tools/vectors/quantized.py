@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
+
 from vectors.convolution import CHANNELS, shift_tags
 from vectors.data import QUANTIZED, Call, Codes, Source, scalar
 from vectors.windows import Slide, empty_slide, plain_slide, shaped, slides
@@ -42,9 +43,17 @@ def pool(over_channels: bool) -> Calls:
             batch, channels = shaped(slide, i)
             x = codes(source, (batch, *slide.n, channels), dtype)
             yield Call({"input": x, **_range("input", *RANGES[i % 5])}, slide.pooling, slide.tags)
-        empties = ((plain_slide(2), (0, 3, 3, 2)), (plain_slide(2), (2, 3, 3, 0)), (empty_slide(2), (1, 2, 2, 3)))
+        empties = (
+            (plain_slide(2), (0, 3, 3, 2)),
+            (plain_slide(2), (2, 3, 3, 0)),
+            (empty_slide(2), (1, 2, 2, 3)),
+        )
         for slide, shape in empties:
-            yield Call({"input": codes(source, shape, dtype), **_range("input", 0, 1)}, slide.pooling, ["empty"])
+            yield Call(
+                {"input": codes(source, shape, dtype), **_range("input", 0, 1)},
+                slide.pooling,
+                ["empty"],
+            )
         for tag, (low, high) in ODD_RANGES.items():
             x = codes(source, (1, 3, 3, 2), dtype)
             yield Call({"input": x, **_range("input", low, high)}, plain_slide(2).pooling, [tag])
@@ -59,7 +68,9 @@ def pool(over_channels: bool) -> Calls:
 def convolution(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
 
-    def call(i: int, slide: Slide, of: tuple[float, float], by: tuple[float, float], *tags: str) -> Call:
+    def call(
+        i: int, slide: Slide, of: tuple[float, float], by: tuple[float, float], *tags: str
+    ) -> Call:
         ins, outs, _ = CHANNELS[i % 5]
         inputs = {
             "input": codes(source, (1 + i % 2, *slide.n, ins), dtype),
@@ -88,8 +99,12 @@ def bias_add(op: str, dtype: str) -> Iterator[Call]:
         yield Call(inputs | ranges, {"out_type": "qint32"}, ["empty"] if 0 in shape else [])
     for tag, odd in ODD_RANGES.items():
         inputs = {"input": codes(source, (4, 5), dtype), "bias": codes(source, (5,), dtype)}
-        yield Call(inputs | _range("input", *odd) | _range("bias", 0, 1), {"out_type": "qint32"}, [tag])
-        yield Call(inputs | _range("input", 0, 1) | _range("bias", *odd), {"out_type": "qint32"}, [tag])
+        yield Call(
+            inputs | _range("input", *odd) | _range("bias", 0, 1), {"out_type": "qint32"}, [tag]
+        )
+        yield Call(
+            inputs | _range("input", 0, 1) | _range("bias", *odd), {"out_type": "qint32"}, [tag]
+        )
 
 
 def relu(op: str, dtype: str) -> Iterator[Call]:
@@ -99,7 +114,9 @@ def relu(op: str, dtype: str) -> Iterator[Call]:
         shape = ((), (9,), (3, 5), (2, 3, 1, 4), (0, 3))[i % 5]
         x = codes(source, shape, dtype)
         ranges = _range("features", *RANGES[i // 5 % 5])
-        yield Call({"features": x, **more, **ranges}, {"out_type": dtype}, ["empty"] if 0 in shape else [])
+        yield Call(
+            {"features": x, **more, **ranges}, {"out_type": dtype}, ["empty"] if 0 in shape else []
+        )
     for tag, odd in ODD_RANGES.items():
         x = codes(source, (20,), dtype)
         yield Call({"features": x, **more, **_range("features", *odd)}, {"out_type": dtype}, [tag])
@@ -110,10 +127,20 @@ def batch_norm(op: str, dtype: str) -> Iterator[Call]:
     for i in range(48):
         shape = ((1, 1, 1, 2), (2, 3, 1, 3), (1, 2, 2, 5), (0, 2, 2, 3))[i % 4]
         inputs = {}
-        for name, low, high in (("t", *RANGES[i % 5]), ("m", -1.0, 1.0), ("v", 0.5, 4.0), ("beta", -2.0, 2.0), ("gamma", 0.0, 1.0)):
+        for name, low, high in (
+            ("t", *RANGES[i % 5]),
+            ("m", -1.0, 1.0),
+            ("v", 0.5, 4.0),
+            ("beta", -2.0, 2.0),
+            ("gamma", 0.0, 1.0),
+        ):
             inputs[name] = codes(source, shape if name == "t" else shape[-1:], dtype)
             inputs |= _range(name, low, high, after=True)
-        attrs = {"out_type": "qint32", "variance_epsilon": (1e-3, 0.1)[i % 2], "scale_after_normalization": i % 3 > 0}
+        attrs = {
+            "out_type": "qint32",
+            "variance_epsilon": (1e-3, 0.1)[i % 2],
+            "scale_after_normalization": i % 3 > 0,
+        }
         yield Call(inputs, attrs, ["empty"] if 0 in shape else [])
 
 

@@ -247,7 +247,7 @@ def cast(
     Truncate: bool = False,
     name: str | None = None,
 ) -> Any:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
 def conj(
     input: Any,

@@ -216,9 +216,7 @@ def _index_depth(indices: Spec, rank: int) -> Size:
         raise OpError("must have at least one dimension", arg="indices", got=indices.shape)
     depth = indices.shape[-1]
     if depth is not None and depth > rank:
-        raise OpError(
-            f"index vectors must have at most {rank} entries", arg="indices", got=depth
-        )
+        raise OpError(f"index vectors must have at most {rank} entries", arg="indices", got=depth)
     return depth
 
 

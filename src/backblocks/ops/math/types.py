@@ -15,8 +15,8 @@ AnyType = Annotated[Any, dtype_of(*ALL)]
 
 @op("Cast", "SrcT -> y: DstT", SrcT=ALL)
 def cast(x: Array, *, DstT: AnyType, Truncate: Flag = False) -> Array:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers."""
-    return x.astype(DstT)
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+    return (x if DstT.kind == "c" else x.real).astype(DstT)
 
 
 @cast.shape

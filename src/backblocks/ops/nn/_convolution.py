@@ -73,7 +73,9 @@ def convolved(
     batch, *space, channels = last(shape, data_format)
     if any(size == 0 for size in (*k, c_in)):
         raise OpError(
-            "must have no empty axis but the last", arg=filter_arg, got=described(shape_text(filter.shape))
+            "must have no empty axis but the last",
+            arg=filter_arg,
+            got=described(shape_text(filter.shape)),
         )
     if depthwise:
         if c_in is not None and channels is not None and c_in != channels:

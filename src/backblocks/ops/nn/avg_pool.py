@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from backblocks import _native
 from backblocks.dtypes import FLOATS, wide
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, sizes_from
@@ -122,7 +122,7 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
 )
 def _(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
     dx = np.empty(orig_input_shape.tolist(), grad.dtype)
-    _native.avg_pool_3d_grad(
+    _kernels.avg_pool_3d_grad(
         np.ascontiguousarray(grad), dx, *native_geometry(pool_axes(dx, **windows))
     )
     return dx

@@ -22,7 +22,7 @@ from backblocks.ops.attrs import Flag, Float, ImageLayout, choice
 from backblocks.ops.nn._windows import first, from_last, last, to_last
 
 AnyLayout = Annotated[str, choice("Where the channels stand.", "NHWC", "NCHW", "NDHWC", "NCDHW")]
-STATISTICS = ("float32", "float64")
+STATISTICS = ("float32", "bfloat16", "float64")
 POSITIVE = (0.5, 3.0)
 
 

@@ -564,7 +564,11 @@ refused: list[tuple[str, dict[str, Any], str]] = [
         {"row_pooling_sequence": np.array([-67108864, 1, 4])},
         "must start at 0",
     ),
-    ("a sequence of no entries", {"col_pooling_sequence": np.zeros(0, np.int64)}, "at least one entry"),
+    (
+        "a sequence of no entries",
+        {"col_pooling_sequence": np.zeros(0, np.int64)},
+        "at least one entry",
+    ),
     ("a sequence that is too short", {"col_pooling_sequence": np.array([0, 4])}, "must have the"),
     ("a sequence beyond the image", {"col_pooling_sequence": np.array([0, 2, 5])}, "must end at"),
     ("a gradient for more images", {"out_backprop": np.ones((2, 2, 2, 1))}, "must have the shape"),

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks import _native
 from backblocks.dtypes import REALS, lowest, wide
 from backblocks.errors import OpError
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
@@ -599,7 +599,7 @@ def _(orig_input: Array, orig_output: Array, grad: Array, *, ties: str, **window
     axes = pool_axes(orig_input, **windows)
     x, dy = np.ascontiguousarray(orig_input), np.ascontiguousarray(grad)
     dx = np.empty(x.shape, x.dtype)
-    _native.max_pool_3d_grad(x, dy, dx, *native_geometry(axes))
+    _kernels.max_pool_3d_grad(x, dy, dx, *native_geometry(axes))
     return dx
 
 
