@@ -6,7 +6,7 @@ READY := .venv/ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check wheel generate clean
+.PHONY: help run test check wheel generate vectors clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,8 +29,11 @@ wheel: $(READY) ## build the wheel into dist/
 generate: $(READY) ## rewrite the generated files
 	$(BIN)/python tools/generate.py
 
+vectors: .venv-tf/ready ## record TensorFlow's answers anew, in an environment of its own
+	.venv-tf/bin/python tools/record_tf_vectors.py
+
 clean: ## remove everything that make has made
-	rm -rf .venv dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-tf dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Python files are used where they stand; only these sources ask for a new build.
@@ -41,4 +44,10 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
+	touch $@
+
+# TensorFlow is what the library is compared with, and no dependency of anything.
+.venv-tf/ready:
+	$(PYTHON) -m venv .venv-tf
+	.venv-tf/bin/pip install -q tensorflow-cpu==2.21.0
 	touch $@

@@ -280,6 +280,9 @@ class Op:
         try:
             with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
                 results = compute(*arrays, **attrs)
+                if len(self.outputs) == 1 and not self.outputs[0].is_list:
+                    results = (results,)
+                return tuple(_owned(r, s.dtype) for r, s in zip(results, specs, strict=True))
         except MemoryError:
             raise OpMemoryError(
                 "needs more memory than there is",
@@ -288,9 +291,6 @@ class Op:
                 got=described(", ".join(map(str, specs))),
                 hint="Use smaller tensors or a smaller type.",
             ) from None
-        if len(self.outputs) == 1 and not self.outputs[0].is_list:
-            results = (results,)
-        return tuple(_owned(r, spec.dtype) for r, spec in zip(results, specs, strict=True))
 
     def result(self, outputs: Sequence[Any]) -> Any:
         """Outputs as callers get them: alone, as a list, or in a named tuple."""

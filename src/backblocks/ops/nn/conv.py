@@ -367,6 +367,13 @@ for _each in (conv_2d_backprop_input, conv_2d_backprop_filter):
         tensorflow="bfloat16 sums are kept in bfloat16 and are off when they are long.",
         ours="Sums are kept in float32 and rounded once.",
     )
+for _each in (conv_2d, conv_2d_backprop_filter, conv_3d_backprop_filter_v2):
+    for _topic in ("nan", "inf"):
+        _each.differs(
+            _topic,
+            tensorflow="Cells that are not there count as 0, and 0 times NaN or infinity is NaN.",
+            ours="Cells that are not there take no part.",
+        )
 for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2):
     _each.differs(
         "empty",

@@ -143,6 +143,12 @@ for _each in (
         tensorflow="Sums of half types are kept in the half type and saturate.",
         ours="Sums are kept in float32 and rounded once.",
     )
+    for _topic in ("nan", "inf"):
+        _each.differs(
+            _topic,
+            tensorflow="Cells that are not there count as 0, and 0 times NaN or infinity is NaN.",
+            ours="Cells that are not there take no part.",
+        )
 depthwise_conv_2d_native.differs(
     "dilations", tensorflow="Refused on the CPU.", ours="Supported, forward and backward."
 )

@@ -335,10 +335,14 @@ for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
 
 for each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filter):
     each.differs(
-        "NaN and minus infinity",
-        tensorflow="A NaN never wins; a window of NaN or minus infinity gives the lowest finite "
-        "value.",
-        ours="The first NaN wins and gets the gradient. Minus infinity gives minus infinity.",
+        "nan",
+        tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value.",
+        ours="The first NaN wins and gets the gradient.",
+    )
+    each.differs(
+        "inf",
+        tensorflow="A window of minus infinity alone gives the lowest finite value.",
+        ours="It gives minus infinity.",
     )
     each.differs(
         "rates and filters of no size",
@@ -359,7 +363,7 @@ for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
         "no real cell, nothing does.",
     )
     each.differs(
-        "sums of half types",
+        "half sums",
         tensorflow="Gradients are added up in the half type: in bfloat16 ones stop at 256.",
         ours="Gradients are added up in float32.",
     )

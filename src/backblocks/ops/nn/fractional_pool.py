@@ -629,7 +629,7 @@ for pool in (fractional_max_pool, fractional_avg_pool):
         agree="Give a seed: equal seeds give TensorFlow's own sequences, to the bit.",
     )
     pool.differs(
-        "empty tensors",
+        "empty",
         tensorflow="An empty batch, and no channels, are refused.",
         ours="They give an empty result.",
     )
@@ -640,10 +640,16 @@ fractional_avg_pool.differs(
 )
 for each in (fractional_max_pool, fractional_max_pool_grad):
     each.differs(
-        "NaN and minus infinity",
-        tensorflow="A NaN never wins; a window of NaN or minus infinity gives the lowest finite "
-        "value. The gradient is refused where a window starts with NaN or is all minus infinity.",
-        ours="The first NaN wins and gets the gradient. Minus infinity gives minus infinity.",
+        "nan",
+        tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value. The "
+        "gradient is refused where a window starts with NaN.",
+        ours="The first NaN wins and gets the gradient.",
+    )
+    each.differs(
+        "inf",
+        tensorflow="A window of minus infinity alone gives the lowest finite value; its gradient "
+        "is refused.",
+        ours="It gives minus infinity, and its first cell gets the gradient.",
     )
 fractional_max_pool_grad.differs(
     "shapes that do not agree",
