@@ -76,6 +76,22 @@ void avg_pool_3d_grad(Volume<const T> dy, Volume<T> dx, const Triple& window, co
     backblocks::avg_pool_3d_grad(dy.data(), dx.data(), pool);
 }
 
+// The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
+// bfloat16 through DLPack. The result shares the memory, and keeps `array` alive.
+nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(nb::ndarray<nb::ro, nb::device::cpu> array) {
+    const auto dtype = array.dtype();
+    if (dtype.code != static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat) || dtype.bits != 16)
+        throw nb::type_error("bfloat16_bits: must be an array of bfloat16");
+    std::array<std::size_t, 32> shape;
+    std::array<std::int64_t, 32> strides;
+    if (array.ndim() > shape.size()) throw nb::type_error("bfloat16_bits: too many dimensions");
+    for (std::size_t axis = 0; axis < array.ndim(); ++axis) {
+        shape[axis] = array.shape(axis);
+        strides[axis] = array.stride(axis);
+    }
+    return {array.data(), array.ndim(), shape.data(), nb::cast(array), strides.data()};
+}
+
 // noconvert: nanobind would otherwise copy an array of the wrong type, and dx would be lost.
 template <class T>
 void add_kernels(nb::module_& m) {
@@ -90,4 +106,5 @@ void add_kernels(nb::module_& m) {
 NB_MODULE(_native, m) {
     add_kernels<float>(m);
     add_kernels<double>(m);
+    m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
 }

@@ -1,5 +1,5 @@
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,3 +25,6 @@ def avg_pool_3d_grad(
     strides: Sequence[int],
     pads: Sequence[int],
 ) -> None: ...
+
+# The bits of a bfloat16 array of another library, which NumPy cannot read through DLPack.
+def bfloat16_bits(array: Any) -> NDArray[np.uint16]: ...

@@ -1,5 +1,6 @@
 """What callers may hand in: arrays of every make, lists, scalars, and what is refused."""
 
+import ctypes
 import inspect
 import pickle
 
@@ -26,6 +27,38 @@ class ByDLPack:
 
     def __dlpack_device__(self):
         return RAMP.__dlpack_device__()
+
+
+class BFloat16ByDLPack:
+    """What other libraries hand over for bfloat16: NumPy can neither make nor read it."""
+
+    class Managed(ctypes.Structure):
+        _fields_ = [
+            ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32),
+            ("code", ctypes.c_uint8), ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16),
+            ("shape", ctypes.POINTER(ctypes.c_int64)), ("strides", ctypes.POINTER(ctypes.c_int64)),
+            ("offset", ctypes.c_uint64), ("context", ctypes.c_void_p), ("deleter", ctypes.c_void_p),
+        ]  # fmt: skip
+
+    def __init__(self, array):
+        self.array = array
+        self.sizes = (ctypes.c_int64 * array.ndim)(*array.shape)
+        steps = [n // array.itemsize for n in array.strides]
+        self.steps = (ctypes.c_int64 * array.ndim)(*steps)
+        self.managed = self.Managed(
+            array.ctypes.data, (1, 0), array.ndim, 4, 16, 1, self.sizes, self.steps
+        )
+
+    def __dlpack__(self, **how):
+        new = ctypes.pythonapi.PyCapsule_New
+        new.restype, new.argtypes = (
+            ctypes.py_object,
+            [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p],
+        )
+        return new(ctypes.addressof(self.managed), b"dltensor", None)
+
+    def __dlpack_device__(self):
+        return (1, 0)
 
 
 def big_endian(x):
@@ -61,6 +94,14 @@ def test_takes_arrays_of_every_make(value):
     for result in (bb.raw_ops.MaxPool(input=value, **TWO), bb.ops.max_pool(value, **TWO)):
         assert result.dtype == np.float32
         np.testing.assert_array_equal(result, POOLED)
+
+
+def test_takes_bfloat16_of_other_libraries():
+    array = np.arange(-3, 9).reshape(3, 4).astype(ml_dtypes.bfloat16)
+    for given in (array, array[::2, ::-1]):
+        result = bb.ops.relu(BFloat16ByDLPack(given))
+        assert result.dtype == ml_dtypes.bfloat16
+        np.testing.assert_array_equal(result, np.maximum(given, 0))
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float64", "uint8", "int64"])

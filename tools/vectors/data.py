@@ -43,6 +43,8 @@ class Call:
     inputs: dict[str, Any]
     attrs: dict[str, Any] = field(default_factory=dict)
     tags: Sequence[str] = ()
+    unwritten: Sequence[int] = ()
+    """The outputs that TensorFlow is known to leave uninitialised. Others are noticed, mostly."""
 
 
 def numpy_dtype(name: str) -> np.dtype[Any]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, described
+from backblocks.ops import _kernels
 
 Array = np.ndarray[Any, Any]
 
@@ -26,12 +27,7 @@ def as_array(value: Any) -> Array:
         raise OpError(
             "a masked array has no value in its masked cells", hint="Fill it first: x.filled(...)."
         )
-    if isinstance(value, np.ndarray | np.generic) or hasattr(value, "__array__"):
-        array = _read(np.asarray, value)
-    elif hasattr(value, "__dlpack__"):
-        array = _read(np.from_dlpack, value)
-    else:
-        array = _read(np.asarray, value)
+    array = _read(value)
     if array.dtype in NAMES:
         return array
     swapped = array.dtype.newbyteorder("=")
@@ -46,16 +42,25 @@ def as_array(value: Any) -> Array:
     )
 
 
-def _read(reader: Any, value: Any) -> Array:
-    try:
-        return reader(value)  # type: ignore[no-any-return]
-    except Exception as why:
-        # Foreign array types fail in ways of their own; all of them mean the same to the caller.
-        raise OpError(
-            "cannot be read as an array",
-            got=described(type(value).__name__),
-            hint=f"It says: {why}",
-        ) from why
+def _read(value: Any) -> Array:
+    """Reads `value` by the first of its ways that works; errors are those of the last."""
+    ways: list[Any] = [np.asarray]
+    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
+        by_dlpack = [np.from_dlpack, _bfloat16_from_dlpack]
+        ways = [np.asarray, *by_dlpack] if hasattr(value, "__array__") else by_dlpack
+    for way in ways:
+        try:
+            return way(value)  # type: ignore[no-any-return]
+        except Exception as why:
+            # Foreign array types fail in ways of their own; all of them mean the same to the caller.
+            reason = why
+    raise OpError(
+        "cannot be read as an array", got=described(type(value).__name__), hint=f"It says: {reason}"
+    ) from reason
+
+
+def _bfloat16_from_dlpack(value: Any) -> Array:
+    return _kernels.bfloat16_bits(value).view(BY_NAME["bfloat16"])
 
 
 def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Array:
