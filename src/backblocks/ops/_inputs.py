@@ -43,7 +43,8 @@ def as_array(value: Any) -> Array:
 
 
 def _read(value: Any) -> Array:
-    """Reads `value` by the first of its ways that works; errors are those of the last."""
+    """Reads `value` by the first of its ways that works; if none does, the first says why."""
+    reason: Exception | None = None
     ways: list[Any] = [np.asarray]
     if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
         by_dlpack = [np.from_dlpack, _bfloat16_from_dlpack]
@@ -53,7 +54,7 @@ def _read(value: Any) -> Array:
             return way(value)  # type: ignore[no-any-return]
         except Exception as why:
             # Foreign array types fail in ways of their own; all of them mean the same to the caller.
-            reason = why
+            reason = reason or why
     raise OpError(
         "cannot be read as an array", got=described(type(value).__name__), hint=f"It says: {reason}"
     ) from reason
