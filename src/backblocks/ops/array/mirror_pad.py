@@ -195,3 +195,8 @@ for _each in (mirror_pad, mirror_pad_grad):
         mode="REFLECT",
         error="a row of 2 entries",
     )
+    _each.differs(
+        "empty",
+        tensorflow="An empty axis is refused, even without padding.",
+        ours="It stays empty.",
+    )
