@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES
+from backblocks.dtypes import NAMES, QUANTIZED
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import Attr, Case, Op, nothing
 from backblocks.ops._pins import Pin
@@ -35,6 +35,7 @@ def files() -> dict[Path, str]:
         ROOT / "src/backblocks/raw_ops.pyi": raw_ops_stub(ops),
         ROOT / "docs/ops/README.md": index_page(ops),
         ROOT / "docs/differences.md": differences_page(ops),
+        ROOT / "docs/support.md": support_page(ops),
         ROOT / "docs/max_pool_3d.svg": picture.svg(),
         **pages,
     }
@@ -263,6 +264,47 @@ def differences_page(ops: list[Op]) -> str:
         )
         + "\n"
     )
+
+
+def support_page(ops: list[Op]) -> str:
+    """Types and formats of the nn ops, beside those of TensorFlow's CPU kernels as recorded."""
+    recorded = json.loads((ROOT / "tests/ops/vectors/support.json").read_text())
+    rows = [
+        "| op | types: TensorFlow | types: backblocks | formats: TensorFlow | formats: backblocks |",
+        "|---|---|---|---|---|",
+    ]
+    for op in ops:
+        if op.group != "nn":
+            continue
+        accepted = recorded[op.name]["accepts"]
+        formats = {layout for layouts in accepted.values() for layout in layouts}
+        have = op.attrs["data_format"].kind.options if "data_format" in op.attrs else ()
+        cells = [
+            _types_text([QUANTIZED.get(name, name) for name in accepted]) or "none",
+            _types_text(op.dtypes[_main_variable(op)]),
+            ", ".join(layout for layout in have if layout in formats),
+            ", ".join(have),
+        ]
+        rows.append(f"| [{op.name}](ops/{op.name}.md) | " + " | ".join(cells) + " |")
+    intro = (
+        "What TensorFlow 2.21's CPU kernels accept was recorded by calling them (`make vectors`, "
+        "oneDNN off); what ours accept is declared, and tested with every type and format."
+    )
+    return (
+        "\n\n".join([f"<!-- {GENERATED} -->", "# Types and formats", intro, "\n".join(rows)]) + "\n"
+    )
+
+
+def _main_variable(op: Op) -> str:
+    """The type variable of the data; others are of sizes and indices."""
+    return next(name for name in ("T", "Tinput", "T1", *op.dtypes) if name in op.dtypes)
+
+
+def _types_text(names: Iterable[str]) -> str:
+    short = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
+    found = [short.get(n, n.replace("uint", "u").replace("int", "i")) for n in names]
+    order = "bf16 f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64".split()
+    return " ".join(name for name in order if name in found)
 
 
 def stale() -> list[Path]:

@@ -143,6 +143,34 @@ def test_leaves_its_inputs_alone(op, case):
         assert not any(np.shares_memory(x, r) for r in results), "a result must not be a view"
 
 
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_works_in_every_type_it_declares(op, case):
+    inputs, attrs = prepared(op, case)
+    expected = op.run(inputs, attrs)
+    for variable, allowed in op._dtypes.items():
+        for dtype in allowed:
+            pins = [pin for pin in op.inputs if pin.dtype == variable]
+
+            def cast(x, dtype=dtype):
+                with np.errstate(all="ignore"):
+                    return x.astype(dtype)
+
+            moved = [
+                each_value(cast, [x])[0] if pin in pins else x
+                for pin, x in zip(op.inputs, inputs, strict=True)
+            ]
+            try:
+                results = op.run(moved, attrs)
+            except bb.OpError as error:
+                # A value of the case, not its type, may not exist in the smaller type.
+                assert "must be" not in str(error) or "dtype" not in str(error), error  # noqa: PT017
+                continue
+            for pin, result, before in zip(op.outputs, results, expected, strict=False):
+                assert result.shape == before.shape or variable != pin.dtype
+                if pin.dtype == variable:
+                    assert result.dtype == dtype
+
+
 @pytest.mark.parametrize(("op", "case"), [p for p in CASES if p.values[0].kernels])
 def test_fast_kernels_agree_with_the_meaning(op, case):
     inputs, attrs = prepared(op, case)

@@ -31,7 +31,8 @@ def _three(role: str, x: Array, f: Array, dy: Array, slide: Slide, tags: list[st
         "input": {"input_sizes": sizes(*x.shape), "filter": f, "out_backprop": dy},
         "filter": {"input": x, "filter_sizes": sizes(*f.shape), "out_backprop": dy},
     }[role]
-    return Call(inputs, slide.convolution, [*slide.tags, *tags])
+    unwritten = (0,) if role == "filter" and 0 in slide.out else ()
+    return Call(inputs, slide.convolution, [*slide.tags, *tags], unwritten)
 
 
 def _values(source: Source, i: int, dtype: str, *shapes: tuple[int, ...]) -> list[Array]:
@@ -152,7 +153,9 @@ def depthwise(role: str) -> Calls:
                 arg = [name for name in special.inputs if "sizes" not in name][i % 2]
                 special.inputs[arg] = source.sprinkled(special.inputs[arg], 0.2, *values)
                 yield special
-        yield call(0, plain_slide(2), 2, 2, 0, "empty")
+        no_batch = call(0, plain_slide(2), 2, 2, 0, "empty")
+        no_batch.unwritten = (0,) if role == "filter" else ()
+        yield no_batch
         yield call(0, empty_slide(2), 2, 2, 2)
         if is_half(dtype):
             slide = {

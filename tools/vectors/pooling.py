@@ -115,7 +115,7 @@ def _max_pool(x: Array, slide: Slide) -> Array:
 def _with_tensors(call: Call, slide: Slide) -> Call:
     """The call with window and stride as tensors."""
     windows = {name: np.array(slide.pooling[name], np.int32) for name in ("ksize", "strides")}
-    return Call(call.inputs | windows, {"padding": slide.padding}, call.tags)
+    return Call(call.inputs | windows, {"padding": slide.padding}, call.tags, call.unwritten)
 
 
 def _each_layout(call: Call, dims: int, first: bool) -> Iterator[Call]:
@@ -217,7 +217,9 @@ def maximum_grad(
         for i, (slide, x, tags) in enumerate(images):
             y = _max_pool(x, slide)
             dy = source.whole(y.shape, dtype) if i % 3 else source.whole(y.shape, dtype, 1, 100)
-            call = Call({"orig_input": x, "orig_output": y, "grad": dy}, slide.pooling, tags)
+            unwritten = (0,) if dims == 2 and 0 in slide.out else ()
+            inputs = {"orig_input": x, "orig_output": y, "grad": dy}
+            call = Call(inputs, slide.pooling, tags, unwritten)
             call = _with_tensors(call, slide) if tensors else call
             yield from _each_layout(call, dims, i == 0)
         if is_half(dtype):
