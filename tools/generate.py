@@ -189,13 +189,8 @@ def _case_text(op: Op, case: Case) -> str:
         lines.append(f"{pin.name} = {_value_text(value)}")
     given = {name: case.args[name] for name in op.attrs if name in case.args}
     lines += [f"{name} = {_plain(value)}" for name, value in given.items()]
-    results = op.run(arrays, attrs)
-    names = [p.name for p in op.outputs]
-    if op.outputs[0].is_list:
-        names = [f"{names[0]}[{i}]" for i in range(len(results))]
-    lines += [
-        f"-> {name} = {_value_text(result)}" for name, result in zip(names, results, strict=True)
-    ]
+    for pin, result in zip(op.outputs, op.run(arrays, attrs), strict=True):
+        lines.append(f"-> {pin.name} = {_value_text(result)}")
     return "\n".join([*lines, "```"])
 
 

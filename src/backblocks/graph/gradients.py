@@ -8,7 +8,7 @@ from typing import Any
 from backblocks import ops
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Node, Symbol, nodes_behind
-from backblocks.ops._op import flat
+from backblocks.ops._op import each_value, flat
 
 
 def gradients(
@@ -27,8 +27,8 @@ def gradients(
     for y, dy in zip(ys, grad_ys or [ops.ones_like(y) for y in ys], strict=True):
         flowing.setdefault(id(y), []).append(dy)
     for node in _between(xs, ys):
-        arriving = [_collected(flowing, out) for out in node.outputs]
-        if all(d is None for d in arriving):
+        arriving = each_value(lambda out: _collected(flowing, out), node.outputs)
+        if all(d is None for d in flat(arriving)):
             continue
         leaving = _backward(node, arriving)
         for x, d in zip(flat(node.inputs), flat(_tupled(leaving, node)), strict=True):
@@ -46,7 +46,7 @@ def _between(xs: Sequence[Symbol], ys: Sequence[Symbol]) -> list[Node]:
     path = []
     for node in sorted(nodes_behind(ys), key=lambda n: n.number):
         if any(id(s) in reached for s in flat(node.inputs)):
-            reached.update(id(out) for out in node.outputs)
+            reached.update(id(out) for out in flat(node.outputs))
             path.append(node)
     return path[::-1]
 

@@ -25,7 +25,7 @@ class Node:
     attrs: Attrs
     name: str
     number: int = field(default_factory=lambda: next(_numbers))
-    outputs: tuple[Symbol, ...] = ()
+    outputs: tuple[Value, ...] = ()
 
 
 @dataclass(eq=False)
@@ -58,7 +58,7 @@ class Symbol:
         symbols = each_value(lambda x: x if isinstance(x, Symbol) else constant(x), bound)
         node = Node(op, symbols, attrs, name)
         specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
-        node.outputs = tuple(Symbol(spec, node, name) for spec in specs)
+        node.outputs = tuple(each_value(lambda spec: Symbol(spec, node, name), specs))
         return op.result(node.outputs)
 
     def __repr__(self) -> str:
@@ -100,7 +100,7 @@ def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> l
 
     for node in sorted(nodes_behind(wanted, stop=set(values)), key=lambda n: n.number):
         outputs = node.op.run(each_value(value_of, node.inputs), node.attrs)
-        for symbol, output in zip(node.outputs, outputs, strict=True):
+        for symbol, output in zip(flat(node.outputs), flat(outputs), strict=True):
             values.setdefault(id(symbol), output)
     return [value_of(symbol) for symbol in wanted]
 

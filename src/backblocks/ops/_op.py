@@ -246,59 +246,60 @@ class Op:
                 arrays[i] = tuple(read) if pin.is_list else read[0]
         return arrays
 
-    def infer(self, inputs: Sequence[Value], attrs: Attrs) -> tuple[Spec, ...]:
+    def infer(self, inputs: Sequence[Value], attrs: Attrs) -> tuple[Value, ...]:
         """Checks Specs of the inputs and says what comes out. No kernel runs unless this has passed.
 
-        An output that is a list of tensors contributes as many Specs as it has tensors.
+        Gives a Spec for each output, and a tuple of them for an output that is a list.
         """
         try:
-            bound = self._bind_dtypes(inputs)
+            known = BY_NAME | attrs | self._bind_dtypes(inputs)
             if self.shape_rule is None:
                 raise TypeError(
                     f"{self.name} has no shape rule"
                 )  # a fault of ours, not of the caller
             shapes = self.shape_rule(*inputs, **attrs)
-            if len(self.outputs) == 1 and not self.outputs[0].is_list:
-                shapes = (shapes,)
-            known = BY_NAME | attrs | bound
-            dtypes = [known[pin.dtype] for pin in self.outputs]
-            if self.outputs[0].is_list:
-                dtypes *= len(shapes)
-            specs = tuple(Spec(s, d) for s, d in zip(shapes, dtypes, strict=True))
-            refuse_what_cannot_fit(self.outputs[0].name, specs)
+            specs = tuple(
+                _output_spec(pin, known[pin.dtype], shape)
+                for pin, shape in zip(self.outputs, self._each_output(shapes), strict=True)
+            )
+            refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
             return specs
         except OpError as error:
             error.op = error.op or self.name
             raise
 
-    def run(self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "") -> tuple[Array, ...]:
-        """Checks and computes. `kernel` asks for one by name; "meaning" is the NumPy one."""
+    def run(self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "") -> tuple[Value, ...]:
+        """Checks and computes. `kernel` asks for one by name; "meaning" is the NumPy one.
+
+        Gives an array for each output, and a tuple of them for an output that is a list.
+        """
         specs = self.infer(each_value(Spec.of, arrays), attrs)
-        if all(0 in spec.shape for spec in specs if spec.shape is not None):
-            return tuple(np.zeros(_known(s.shape), s.dtype) for s in specs)  # nothing to compute
+        if all(0 in spec.shape for spec in flat(specs)):  # nothing to compute
+            return tuple(each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), specs))
         compute = self._choose(arrays, attrs, kernel)
         try:
             with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-                results = compute(*arrays, **attrs)
-                if len(self.outputs) == 1 and not self.outputs[0].is_list:
-                    results = (results,)
-                return tuple(_owned(r, s.dtype) for r, s in zip(results, specs, strict=True))
+                results = self._each_output(compute(*arrays, **attrs))
+                return tuple(_owned(r, spec) for r, spec in zip(results, specs, strict=True))
         except MemoryError:
             raise OpMemoryError(
                 "needs more memory than there is",
                 op=self.name,
                 arg=self.outputs[0].name,
-                got=described(", ".join(map(str, specs))),
+                got=described(", ".join(map(str, flat(specs)))),
                 hint="Use smaller tensors or a smaller type.",
             ) from None
 
-    def result(self, outputs: Sequence[Any]) -> Any:
-        """Outputs as callers get them: alone, as a list, or in a named tuple."""
-        if self.outputs[0].is_list:
-            return list(outputs)
-        return outputs[0] if len(outputs) == 1 else self.Result(*outputs)
+    def result(self, outputs: Sequence[Value]) -> Any:
+        """Outputs as callers get them: alone or in a named tuple, and lists as lists."""
+        values = [list(value) if isinstance(value, tuple) else value for value in outputs]
+        return values[0] if len(values) == 1 else self.Result(*values)
 
     # -- the parts of a call --------------------------------------------------------------
+
+    def _each_output(self, given: Any) -> Any:
+        """What a function gave for every output; with one output it gives just that."""
+        return (given,) if len(self.outputs) == 1 else given
 
     def _take(self, pin: Pin, given: dict[str, Any]) -> Value:
         value = given.pop(pin.name, None)
@@ -347,8 +348,9 @@ class Op:
             bound.setdefault(pin.dtype, array.dtype)
         return array
 
-    def _bind_dtypes(self, inputs: Sequence[Value]) -> dict[str, DType]:
-        bound: dict[str, DType] = {}
+    def _bind_dtypes(self, inputs: Sequence[Value]) -> dict[str, Any]:
+        """The dtype each variable stands for; all dtypes of a list whose tensors have their own."""
+        bound: dict[str, Any] = {}
         for pin, value in zip(self.inputs, inputs, strict=True):
             allowed = self._dtypes.get(pin.dtype) or (BY_NAME[pin.dtype],)
             for spec in flat((value,)):
@@ -360,6 +362,7 @@ class Op:
                         hint=f"Convert it: x.astype({NAMES[allowed[0]]!r}).",
                     )
                 if pin.count == "mixed list":
+                    bound[pin.dtype] = (*bound.get(pin.dtype, ()), spec.dtype)
                     continue
                 if bound.setdefault(pin.dtype, spec.dtype) != spec.dtype:
                     raise OpError(
@@ -455,9 +458,18 @@ def _known(shape: Shape) -> tuple[int, ...]:
     return shape  # type: ignore[return-value]
 
 
-def _owned(result: Any, dtype: DType) -> Array:
+def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
+    if not pin.is_list:
+        return Spec(shape, dtype)
+    dtypes = dtype if pin.count == "mixed list" else [dtype] * len(shape)
+    return tuple(Spec(s, d) for s, d in zip(shape, dtypes, strict=True))
+
+
+def _owned(result: Any, spec: Value) -> Value:
     """The result as an array in row-major order that shares no memory with an input."""
-    array = np.asarray(result, dtype)
+    if isinstance(spec, tuple):
+        return tuple(_owned(r, s) for r, s in zip(result, spec, strict=True))
+    array = np.asarray(result, spec.dtype)
     return array if array.base is None and array.flags.c_contiguous else array.copy("C")
 
 

@@ -48,7 +48,10 @@ def _split(side: str) -> list[str]:
 
 def _output(part: str) -> Pin:
     name, colon, dtype = part.partition(":")
-    return _pin(name.strip(), dtype.strip()) if colon else _pin("output", part)
+    pin = _pin(name.strip(), dtype.strip()) if colon else _pin("output", part)
+    if pin.count == "optional":
+        raise TypeError(f"output {part!r} cannot be optional")
+    return pin
 
 
 def _pin(name: str, dtype: str) -> Pin:

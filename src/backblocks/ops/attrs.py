@@ -89,6 +89,19 @@ def _finite_numbers(value: Any) -> tuple[float, ...]:
     return numbers
 
 
+def _partial_shape(value: Any) -> tuple[int | None, ...] | None:
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple):
+        raise OpError("must be a list of sizes", got=value, hint="Leave unknown sizes None.")
+    sizes = tuple(None if n is None else _integer(n, bits=64) for n in value)
+    if any(n is not None and n < -1 for n in sizes):
+        raise OpError(
+            "sizes must be whole numbers from 0", got=value, hint="Leave unknown sizes None."
+        )
+    return tuple(None if n == -1 else n for n in sizes)
+
+
 def choice(about: str, *options: str) -> Kind:
     """One of a few words."""
 
@@ -147,6 +160,15 @@ Padding = Annotated[str, choice("How borders are treated.", "SAME", "VALID", "EX
 SamePadding = Annotated[str, choice("How borders are treated.", "SAME", "VALID")]
 ImageLayout = Annotated[str, choice("Where the channels stand.", "NHWC", "NCHW")]
 VolumeLayout = Annotated[str, choice("Where the channels stand.", "NDHWC", "NCDHW")]
+PartialShape = Annotated[
+    tuple[int | None, ...] | None,
+    Kind(
+        "shape",
+        "Sequence[int | None] | None",
+        "A shape; sizes that are not known are None (or -1, as TensorFlow writes them).",
+        _partial_shape,
+    ),
+]
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
