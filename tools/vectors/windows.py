@@ -52,7 +52,9 @@ class Slide:
     @property
     def tags(self) -> list[str]:
         tags = []
-        if self.padding == "SAME" and any(map(int.__gt__, self.s, self.k)):
+        axes = zip(self.n, self.out, self.k, self.s, self.d, strict=True)
+        beyond = max(n - (out - 1) * s - (k - 1) * d - 1 for n, out, k, s, d in axes)
+        if self.padding == "SAME" and beyond > 1:  # with a single cell there is none to shift by
             tags.append(SHIFTED)
         if max(self.d) > 1:
             tags.append("dilations")
