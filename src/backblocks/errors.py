@@ -34,7 +34,7 @@ class OpMemoryError(OpError, MemoryError):
 
 def _short(value: Any) -> str:
     """The value as text, cut so that an error stays one readable line."""
-    text = value if isinstance(value, _Plain) else repr(value)
+    text = value if isinstance(value, _Plain) else " ".join(repr(value).split())
     return text if len(text) <= 120 else text[:117] + "..."
 
 

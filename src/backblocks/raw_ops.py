@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import Op
 
@@ -23,6 +23,7 @@ class RawOp:
             raise OpError(
                 "takes its arguments by name only",
                 op=self.op.name,
+                got=described(f"{len(args)} by position"),
                 hint=f"Write {self.op.name}({self.op.inputs[0].name}=...).",
             )
         return self.op(**arguments)

@@ -1,7 +1,7 @@
 """Calls that once crashed or fooled an implementation, and every small mistake in a legal call.
 
 Each call is made in a process with little memory and little time. It ends in a right answer or in a
-refusal that names op, argument, rule and value. The facts say in which, `differences` where ours
+refusal that names op, argument, rule and value and says what to do. The facts say in which, `differences` where ours
 does otherwise.
 """
 
@@ -78,7 +78,8 @@ def check_refusal(call, report):
     assert report["op"] == call.op
     assert report["arg"] in known
     assert text.startswith(f"{call.op}.{report['arg']}: ")
-    assert re.search(r": \S.*; got .+\.$", text), f"names no rule and value: {text}"
+    assert report["hint"], f"does not say what to do: {text}"
+    assert re.search(r"^\w+\.\w+: .+; got .+\. .+\.$", text), f"names no rule and value: {text}"
     assert report["mib"] < MIB_OF_A_REFUSAL, "something large was allocated before the refusal"
 
 

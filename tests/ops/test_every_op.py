@@ -1,6 +1,7 @@
 """What must hold of every op. A new op is covered by being declared."""
 
 import inspect
+import re
 
 import numpy as np
 import pytest
@@ -120,7 +121,10 @@ def test_refuses_with_a_clear_message(op, refusal):
     assert error.op == op.name
     assert error.arg, "the argument at fault is named"
     assert str(error).startswith(f"{op.name}.{error.arg}: ")
-    assert str(error).endswith(".")
+    assert error.hint, "it says what to do"
+    assert re.search(r"^\w+\.\w+: .+; got .+\. .+\.$", str(error)), (
+        "op, argument, rule, value, hint"
+    )
 
 
 @pytest.mark.parametrize(("op", "case"), CASES)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from backblocks.dtypes import DType, as_dtype
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array, as_array
 from backblocks.ops._op import Attrs, Op, Value, each_value, flat
 from backblocks.ops._spec import Shape, Spec
@@ -95,7 +95,12 @@ def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> l
         if id(symbol) in values:
             return values[id(symbol)]
         if symbol.value is None:
-            raise OpError("must be fed", op="Placeholder", arg=symbol.name or repr(symbol))
+            raise OpError(
+                "must be fed",
+                op="Placeholder",
+                arg=symbol.name or repr(symbol),
+                hint="Give its value in feeds: evaluate(fetches, {x: array}).",
+            )
         return symbol.value
 
     for node in sorted(nodes_behind(wanted, stop=set(values)), key=lambda n: n.number):
@@ -111,7 +116,7 @@ def _fetched(symbol: Symbol | None) -> Symbol:
             "None cannot be fetched",
             op="evaluate",
             arg="fetches",
-            hint="A gradient is None when what was differentiated does not depend on the input.",
+            hint="Leave it out: a gradient is None when nothing depends on the input.",
         )
     return symbol
 
@@ -128,7 +133,8 @@ def _fed(symbol: Symbol, value: Any) -> Array:
             f"must be fed {symbol.spec}",
             op="Placeholder",
             arg=symbol.name or "value",
-            got=str(Spec.of(array)),
+            got=described(str(Spec.of(array))),
+            hint="Convert or reshape it, or make the placeholder with None for sizes that vary.",
         )
     return array
 

@@ -78,7 +78,8 @@ def activation_gradient(
     """The gradient op of an activation, of two tensors of one shape: what came back, and what went in."""
 
     def same_shape(gradients: Spec, features: Spec, **attrs: Any) -> Shape:
-        return agreed(op.inputs[1].name, features, gradients.shape, "the shape of gradients")
+        why, hint = "the shape of gradients", "Take both from one call of the forward op."
+        return agreed(op.inputs[1].name, features, gradients.shape, why, hint)
 
     signature = "T, T -> backprops: T"
     op = _complete(name, signature, dtypes, meaning, doc, case, grad, slope_range, same_shape)

@@ -25,7 +25,9 @@ def as_array(value: Any) -> Array:
     """An array of one of our dtypes, sharing memory with `value` where that is possible."""
     if isinstance(value, np.ma.MaskedArray):
         raise OpError(
-            "a masked array has no value in its masked cells", hint="Fill it first: x.filled(...)."
+            "must have a value in every cell",
+            got=described("a masked array"),
+            hint="Fill it first: x.filled(0).",
         )
     array = _read(value)
     if array.dtype in NAMES:
@@ -38,7 +40,7 @@ def as_array(value: Any) -> Array:
     raise OpError(
         "must be an array of numbers",
         got=described(f"{type(value).__name__} of dtype {array.dtype}"),
-        hint="Rows of one length and no text or objects make an array.",
+        hint="Use numbers only, in rows of one length.",
     )
 
 
@@ -55,8 +57,11 @@ def _read(value: Any) -> Array:
         except Exception as why:
             # Foreign array types fail in ways of their own; all of them mean the same to the caller.
             reason = reason or why
+    words = " ".join(str(reason).split()).rstrip(".")
     raise OpError(
-        "cannot be read as an array", got=described(type(value).__name__), hint=f"It says: {reason}"
+        "cannot be read as an array",
+        got=described(type(value).__name__),
+        hint=f"Make a NumPy array of it first; it says: {words}.",
     ) from reason
 
 
@@ -78,7 +83,7 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
         if dtype is None:
             return array
     if not _fits(array, dtype):
-        raise OpError(f"must fit in {NAMES[dtype]}", got=value)
+        raise OpError(f"must fit in {NAMES[dtype]}", got=value, hint=_what_fits(dtype))
     return array.astype(dtype)
 
 
@@ -87,7 +92,9 @@ def as_integers(array: Array, dtype: DType) -> Array:
     if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.dtype == dtype:
         return array
     if not _fits(array, dtype):
-        raise OpError(f"every entry must fit in {NAMES[dtype]}", got=array.tolist())
+        raise OpError(
+            f"every entry must fit in {NAMES[dtype]}", got=array.tolist(), hint=_what_fits(dtype)
+        )
     return array.astype(dtype)
 
 
@@ -100,3 +107,10 @@ def _fits(array: Array, dtype: DType) -> bool:
             array.min() >= limits.min and array.max() <= limits.max
         )
     return dtype.kind == "c" or (dtype.kind != "b" and array.dtype.kind != "c")
+
+
+def _what_fits(dtype: DType) -> str:
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return f"Use whole numbers from {limits.min} to {limits.max}."
+    return "Use True and False." if dtype.kind == "b" else "Use real numbers."

@@ -204,12 +204,16 @@ class Op:
             raise OpError(
                 f"takes at most {len(self.inputs)} tensors by position",
                 got=len(args),
-                hint="Attributes are given by name.",
+                hint="Give attributes by name.",
             )
         given = dict(kwargs)
         for pin, value in zip(self.inputs, args, strict=False):
             if pin.name in given:
-                raise OpError("was given twice, by position and by name", arg=pin.name)
+                raise OpError(
+                    "was given twice, by position and by name",
+                    arg=pin.name,
+                    hint="Leave out one of the two.",
+                )
             given[pin.name] = value
         inputs = [self._take(pin, given) for pin in self.inputs]
         attrs = {}
@@ -304,10 +308,13 @@ class Op:
     def _take(self, pin: Pin, given: dict[str, Any]) -> Value:
         value = given.pop(pin.name, None)
         if value is None and pin.count != "optional":
-            raise OpError("must be given", arg=pin.name, hint="It is a tensor input of this op.")
+            raise OpError("must be given", arg=pin.name, hint=f"Pass an array: {pin.name}=x.")
         if pin.is_list and not isinstance(value, list | tuple):
             raise OpError(
-                "must be a list of tensors", arg=pin.name, got=described(type(value).__name__)
+                "must be a list of tensors",
+                arg=pin.name,
+                got=described(type(value).__name__),
+                hint=f"Put it in brackets: {pin.name}=[x].",
             )
         return tuple(value) if pin.is_list else value
 
@@ -359,7 +366,7 @@ class Op:
                         f"must be {' or '.join(NAMES[d] for d in allowed)}",
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
-                        hint=f"Convert it: x.astype({NAMES[allowed[0]]!r}).",
+                        hint=_convert(next((d for d in _USUAL if d in allowed), allowed[0])),
                     )
                 if pin.count == "mixed list":
                     bound[pin.dtype] = (*bound.get(pin.dtype, ()), spec.dtype)
@@ -369,6 +376,7 @@ class Op:
                         f"must have the dtype of the other {pin.dtype} inputs, {NAMES[bound[pin.dtype]]}",
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
+                        hint=_convert(bound[pin.dtype]),
                     )
         return bound
 
@@ -471,6 +479,13 @@ def _owned(result: Any, spec: Value) -> Value:
         return tuple(_owned(r, s) for r, s in zip(result, spec, strict=True))
     array = np.asarray(result, spec.dtype)
     return array if array.base is None and array.flags.c_contiguous else array.copy("C")
+
+
+_USUAL = (BY_NAME["float32"], BY_NAME["int32"])
+
+
+def _convert(dtype: DType) -> str:
+    return f"Convert it: x.astype({NAMES[dtype]!r})."
 
 
 def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:

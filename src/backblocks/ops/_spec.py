@@ -38,7 +38,7 @@ def shape_text(shape: Shape) -> str:
     return "[" + ", ".join("?" if n is None else str(n) for n in shape) + "]"
 
 
-def ranked(arg: str, spec: Spec, rank: int, axes: str = "") -> tuple[Size, ...]:
+def ranked(arg: str, spec: Spec, rank: int, axes: str = "", hint: str = "") -> tuple[Size, ...]:
     """The shape of a tensor that must have this rank; all sizes unknown if its rank is."""
     if spec.shape is None:
         return (None,) * rank
@@ -47,11 +47,20 @@ def ranked(arg: str, spec: Spec, rank: int, axes: str = "") -> tuple[Size, ...]:
             f"must have {rank} {'dimension' if rank == 1 else 'dimensions'}{axes and f' ({axes})'}",
             arg=arg,
             got=described(f"shape {shape_text(spec.shape)}"),
+            hint=hint or _to_rank(rank, len(spec.shape)),
         )
     return spec.shape
 
 
-def agreed(arg: str, spec: Spec, expected: Shape, why: str) -> Shape:
+def _to_rank(rank: int, have: int) -> str:
+    if rank == 1:
+        return "Flatten it: x.reshape(-1)."
+    if have < rank:
+        return "Add axes of size 1 where they are missing, such as x[None] for the first."
+    return "Take axes away, such as x[0] for the first, or x.squeeze() for all of size 1."
+
+
+def agreed(arg: str, spec: Spec, expected: Shape, why: str, hint: str) -> Shape:
     """The shape both sides allow; refused when `spec` cannot have the expected shape."""
     if spec.shape is None or expected is None:
         return expected if spec.shape is None else spec.shape
@@ -63,29 +72,50 @@ def agreed(arg: str, spec: Spec, expected: Shape, why: str) -> Shape:
             f"must have {why}, {shape_text(expected)}",
             arg=arg,
             got=described(shape_text(spec.shape)),
+            hint=hint,
         )
     return tuple(b if a is None else a for a, b in zip(spec.shape, expected, strict=True))
 
 
-def sizes_from(arg: str, spec: Spec, lengths: Sequence[int]) -> tuple[Size, ...]:
+def sizes_from(
+    arg: str,
+    spec: Spec,
+    lengths: Sequence[int],
+    hint: str = "Pass the whole shape, as x.shape gives it.",
+) -> tuple[Size, ...]:
     """The shape that a vector of sizes spells out, or unknown sizes if it has no value yet."""
     (length,) = ranked(arg, spec, 1)
     if length is not None and length not in lengths:
         wanted = " or ".join(map(str, lengths))
-        raise OpError(f"must have {wanted} entries", arg=arg, got=length)
+        raise OpError(f"must have {wanted} entries", arg=arg, got=length, hint=hint)
     if spec.value is None:
         return (None,) * (lengths[0] if length is None else length)
     sizes = tuple(spec.value.tolist())
     if any(n < 0 for n in sizes):
-        raise OpError("sizes must not be negative", arg=arg, got=sizes)
+        hint = "Write every size out, or take it from x.shape."
+        raise OpError("sizes must not be negative", arg=arg, got=sizes, hint=hint)
     return sizes
 
 
 def scalar_value(arg: str, spec: Spec) -> Any:
     """The one number in a tensor that must be a scalar, or None if it is not known yet."""
     if spec.shape is not None and spec.shape != ():
-        raise OpError("must be a scalar", arg=arg, got=described(f"shape {shape_text(spec.shape)}"))
+        raise OpError(
+            "must be a scalar",
+            arg=arg,
+            got=described(f"shape {shape_text(spec.shape)}"),
+            hint="Pass a plain number, or one entry of the array: x[0].",
+        )
     return None if spec.value is None else spec.value.item()
+
+
+COUNT_AXES = "Count axes from 0 at the front, or from -1 at the end."
+
+
+def check_axis(arg: str, axis: int, rank: int) -> None:
+    """Refuses an axis that a tensor of this rank does not have."""
+    if not -rank <= axis < rank:
+        raise OpError(f"must lie in [{-rank}, {rank})", arg=arg, got=axis, hint=COUNT_AXES)
 
 
 def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
@@ -100,7 +130,7 @@ def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
                 f"must broadcast with {shape_text(a)}",
                 arg=arg,
                 got=described(shape_text(b)),
-                hint="Sizes must be equal or 1, counted from the last.",
+                hint="Make each pair of sizes equal or one of them 1, counted from the last.",
             )
         if m == 1:
             out.append(n)

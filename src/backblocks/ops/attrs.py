@@ -36,9 +36,13 @@ def _integer(value: Any, bits: int = 32) -> int:
     try:
         number = operator.index(value)
     except TypeError:
-        raise OpError("must be a whole number", got=value) from None
-    if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
-        raise OpError(f"must fit in {bits} bits", got=number)
+        raise OpError(
+            "must be a whole number", got=value, hint="Pass one integer, such as 2 or int(x)."
+        ) from None
+    end = 2 ** (bits - 1)
+    if not -end <= number < end:
+        hint = f"Use a number from {-end} to {end - 1}."
+        raise OpError(f"must fit in {bits} bits", got=number, hint=hint)
     return number
 
 
@@ -50,42 +54,47 @@ def _integers(value: Any) -> tuple[int, ...]:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
     if not isinstance(value, list | tuple):
-        raise OpError("must be a list of whole numbers", got=value)
+        hint = "Write it out, as in [1, 2, 2, 1]."
+        raise OpError("must be a list of whole numbers", got=value, hint=hint)
     return tuple(_integer(n) for n in value)
 
 
 def _positive_integers(value: Any) -> tuple[int, ...]:
     numbers = _integers(value)
     if any(n < 1 for n in numbers):
-        raise OpError("every entry must be at least 1", got=numbers)
+        hint = "Use 1 for a dimension that is to stay as it is."
+        raise OpError("every entry must be at least 1", got=numbers, hint=hint)
     return numbers
 
 
 def _pads(value: Any) -> tuple[int, ...]:
     numbers = _integers(value)
     if any(n < 0 for n in numbers):
-        raise OpError("padding must not be negative", got=numbers)
+        hint = "Use 0 for no padding; to cut cells off, slice the input."
+        raise OpError("padding must not be negative", got=numbers, hint=hint)
     return numbers
 
 
 def _flag(value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
-    raise OpError("must be True or False", got=value)
+    raise OpError("must be True or False", got=value, hint="Convert it: bool(x).")
 
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         return float(value)
-    raise OpError("must be a number", got=value)
+    raise OpError("must be a number", got=value, hint="Pass one number, such as 0.5 or float(x).")
 
 
 def _finite_numbers(value: Any) -> tuple[float, ...]:
     if not isinstance(value, list | tuple | np.ndarray):
-        raise OpError("must be a list of numbers", got=value)
+        hint = "Write it out, as in [1.0, 1.5, 1.5, 1.0]."
+        raise OpError("must be a list of numbers", got=value, hint=hint)
     numbers = tuple(_number(n) for n in value)
     if not all(map(math.isfinite, numbers)):
-        raise OpError("every entry must be finite", got=numbers)
+        hint = "Put a number in place of each inf and nan."
+        raise OpError("every entry must be finite", got=numbers, hint=hint)
     return numbers
 
 
@@ -103,12 +112,13 @@ def _partial_shape(value: Any) -> tuple[int | None, ...] | None:
 
 
 def choice(about: str, *options: str) -> Kind:
-    """One of a few words."""
+    """One of a few words; `about` says what they mean."""
 
     def parse(value: Any) -> str:
         word = value.decode(errors="replace") if isinstance(value, bytes) else value
         if not isinstance(word, str) or word not in options:
-            raise OpError(f"must be {' or '.join(options)}", got=value)
+            words = " or ".join(option or '""' for option in options)
+            raise OpError(f"must be {words}", got=value, hint=about)
         return word
 
     return Kind("choice", "str", about, parse, options)
@@ -124,7 +134,8 @@ def dtype_of(*names: str) -> Kind:
         except (KeyError, TypeError):
             dtype = None
         if dtype not in allowed:
-            raise OpError(f"must be {' or '.join(names)}", got=value)
+            hint = f"Pass its name, as in {names[0]!r}, or a NumPy dtype."
+            raise OpError(f"must be {' or '.join(names)}", got=value, hint=hint)
         return dtype
 
     return Kind("dtype", "DTypeLike", "An element type.", parse, names)
@@ -156,10 +167,16 @@ Pads = Annotated[
         _pads,
     ),
 ]
-Padding = Annotated[str, choice("How borders are treated.", "SAME", "VALID", "EXPLICIT")]
-SamePadding = Annotated[str, choice("How borders are treated.", "SAME", "VALID")]
-ImageLayout = Annotated[str, choice("Where the channels stand.", "NHWC", "NCHW")]
-VolumeLayout = Annotated[str, choice("Where the channels stand.", "NDHWC", "NCDHW")]
+_PADDING = "SAME pads to cover every cell, VALID does not pad"
+Padding = Annotated[
+    str,
+    choice(f"{_PADDING}, EXPLICIT pads by explicit_paddings.", "SAME", "VALID", "EXPLICIT"),
+]
+SamePadding = Annotated[str, choice(f"{_PADDING}.", "SAME", "VALID")]
+ImageLayout = Annotated[str, choice("Channels stand last in NHWC, second in NCHW.", "NHWC", "NCHW")]
+VolumeLayout = Annotated[
+    str, choice("Channels stand last in NDHWC, second in NCDHW.", "NDHWC", "NCDHW")
+]
 PartialShape = Annotated[
     tuple[int | None, ...] | None,
     Kind(

@@ -68,7 +68,7 @@ def report(call: facts.Call) -> dict[str, Any]:
         results = results if isinstance(results, tuple) else (results,)
         found = {"result": [output(r) for r in results]}
     except OpError as error:
-        found = {"refusal": str(error), "op": error.op, "arg": error.arg}
+        found = {"refusal": str(error), "op": error.op, "arg": error.arg, "hint": error.hint}
     except Exception as error:  # whatever it is, the parent tells of it
         found = {"exception": f"{type(error).__name__}: {error}"}
     found["seconds"] = time.perf_counter() - start

@@ -38,6 +38,7 @@ def _(input: Spec, shape: Spec) -> Shape:
             f"cannot be reached from {shape_text(input.shape)} by repeating axes of size 1",
             arg="shape",
             got=described(shape_text(sizes)),
+            hint="Keep the sizes of input, but for those that are 1.",
         )
     return sizes
 

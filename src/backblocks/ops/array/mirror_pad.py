@@ -5,16 +5,16 @@ from typing import Annotated
 import numpy as np
 
 from backblocks.dtypes import ALL, NUMBERS, wide
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
-from backblocks.ops._spec import Shape, Size, Spec, ranked
+from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import choice
 
 Mirror = Annotated[
     str,
-    choice("Whether the mirror leaves out the border cell or repeats it.", "REFLECT", "SYMMETRIC"),
+    choice("REFLECT leaves out the border cell, SYMMETRIC repeats it.", "REFLECT", "SYMMETRIC"),
 ]
 
 
@@ -37,8 +37,9 @@ def mirrored_shape(input: Shape, paddings: Spec, mode: str) -> Shape:
         return None
     if input is None or pairs is None:
         return (None,) * rank
+    hint = "Pad in two steps to pad more; slice to cut cells off."
     return tuple(
-        None if n is None else n + _checked(n, pads, mode)
+        None if n is None else n + _checked(n, pads, mode, hint)
         for n, pads in zip(input, pairs, strict=True)
     )
 
@@ -52,17 +53,21 @@ def _pairs(shape: Shape, paddings: Spec) -> tuple[Size, list[list[int]] | None]:
         raise OpError(
             f"must have a row of 2 entries for each dimension of input ({wanted})",
             arg="paddings",
-            got=paddings.shape,
+            got=described(f"shape {shape_text(paddings.shape)}"),
+            hint="Use [0, 0] for a dimension that is to stay as it is.",
         )
     return rank, None if paddings.value is None else paddings.value.tolist()
 
 
-def _checked(n: int, pads: list[int], mode: str) -> int:
+def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
     """The padding before and after together, which the mirror image of `n` cells must be able to fill."""
     most = max(n - 1, 0) if mode == "REFLECT" else n
     if min(pads) < 0 or max(pads) > most:
         raise OpError(
-            f"must lie between 0 and {most} for mode {mode} and size {n}", arg="paddings", got=pads
+            f"must lie between 0 and {most} for mode {mode} and size {n}",
+            arg="paddings",
+            got=pads,
+            hint=hint,
         )
     return sum(pads)
 
@@ -107,11 +112,14 @@ def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
     if input.shape is None or pairs is None:
         return (None,) * rank
     sizes = [None if n is None else n - sum(p) for n, p in zip(input.shape, pairs, strict=True)]
+    hint = "Use the paddings and the mode of MirrorPad."
     for n, size, pads in zip(input.shape, sizes, pairs, strict=True):
         if size is not None:
             if size < 0:
-                raise OpError(f"must leave something of size {n}", arg="paddings", got=pads)
-            _checked(size, pads, mode)
+                raise OpError(
+                    f"must leave something of size {n}", arg="paddings", got=pads, hint=hint
+                )
+            _checked(size, pads, mode, hint)
     return tuple(sizes)
 
 

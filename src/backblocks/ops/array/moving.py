@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import ALL, wide
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -15,6 +15,7 @@ from backblocks.ops._spec import (
     Spec,
     agreed,
     broadcast,
+    check_axis,
     known_value,
     ranked,
     shape_text,
@@ -36,7 +37,7 @@ def _(x: Spec, perm: Spec) -> Shape:
     (rank,) = ranked("perm", perm, 1)
     if rank is None:
         return None if x.shape is None else (None,) * len(x.shape)
-    sizes = ranked("x", x, rank)
+    sizes = ranked("x", x, rank, hint="Give perm one entry for each dimension of x.")
     if perm.value is None:
         return (None,) * rank
     order = _checked_order("perm", perm.value)
@@ -46,7 +47,12 @@ def _(x: Spec, perm: Spec) -> Shape:
 def _checked_order(arg: str, perm: Array) -> list[int]:
     order: list[int] = perm.tolist()
     if sorted(order) != list(range(len(order))):
-        raise OpError(f"must hold each of 0 to {len(order) - 1} once", arg=arg, got=order)
+        raise OpError(
+            f"must hold each of 0 to {len(order) - 1} once",
+            arg=arg,
+            got=order,
+            hint="Write the axes in their new order, counted from 0 at the front.",
+        )
     return order
 
 
@@ -96,15 +102,17 @@ def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
 @pack.shape
 def _(values: tuple[Spec, ...], *, axis: int) -> Shape:
     if not values:
-        raise OpError("must have at least one tensor", arg="values")
+        raise OpError(
+            "must have at least one tensor", arg="values", got=values, hint="Pass a list: [x, y]."
+        )
     shape = values[0].shape
+    hint = "Bring them to one shape, with reshape or broadcast_to."
     for spec in values[1:]:
-        shape = agreed("values", spec, shape, "the shape of the first")
+        shape = agreed("values", spec, shape, "the shape of the first", hint)
     if shape is None:
         return None
     rank = len(shape) + 1
-    if not -rank <= axis < rank:
-        raise OpError(f"must lie in [{-rank}, {rank})", arg="axis", got=axis)
+    check_axis("axis", axis, rank)
     sizes = list(shape)
     sizes.insert(axis % rank, len(values))
     return tuple(sizes)
@@ -130,15 +138,20 @@ def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
 @unpack.shape
 def _(value: Spec, *, num: int, axis: int) -> tuple[Shape, ...]:
     if num < 0:
-        raise OpError("must not be negative", arg="num", got=num)
+        hint = "Use the size of the axis: value.shape[axis]."
+        raise OpError("must not be negative", arg="num", got=num, hint=hint)
     if value.shape is None:
         return (None,) * num
     rank = len(value.shape)
-    if not -rank <= axis < rank:
-        raise OpError(f"must lie in [{-rank}, {rank})", arg="axis", got=axis)
+    check_axis("axis", axis, rank)
     size = value.shape[axis]
     if size not in (None, num):
-        raise OpError(f"must be the size of axis {axis}, {size}", arg="num", got=num)
+        raise OpError(
+            f"must be the size of axis {axis}, {size}",
+            arg="num",
+            got=num,
+            hint="Slice value first to unpack only some of it.",
+        )
     rest = list(value.shape)
     del rest[axis]
     return (tuple(rest),) * num
@@ -185,9 +198,8 @@ select_v2.case(
 
 
 INDEX_TYPES = ("int16", *INDEX)
-BadIndices = Annotated[
-    str, choice("What becomes of indices outside.", "", "DEFAULT", "ERROR", "IGNORE")
-]
+_ABOUT_OUTSIDE = "IGNORE passes over indices outside, the others refuse them."
+BadIndices = Annotated[str, choice(_ABOUT_OUTSIDE, "", "DEFAULT", "ERROR", "IGNORE")]
 
 
 def _inside(indices: Array, sizes: Shape) -> Array:
@@ -205,6 +217,7 @@ def _check_indices(indices: Spec, sizes: Shape, depth: int, policy: str) -> None
             f"every index must lie inside {shape_text(sizes)}",
             arg="indices",
             got=outside[0].tolist(),
+            hint='Use bad_indices_policy="IGNORE" to pass over those outside.',
         )
 
 
@@ -213,10 +226,20 @@ def _index_depth(indices: Spec, rank: int) -> Size:
     if indices.shape is None:
         return None
     if not indices.shape:
-        raise OpError("must have at least one dimension", arg="indices", got=indices.shape)
+        raise OpError(
+            "must have at least 1 dimension",
+            arg="indices",
+            got=described("a scalar"),
+            hint="Make it an index vector: [i].",
+        )
     depth = indices.shape[-1]
     if depth is not None and depth > rank:
-        raise OpError(f"index vectors must have at most {rank} entries", arg="indices", got=depth)
+        raise OpError(
+            f"index vectors must have at most {rank} entries",
+            arg="indices",
+            got=depth,
+            hint="Put each on the last axis: x[:, None] does so for plain numbers.",
+        )
     return depth
 
 
@@ -287,7 +310,9 @@ def _(indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> 
     depth = _index_depth(indices, rank)
     if indices.shape is None or depth is None:
         return sizes
-    agreed("updates", updates, indices.shape[:-1] + sizes[depth:], "one update for each index")
+    hint = "Use broadcast_to where one update is for all."
+    expected = indices.shape[:-1] + sizes[depth:]
+    agreed("updates", updates, expected, "one update for each index", hint)
     _check_indices(indices, sizes, depth, bad_indices_policy)
     return sizes
 

@@ -9,7 +9,7 @@ from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Spec, ranked, scalar_value, shape_text
+from backblocks.ops._spec import Shape, Spec, check_axis, ranked, scalar_value, shape_text
 from backblocks.ops.attrs import dtype_of
 
 INDEX = ("int32", "int64")
@@ -66,7 +66,12 @@ def _(tensor: Spec, shape: Spec) -> Shape:
         return None if rank is None else (None,) * rank
     sizes = tuple(shape.value.tolist())
     if any(n < -1 for n in sizes) or sizes.count(-1) > 1:
-        raise OpError("sizes must not be negative, but for one -1", arg="shape", got=sizes)
+        raise OpError(
+            "sizes must not be negative, but for one -1",
+            arg="shape",
+            got=sizes,
+            hint="Use -1 for the one size to be worked out.",
+        )
     if tensor.shape is None or None in tensor.shape:
         return tuple(None if n == -1 else n for n in sizes)
     total = int(np.prod([n for n in tensor.shape if n is not None], dtype=object))
@@ -76,6 +81,7 @@ def _(tensor: Spec, shape: Spec) -> Shape:
             f"must have room for the {total} cells of {shape_text(tensor.shape)}",
             arg="shape",
             got=described(shape_text(sizes)),
+            hint="Use -1 for one size to have it worked out.",
         )
     return filled
 
@@ -115,8 +121,7 @@ def _(input: Spec, axis: Spec) -> Shape:
     rank = len(input.shape) + 1
     if at is None:
         return (None,) * rank
-    if not -rank <= at < rank:
-        raise OpError(f"must lie in [{-rank}, {rank})", arg="axis", got=at)
+    check_axis("axis", at, rank)
     sizes = list(input.shape)
     sizes.insert(at % rank, 1)
     return tuple(sizes)

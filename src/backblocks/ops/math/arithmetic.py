@@ -95,10 +95,16 @@ def add_n(inputs: tuple[Array, ...]) -> Any:
 @add_n.shape
 def _(inputs: tuple[Spec, ...]) -> Shape:
     if not inputs:
-        raise OpError("must have at least one tensor", arg="inputs")
+        raise OpError(
+            "must have at least one tensor",
+            arg="inputs",
+            got=inputs,
+            hint="Use zeros for a sum of nothing.",
+        )
     shape = inputs[0].shape
+    hint = "Use Add, which broadcasts, for two of different shapes."
     for spec in inputs[1:]:
-        shape = agreed("inputs", spec, shape, "the shape of the first")
+        shape = agreed("inputs", spec, shape, "the shape of the first", hint)
     return shape
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS, NUMBERS, wide
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Spec, known_value, scalar_value
+from backblocks.ops._spec import COUNT_AXES, Shape, Spec, known_value, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Flag
 
@@ -20,7 +20,12 @@ def _axes(axis: Array) -> tuple[int, ...]:
 
 def _reduced(input: Spec, axis: Spec, *, keep_dims: bool) -> Shape:
     if axis.shape is not None and len(axis.shape) > 1:
-        raise OpError("must be a number or a list of numbers", arg="axis", got=axis.shape)
+        raise OpError(
+            "must be a number or a list of numbers",
+            arg="axis",
+            got=described(f"shape {shape_text(axis.shape)}"),
+            hint="Flatten it: x.reshape(-1).",
+        )
     if input.shape is None:
         return None
     rank = len(input.shape)
@@ -28,10 +33,14 @@ def _reduced(input: Spec, axis: Spec, *, keep_dims: bool) -> Shape:
         return (None,) * rank if keep_dims else None
     axes = _axes(axis.value)
     if any(not -rank <= a < rank for a in axes):
-        raise OpError(f"every axis must lie in [{-rank}, {rank})", arg="axis", got=axes)
+        raise OpError(
+            f"every axis must lie in [{-rank}, {rank})", arg="axis", got=axes, hint=COUNT_AXES
+        )
     chosen = {a % rank for a in axes}
     if len(chosen) < len(axes):
-        raise OpError("an axis is named twice", arg="axis", got=axes)
+        raise OpError(
+            "an axis is named twice", arg="axis", got=axes, hint="Name it once, from either end."
+        )
     sizes = [1 if i in chosen else n for i, n in enumerate(input.shape)]
     return tuple(n for i, n in enumerate(sizes) if keep_dims or i not in chosen)
 
@@ -41,7 +50,12 @@ def _spread(op: str, dy: Value, input: Value, axis: Value, keep_dims: bool) -> V
     if not keep_dims:
         axes = known_value(axis)
         if axes is None or input.shape is None:
-            raise OpError("must be known to differentiate", op=op, arg="axis")
+            raise OpError(
+                "must be known to differentiate, and so must the rank of input",
+                op=op,
+                arg="axis",
+                hint="Use a constant axis and an input with a shape, or keep_dims=True.",
+            )
         for a in sorted(a % len(input.shape) for a in _axes(axes)):
             dy = ops.expand_dims(dy, a)
     return ops.broadcast_to(dy, shape_of(input))
@@ -103,12 +117,22 @@ def _(start: Spec, limit: Spec, delta: Spec) -> Shape:
     last = scalar_value("limit", limit)
     step = scalar_value("delta", delta)
     if step is not None and (step == 0 or step != step):
-        raise OpError("must not be 0", arg="delta", got=step)
+        raise OpError(
+            "must not be 0 or nan",
+            arg="delta",
+            got=step,
+            hint="Use 1 to count up, -1 to count down.",
+        )
     if first is None or last is None or step is None:
         return (None,)
     count = np.ceil((last - first) / step)
     if count < 0 or not np.isfinite(count):
-        raise OpError(f"cannot be reached from {first} in steps of {step}", arg="limit", got=last)
+        raise OpError(
+            f"cannot be reached from {first} in steps of {step}",
+            arg="limit",
+            got=last,
+            hint="Turn the sign of delta, or swap start and limit.",
+        )
     return (int(count),)
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from backblocks.errors import OpError, described
 from backblocks.ops._spec import Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
-from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, last, space_of
+from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, sizes_last, space_of
 
 
 def image_convolution(
@@ -67,20 +67,23 @@ def convolved(
     """The shape that comes out when `filter` slides over `input`."""
     data_format = windows["data_format"]
     rank = len(data_format)
-    shape = ranked(input_arg, input, rank, f"as in {data_format}")
+    batch, *space, channels = sizes_last(input_arg, input, data_format)
     kinds = "channels, multiplier" if depthwise else "in channels, out channels"
     *k, c_in, c_out = ranked(filter_arg, filter, rank, f"window, {kinds}")
-    batch, *space, channels = last(shape, data_format)
     if any(size == 0 for size in (*k, c_in)):
         raise OpError(
             "must have no empty axis but the last",
             arg=filter_arg,
             got=described(shape_text(filter.shape)),
+            hint="Give it at least one tap on every axis of space, and one input channel.",
         )
     if depthwise:
         if c_in is not None and channels is not None and c_in != channels:
             raise OpError(
-                f"must have the {channels} channels of {input_arg}", arg=filter_arg, got=c_in
+                f"must have the {channels} channels of {input_arg}",
+                arg=filter_arg,
+                got=c_in,
+                hint="Check that its last axes are (channels, multiplier), and where the input's stand.",
             )
         c_out = None if c_in is None or c_out is None else c_in * c_out
     elif c_in is not None and channels is not None:
@@ -93,12 +96,18 @@ def _check_groups(arg: str, channels: int, c_in: int, c_out: Size) -> None:
     """Input channels may come in groups, each with its own share of the filters."""
     if channels % c_in or not channels:
         raise OpError(
-            f"input channels must divide the {channels} channels it meets", arg=arg, got=c_in
+            f"input channels must divide the {channels} channels it meets",
+            arg=arg,
+            got=c_in,
+            hint="Check that its last axes are (in, out) channels, and where the input's stand.",
         )
     groups = channels // c_in
     if c_out is not None and c_out % groups:
         raise OpError(
-            f"output channels must be a multiple of the {groups} groups", arg=arg, got=c_out
+            f"output channels must be a multiple of the {groups} groups",
+            arg=arg,
+            got=c_out,
+            hint=f"Use {c_out + -c_out % groups}, so that each group has as many.",
         )
 
 
@@ -107,4 +116,5 @@ def backprop_shape(
 ) -> None:
     """Refuses an `out_backprop` that the forward op could not have had."""
     out = convolved(input_arg, input, filter_arg, filter, **windows)
-    agreed("out_backprop", out_backprop, out, "the shape that convolving gives")
+    hint = "Use the strides, padding and dilations of the forward op."
+    agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)

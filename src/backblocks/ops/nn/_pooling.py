@@ -5,9 +5,9 @@ from typing import Any
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.ops._spec import Size, Spec, ranked
+from backblocks.ops._spec import Shape, Size, Spec, agreed
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, Strides, VolumeLayout, Window
-from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, last, space_of
+from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, sizes_last, space_of
 
 
 def image_pooling(
@@ -28,7 +28,7 @@ def image_pooling(
             f"padding must be smaller than the window {k}",
             arg="explicit_paddings",
             got=explicit_paddings,
-            hint="A window that saw only padding would have no value.",
+            hint="Pad less or use a larger window: one that saw only padding would have no value.",
         )
     return Sliding(k, s, (1,) * len(k), padding, pads, "ksize")
 
@@ -54,9 +54,14 @@ def volume_pooling(
 def pooled(arg: str, input: Spec, *, data_format: str = "NHWC", **windows: Any) -> tuple[Size, ...]:
     """The shape that comes out of pooling `input`."""
     sliding = image_pooling(data_format=data_format, **windows)
-    shape = ranked(arg, input, len(data_format), f"as in {data_format}")
-    batch, *space, channels = last(shape, data_format)
+    batch, *space, channels = sizes_last(arg, input, data_format)
     return first((batch, *sliding.out_sizes(space), channels), data_format)
+
+
+def agreed_with_pooling(arg: str, spec: Spec, out: Shape) -> Shape:
+    """The shape of what came out of pooling, or of its gradient."""
+    hint = "Use the ksize, strides and padding of the forward op."
+    return agreed(arg, spec, out, "the shape that pooling gives", hint)
 
 
 def pool_axes(x: Array, **windows: Any) -> list[Axis]:

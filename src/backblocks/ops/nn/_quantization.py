@@ -32,21 +32,32 @@ def check_range(low_arg: str, low: Spec, high_arg: str, high: Spec) -> None:
     ends = scalar_value(low_arg, low), scalar_value(high_arg, high)
     for arg, end in zip((low_arg, high_arg), ends, strict=True):
         if end is not None and not np.isfinite(end):
-            raise OpError("must be finite", arg=arg, got=end)
+            raise OpError(
+                "must be finite", arg=arg, got=end, hint="Use the least and greatest of the values."
+            )
     if None in ends:
         return
     if ends[1] < ends[0]:
-        raise OpError(f"must not be below {low_arg}, {ends[0]}", arg=high_arg, got=ends[1])
+        raise OpError(
+            f"must not be below {low_arg}, {ends[0]}",
+            arg=high_arg,
+            got=ends[1],
+            hint="Swap the two.",
+        )
     width = ends[1] - ends[0]
     if width > float(np.finfo(np.float32).max):
         raise OpError(
-            f"lies too far from {low_arg}, {ends[0]}, for float32", arg=high_arg, got=ends[1]
+            f"lies too far from {low_arg}, {ends[0]}, for float32",
+            arg=high_arg,
+            got=ends[1],
+            hint="Scale the values down.",
         )
     if 0 < width < NARROWEST:
         raise OpError(
             f"must be {low_arg}, {ends[0]}, or at least {NARROWEST} above it",
             arg=high_arg,
             got=ends[1],
+            hint="Scale the values up.",
         )
 
 

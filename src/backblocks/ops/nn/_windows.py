@@ -15,7 +15,7 @@ import numpy as np
 
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.ops._spec import Size
+from backblocks.ops._spec import Size, Spec, ranked
 
 Slices = tuple[slice, ...]
 
@@ -99,6 +99,19 @@ def first(values: Sequence[Any], data_format: str) -> tuple[Any, ...]:
     return tuple(values)
 
 
+def sizes_last(arg: str, spec: Spec, data_format: str) -> tuple[Size, ...]:
+    """The sizes of images or volumes, put in the order (batch, *space, channels)."""
+    given = 0 if spec.shape is None else len(spec.shape)
+    hint = _OPS_OF_RANK.get(given, "")
+    return last(ranked(arg, spec, len(data_format), f"as in {data_format}", hint), data_format)
+
+
+_OPS_OF_RANK = {
+    4: "Add an axis for the channels, x[..., None], or use an op for images.",
+    5: "Use an op for volumes, such as MaxPool3D or Conv3D.",
+}
+
+
 def to_last(x: Array, data_format: str) -> Array:
     """A view of `x` with its channels last."""
     return np.moveaxis(x, 1, -1) if channels_first(data_format) else x
@@ -169,7 +182,10 @@ def explicit_pads(
     if padding != "EXPLICIT":
         if any(explicit_paddings):
             raise OpError(
-                'is only for padding="EXPLICIT"', arg="explicit_paddings", got=explicit_paddings
+                'is only for padding="EXPLICIT"',
+                arg="explicit_paddings",
+                got=explicit_paddings,
+                hint='Say padding="EXPLICIT", or leave it out.',
             )
         return ((0, 0),) * (rank - 2)
     if len(explicit_paddings) != 2 * rank:
@@ -177,12 +193,16 @@ def explicit_pads(
             f"must have {2 * rank} entries, before and after each of the {rank} dimensions",
             arg="explicit_paddings",
             got=explicit_paddings,
+            hint=_only_space((0, 0), (1, 1), data_format),
         )
     pairs = [(explicit_paddings[i], explicit_paddings[i + 1]) for i in range(0, 2 * rank, 2)]
     batch, *space, channels = last(pairs, data_format)
     if any(batch) or any(channels):
         raise OpError(
-            "must be 0 for batch and channels", arg="explicit_paddings", got=explicit_paddings
+            "must be 0 for batch and channels",
+            arg="explicit_paddings",
+            got=explicit_paddings,
+            hint=_only_space((0, 0), (1, 1), data_format),
         )
     return tuple(space)
 
@@ -196,8 +216,19 @@ def space_of(
             f"must have {rank} entries, one for each dimension of {data_format}",
             arg=arg,
             got=values,
+            hint=_only_space((1,), (2,), data_format),
         )
     batch, *space, depth = last(values, data_format)
     if batch != 1 or depth != channels:
-        raise OpError("must be 1 for batch and channels", arg=arg, got=values)
+        raise OpError(
+            "must be 1 for batch and channels",
+            arg=arg,
+            got=values,
+            hint=_only_space((1,), (2,), data_format),
+        )
     return tuple(space)
+
+
+def _only_space(rest: tuple[int, ...], each: tuple[int, ...], data_format: str) -> str:
+    entries = first((rest, *(each,) * (len(data_format) - 2), rest), data_format)
+    return f"Set only the entries of space, as in {tuple(itertools.chain(*entries))}."

@@ -8,10 +8,11 @@ from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
-from backblocks.ops._spec import Shape, Spec, agreed, sizes_from
+from backblocks.ops._spec import Shape, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.nn._pooling import (
     NATIVE_DTYPES,
+    agreed_with_pooling,
     image_pooling,
     native_geometry,
     pool_axes,
@@ -44,7 +45,7 @@ def _pool_grad(shape: tuple[int, ...], dy: Array, *, data_format: str, **windows
 def _grad_shape(orig_input_shape: Spec, grad: Spec, *, data_format: str, **windows: Any) -> Shape:
     sizes = sizes_from("orig_input_shape", orig_input_shape, [len(data_format)])
     out = pooled("orig_input_shape", Spec(sizes, grad.dtype), data_format=data_format, **windows)
-    agreed("grad", grad, out, "the shape that pooling gives")
+    agreed_with_pooling("grad", grad, out)
     return sizes
 
 

@@ -21,7 +21,8 @@ from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked
 from backblocks.ops.attrs import Flag, Float, ImageLayout, choice
 from backblocks.ops.nn._windows import first, from_last, last, to_last
 
-AnyLayout = Annotated[str, choice("Where the channels stand.", "NHWC", "NCHW", "NDHWC", "NCDHW")]
+_ABOUT_LAYOUT = "Channels stand last in NHWC and NDHWC, second in NCHW and NCDHW."
+AnyLayout = Annotated[str, choice(_ABOUT_LAYOUT, "NHWC", "NCHW", "NDHWC", "NCDHW")]
 STATISTICS = ("float32", "bfloat16", "float64")
 POSITIVE = (0.5, 3.0)
 
@@ -153,15 +154,27 @@ def _shape_back(
         "reserve_space_2": reserve_space_2,
     }
     shape, channels = _channels(x, data_format, vectors)
-    shape = agreed("y_backprop", y_backprop, shape, "the shape of x")
+    hint = "Pass the gradient of the forward op's y."
+    shape = agreed("y_backprop", y_backprop, shape, "the shape of x", hint)
     return shape, (channels,), (channels,), (0,), (0,)
+
+
+_AVERAGES = "Pass one for each; only training with exponential_avg_factor=1 takes it empty."
+_RESERVED = "Pass it as the forward op gave it."
+_VECTOR_HINTS = {
+    "mean": _AVERAGES,
+    "variance": _AVERAGES,
+    "reserve_space_1": _RESERVED,
+    "reserve_space_2": _RESERVED,
+}
 
 
 def _channels(x: Spec, data_format: str, vectors: dict[str, Spec]) -> tuple[Shape, Size]:
     """The shape of x, and how many channels it has, from all that must agree on it."""
     *others, channels = last(ranked("x", x, len(data_format), f"as in {data_format}"), data_format)
     for name, vector in vectors.items():
-        (channels,) = agreed(name, vector, (channels,), "one entry a channel") or (None,)
+        hint = _VECTOR_HINTS.get(name, "Use data_format to say where the channels of x stand.")
+        (channels,) = agreed(name, vector, (channels,), "one entry a channel", hint) or (None,)
     return first((*others, channels), data_format), channels
 
 

@@ -23,6 +23,7 @@ def _channel_axis(arg: str, spec: Spec, data_format: str) -> int | None:
             "must have at least 2 dimensions (batch, channels)",
             arg=arg,
             got=described(f"shape {shape_text(spec.shape)}"),
+            hint="Make it a batch of one: x[None].",
         )
     return 1 if channels_first(data_format) else len(spec.shape) - 1
 
@@ -32,7 +33,9 @@ def _biased(value: Spec, bias: Spec, data_format: str) -> Shape:
     axis = _channel_axis("value", value, data_format)
     if axis is None or value.shape is None:
         return None
-    (channels,) = agreed("bias", bias, value.shape[axis : axis + 1], "one entry a channel") or ()
+    hint = 'If the channels come second, use BiasAdd with data_format="NCHW".'
+    expected = value.shape[axis : axis + 1]
+    (channels,) = agreed("bias", bias, expected, "one entry a channel", hint) or ()
     return (*value.shape[:axis], channels, *value.shape[axis + 1 :])
 
 

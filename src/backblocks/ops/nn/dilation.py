@@ -60,12 +60,14 @@ def _dilated(input: Spec, filter: Spec, **windows: Any) -> tuple[Size, ...]:
     """The shape that comes out of dilating `input`."""
     batch, *space, channels = ranked("input", input, 4, "as in NHWC")
     *k, depth = ranked("filter", filter, 3, "height, width and channels")
-    agreed("filter", filter, (*k, channels), "a height, a width and the channels of input")
+    why, hint = "a height, a width and the channels of input", "Give each channel a plane."
+    agreed("filter", filter, (*k, channels), why, hint)
     if 0 in k:
         raise OpError(
             "must be at least 1 high and 1 wide",
             arg="filter",
             got=described(f"shape {shape_text(filter.shape)}"),
+            hint="Use a single 0 for each channel to leave the image as it is.",
         )
     sizes = _sliding(tuple(k), **windows).out_sizes(space)
     return (batch, *sizes, depth if channels is None else channels)
@@ -73,7 +75,8 @@ def _dilated(input: Spec, filter: Spec, **windows: Any) -> tuple[Size, ...]:
 
 def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> None:
     out = _dilated(input, filter, **windows)
-    agreed("out_backprop", out_backprop, out, "the shape that dilation gives")
+    hint = "Use the strides, rates and padding of the forward op."
+    agreed("out_backprop", out_backprop, out, "the shape that dilation gives", hint)
 
 
 @op("Dilation2D", "T, T -> T", attrs=_windows, beyond=("explicit_paddings",), T=REALS)

@@ -48,17 +48,23 @@ def _pooled(
 ) -> tuple[Shape, Shape, Shape]:
     """The shapes of the result and of both sequences."""
     batch, height, width, channels = ranked("value", value, 4, "as in NHWC")
+    problem, hint = "", "Set only the entries of height and width, as in [1.0, 1.5, 1.5, 1.0]."
     if len(pooling_ratio) != 4:
-        raise OpError(
-            "must have 4 entries, one for each dimension", arg="pooling_ratio", got=pooling_ratio
-        )
-    if pooling_ratio[0] != 1 or pooling_ratio[3] != 1:
-        raise OpError("must be 1 for batch and channels", arg="pooling_ratio", got=pooling_ratio)
-    if min(pooling_ratio) < 1:
-        raise OpError("every entry must be at least 1", arg="pooling_ratio", got=pooling_ratio)
+        problem = "must have 4 entries, one for each dimension"
+    elif pooling_ratio[0] != 1 or pooling_ratio[3] != 1:
+        problem = "must be 1 for batch and channels"
+    elif min(pooling_ratio) < 1:
+        problem, hint = "every entry must be at least 1", "Use 1.0 to keep an axis as it is."
+    if problem:
+        raise OpError(problem, arg="pooling_ratio", got=pooling_ratio, hint=hint)
     for arg, number in (("seed", seed), ("seed2", seed2)):
         if number and not deterministic:
-            raise OpError("must be 0 unless deterministic is True", arg=arg, got=number)
+            raise OpError(
+                "must be 0 unless deterministic is True",
+                arg=arg,
+                got=number,
+                hint="Use deterministic=True to choose the sequences by seed.",
+            )
     rows = None if height is None else _out_size(height, pooling_ratio[1])
     cols = None if width is None else _out_size(width, pooling_ratio[2])
     borders = [(None if n is None else n + 1,) for n in (rows, cols)]
@@ -68,7 +74,10 @@ def _pooled(
 def _out_size(n: int, ratio: float) -> int:
     if ratio > n:
         raise OpError(
-            f"must not be larger than the size it divides, {n}", arg="pooling_ratio", got=ratio
+            f"must not be larger than the size it divides, {n}",
+            arg="pooling_ratio",
+            got=ratio,
+            hint="Use a larger image, or a ratio nearer to 1.",
         )
     # TensorFlow divides in float32, which may round up to more than there is.
     return min(n, int(np.float32(n) / np.float32(ratio)))
@@ -131,17 +140,28 @@ def _evenly_spread(n: int, out: int, stream: Iterator[int]) -> Array:
     return np.array([0, *between, n])
 
 
+_FROM_FORWARD = "Pass it as the forward op gave it for this input."
+_SAME_SEQUENCES = "the shape that these sequences give", "Use the sequences of the forward op."
+
+
 def _window_count(arg: str, spec: Spec, n: Size) -> Size:
     """How many windows a sequence makes; it is refused unless they fill an axis of size `n`."""
     (length,) = ranked(arg, spec, 1)
     if length == 0:
-        raise OpError("must have at least one entry", arg=arg, got=0)
+        raise OpError("must have at least one entry", arg=arg, got=0, hint=_FROM_FORWARD)
     if spec.value is not None:
         borders = spec.value
         if borders[0] != 0 or (borders[1:] <= borders[:-1]).any():
-            raise OpError("must start at 0 and increase", arg=arg, got=borders.tolist())
+            raise OpError(
+                "must start at 0 and increase", arg=arg, got=borders.tolist(), hint=_FROM_FORWARD
+            )
         if n is not None and borders[-1] != n:
-            raise OpError(f"must end at the size of its axis, {n}", arg=arg, got=borders.tolist())
+            raise OpError(
+                f"must end at the size of its axis, {n}",
+                arg=arg,
+                got=borders.tolist(),
+                hint=_FROM_FORWARD,
+            )
     return None if length is None else length - 1
 
 
@@ -285,9 +305,9 @@ def _(
     batch, height, width, channels = ranked("orig_input", orig_input, 4, "as in NHWC")
     rows = _window_count("row_pooling_sequence", row_pooling_sequence, height)
     cols = _window_count("col_pooling_sequence", col_pooling_sequence, width)
-    why = "the shape that these sequences give"
-    out = agreed("orig_output", orig_output, (batch, rows, cols, channels), why)
-    agreed("out_backprop", out_backprop, out, why)
+    expected = (batch, rows, cols, channels)
+    out = agreed("orig_output", orig_output, expected, *_SAME_SEQUENCES)
+    agreed("out_backprop", out_backprop, out, *_SAME_SEQUENCES)
     return (batch, height, width, channels)
 
 
@@ -369,8 +389,7 @@ def _(
     sizes = sizes_from("orig_input_tensor_shape", orig_input_tensor_shape, [4])
     rows = _window_count("row_pooling_sequence", row_pooling_sequence, sizes[1])
     cols = _window_count("col_pooling_sequence", col_pooling_sequence, sizes[2])
-    why = "the shape that these sequences give"
-    agreed("out_backprop", out_backprop, (sizes[0], rows, cols, sizes[3]), why)
+    agreed("out_backprop", out_backprop, (sizes[0], rows, cols, sizes[3]), *_SAME_SEQUENCES)
     return sizes
 
 

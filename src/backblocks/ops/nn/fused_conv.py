@@ -38,7 +38,10 @@ def _padded_conv_shape(
     padded = mirrored_shape(shape, paddings, mode)
     if paddings.value is not None and paddings.value[[0, 3]].any():
         raise OpError(
-            "must be 0 for batch and channels", arg="paddings", got=paddings.value.tolist()
+            "must be 0 for batch and channels",
+            arg="paddings",
+            got=paddings.value.tolist(),
+            hint="Pad only height and width, as in [[0, 0], [1, 1], [1, 1], [0, 0]].",
         )
     return convolved("input", Spec(padded, filter.dtype), "filter", filter, **windows, **_PLAIN)
 
@@ -140,10 +143,12 @@ def _(
             "must have at least one cell to resize",
             arg="input",
             got=described(shape_text(input.shape)),
+            hint="Leave out images without rows or columns.",
         )
-    new = sizes_from("size", size, [2])
+    hint = "Give the height and the width to resize to."
+    new = sizes_from("size", size, [2], hint)
     if 0 in new:
-        raise OpError("sizes must be at least 1", arg="size", got=new)
+        raise OpError("sizes must be at least 1", arg="size", got=new, hint=hint)
     resized = (batch, *new, channels)
     # The result may be small even though what is in between is not.
     refuse_what_cannot_fit("size", [Spec(resized, wide(input.dtype))])

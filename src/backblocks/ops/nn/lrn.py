@@ -33,7 +33,12 @@ def _around(z: Array, radius: int) -> Array:
 
 def _checked(arg: str, input: Spec, depth_radius: int) -> Shape:
     if depth_radius < 0:
-        raise OpError("must not be negative", arg="depth_radius", got=depth_radius)
+        raise OpError(
+            "must not be negative",
+            arg="depth_radius",
+            got=depth_radius,
+            hint="Use 0 for each channel by itself.",
+        )
     return ranked(arg, input, 4, "batch, rows, columns, channels")
 
 
@@ -92,8 +97,9 @@ def _(
     input_grads: Spec, input_image: Spec, output_image: Spec, *, depth_radius: int, **how: float
 ) -> Shape:
     shape = _checked("input_grads", input_grads, depth_radius)
-    shape = agreed("input_image", input_image, shape, "the shape of input_grads")
-    return agreed("output_image", output_image, shape, "the shape of input_grads")
+    why, hint = "the shape of input_grads", "Take all three from one call of LRN."
+    shape = agreed("input_image", input_image, shape, why, hint)
+    return agreed("output_image", output_image, shape, why, hint)
 
 
 @lrn_grad.grad

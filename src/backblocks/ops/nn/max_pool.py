@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks.dtypes import REALS, lowest, wide
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
@@ -25,16 +25,18 @@ from backblocks.ops.attrs import (
 )
 from backblocks.ops.nn._pooling import (
     NATIVE_DTYPES,
+    agreed_with_pooling,
     image_pooling,
     native_geometry,
     pool_axes,
     pooled,
     volume_pooling,
 )
-from backblocks.ops.nn._windows import Axis, first, from_last, last, taps, to_last
+from backblocks.ops.nn._windows import Axis, first, from_last, last, sizes_last, taps, to_last
 
 ArgmaxType = Annotated[Any, dtype_of("int32", "int64")]
-Ties = Annotated[str, choice("Who gets a window's gradient.", "first", "tensorflow-cpu")]
+_ABOUT_TIES = "Of equals the first gets a window's gradient, or each as in TensorFlow's CPU kernel."
+Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
 
 
 # -- what the ops are made of; arrays are (batch, *space, channels) -------------------------------
@@ -110,9 +112,14 @@ def _pooled(arg: str, input: Spec, **windows: Any) -> Shape:
     if group == 1:
         return pooled(arg, input, **windows)
     layout = windows["data_format"]
-    batch, *space, channels = last(ranked(arg, input, 4, f"as in {layout}"), layout)
+    batch, *space, channels = sizes_last(arg, input, layout)
     if channels is not None and channels % group:
-        raise OpError(f"must divide the {channels} channels", arg="ksize", got=group)
+        raise OpError(
+            f"must divide the {channels} channels",
+            arg="ksize",
+            got=group,
+            hint="Use 1 to pool each channel by itself.",
+        )
     kept = first((batch, *space, None if channels is None else channels // group), layout)
     ones = {name: _one_in_channels(windows[name], layout) for name in ("ksize", "strides")}
     return pooled(arg, Spec(kept, input.dtype), **windows | ones)
@@ -129,6 +136,7 @@ def _channel_window(
             "a window over channels must be 1 in space and have a stride of its own size",
             arg="ksize",
             got=ksize,
+            hint="Pool over space and over channels in two calls.",
         )
     return group, channels
 
@@ -173,15 +181,18 @@ class _ChannelsAsSpace:
 
 def _grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
     out = _pooled("orig_input", orig_input, **windows)
-    out = agreed("orig_output", orig_output, out, "the shape that pooling gives")
-    agreed("grad", grad, out, "the shape that pooling gives")
+    out = agreed_with_pooling("orig_output", orig_output, out)
+    agreed_with_pooling("grad", grad, out)
     return orig_input.shape
+
+
+_FOR_EACH_CELL = "Pass a value for each cell of the input, not for each window."
 
 
 def _grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
     out = _pooled("orig_input", orig_input, **windows)
-    agreed("grad", grad, orig_input.shape, "the shape of orig_input")
-    return agreed("orig_output", orig_output, out, "the shape that pooling gives")
+    agreed("grad", grad, orig_input.shape, "the shape of orig_input", _FOR_EACH_CELL)
+    return agreed_with_pooling("orig_output", orig_output, out)
 
 
 # -- images ------------------------------------------------------------------------------------
@@ -272,7 +283,8 @@ def _delegate(v2: Op, rule_of_v1: Callable[..., Shape]) -> None:
         for arg, spec in (("ksize", ksize), ("strides", strides)):
             (length,) = ranked(arg, spec, 1)
             if length not in (None, 4):
-                raise OpError("must have 4 entries", arg=arg, got=length)
+                hint = "Give one for each dimension, as in [1, 2, 2, 1]."
+                raise OpError("must have 4 entries", arg=arg, got=length, hint=hint)
         if ksize.value is None or strides.value is None:
             return (None,) * 4
         windows = _windows_of(ksize.value, strides.value)
@@ -370,7 +382,7 @@ def _argmax_grad_shape(
     input: Spec, grad: Spec, argmax: Spec, *, include_batch_in_index: bool, **windows: Any
 ) -> Shape:
     out = pooled("input", input, **windows)
-    agreed("argmax", argmax, out, "the shape that pooling gives")
+    agreed_with_pooling("argmax", argmax, out)
     sizes = input.shape if include_batch_in_index or input.shape is None else input.shape[1:]
     if argmax.value is not None and argmax.value.size and sizes is not None and None not in sizes:
         limit = math.prod(n for n in sizes if n is not None)
@@ -380,6 +392,7 @@ def _argmax_grad_shape(
                 f"every index must be at least 0 and below {limit}",
                 arg="argmax",
                 got=int(low if low < 0 else high),
+                hint="Pass it as MaxPoolWithArgmax gave it, with its include_batch_in_index.",
             )
     return out
 
@@ -426,8 +439,14 @@ def _(
 ) -> tuple[Shape, Shape]:
     out = pooled("input", input, **windows)
     sizes = input.shape or ()
-    if Targmax.itemsize == 4 and math.prod(n for n in sizes if n is not None) >= 2**31:
-        raise OpError("indices of this input do not fit in int32", arg="Targmax", hint="Use int64.")
+    cells = math.prod(n for n in sizes if n is not None)
+    if Targmax.itemsize == 4 and cells >= 2**31:
+        raise OpError(
+            f"cannot count the {cells} cells of input",
+            arg="Targmax",
+            got=described(Targmax.name),
+            hint="Use int64.",
+        )
     return out, out
 
 
@@ -463,7 +482,7 @@ def max_pool_grad_with_argmax(
 @max_pool_grad_with_argmax.shape
 def _(input: Spec, grad: Spec, argmax: Spec, **windows: Any) -> Shape:
     out = _argmax_grad_shape(input, grad, argmax, **windows)
-    agreed("grad", grad, out, "the shape that pooling gives")
+    agreed_with_pooling("grad", grad, out)
     return input.shape
 
 
@@ -499,7 +518,7 @@ def max_pool_grad_grad_with_argmax(
 
 @max_pool_grad_grad_with_argmax.shape
 def _(input: Spec, grad: Spec, argmax: Spec, **windows: Any) -> Shape:
-    agreed("grad", grad, input.shape, "the shape of input")
+    agreed("grad", grad, input.shape, "the shape of input", _FOR_EACH_CELL)
     return _argmax_grad_shape(input, grad, argmax, **windows)
 
 

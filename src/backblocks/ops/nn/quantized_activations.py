@@ -79,7 +79,7 @@ def _(features: Spec, max_value: Spec, *min_max: Spec, **attrs: Any) -> tuple[Sh
     bound = scalar_value("max_value", max_value)
     if bound is not None and not np.isfinite(bound):
         raise OpError(
-            "must be finite", arg="max_value", got=bound, hint="QuantizedRelu has no bound."
+            "must be finite", arg="max_value", got=bound, hint="Use QuantizedRelu for no bound."
         )
     return _range_of(features, *min_max)
 

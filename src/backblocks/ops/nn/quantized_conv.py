@@ -162,16 +162,23 @@ def _(
     for arg, end in ends.items():
         if end.value is not None and end.value and not 1e-30 < abs(end.value) < 1e30:
             raise OpError(
-                "must be 0, or between 1e-30 and 1e30 in size", arg=arg, got=end.value.item()
+                "must be 0, or between 1e-30 and 1e30 in size",
+                arg=arg,
+                got=end.value.item(),
+                hint="Scale the values, or use 0 for what is smaller.",
             )
     (channels,) = ranked("bias", bias, 1)
     if input.shape is None:
         return None, (), ()
     if len(input.shape) < 2:
         raise OpError(
-            "must have at least 2 dimensions", arg="input", got=described(shape_text(input.shape))
+            "must have at least 2 dimensions (batch, channels)",
+            arg="input",
+            got=described(f"shape {shape_text(input.shape)}"),
+            hint="Make it a batch of one: x[None].",
         )
-    agreed("bias", bias, input.shape[-1:], "one entry for each channel of input")
+    hint = "Transpose input if its channels are not last."
+    agreed("bias", bias, input.shape[-1:], "one entry for each channel of input", hint)
     return (*input.shape[:-1], channels if input.shape[-1] is None else input.shape[-1]), (), ()
 
 
@@ -233,7 +240,8 @@ def _(t: Spec, t_min: Spec, t_max: Spec, *rest: Spec, **attrs: Any) -> tuple[Sha
     for i, arg in enumerate(("m", "v", "beta", "gamma")):
         each, low, high = rest[3 * i : 3 * i + 3]
         check_range(f"{arg}_min", low, f"{arg}_max", high)
-        (channels,) = agreed(arg, each, (channels,), "one entry for each channel") or (channels,)
+        why, hint = "one entry for each channel", "Transpose t if its channels are not last."
+        (channels,) = agreed(arg, each, (channels,), why, hint) or (channels,)
     _check_variance(attrs["variance_epsilon"], *rest[3:6])
     return (*sizes, channels), (), ()
 

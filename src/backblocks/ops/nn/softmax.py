@@ -43,7 +43,12 @@ def _softmax_grad(dy: Value, y: Value) -> Value:
 
 def _rows(logits: Spec) -> Shape:
     if logits.shape == ():
-        raise OpError("must have at least 1 dimension", arg="logits", got=described("a scalar"))
+        raise OpError(
+            "must have at least 1 dimension",
+            arg="logits",
+            got=described("a scalar"),
+            hint="Make it a row of one: [x].",
+        )
     return logits.shape
 
 
@@ -96,6 +101,7 @@ def _(features: Spec, labels: Spec) -> tuple[Shape, Shape]:
             "must make a matrix (batch, classes) together with labels",
             arg="features",
             got=described(f"{shape_text(features.shape)} and {shape_text(labels.shape)}"),
+            hint="Put one example in each row: x.reshape(-1, classes).",
         )
     return (both[0],), both
 
@@ -138,12 +144,16 @@ def sparse_softmax_cross_entropy_with_logits(features: Array, labels: Array) -> 
 @sparse_softmax_cross_entropy_with_logits.shape
 def _(features: Spec, labels: Spec) -> tuple[Shape, Shape]:
     batch, classes = ranked("features", features, 2, "batch, classes")
-    (batch,) = agreed("labels", labels, (batch,), "one label for each row") or (None,)
+    hint = "Use SoftmaxCrossEntropyWithLogits for labels that are rows of probabilities."
+    (batch,) = agreed("labels", labels, (batch,), "one label for each row", hint) or (None,)
     if labels.value is not None and classes is not None:
         bad = labels.value[(labels.value < 0) | (labels.value >= classes)]
         if bad.size:
             raise OpError(
-                f"every label must be at least 0 and below {classes}", arg="labels", got=int(bad[0])
+                f"every label must be at least 0 and below {classes}",
+                arg="labels",
+                got=int(bad[0]),
+                hint="Number the classes from 0, and leave out rows without a label.",
             )
     return (batch,), (batch, classes)
 

@@ -28,15 +28,25 @@ def _top(x: Array, k: int) -> tuple[Array, Array]:
 
 def _top_shape(input: Spec, k: int | None, index_type: DType) -> tuple[Shape, Shape]:
     if k is not None and k < 0:
-        raise OpError("must not be negative", arg="k", got=k)
+        raise OpError("must not be negative", arg="k", got=k, hint="Use 0 for none.")
     if input.shape is None:
         return None, None
     if not input.shape:
-        raise OpError("must have at least 1 dimension", arg="input", got=described("a scalar"))
+        raise OpError(
+            "must have at least 1 dimension",
+            arg="input",
+            got=described("a scalar"),
+            hint="Make it a row of one: [x].",
+        )
     n = input.shape[-1]
     if n is not None:
         if k is not None and k > n:
-            raise OpError(f"must be at most {n}, the size of the last axis", arg="k", got=k)
+            raise OpError(
+                f"must be at most {n}, the size of the last axis",
+                arg="k",
+                got=k,
+                hint=f"Use {n} to sort them all.",
+            )
         if n > np.iinfo(index_type).max:
             raise OpError(
                 f"cannot count the {n} entries of the last axis",
@@ -117,7 +127,8 @@ def _among(predictions: Array, targets: Array, k: int) -> Any:
 
 def _among_shape(predictions: Spec, targets: Spec) -> Shape:
     batch, _ = ranked("predictions", predictions, 2, "batch, classes")
-    return agreed("targets", targets, (batch,), "one target for each row")
+    hint = "Pass the number of each row's class, not a row of zeros and a one."
+    return agreed("targets", targets, (batch,), "one target for each row", hint)
 
 
 @op("InTopK", "Tpredictions, T -> precision: bool", Tpredictions=FLOATS, T=INDEX)
