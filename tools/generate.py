@@ -298,7 +298,7 @@ def _main_variable(op: Op) -> str:
 def _types_text(names: Iterable[str]) -> str:
     short = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
     found = [short.get(n, n.replace("uint", "u").replace("int", "i")) for n in names]
-    order = "bf16 f16 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64".split()
+    order = ("bf16", "f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
     return " ".join(name for name in order if name in found)
 
 

@@ -1,8 +1,8 @@
 """Calls that once crashed or fooled an implementation, and every small mistake in a legal call.
 
 Each call is made in a process with little memory and little time. It ends in a right answer or in a
-refusal that names op, argument, rule and value and says what to do. The facts say in which, `differences` where ours
-does otherwise.
+refusal that names op, argument, rule and value and says what to do. The facts say in which,
+`differences` where ours does otherwise.
 """
 
 import functools

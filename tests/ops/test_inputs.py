@@ -154,6 +154,7 @@ def test_refuses_what_is_not_an_array_of_numbers(value):
     with pytest.raises(bb.OpError) as caught:
         bb.raw_ops.MaxPool(input=value, **TWO)
     assert (caught.value.op, caught.value.arg) == ("MaxPool", "input")
+    assert caught.value.hint
 
 
 def test_raw_ops_take_arguments_by_name_only():
@@ -178,6 +179,7 @@ def test_names_the_argument_at_fault(arguments, arg, words):
     with pytest.raises(bb.OpError) as caught:
         bb.raw_ops.MaxPool(**arguments)
     assert caught.value.arg == arg
+    assert caught.value.hint
     assert words in str(caught.value)
 
 

@@ -37,7 +37,7 @@ def _integer(value: Any, bits: int = 32) -> int:
         number = operator.index(value)
     except TypeError:
         raise OpError(
-            "must be a whole number", got=value, hint="Pass one integer, such as 2 or int(x)."
+            "must be a whole number", got=value, hint="Use an integer, such as 2 or int(x)."
         ) from None
     end = 2 ** (bits - 1)
     if not -end <= number < end:
@@ -189,7 +189,6 @@ PartialShape = Annotated[
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
-Ints = Annotated[tuple[int, ...], Kind("ints", "Sequence[int]", "Whole numbers.", _integers)]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Floats = Annotated[
     tuple[float, ...], Kind("floats", "Sequence[float]", "Finite numbers.", _finite_numbers)

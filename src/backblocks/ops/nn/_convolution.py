@@ -116,5 +116,5 @@ def backprop_shape(
 ) -> None:
     """Refuses an `out_backprop` that the forward op could not have had."""
     out = convolved(input_arg, input, filter_arg, filter, **windows)
-    hint = "Use the strides, padding and dilations of the forward op."
+    hint = "Use the sizes, strides, padding and dilations of the forward op."
     agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)

@@ -60,7 +60,7 @@ def pooled(arg: str, input: Spec, *, data_format: str = "NHWC", **windows: Any) 
 
 def agreed_with_pooling(arg: str, spec: Spec, out: Shape) -> Shape:
     """The shape of what came out of pooling, or of its gradient."""
-    hint = "Use the ksize, strides and padding of the forward op."
+    hint = "Use the input, ksize, strides and padding of the forward op."
     return agreed(arg, spec, out, "the shape that pooling gives", hint)
 
 

@@ -207,9 +207,7 @@ def explicit_pads(
     return tuple(space)
 
 
-def space_of(
-    arg: str, values: Sequence[int], rank: int, data_format: str, *, channels: int = 1
-) -> tuple[int, ...]:
+def space_of(arg: str, values: Sequence[int], rank: int, data_format: str) -> tuple[int, ...]:
     """The entries for space of an attribute that has one for every dimension."""
     if len(values) != rank:
         raise OpError(
@@ -219,7 +217,7 @@ def space_of(
             hint=_only_space((1,), (2,), data_format),
         )
     batch, *space, depth = last(values, data_format)
-    if batch != 1 or depth != channels:
+    if batch != 1 or depth != 1:
         raise OpError(
             "must be 1 for batch and channels",
             arg=arg,

@@ -75,7 +75,7 @@ def _dilated(input: Spec, filter: Spec, **windows: Any) -> tuple[Size, ...]:
 
 def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> None:
     out = _dilated(input, filter, **windows)
-    hint = "Use the strides, rates and padding of the forward op."
+    hint = "Use the input, strides, rates and padding of the forward op."
     agreed("out_backprop", out_backprop, out, "the shape that dilation gives", hint)
 
 

@@ -141,7 +141,10 @@ def _evenly_spread(n: int, out: int, stream: Iterator[int]) -> Array:
 
 
 _FROM_FORWARD = "Pass it as the forward op gave it for this input."
-_SAME_SEQUENCES = "the shape that these sequences give", "Use the sequences of the forward op."
+_SAME_SEQUENCES = (
+    "the shape that these sequences give",
+    "Use the input and sequences of the forward op.",
+)
 
 
 def _window_count(arg: str, spec: Spec, n: Size) -> Size:

@@ -136,7 +136,7 @@ def _channel_window(
             "a window over channels must be 1 in space and have a stride of its own size",
             arg="ksize",
             got=ksize,
-            hint="Pool over space and over channels in two calls.",
+            hint=f"Write ksize in the order of {data_format}; pool over space and channels in two calls.",
         )
     return group, channels
 
