@@ -221,6 +221,13 @@ avg_pool_grad.fails(
     error="not be negative",
 )  # fmt: skip
 avg_pool_grad.fails(
+    "a size of -1, and an empty gradient",
+    orig_input_shape=[1, 1, -1, 1],
+    grad=_line(),
+    **_row,
+    error="not be negative",
+)
+avg_pool_grad.fails(
     "a gradient of another shape", orig_input_shape=[1, 1, 3, 1], grad=_line(2, 8, 9), **_row,
     error="the shape that pooling gives",
 )  # fmt: skip
