@@ -29,8 +29,9 @@ wheel: $(READY) ## build the wheel into dist/
 generate: $(READY) ## rewrite the generated files
 	$(BIN)/python tools/generate.py
 
-vectors: .venv-tf/ready ## record TensorFlow's answers anew, in an environment of its own
-	.venv-tf/bin/python tools/record_tf_vectors.py
+vectors: .venv-tf/ready ## record TensorFlow's answers anew, all or those to OPS="Tanh Exp"
+	.venv-tf/bin/python tools/record_tf_vectors.py $(OPS)
+	.venv-tf/bin/python tools/record_tf_signatures.py
 
 clean: ## remove everything that make has made
 	rm -rf .venv .venv-tf dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

@@ -1,7 +1,10 @@
 """What the package promises of itself: what importing it costs, and what it may import."""
 
+import importlib.metadata
 import subprocess
 import sys
+
+import backblocks
 
 HEAVY = ("tensorflow", "torch", "jax", "scipy", "hypothesis", "pytest", "importlib.metadata")
 
@@ -24,3 +27,7 @@ def test_public_names():
     assert names == [
         "OpError", "Symbol", "constant", "evaluate", "gradients", "ops", "placeholder", "raw_ops",
     ]  # fmt: skip
+
+
+def test_the_version_is_the_installed_one():
+    assert importlib.metadata.version("backblocks") == backblocks.__version__

@@ -6,6 +6,7 @@ python tools/generate.py --check   says which are stale, and changes nothing
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterable, Iterator
@@ -14,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES, QUANTIZED
+import backblocks as bb
+from backblocks.dtypes import ALL, NAMES, QUANTIZED, is_float
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import Attr, Case, Op, nothing
+from backblocks.ops._op import Attr, Case, Op, each_value, flat, nothing
 from backblocks.ops._pins import Pin
 
 sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
@@ -174,7 +176,37 @@ def _gradient_text(op: Op) -> str:
         return f"None: {op.no_gradient_because}"
     if op.gradient is nothing:
         return "None flows: the result does not change when the inputs change a little."
+    stops = next(filter(None, map(functools.partial(_where_it_stops, op), op.cases)), None)
+    if stops is not None:
+        return f"Yes, once: {stops.op} has none. {stops.hint}"
     return "Yes; it is made of ops, and can be differentiated again."
+
+
+def _where_it_stops(op: Op, case: Case) -> bb.OpError | None:
+    """Why the gradient of a case cannot be differentiated again; nothing if it can."""
+    inputs, attrs, _ = op.bind((), case.args)
+    symbols = each_value(_symbol, op.arrays(inputs))
+    xs = [symbol for symbol in flat(symbols) if symbol.value is None]
+    result = op(*symbols, **attrs)
+    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if _smooth(y)]
+    try:
+        dys = [bb.placeholder(y.shape, y.dtype) for y in ys]
+        dxs = [dx for dx in bb.gradients(ys, xs, dys) if dx is not None]
+    except bb.OpError:  # a mode without a gradient
+        return None
+    try:
+        bb.gradients(dxs, [*xs, *dys])
+    except bb.OpError as error:
+        return error
+    return None
+
+
+def _symbol(array: Any) -> bb.Symbol:
+    return bb.placeholder(array.shape, array.dtype) if _smooth(array) else bb.constant(array)
+
+
+def _smooth(value: Any) -> bool:
+    return is_float(value.dtype) or value.dtype.kind == "c"
 
 
 def _source(op: Op) -> str:
@@ -220,7 +252,8 @@ def _refusal_text(op: Op, args: dict[str, Any]) -> str:
 
 
 def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
+    """What is typed, as code; a sentence as it is."""
+    return f"`{text}`" if text and not text.endswith(".") else text
 
 
 def index_page(ops: list[Op]) -> str:
@@ -253,9 +286,21 @@ def differences_page(ops: list[Op]) -> str:
         "Names, arguments, defaults and meaning are TensorFlow 2.21's. Where its CPU kernel is "
         "missing something, disagrees with itself or is wrong, ours differs as said here."
     )
+    for_all = (
+        "One difference holds for all ops: of inputs that must have one type, TensorFlow converts the "
+        "later ones to the type of the first in silence, an array of float64 beside one of float32 say, "
+        "or any array beside a plain number. Ours refuses an array of another type and says how to "
+        "convert it; plain numbers and lists take the type of the arrays beside them."
+    )
     return (
         "\n\n".join(
-            [f"<!-- {GENERATED} -->", "# Differences from TensorFlow", intro, "\n".join(rows)]
+            [
+                f"<!-- {GENERATED} -->",
+                "# Differences from TensorFlow",
+                intro,
+                for_all,
+                "\n".join(rows),
+            ]
         )
         + "\n"
     )
@@ -263,20 +308,26 @@ def differences_page(ops: list[Op]) -> str:
 
 def support_page(ops: list[Op]) -> str:
     """Types and formats of the nn ops, beside those of TensorFlow's CPU kernels as recorded."""
-    recorded = json.loads((ROOT / "tests/ops/vectors/support.json").read_text())
+    tests = ROOT / "tests/ops"
+    recorded = json.loads((tests / "vectors/support.json").read_text())
+    signatures = json.loads((tests / "tf_signatures.json").read_text())
     rows = [
         "| op | types: TensorFlow | types: backblocks | formats: TensorFlow | formats: backblocks |",
         "|---|---|---|---|---|",
     ]
     for op in ops:
-        if op.group != "nn":
+        if op.group != "nn" or op.name not in recorded or op.name not in signatures:
             continue
         accepted = recorded[op.name]["accepts"]
+        data = _data_pin(op)
+        # An input of one fixed type is no matter of which types were accepted.
+        fixed = signatures[op.name]["fixed types"].get(data.name)
+        theirs = [fixed] if fixed else [QUANTIZED.get(name, name) for name in accepted]
         formats = {layout for layouts in accepted.values() for layout in layouts}
         have = op.attrs["data_format"].kind.options if "data_format" in op.attrs else ()
         cells = [
-            _types_text([QUANTIZED.get(name, name) for name in accepted]) or "none",
-            _types_text(op.dtypes[_main_variable(op)]),
+            _types_text(theirs) or "none",
+            _types_text(_allowed(op, data)),
             ", ".join(layout for layout in have if layout in formats),
             ", ".join(have),
         ]
@@ -290,16 +341,24 @@ def support_page(ops: list[Op]) -> str:
     )
 
 
-def _main_variable(op: Op) -> str:
-    """The type variable of the data; others are of sizes and indices."""
-    return next(name for name in ("T", "Tinput", "T1", *op.dtypes) if name in op.dtypes)
+def _data_pin(op: Op) -> Pin:
+    """The input that holds the data; others hold sizes, indices and the ends of ranges."""
+    if op.name.startswith("Quantized"):
+        return op.inputs[0]
+    return next(pin for pin in op.inputs if "float32" in _allowed(op, pin))
+
+
+def _allowed(op: Op, pin: Pin) -> tuple[str, ...]:
+    return op.dtypes.get(pin.dtype, (pin.dtype,))
 
 
 def _types_text(names: Iterable[str]) -> str:
-    short = {"bfloat16": "bf16", "float16": "f16", "float32": "f32", "float64": "f64"}
-    found = [short.get(n, n.replace("uint", "u").replace("int", "i")) for n in names]
-    order = ("bf16", "f16", "f32", "f64", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64")
-    return " ".join(name for name in order if name in found)
+    """Short names, in the order of the types in dtypes.py: f32 i8 u8 c64 ..."""
+    have = set(names)
+    short = (name.replace("complex", "c").replace("uint", "u") for name in ALL if name in have)
+    return " ".join(
+        name.replace("int", "i").replace("bfloat", "bf").replace("float", "f") for name in short
+    )
 
 
 def stale() -> list[Path]:

@@ -1,20 +1,25 @@
-"""Records how TensorFlow's raw ops are called: argument names, defaults, outputs and types.
+"""Records how TensorFlow calls the ops of the tables: argument names, defaults, outputs and types.
 
-Run where TensorFlow 2.21 is installed (`make vectors` makes such an environment), with the names of the
-ops on standard input:
+    make vectors
 
-    python tools/record_tf_signatures.py < names > tests/ops/tf_signatures.json
+runs this file after record_tf_vectors.py, in the same environment. It writes tests/ops/tf_signatures.json.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import sys
+import os
+from pathlib import Path
 from typing import Any
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 import tensorflow as tf
 from tensorflow.python.framework import op_def_registry
+from vectors import TABLE
+
+TARGET = Path(__file__).parents[1] / "tests" / "ops" / "tf_signatures.json"
 
 
 def default_of(parameter: inspect.Parameter) -> Any:
@@ -31,6 +36,9 @@ def facts_of(name: str) -> dict[str, Any]:
         "arguments": {p.name: default_of(p) for p in arguments},
         "inputs": [arg.name for arg in op_def.input_arg],
         "outputs": [arg.name for arg in op_def.output_arg],
+        "fixed types": {
+            arg.name: tf.dtypes.as_dtype(arg.type).name for arg in op_def.input_arg if arg.type
+        },
         "types": {
             attr.name: sorted(tf.dtypes.as_dtype(t).name for t in attr.allowed_values.list.type)
             for attr in op_def.attr
@@ -40,9 +48,8 @@ def facts_of(name: str) -> dict[str, Any]:
 
 
 def main() -> None:
-    facts = {name: facts_of(name) for name in sorted(sys.stdin.read().split())}
-    lines = [f"{json.dumps(name)}: {json.dumps(fact)}" for name, fact in facts.items()]
-    print("{\n" + ",\n".join(lines) + "\n}")
+    lines = (f"{json.dumps(name)}: {json.dumps(facts_of(name))}" for name in sorted(TABLE))
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Records TensorFlow's answers to a table of calls, for tests/ops/test_vectors.py to compare with.
 
     make vectors
+    make vectors OPS="Tanh Exp"    only these
 
 builds an environment with TensorFlow of its own (.venv-tf: TensorFlow is no dependency of the library
 or of its tests) and runs this file in it. It writes into tests/ops/vectors:
@@ -58,6 +59,9 @@ def main() -> None:
     tf.config.threading.set_inter_op_parallelism_threads(1)
     TARGET.mkdir(exist_ok=True)
     wanted = sys.argv[1:] or list(TABLE)
+    for op in wanted:
+        if op not in TABLE:
+            sys.exit(f"{op} is in no table of tools/vectors: say there which calls to record")
     support_file = TARGET / "support.json"
     support = json.loads(support_file.read_text()) if sys.argv[1:] and support_file.exists() else {}
     for op in wanted:

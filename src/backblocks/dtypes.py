@@ -47,6 +47,8 @@ def as_dtype(value: Any) -> DType:
         return BY_NAME[QUANTIZED.get(name, name)]
     if hasattr(value, "as_numpy_dtype"):  # TensorFlow's own dtype objects
         return as_dtype(value.name)
+    if value is None:
+        raise TypeError("None is no element type")  # NumPy would take it for float64
     dtype: DType = np.dtype(value)
     if dtype not in NAMES:
         raise KeyError(value)

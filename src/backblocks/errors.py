@@ -22,6 +22,10 @@ class OpError(ValueError):
         self.got = None if got is _NOTHING else got
         self._got_text = "" if got is _NOTHING else f"; got {_short(got)}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        state = {**self.__dict__, "got": described(self._got_text.removeprefix("; got "))}
+        return type(self), self.args, state
+
     def __str__(self) -> str:
         where = ".".join(part for part in (self.op, self.arg) if part)
         start = f"{where}: " if where else ""
@@ -34,7 +38,10 @@ class OpMemoryError(OpError, MemoryError):
 
 def _short(value: Any) -> str:
     """The value as text, cut so that an error stays one readable line."""
-    text = value if isinstance(value, _Plain) else " ".join(repr(value).split())
+    try:
+        text = value if isinstance(value, _Plain) else " ".join(repr(value).split())
+    except Exception:  # the value is what is wrong; that it cannot be shown must not hide why
+        text = f"a {type(value).__name__}"
     return text if len(text) <= 120 else text[:117] + "..."
 
 

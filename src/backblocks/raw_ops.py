@@ -31,6 +31,9 @@ class RawOp:
     def __repr__(self) -> str:
         return f"<raw op {self.op.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return RawOp, (self.op,)
+
     @property
     def __signature__(self) -> inspect.Signature:
         return signature(self.op)
@@ -64,10 +67,12 @@ globals().update({name: RawOp(op) for name, op in REGISTRY.items()})
 __all__ = sorted(REGISTRY)
 
 
-def __getattr__(name: str) -> RawOp:
-    """Finds ops that were declared after this module was imported."""
+def __getattr__(name: str) -> Any:
+    """Finds ops that were declared after this module was imported, and the classes of results."""
     if name in REGISTRY:
         return RawOp(REGISTRY[name])
+    if name.removesuffix("Result") in REGISTRY:
+        return REGISTRY[name.removesuffix("Result")].Result
     import difflib  # only mistakes pay for it
 
     near = difflib.get_close_matches(name, REGISTRY, 1)

@@ -1,5 +1,7 @@
 """Symbols, and gradients over them."""
 
+import copy
+
 import numpy as np
 import pytest
 
@@ -134,3 +136,98 @@ def test_an_intermediate_value_can_be_fed():
     y = bb.ops.exp(x)
     z = bb.ops.neg(y)
     np.testing.assert_array_equal(bb.evaluate([z], {y: np.array([1.0, 2])})[0], [-1, -2])
+
+
+def test_grad_ys_are_arrays_lists_or_symbols_of_the_shape_of_y():
+    x = bb.placeholder((2,), "float64")
+    y = bb.ops.square(x)
+    for weight in (np.array([1.0, 10]), [[1, 10]], [bb.constant([1, 10], "float64")]):
+        (dx,) = bb.gradients(y, x, weight)
+        assert isinstance(dx, bb.Symbol)
+        assert dx.dtype == np.float64
+        np.testing.assert_array_equal(bb.evaluate([dx], {x: [1, 2]})[0], [2, 40])
+
+
+@pytest.mark.parametrize(
+    ("grad_ys", "words"),
+    [
+        ([np.ones((2, 3))], "the shape of its y"),
+        ([np.ones(3, np.float32)], "must be float64"),
+        ([1.0, 2.0], "one entry for each of the 1 ys"),
+        ([], "one entry for each"),
+        (["text"], "cannot be read|must be an array"),
+    ],
+)
+def test_grad_ys_that_do_not_fit_are_refused(grad_ys, words):
+    x = bb.placeholder((3,), "float64")
+    with pytest.raises(bb.OpError, match=words) as caught:
+        bb.gradients(bb.ops.square(x), x, grad_ys)
+    assert (caught.value.op, caught.value.arg) == ("gradients", "grad_ys")
+
+
+def test_gradients_are_symbols_even_when_nothing_happens_on_the_way():
+    x = bb.placeholder((2,), "float64")
+    for y in (x, bb.ops.neg(bb.ops.neg(x))):
+        (dx,) = bb.gradients(y, x, [[3, 4]])
+        np.testing.assert_array_equal(bb.evaluate([dx], {x: [1, 2]})[0], [3, 4])
+
+
+def test_the_gradient_of_a_kept_sum_with_unknown_sizes():
+    x, d = bb.placeholder((1, 3), "float64"), bb.placeholder((None, 1), "float64")
+    (dx,) = bb.gradients(bb.ops.sum(x, [1], keep_dims=True), x, [d])
+    got = bb.evaluate([dx], {x: [[1, 2, 3]], d: [[5]]})[0]
+    np.testing.assert_array_equal(got, [[5, 5, 5]])
+
+
+def test_symbols_do_arithmetic():
+    x = bb.placeholder((2,), "float64")
+    y = 1 - (x * 2 + np.array([1.0, 3])) / x - -x
+    np.testing.assert_allclose(bb.evaluate([y], {x: [1, 2]})[0], [-1, -0.5])
+
+
+@pytest.mark.parametrize(
+    ("make", "arg"),
+    [
+        (lambda: bb.placeholder((2,), "flaot32"), "dtype"),
+        (lambda: bb.placeholder(3), "shape"),
+        (lambda: bb.placeholder((-2,)), "shape"),
+        (lambda: bb.placeholder((2.5,)), "shape"),
+        (lambda: bb.placeholder("ab"), "shape"),
+        (lambda: bb.evaluate(bb.constant(1), {}), "fetches"),
+        (lambda: bb.evaluate([np.ones(2)], {}), "fetches"),
+        (lambda: bb.evaluate([bb.constant(1)], {"x": 1}), "feeds"),
+    ],
+)
+def test_mistakes_with_symbols_are_named(make, arg):
+    with pytest.raises(bb.OpError) as caught:
+        make()
+    assert caught.value.arg == arg
+    assert caught.value.hint
+
+
+def test_lists_may_be_fed_and_become_what_the_placeholder_is():
+    x = bb.placeholder((None,), "float16")
+    assert bb.evaluate([bb.ops.exp(x)], {x: [0, 1.5]})[0].dtype == np.float16
+    assert [bb.constant(v).dtype.name for v in (1.0, [1])] == ["float32", "int32"]
+
+
+def test_a_graph_keeps_its_own_values():
+    mine = np.array([1.0, 2])
+    kept = bb.constant(mine)
+    mine[:] = 5
+    x = bb.placeholder((2,), "float64")
+    fed = np.array([3.0, 4])
+    got_kept, got_fed = bb.evaluate([kept, x], {x: fed})
+    got_fed[:] = 0
+    np.testing.assert_array_equal(got_kept, [1, 2])
+    np.testing.assert_array_equal(fed, [3, 4])
+    got_kept[:] = 0
+    np.testing.assert_array_equal(bb.evaluate([kept], {})[0], [1, 2])
+
+
+def test_a_copy_of_a_symbol_is_the_symbol():
+    x = bb.placeholder((2,), "float64")
+    y = bb.ops.exp(x)
+    assert copy.deepcopy(y) is y
+    assert copy.copy(y) is y
+    assert copy.deepcopy(bb.ops.relu) is bb.ops.relu

@@ -1,25 +1,16 @@
 """Every op answers as TensorFlow's CPU kernel does, but for the differences that it declares.
 
-The answers were recorded by tools/record_tf_vectors.py, which says how the files are built. A call
-carries tags; one that has a tag named like a difference of its op ("nan", "ties", "empty" ...) may
-disagree, any other must not. A declared difference that no call shows is a fault as well.
+A recorded call carries tags; one that has a tag named like a difference of its op ("nan", "ties", "empty"
+...) may disagree, any other must not. A declared difference that no call shows is a fault as well.
 """
-
-import json
-from functools import cache
-from math import prod
-from pathlib import Path
 
 import numpy as np
 import pytest
+from recorded import RECORDED, SUPPORT, recorded
 
 from backblocks import OpError, raw_ops
-from backblocks.dtypes import NAMES, as_dtype, is_half
+from backblocks.dtypes import NAMES, is_half
 from backblocks.ops import REGISTRY
-
-VECTORS = Path(__file__).parent / "vectors"
-RECORDED = sorted(path.stem for path in VECTORS.glob("*.npz"))
-SUPPORT = json.loads((VECTORS / "support.json").read_text())
 
 # Ops whose results are cells of their inputs: there is nothing to round.
 SELECTING = {
@@ -38,29 +29,6 @@ ROUNDING = {
     "complex64": 1e-5,
     "complex128": 1e-12,
 }
-
-
-@cache
-def recorded(name):
-    """The calls of an op, with arrays for their tensors."""
-    with np.load(VECTORS / f"{name}.npz") as file:
-        cells = file["cells"].tobytes()
-        calls = json.loads(file["calls"].tobytes())
-
-    def read(place):
-        if place is None or not place:
-            return place
-        if isinstance(place[0], list):
-            return [read(each) for each in place]
-        dtype, shape, start = place
-        array = np.frombuffer(cells, as_dtype(dtype), prod(shape), start)
-        return array.reshape(shape)
-
-    for call in calls:
-        call["inputs"] = {name: read(place) for name, place in call["inputs"].items()}
-        if "outputs" in call:
-            call["outputs"] = [read(place) for place in call["outputs"]]
-    return calls
 
 
 def disagreement(name, call, **more):

@@ -6,15 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 from backblocks import ops
-from backblocks.errors import OpError
-from backblocks.graph.symbol import Node, Symbol, nodes_behind
+from backblocks.dtypes import NAMES
+from backblocks.errors import OpError, described
+from backblocks.graph.symbol import Node, Symbol, constant, nodes_behind
+from backblocks.ops._inputs import as_typed
 from backblocks.ops._op import each_value, flat
+from backblocks.ops._spec import agreed
 
 
 def gradients(
     ys: Symbol | Sequence[Symbol],
     xs: Symbol | Sequence[Symbol],
-    grad_ys: Sequence[Any] | None = None,
+    grad_ys: Any = None,
 ) -> list[Symbol | None]:
     """Symbols for the gradient of the sum of `ys` with respect to each of `xs`.
 
@@ -24,7 +27,7 @@ def gradients(
     ys = [ys] if isinstance(ys, Symbol) else list(ys)
     xs = [xs] if isinstance(xs, Symbol) else list(xs)
     flowing: dict[int, list[Any]] = {}
-    for y, dy in zip(ys, grad_ys or [ops.ones_like(y) for y in ys], strict=True):
+    for y, dy in zip(ys, _weights(ys, grad_ys), strict=True):
         flowing.setdefault(id(y), []).append(dy)
     for node in _between(xs, ys):
         arriving = each_value(lambda out: _collected(flowing, out), node.outputs)
@@ -38,6 +41,42 @@ def gradients(
 
 
 _NONE = object()
+
+
+def _weights(ys: list[Symbol], grad_ys: Any) -> list[Symbol]:
+    """The gradient that arrives at each y, as a symbol of its dtype and shape."""
+    if grad_ys is None:
+        grad_ys = [None] * len(ys)
+    if not isinstance(grad_ys, list | tuple):
+        grad_ys = [grad_ys]
+    if len(grad_ys) != len(ys):
+        raise OpError(
+            f"must have one entry for each of the {len(ys)} ys",
+            op="gradients",
+            arg="grad_ys",
+            got=len(grad_ys),
+            hint="Use None for ones.",
+        )
+    return [_weight(y, dy) for y, dy in zip(ys, grad_ys, strict=True)]
+
+
+def _weight(y: Symbol, dy: Any) -> Symbol:
+    if dy is None:
+        weight: Symbol = ops.ones_like(y)
+        return weight
+    try:
+        symbol = dy if isinstance(dy, Symbol) else constant(as_typed(dy, y.dtype))
+        agreed("grad_ys", symbol.spec, y.shape, "the shape of its y", "Weigh every cell of y.")
+        if symbol.dtype != y.dtype:
+            raise OpError(
+                f"must be {NAMES[y.dtype]}, as its y",
+                got=described(NAMES[symbol.dtype]),
+                hint=f"Convert it: x.astype({NAMES[y.dtype]!r}).",
+            )
+    except OpError as error:
+        error.op, error.arg = "gradients", "grad_ys"
+        raise
+    return symbol
 
 
 def _between(xs: Sequence[Symbol], ys: Sequence[Symbol]) -> list[Node]:

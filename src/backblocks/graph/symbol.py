@@ -5,13 +5,15 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from backblocks.dtypes import DType, as_dtype
+from backblocks import ops
+from backblocks.dtypes import ALL, NAMES, DType
 from backblocks.errors import OpError, described
-from backblocks.ops._inputs import Array, as_array
+from backblocks.ops._inputs import Array, as_array, as_typed, from_weak, is_weak
 from backblocks.ops._op import Attrs, Op, Value, each_value, flat
 from backblocks.ops._spec import Shape, Spec
+from backblocks.ops.attrs import PartialShape, dtype_of
 
 _numbers = itertools.count()
 
@@ -36,7 +38,7 @@ class Symbol:
     node: Node | None = None
     name: str = ""
 
-    # NumPy leaves arithmetic with a symbol to the symbol.
+    # An array on the left of an operator leaves the work to the symbol on its right.
     __array_ufunc__ = None
 
     @property
@@ -61,6 +63,39 @@ class Symbol:
         node.outputs = tuple(each_value(lambda spec: Symbol(spec, node, name), specs))
         return op.result(node.outputs)
 
+    def __add__(self, other: Any) -> Any:
+        return ops.add_v2(self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return ops.add_v2(other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return ops.sub(self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return ops.sub(other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return ops.mul(self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return ops.mul(other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return ops.real_div(self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return ops.real_div(other, self)
+
+    def __neg__(self) -> Any:
+        return ops.neg(self)
+
+    def __copy__(self) -> Symbol:
+        return self  # a symbol stands for one place in a graph, and a copy would stand for none
+
+    def __deepcopy__(self, memo: Any) -> Symbol:
+        return self
+
     def __repr__(self) -> str:
         source = (
             self.node.op.name
@@ -76,20 +111,37 @@ def placeholder(
     shape: Sequence[int | None] | None, dtype: Any = "float32", name: str = ""
 ) -> Symbol:
     """A symbol to be fed. A size, or the whole shape, may be None: not known yet."""
-    return Symbol(Spec(None if shape is None else tuple(shape), as_dtype(dtype)), name=name)
+    sizes = _parsed("shape", PartialShape, shape)
+    return Symbol(Spec(sizes, _parsed("dtype", AnyType, dtype)), name=name)
 
 
-def constant(value: Any) -> Symbol:
-    """A symbol whose value is known."""
-    return Symbol(Spec.of(as_array(value)))
+def constant(value: Any, dtype: Any = None) -> Symbol:
+    """A symbol whose value is known. Numbers without a dtype become float32 or int32."""
+    wanted = None if dtype is None else _parsed("dtype", AnyType, dtype)
+    array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value)
+    kept = array.astype(wanted or array.dtype)  # a copy: the caller may go on writing to theirs
+    kept.flags.writeable = False
+    return Symbol(Spec.of(kept))
+
+
+AnyType = Annotated[Any, dtype_of(*ALL)]
+
+
+def _parsed(arg: str, kind: Any, value: Any) -> Any:
+    """Reads an argument by the kind that an op's attribute would have."""
+    try:
+        return kind.__metadata__[0].parse(value)
+    except OpError as error:
+        error.op, error.arg = "Placeholder", arg
+        raise
 
 
 def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> list[Array]:
     """The values of `fetches`, each node run once, every shape rule asked again with the real values."""
+    if isinstance(fetches, Symbol):
+        raise _mistake("must be a list", "fetches", fetches, "Write [symbol], even for one.")
     wanted = [_fetched(symbol) for symbol in fetches]
-    values: dict[int, Array] = {}
-    for symbol, fed in feeds.items():
-        values[id(symbol)] = _fed(symbol, fed)
+    values = {id(symbol): _fed(symbol, value) for symbol, value in feeds.items()}
 
     def value_of(symbol: Symbol) -> Array:
         if id(symbol) in values:
@@ -99,30 +151,45 @@ def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> l
                 "must be fed",
                 op="Placeholder",
                 arg=symbol.name or repr(symbol),
-                hint="Give its value in feeds: evaluate(fetches, {x: array}).",
+                hint="Give it a value in `feeds`.",
             )
         return symbol.value
 
-    for node in sorted(nodes_behind(wanted, stop=set(values)), key=lambda n: n.number):
+    given = set(values)
+    for node in sorted(nodes_behind(wanted, stop=given), key=lambda n: n.number):
         outputs = node.op.run(each_value(value_of, node.inputs), node.attrs)
         for symbol, output in zip(flat(node.outputs), flat(outputs), strict=True):
             values.setdefault(id(symbol), output)
-    return [value_of(symbol) for symbol in wanted]
+    computed = set(values) - given
+    return [
+        value_of(symbol) if id(symbol) in computed else value_of(symbol).copy() for symbol in wanted
+    ]
 
 
-def _fetched(symbol: Symbol | None) -> Symbol:
+def _mistake(problem: str, arg: str, got: Any, hint: str) -> OpError:
+    return OpError(problem, op="evaluate", arg=arg, got=got, hint=hint)
+
+
+def _fetched(symbol: Any) -> Symbol:
     if symbol is None:
-        raise OpError(
-            "None cannot be fetched",
-            op="evaluate",
-            arg="fetches",
-            hint="Leave it out: a gradient is None when nothing depends on the input.",
-        )
+        hint = "A gradient is None when what was differentiated does not depend on the input."
+        raise _mistake("None cannot be fetched", "fetches", symbol, hint)
+    if not isinstance(symbol, Symbol):
+        kind = described(type(symbol).__name__)
+        raise _mistake("must be symbols", "fetches", kind, "Fetch what an op gave for a symbol.")
     return symbol
 
 
-def _fed(symbol: Symbol, value: Any) -> Array:
-    array = as_array(value)
+def _fed(symbol: Any, value: Any) -> Array:
+    if not isinstance(symbol, Symbol):
+        hint = "Use the placeholder itself as the key, not its name."
+        raise _mistake("must be fed by symbol", "feeds", symbol, hint)
+    where = {"op": "Placeholder", "arg": symbol.name or "value"}
+    try:
+        array = as_typed(value, symbol.dtype)
+    except OpError as error:
+        error.op, error.arg = where["op"], where["arg"]
+        raise
     known = symbol.shape
     fits = known is None or (
         len(known) == array.ndim
@@ -131,10 +198,9 @@ def _fed(symbol: Symbol, value: Any) -> Array:
     if array.dtype != symbol.dtype or not fits:
         raise OpError(
             f"must be fed {symbol.spec}",
-            op="Placeholder",
-            arg=symbol.name or "value",
+            **where,
             got=described(str(Spec.of(array))),
-            hint="Convert or reshape it, or make the placeholder with None for sizes that vary.",
+            hint="Convert it with x.astype, or reshape it.",
         )
     return array
 

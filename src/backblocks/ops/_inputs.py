@@ -14,11 +14,15 @@ from backblocks.ops import _kernels
 Array = np.ndarray[Any, Any]
 
 
-def is_weak(value: Any) -> bool:
+DEEPEST = 64
+"""More levels of lists than NumPy has dimensions are no array."""
+
+
+def is_weak(value: Any, depth: int = 0) -> bool:
     """A Python number, or nested lists of them, has no dtype of its own and takes its neighbours'."""
-    while isinstance(value, list | tuple) and value:
-        value = value[0]
-    return type(value) in (bool, int, float, complex, list, tuple)
+    if isinstance(value, list | tuple) and depth < DEEPEST:
+        return all(is_weak(each, depth + 1) for each in value)
+    return type(value) in (bool, int, float, complex)
 
 
 def as_array(value: Any) -> Array:
@@ -87,6 +91,11 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
     return array.astype(dtype)
 
 
+def as_typed(value: Any, dtype: DType) -> Array:
+    """`value` as an array; numbers without a dtype of their own become `dtype`."""
+    return from_weak(value, dtype, (dtype,)) if is_weak(value) else as_array(value)
+
+
 def as_integers(array: Array, dtype: DType) -> Array:
     """An integer array of another width, as the width the op asks for."""
     if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.dtype == dtype:
@@ -106,11 +115,14 @@ def _fits(array: Array, dtype: DType) -> bool:
         return array.dtype.kind in "iu" and bool(
             array.min() >= limits.min and array.max() <= limits.max
         )
-    return dtype.kind == "c" or (dtype.kind != "b" and array.dtype.kind != "c")
+    if dtype.kind == "b" or (array.dtype.kind == "c" and dtype.kind != "c"):
+        return False
+    with np.errstate(all="ignore"):
+        return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())
 
 
 def _what_fits(dtype: DType) -> str:
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return f"Use whole numbers from {limits.min} to {limits.max}."
-    return "Use True and False." if dtype.kind == "b" else "Use real numbers."
+    return "Use True and False." if dtype.kind == "b" else "Use real numbers within its range."

@@ -21,6 +21,9 @@ def _machine() -> int:
         for line in _text("/proc/meminfo").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
+    except (OSError, ValueError):
+        pass  # not Linux
+    try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, AttributeError):
         return _NO_LIMIT

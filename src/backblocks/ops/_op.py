@@ -138,10 +138,26 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _registered, (self.name,)
+
     @functools.cached_property
     def Result(self) -> Any:
-        """The named tuple of an op with several outputs."""
-        return namedtuple(f"{self.name}Result", [pin.name for pin in self.outputs])
+        """The named tuple of an op with several outputs, which is to be found in raw_ops."""
+        names = [pin.name for pin in self.outputs]
+        return namedtuple(f"{self.name}Result", names, module="backblocks.raw_ops")
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        tensors = [(p.name, None if p.count == "optional" else REQUIRED) for p in self.inputs]
+        attrs = [(a.name, a.default) for a in self.attrs.values()]
+        by_place, by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+        return inspect.Signature(
+            [
+                *(inspect.Parameter(name, by_place, default=default) for name, default in tensors),
+                *(inspect.Parameter(n, by_name, default=d) for n, d in (*attrs, ("name", None))),
+            ]
+        )
 
     # -- what completes a declaration ---------------------------------------------------
 
@@ -225,6 +241,10 @@ class Op:
             else:
                 attrs[attr.name] = self._defaults[attr.name]
         name = given.pop("name", None)
+        if not isinstance(name, str | None):
+            raise OpError(
+                "must be text", arg="name", got=name, hint="Leave it out, or name the block."
+            )
         for unknown in given:
             import difflib  # only mistakes pay for it
 
@@ -284,7 +304,8 @@ class Op:
         try:
             with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
                 results = self._each_output(compute(*arrays, **attrs))
-                return tuple(_owned(r, spec) for r, spec in zip(results, specs, strict=True))
+                taken = {id(x) for x in flat(arrays)}
+                return tuple(_owned(r, spec, taken) for r, spec in zip(results, specs, strict=True))
         except MemoryError:
             raise OpMemoryError(
                 "needs more memory than there is",
@@ -433,6 +454,10 @@ def snake(name: str) -> str:
     return re.sub(r"_+", "_", name).strip("_").lower()
 
 
+def _registered(name: str) -> Op:
+    return REGISTRY[name]
+
+
 def _group_of(module: str) -> str:
     """TensorFlow's group, which is the folder; ops declared outside the package are a group apart."""
     parts = module.split(".")
@@ -473,12 +498,15 @@ def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
     return tuple(Spec(s, d) for s, d in zip(shape, dtypes, strict=True))
 
 
-def _owned(result: Any, spec: Value) -> Value:
-    """The result as an array in row-major order that shares no memory with an input."""
+def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
+    """The result as an array in row-major order that shares no memory with an input or another."""
     if isinstance(spec, tuple):
-        return tuple(_owned(r, s) for r, s in zip(result, spec, strict=True))
+        return tuple(_owned(r, s, taken) for r, s in zip(result, spec, strict=True))
     array = np.asarray(result, spec.dtype)
-    return array if array.base is None and array.flags.c_contiguous else array.copy("C")
+    if array.base is not None or not array.flags.c_contiguous or id(array) in taken:
+        array = array.copy("C")
+    taken.add(id(array))
+    return array
 
 
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])

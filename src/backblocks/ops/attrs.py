@@ -83,12 +83,18 @@ def _flag(value: Any) -> bool:
 
 def _number(value: Any) -> float:
     if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            hint = "Use a number below 1e308."
+            raise OpError("must fit in float64", got=value, hint=hint) from None
     raise OpError("must be a number", got=value, hint="Pass one number, such as 0.5 or float(x).")
 
 
 def _finite_numbers(value: Any) -> tuple[float, ...]:
-    if not isinstance(value, list | tuple | np.ndarray):
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        value = value.tolist()
+    if not isinstance(value, list | tuple):
         hint = "Write it out, as in [1.0, 1.5, 1.5, 1.0]."
         raise OpError("must be a list of numbers", got=value, hint=hint)
     numbers = tuple(_number(n) for n in value)
@@ -131,7 +137,7 @@ def dtype_of(*names: str) -> Kind:
     def parse(value: Any) -> DType:
         try:
             dtype = as_dtype(value)
-        except (KeyError, TypeError):
+        except (KeyError, TypeError, AttributeError):
             dtype = None
         if dtype not in allowed:
             hint = f"Pass its name, as in {names[0]!r}, or a NumPy dtype."

@@ -48,7 +48,6 @@ WIDER = [
     Difference("MaxPoolWithArgmax", r"input\.dim[03]=0", "an empty batch gives an empty result"),
     Difference("FractionalMaxPool", r"value\.dim3=0", "no channels give an empty result"),
     Difference("MaxPool3D", "input: float64.*", "all real types in every max pool"),
-    Difference("MaxPool3DGrad", "grad: float64.*", "grad has a type of its own"),
     Difference("MaxPool", "CVE-2022-35989 case 1", "empty, as TensorFlow answers it in NHWC"),
     Difference("Conv3D", r"filter\.dim4=0", "empty, as Conv2D answers it"),
     Difference("Conv3D", r"dilations\[[123]\]=2", "dilations in every convolution"),

@@ -7,7 +7,7 @@ from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Spec, broadcast, ranked, shape_text, sizes_from
+from backblocks.ops._spec import Shape, Size, Spec, broadcast, ranked, shape_text, sizes_from
 from backblocks.ops.array.shapes import INDEX, shape_of
 
 
@@ -31,9 +31,7 @@ def _(input: Spec, shape: Spec) -> Shape:
     if shape.value is None or rank is None:
         return None if rank is None else (None,) * rank
     sizes = sizes_from("shape", shape, [rank])
-    if input.shape is not None and (
-        len(input.shape) > rank or broadcast("shape", input.shape, sizes) != sizes
-    ):
+    if input.shape is not None and not _reaches(input.shape, sizes):
         raise OpError(
             f"cannot be reached from {shape_text(input.shape)} by repeating axes of size 1",
             arg="shape",
@@ -41,6 +39,14 @@ def _(input: Spec, shape: Spec) -> Shape:
             hint="Keep the sizes of input, but for those that are 1.",
         )
     return sizes
+
+
+def _reaches(small: tuple[Size, ...], large: tuple[Size, ...]) -> bool:
+    """Whether repeating axes of size 1 can make one shape of the other; unknown sizes may fit."""
+    together = broadcast("shape", small, large) or ()
+    return len(small) <= len(large) and all(
+        a in (None, b) for a, b in zip(together, large, strict=True)
+    )
 
 
 @broadcast_to.grad
@@ -54,6 +60,7 @@ broadcast_to.case(
     shape=np.array([2, 2]),
     out=np.array([[1.0, 2], [1, 2]]),
 )
+broadcast_to.fails("fewer axes", input=np.zeros((1, 2)), shape=[2], error="cannot be reached")
 broadcast_to.fails("sizes differ", input=np.zeros(2), shape=[3], error="must broadcast")
 
 

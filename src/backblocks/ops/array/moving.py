@@ -129,6 +129,10 @@ pack.case(
 pack.fails("nothing to stack", values=[], error="at least one")
 
 
+MOST_PARTS = 2**16
+"""More tensors than anybody can wire, and few enough to make at once."""
+
+
 @op("Unpack", "T -> output: T*", T=ALL)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
     """The slices of `value` along `axis`, each with one axis less."""
@@ -140,6 +144,9 @@ def _(value: Spec, *, num: int, axis: int) -> tuple[Shape, ...]:
     if num < 0:
         hint = "Use the size of the axis: value.shape[axis]."
         raise OpError("must not be negative", arg="num", got=num, hint=hint)
+    if num > MOST_PARTS:
+        hint = "Use GatherNd for the parts you need."
+        raise OpError(f"must be at most {MOST_PARTS}", arg="num", got=num, hint=hint)
     if value.shape is None:
         return (None,) * num
     rank = len(value.shape)
@@ -169,6 +176,7 @@ unpack.case(
     num=2,
     out=(np.array([1.0, 2]), np.array([3.0, 4])),
 )
+unpack.fails("a billion parts", value=np.zeros((3, 2)), num=10**9, error="at most 65536")
 unpack.fails("another number", value=np.zeros((3, 2)), num=2, error="size of axis 0, 3")
 
 
@@ -206,6 +214,14 @@ def _inside(indices: Array, sizes: Shape) -> Array:
     """Which index vectors name a cell of a tensor that begins with these sizes."""
     limits = np.array((sizes or ())[: indices.shape[-1]], np.int64)
     return np.asarray(((indices >= 0) & (indices < limits)).all(-1))
+
+
+def _cells(indices: Array) -> tuple[Array, ...]:
+    """Index vectors as NumPy takes them, for a tensor with one more axis in front.
+
+    The axis makes index vectors of no entries, which name the whole tensor, like all others.
+    """
+    return (np.zeros(len(indices), np.int64), *indices.T)
 
 
 def _check_indices(indices: Spec, sizes: Shape, depth: int, policy: str) -> None:
@@ -251,7 +267,7 @@ def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices =
     """
     inside = _inside(indices, params.shape)
     out = np.zeros(indices.shape[:-1] + params.shape[indices.shape[-1] :], params.dtype)
-    out[inside] = params[tuple(indices[inside].T)]
+    out[inside] = params[None][_cells(indices[inside])]
     return out
 
 
@@ -282,6 +298,12 @@ gather_nd.case(
     bad_indices_policy="IGNORE",
     out=np.array([[3.0, 4], [0, 0]]),
 )
+gather_nd.case(
+    "index vectors of no entries name the whole",
+    params=np.array([1.0, 2]),
+    indices=np.zeros((2, 0), np.int64),
+    out=np.array([[1.0, 2], [1, 2]]),
+)
 gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="inside")
 gather_nd.fails("too long", params=np.zeros(2), indices=[[0, 0]], error="at most 1")
 
@@ -297,7 +319,7 @@ def scatter_nd(
     sizes = tuple(shape.tolist())
     out = np.zeros(sizes, wide(updates.dtype))
     inside = _inside(indices, sizes)
-    np.add.at(out, tuple(indices[inside].T), updates[inside])
+    np.add.at(out[None], _cells(indices[inside]), updates[inside])
     return out
 
 
@@ -338,6 +360,13 @@ scatter_nd.case(
     shape=np.array([3]),
     bad_indices_policy="IGNORE",
     out=np.array([0.0, 1, 0]),
+)
+scatter_nd.case(
+    "index vectors of no entries name the whole",
+    indices=np.zeros((2, 0), np.int64),
+    updates=np.array([[1.0, 2], [3, 4]]),
+    shape=np.array([2]),
+    out=np.array([4.0, 6]),
 )
 scatter_nd.fails("outside", indices=[[3]], updates=[1.0], shape=[3], error="inside")
 scatter_nd.fails("a size below zero", indices=[[0]], updates=[1.0], shape=[-3], error="negative")

@@ -1,15 +1,17 @@
 """The shape of a tensor as a value, and the same cells in another shape."""
 
+import math
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Spec, check_axis, ranked, scalar_value, shape_text
+from backblocks.ops._spec import Shape, Size, Spec, check_axis, ranked, scalar_value, shape_text
 from backblocks.ops.attrs import dtype_of
 
 INDEX = ("int32", "int64")
@@ -18,7 +20,8 @@ IndexType = Annotated[Any, dtype_of(*INDEX)]
 
 def shape_of(x: Value, out_type: str = "int32") -> Value:
     """The shape of `x`: a plain array when it is known, else a symbol that will be."""
-    if x.shape is not None and None not in x.shape:
+    known = x.shape is not None and None not in x.shape
+    if known and max(x.shape, default=0) <= np.iinfo(out_type).max:
         return np.array(x.shape, out_type)
     return ops.shape(x, out_type=out_type)
 
@@ -29,8 +32,20 @@ def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
     return np.array(input.shape, out_type)
 
 
+def _check_counts(counts: Iterable[Size], out_type: Any) -> None:
+    largest = max((n for n in counts if n is not None), default=0)
+    if largest > np.iinfo(out_type).max:
+        raise OpError(
+            f"sizes must fit in {NAMES[out_type]}",
+            arg="input",
+            got=largest,
+            hint='Use out_type="int64".',
+        )
+
+
 @shape.shape
 def _(input: Spec, *, out_type: Any) -> Shape:
+    _check_counts(input.shape or (), out_type)
     return (None if input.shape is None else len(input.shape),)
 
 
@@ -46,11 +61,19 @@ def size(input: Array, *, out_type: IndexType = "int32") -> Array:
 
 @size.shape
 def _(input: Spec, *, out_type: Any) -> Shape:
+    if input.shape is not None and None not in input.shape:
+        _check_counts([math.prod(n for n in input.shape if n is not None)], out_type)
     return ()
 
 
 size.grad(nothing)
 size.case("of a matrix", input=np.zeros((2, 3)), out=np.array(6, np.int32))
+for _each in (shape, size):
+    _each.fails(
+        "more cells than int32 can count",
+        input=np.broadcast_to(np.int8(0), (2**31,)),
+        error="must fit in int32",
+    )
 
 
 @op("Reshape", "T, Tshape -> T", T=ALL, Tshape=INDEX)

@@ -107,8 +107,15 @@ mean.case("along the rows", input=table, axis=np.array([-1]), out=np.array([1.5,
 @op("Range", "Tidx, Tidx, Tidx -> Tidx", Tidx=("int32", "int64", "float32", "float64"))
 def range_(start: Array, limit: Array, delta: Array) -> Array:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
-    numbers: Array = np.arange(start.item(), limit.item(), delta.item()).astype(start.dtype)
-    return numbers
+    first, last, step = start.item(), limit.item(), delta.item()
+    return np.asarray(first + np.arange(int(_steps(first, last, step))) * step)
+
+
+def _steps(first: Any, last: Any, step: Any) -> Any:
+    """How many numbers there are; whole ones are counted exactly."""
+    if isinstance(first, int):
+        return -((first - last) // step)
+    return np.ceil((last - first) / step)
 
 
 @range_.shape
@@ -125,7 +132,7 @@ def _(start: Spec, limit: Spec, delta: Spec) -> Shape:
         )
     if first is None or last is None or step is None:
         return (None,)
-    count = np.ceil((last - first) / step)
+    count = _steps(first, last, step)
     if count < 0 or not np.isfinite(count):
         raise OpError(
             f"cannot be reached from {first} in steps of {step}",
@@ -137,6 +144,13 @@ def _(start: Spec, limit: Spec, delta: Spec) -> Shape:
 
 
 range_.grad(nothing)
+range_.case(
+    "further than float64 can count",
+    start=np.int64(0),
+    limit=np.int64(2**53 + 1),
+    delta=np.int64(2**53),
+    out=np.array([0, 2**53]),
+)
 range_.case("by twos", start=1, limit=6, delta=2, out=np.array([1, 3, 5], np.int32))
 range_.fails("CVE-2021-41202: a step of nothing", start=0, limit=3, delta=0, error="not be 0")
 range_.fails("the wrong way", start=0, limit=3, delta=-1, error="cannot be reached")

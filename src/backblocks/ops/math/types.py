@@ -26,7 +26,8 @@ def _(x: Spec, *, DstT: Any, Truncate: bool) -> Shape:
 
 @cast.grad
 def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value]:
-    return [cast(dy, DstT=x.dtype) if is_float(x.dtype) and is_float(DstT) else None]
+    smooth = all(is_float(dtype) or dtype.kind == "c" for dtype in (x.dtype, DstT))
+    return [cast(dy, DstT=x.dtype) if smooth else None]
 
 
 cast.case(

@@ -7,12 +7,13 @@ For one axis: `n` input size, `k` window, `s` stride, `d` dilation, `before` and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from backblocks.dtypes import lowest
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Size, Spec, ranked
@@ -53,29 +54,63 @@ class Axis:
         return sorted({t // self.d for t in shifts if t % self.d == 0 and t // self.d in taps})
 
     def counts(self) -> Array:
-        """How many real cells each output's window has (dilation 1)."""
+        """What to divide each output's window by: how many real cells it has (dilation 1).
+
+        An axis without cells gives 1, as the sum of nothing stays 0.
+        """
         start = np.arange(self.out) * self.s - self.before
-        return np.minimum(start + self.k, self.n) - np.maximum(start, 0)
+        cells = np.minimum(start + self.k, self.n) - np.maximum(start, 0)
+        return cells.clip(1)
 
 
-def taps(axes: Sequence[Axis]) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
+def taps(axes: Sequence[Axis], *arrays: Array) -> Iterator[tuple[tuple[int, ...], Slices, Slices]]:
     """Each tap of a window over several axes, in row-major order.
 
     Gives the tap's number on each axis, where in `(batch, *space, channels)` its cells are, and which
-    outputs read them: `y[outputs]` and `x[cells]` have the same shape.
+    outputs read them: `y[outputs]` and `x[cells]` have the same shape. When one of the arrays that
+    are read is empty no tap adds anything, and none is given: there may be very many.
     """
+    if not all(array.size for array in arrays):
+        return
     whole = slice(None)
     for each in itertools.product(*(list(axis.taps()) for axis in axes)):
         tap, cells, outputs = zip(*each, strict=True)
         yield tap, (whole, *cells, whole), (whole, *outputs, whole)
 
 
+def window_shape(x: Array, axes: Sequence[Axis]) -> tuple[int, ...]:
+    """The shape of one value for each window and channel of `x`."""
+    return (x.shape[0], *(axis.out for axis in axes), x.shape[-1])
+
+
+def winners(
+    x: Array, axes: Sequence[Axis], read: Callable[[int, tuple[int, ...], Slices], Any]
+) -> tuple[Array, Array]:
+    """The value that wins each window, its first NaN or else its first maximum, and its mark.
+
+    `read(number, tap, cells)` gives the values at a tap, which is the one of this number that `taps`
+    gives, and their marks, which are not negative. A window without a real cell has the mark -1.
+    """
+    best = np.full(window_shape(x, axes), lowest(x.dtype), x.dtype)
+    winner = np.full(best.shape, -1)
+    for number, (tap, cells, outputs) in enumerate(taps(axes, x)):
+        (new, mark), old = read(number, tap, cells), best[outputs]
+        better = (new > old) | ((new != new) & (old == old)) | (winner[outputs] < 0)
+        best[outputs] = np.where(better, new, old)
+        winner[outputs] = np.where(better, mark, winner[outputs])
+    return best, winner
+
+
 def counts(axes: Sequence[Axis], dtype: Any) -> Array:
-    """The number of real cells in each window, shaped to divide `(batch, *space, channels)`."""
+    """What to divide each window by (see `Axis`), shaped to divide `(batch, *space, channels)`."""
     total = np.ones((), dtype)
     for axis in axes:
         total = np.multiply.outer(total, axis.counts().astype(dtype))
     return total[..., None]
+
+
+PLAIN: dict[str, Any] = {"data_format": "NHWC", "explicit_paddings": ()}
+"""What ops say of windows that have no attributes for it."""
 
 
 # -- where the channels stand -----------------------------------------------------------------
@@ -180,7 +215,7 @@ def explicit_pads(
 ) -> tuple[tuple[int, int], ...]:
     """Padding before and after each axis of space, from the attribute that lists it for every axis."""
     if padding != "EXPLICIT":
-        if any(explicit_paddings):
+        if explicit_paddings:
             raise OpError(
                 'is only for padding="EXPLICIT"',
                 arg="explicit_paddings",

@@ -153,52 +153,57 @@ leaky_relu_grad.case(
     alpha=0.5,
     out=np.array([2.0, 2.0]),
 )
-infinite = np.array([-np.inf, np.inf])
-elu.case("infinities", features=infinite, out=np.array([-1.0, np.inf]))
-softplus.case("infinities", features=infinite, out=np.array([0.0, np.inf]))
-softsign_grad.case("infinities", gradients=np.ones(2), features=infinite, out=np.zeros(2))
-nan, nothing_in = np.array([np.nan, np.nan]), np.zeros((0, 2))
-for each in FORWARD:
-    each.case("NaN stays NaN", features=nan, out=nan)
-    each.case("nothing in, nothing out", features=nothing_in, out=nothing_in)
-    each.fails("text", features="a", error="must be an array of numbers")
-for each in BACKWARD:
-    came_from = each.inputs[1].name
-    each.case(
-        "nothing in, nothing out", gradients=nothing_in, **{came_from: nothing_in}, out=nothing_in
+_infinite = np.array([-np.inf, np.inf])
+elu.case("infinities", features=_infinite, out=np.array([-1.0, np.inf]))
+softplus.case("infinities", features=_infinite, out=np.array([0.0, np.inf]))
+softsign_grad.case("infinities", gradients=np.ones(2), features=_infinite, out=np.zeros(2))
+_nan, _nothing_in = np.array([np.nan, np.nan]), np.zeros((0, 2))
+for _each in FORWARD:
+    _each.case("NaN stays NaN", features=_nan, out=_nan)
+    _each.case("nothing in, nothing out", features=_nothing_in, out=_nothing_in)
+    _each.fails("text", features="a", error="must be an array of numbers")
+for _each in BACKWARD:
+    _came_from = _each.inputs[1].name
+    _each.case(
+        "nothing in, nothing out",
+        gradients=_nothing_in,
+        **{_came_from: _nothing_in},
+        out=_nothing_in,
     )
-    each.fails(
+    _each.fails(
         "another shape",
         gradients=np.zeros(2),
-        **{came_from: np.zeros(3)},
+        **{_came_from: np.zeros(3)},
         error="the shape of gradients",
     )
-for each in (elu, selu, leaky_relu, softplus, softsign):
-    each.fails("whole numbers", features=np.zeros(2, np.int32), error="must be bfloat16 or float16")
+for _each in (elu, selu, leaky_relu, softplus, softsign):
+    _each.fails(
+        "whole numbers", features=np.zeros(2, np.int32), error="must be bfloat16 or float16"
+    )
 
-for each in FORWARD[2:] + BACKWARD[2:]:
-    each.differs(
+for _each in FORWARD[2:] + BACKWARD[2:]:
+    _each.differs(
         "rounding of half types",
         tensorflow="float16 and bfloat16 are rounded after every step of the formula.",
         ours="They are computed in float32 and rounded once.",
         agree="Allow a few units in the last place.",
     )
-for each in (relu_grad, relu6_grad):
-    each.differs(
+for _each in (relu_grad, relu6_grad):
+    _each.differs(
         "gradients that are not finite",
         tensorflow="Where the slope is 0, a NaN or infinite gradient times 0 is NaN.",
         ours="Where the slope is 0, the result is 0.",
         agree="Keep gradients finite.",
     )
-for each in (elu, selu):
-    each.differs(
+for _each in (elu, selu):
+    _each.differs(
         "small negative x",
         tensorflow="exp(x) - 1 is computed as written: Elu(-1e-8) is 0 in float32.",
         ours="Every digit is kept: Elu(-1e-8) is -1e-8.",
         agree="Allow an absolute error of one unit in the last place of 1.",
     )
-for each in (leaky_relu, leaky_relu_grad):
-    each.differs(
+for _each in (leaky_relu, leaky_relu_grad):
+    _each.differs(
         "alpha in float64",
         tensorflow="alpha is a float32 number: 0.2 is 0.20000000298.",
         ours="alpha is a float64 number.",

@@ -19,27 +19,27 @@ from backblocks.ops.nn._pooling import (
     pooled,
     volume_pooling,
 )
-from backblocks.ops.nn._windows import counts, from_last, last, taps, to_last
+from backblocks.ops.nn._windows import counts, from_last, last, taps, to_last, window_shape
 
 
 def _pool(x: Array, *, data_format: str, **windows: Any) -> Array:
     """The sum of each window's real cells, divided by how many they are."""
     x = to_last(x, data_format)
     axes = pool_axes(x, data_format=data_format, **windows)
-    total = np.zeros((x.shape[0], *(a.out for a in axes), x.shape[-1]), wide(x.dtype))
-    for _, cells, outputs in taps(axes):
+    total = np.zeros(window_shape(x, axes), wide(x.dtype))
+    for _, cells, outputs in taps(axes, x):
         total[outputs] += x[cells]
-    return from_last((total / counts(axes, total.dtype)).astype(x.dtype), data_format)
+    return from_last((total / counts(axes, total.dtype)).astype(x.dtype, copy=False), data_format)
 
 
 def _pool_grad(shape: tuple[int, ...], dy: Array, *, data_format: str, **windows: Any) -> Array:
     """Each window's gradient, spread evenly over its real cells."""
     dx = np.zeros(last(shape, data_format), wide(dy.dtype))
     axes = pool_axes(dx, data_format=data_format, **windows)
-    share = to_last(dy, data_format).astype(dx.dtype) / counts(axes, dx.dtype)
-    for _, cells, outputs in taps(axes):
+    share = to_last(dy, data_format).astype(dx.dtype, copy=False) / counts(axes, dx.dtype)
+    for _, cells, outputs in taps(axes, dx, dy):
         dx[cells] += share[outputs]
-    return from_last(dx.astype(dy.dtype), data_format)
+    return from_last(dx.astype(dy.dtype, copy=False), data_format)
 
 
 def _grad_shape(orig_input_shape: Spec, grad: Spec, *, data_format: str, **windows: Any) -> Shape:
@@ -154,9 +154,16 @@ avg_pool_3d_grad.differs(
     tensorflow="Some gradients of a shape that pooling cannot give are accepted.",
     ours="They are refused.",
 )
+avg_pool.differs(
+    "checks",
+    tensorflow="A stride over channels is accepted and ignored.",
+    ours="It is refused.",
+    agree="Use a stride of 1 for channels.",
+)
 avg_pool_grad.differs(
     "checks",
-    tensorflow="Windows of no size and gradients of another shape are accepted.",
+    tensorflow="Windows of no size and gradients of another shape are accepted; a stride over "
+    "channels is ignored.",
     ours="They are refused.",
 )
 avg_pool_3d.differs(
@@ -188,6 +195,8 @@ def _line(*values: float) -> Array:
     return np.array(values, float).reshape(1, 1, -1, 1)
 
 
+_two_cells: dict[str, Any] = {"orig_input_shape": [1, 1, 2, 1], "grad": _line(2)}
+
 avg_pool.case(
     "padding does not count", value=_pair, **_wide,
     out=np.array([4.0, 5, 12, 13]).reshape(2, 1, 1, 2),
@@ -202,6 +211,11 @@ avg_pool.case(
     "explicit padding", value=_line(1, 3), **_row | {"padding": "EXPLICIT"},
     explicit_paddings=(0, 0, 0, 0, 1, 1, 0, 0), out=_line(1, 3),
 )  # fmt: skip
+avg_pool.case(
+    "a window without a cell", value=np.zeros((1, 0, 2, 1)), ksize=(1, 2, 2, 1),
+    strides=(1, 1, 1, 1), padding="EXPLICIT", explicit_paddings=(0, 0, 1, 1, 0, 0, 0, 0),
+    out=np.zeros((1, 1, 1, 1)),
+)  # fmt: skip
 avg_pool.case("an empty batch", value=_pair[:0], **_wide, out=_pair[:0, :1, :1])
 avg_pool.fails(
     "a window of no size", value=_pair, **_wide | {"ksize": (1, 0, 2, 1)}, error="at least 1"
@@ -211,6 +225,12 @@ avg_pool.fails(
     "a window over channels", value=_pair, **_wide | {"ksize": (1, 1, 1, 2)},
     error="1 for batch and channels",
 )  # fmt: skip
+
+for _each, _sizes in ((avg_pool, {"value": _line(1, 3)}), (avg_pool_grad, _two_cells)):
+    _each.fails(
+        "a stride over channels", **_sizes, **_row | {"strides": (1, 1, 2, 2)},
+        error="1 for batch and channels",
+    )  # fmt: skip
 
 avg_pool_grad.case(
     "spread over real cells", orig_input_shape=[1, 1, 3, 1], grad=_line(2, 8), **_row,
@@ -249,11 +269,21 @@ avg_pool_3d.case(
     ksize=(1, 1, 2, 2, 2), strides=(1, 1, 2, 2, 2), padding="VALID",
     out=np.full((1, 1, 1, 1, 1), 3.5),
 )  # fmt: skip
+avg_pool_3d.case(
+    "a window without a cell", input=np.zeros((1, 0, 2, 2, 1)), ksize=(1, 2, 2, 2, 1),
+    strides=(1, 1, 1, 1, 1), padding="EXPLICIT", explicit_paddings=(0, 0, 1, 1, 0, 0, 0, 0, 0, 0),
+    out=np.zeros((1, 1, 1, 1, 1)),
+)  # fmt: skip
 avg_pool_3d.fails("an image", input=_pair, **_large, error="must have 5 dimensions")
 
 avg_pool_3d_grad.case(
     "one window over eight cells", orig_input_shape=[1, 2, 2, 2, 1],
     grad=np.full((1, 1, 1, 1, 1), 8.0), **_large, out=np.ones((1, 2, 2, 2, 1)),
+)  # fmt: skip
+avg_pool_3d_grad.case(
+    "one window a volume", orig_input_shape=[2, 2, 2, 2, 2],
+    grad=np.array([1.0, 2, 3, 4]).reshape(2, 1, 1, 1, 2), **_large,
+    out=np.array([0.125, 0.25] * 8 + [0.375, 0.5] * 8).reshape(2, 2, 2, 2, 2),
 )  # fmt: skip
 avg_pool_3d_grad.case(
     "overlapping windows add up", orig_input_shape=[1, 3, 1, 1, 1],

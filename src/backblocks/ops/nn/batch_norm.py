@@ -413,11 +413,11 @@ def fused_batch_norm_grad_v3(
 
 FORWARD = (fused_batch_norm, fused_batch_norm_v2, fused_batch_norm_v3)
 BACKWARD = (fused_batch_norm_grad, fused_batch_norm_grad_v2, fused_batch_norm_grad_v3)
-for forward, back in zip(FORWARD, BACKWARD, strict=True):
-    forward.shape(_shape)
-    forward.grad(functools.partial(_forward_grad, back))
-    back.shape(_shape_back)
-    back.grad(functools.partial(_backward_grad, back))
+for _norm, _back in zip(FORWARD, BACKWARD, strict=True):
+    _norm.shape(_shape)
+    _norm.grad(functools.partial(_forward_grad, _back))
+    _back.shape(_shape_back)
+    _back.grad(functools.partial(_backward_grad, _back))
 
 
 @fused_batch_norm_v3.shape
@@ -428,128 +428,128 @@ def _(*inputs: Spec, **how: Any) -> tuple[Shape, ...]:
 # -- cases, refusals, differences ------------------------------------------------------------------
 
 # One row of three pixels; each of the two channels has variance 6, and sqrt(6 + 3) is 3.
-pixels = np.array([[[[0.0, 9], [3, 3], [6, 6]]]])
-unit = np.array([[[[-1.0, 1], [0, -1], [1, 0]]]])
-scale, offset = np.array([10.0, 20]), np.array([1.0, 2])
-of_two: dict[str, Any] = {"scale": scale, "offset": offset, "epsilon": 3}
-empty, zeros = np.zeros(0), np.zeros(2)
-known = {"mean": np.array([1.0, 2]), "variance": np.array([1.0, 6])}
-m, v = np.array([3.0, 6]), np.array([6.0, 6])
+_pixels = np.array([[[[0.0, 9], [3, 3], [6, 6]]]])
+_unit = np.array([[[[-1.0, 1], [0, -1], [1, 0]]]])
+_scale, _offset = np.array([10.0, 20]), np.array([1.0, 2])
+_of_two: dict[str, Any] = {"scale": _scale, "offset": _offset, "epsilon": 3}
+_empty, _zeros = np.zeros(0), np.zeros(2)
+_known = {"mean": np.array([1.0, 2]), "variance": np.array([1.0, 6])}
+_m, _v = np.array([3.0, 6]), np.array([6.0, 6])
 
 
 def _answer(forward: Op, *outputs: Array) -> tuple[Array, ...]:
     return outputs if len(forward.outputs) == 5 else (*outputs, np.zeros(()))
 
 
-for forward in FORWARD:
-    y = unit * scale + offset
-    forward.case(
+for _norm in FORWARD:
+    _y = _unit * _scale + _offset
+    _norm.case(
         "training",
-        x=pixels,
-        mean=empty,
-        variance=empty,
-        **of_two,
-        out=_answer(forward, y, m, v * 3 / 2, m, v),
+        x=_pixels,
+        mean=_empty,
+        variance=_empty,
+        **_of_two,
+        out=_answer(_norm, _y, _m, _v * 3 / 2, _m, _v),
     )
-    forward.case(
+    _norm.case(
         "training, with a running mean",
-        x=pixels,
-        **known,
-        **of_two,
+        x=_pixels,
+        **_known,
+        **_of_two,
         exponential_avg_factor=0.5,
-        out=_answer(forward, y, np.array([2.0, 4]), np.array([5, 7.5]), m, v),
+        out=_answer(_norm, _y, np.array([2.0, 4]), np.array([5, 7.5]), _m, _v),
     )
-    forward.case(
+    _norm.case(
         "channels first",
-        x=pixels.transpose(0, 3, 1, 2),
+        x=_pixels.transpose(0, 3, 1, 2),
         data_format="NCHW",
-        mean=empty,
-        variance=empty,
-        **of_two,
-        out=_answer(forward, y.transpose(0, 3, 1, 2), m, v * 3 / 2, m, v),
+        mean=_empty,
+        variance=_empty,
+        **_of_two,
+        out=_answer(_norm, _y.transpose(0, 3, 1, 2), _m, _v * 3 / 2, _m, _v),
     )
-    forward.case(
+    _norm.case(
         "not training",
-        x=pixels,
-        **known,
-        **of_two,
+        x=_pixels,
+        **_known,
+        **_of_two,
         is_training=False,
         out=_answer(
-            forward,
-            (pixels - known["mean"]) / np.array([2, 3]) * scale + offset,
-            known["mean"],
-            known["variance"],
-            known["mean"],
-            known["variance"],
+            _norm,
+            (_pixels - _known["mean"]) / np.array([2, 3]) * _scale + _offset,
+            _known["mean"],
+            _known["variance"],
+            _known["mean"],
+            _known["variance"],
         ),
     )
-    forward.case(
+    _norm.case(
         "an empty batch",
-        x=pixels[:0],
-        mean=empty,
-        variance=empty,
-        **of_two,
-        out=_answer(forward, pixels[:0], zeros, zeros, zeros, zeros),
+        x=_pixels[:0],
+        mean=_empty,
+        variance=_empty,
+        **_of_two,
+        out=_answer(_norm, _pixels[:0], _zeros, _zeros, _zeros, _zeros),
     )
-    forward.case(
+    _norm.case(
         "one pixel has no variance",
         x=np.array([[[[5.0, 7]]]]),
-        mean=empty,
-        variance=empty,
-        **of_two,
+        mean=_empty,
+        variance=_empty,
+        **_of_two,
         out=_answer(
-            forward,
-            offset.reshape(1, 1, 1, 2),
+            _norm,
+            _offset.reshape(1, 1, 1, 2),
             np.array([5.0, 7]),
-            zeros,
+            _zeros,
             np.array([5.0, 7]),
-            zeros,
+            _zeros,
         ),
     )
-    forward.fails("no image", x=np.zeros((2, 2)), mean=m, variance=v, **of_two, error="NHWC")
-    forward.fails(
+    _norm.fails("no image", x=np.zeros((2, 2)), mean=_m, variance=_v, **_of_two, error="NHWC")
+    _norm.fails(
         "scale of other channels",
-        x=pixels,
+        x=_pixels,
         scale=np.ones(3),
-        offset=offset,
-        mean=m,
-        variance=v,
+        offset=_offset,
+        mean=_m,
+        variance=_v,
         error="one entry a channel",
     )
-    forward.fails("a scalar mean", x=pixels, mean=1.0, variance=v, **of_two, error="1 dimension")
-    forward.fails(
+    _norm.fails("a scalar mean", x=_pixels, mean=1.0, variance=_v, **_of_two, error="1 dimension")
+    _norm.fails(
         "no mean although it is needed",
-        x=pixels,
-        mean=empty,
-        variance=v,
-        **of_two,
+        x=_pixels,
+        mean=_empty,
+        variance=_v,
+        **_of_two,
         is_training=False,
         error="one entry a channel",
     )
-    forward.differs(
+    _norm.differs(
         "empty",
         tensorflow="batch_mean and batch_variance are NaN, the reserve spaces are leftovers of memory.",
         ours="Zeros when training; mean and variance as given when not.",
     )
-    forward.differs(
+    _norm.differs(
         "reserve spaces when not training",
         tensorflow="Leftovers of memory.",
         ours="mean and variance as given.",
         agree="Do not read them.",
     )
-    forward.differs(
+    _norm.differs(
         "long sums",
         tensorflow="Running float32 sums: the mean of a million pixels of 3.3 is 3.2686.",
         ours="Sums in float64.",
         agree="Allow for the error of the sums, or compare up to ten thousand cells a channel.",
     )
-    forward.differs(
+    _norm.differs(
         "rank",
         tensorflow="Rank 4 or 5, whatever data_format says; channels are last unless it has them second.",
         ours="The rank of data_format.",
         agree="Give the data_format that belongs to x: NDHWC, with V3, for volumes.",
     )
-    forward.differs(
+    _norm.differs(
         "gradients of the statistics",
         tensorflow="What flows back to any output but y is dropped; mean and variance get nothing.",
         ours="It counts, and mean and variance get theirs where they are used.",
@@ -557,82 +557,84 @@ for forward in FORWARD:
     )
 fused_batch_norm_v3.case(
     "a volume",
-    x=pixels[None],
-    mean=empty,
-    variance=empty,
-    **of_two,
+    x=_pixels[None],
+    mean=_empty,
+    variance=_empty,
+    **_of_two,
     data_format="NDHWC",
-    out=((unit * scale + offset)[None], m, v * 3 / 2, m, v, np.zeros(())),
+    out=((_unit * _scale + _offset)[None], _m, _v * 3 / 2, _m, _v, np.zeros(())),
 )
 fused_batch_norm_v3.case(
     "no channels",
-    x=pixels[..., :0],
-    scale=empty,
-    offset=empty,
-    mean=empty,
-    variance=empty,
-    out=(pixels[..., :0], empty, empty, empty, empty, np.zeros(())),
+    x=_pixels[..., :0],
+    scale=_empty,
+    offset=_empty,
+    mean=_empty,
+    variance=_empty,
+    out=(_pixels[..., :0], _empty, _empty, _empty, _empty, np.zeros(())),
 )
 
 # One channel; r is 1/3, so that scale * r is 1.
-line, dy = np.array([0.0, 3, 6]).reshape(1, 1, 3, 1), np.array([1.0, 2, 6]).reshape(1, 1, 3, 1)
-of_one: dict[str, Any] = {"scale": np.array([3.0]), "epsilon": 3}
-for back in BACKWARD:
-    used = {"reserve_space_1": np.array([3.0]), "reserve_space_2": np.array([6.0])}
-    unread = {} if back.inputs[-1].name in used else {"reserve_space_3": np.zeros(())}
-    used |= unread
-    sums = np.array([5.0]), np.array([9.0])
-    dx = np.array([-1 / 3, -1, 4 / 3]).reshape(1, 1, 3, 1)
-    back.case("training", y_backprop=dy, x=line, **of_one, **used, out=(dx, *sums, empty, empty))
-    back.case(
+_line, _dy = np.array([0.0, 3, 6]).reshape(1, 1, 3, 1), np.array([1.0, 2, 6]).reshape(1, 1, 3, 1)
+_of_one: dict[str, Any] = {"scale": np.array([3.0]), "epsilon": 3}
+for _back in BACKWARD:
+    _used = {"reserve_space_1": np.array([3.0]), "reserve_space_2": np.array([6.0])}
+    _unread = {} if _back.inputs[-1].name in _used else {"reserve_space_3": np.zeros(())}
+    _used |= _unread
+    _sums = np.array([5.0]), np.array([9.0])
+    _dx = np.array([-1 / 3, -1, 4 / 3]).reshape(1, 1, 3, 1)
+    _back.case(
+        "training", y_backprop=_dy, x=_line, **_of_one, **_used, out=(_dx, *_sums, _empty, _empty)
+    )
+    _back.case(
         "channels first",
-        y_backprop=dy.transpose(0, 3, 1, 2),
-        x=line.transpose(0, 3, 1, 2),
-        **of_one,
-        **used,
+        y_backprop=_dy.transpose(0, 3, 1, 2),
+        x=_line.transpose(0, 3, 1, 2),
+        **_of_one,
+        **_used,
         data_format="NCHW",
-        out=(dx.transpose(0, 3, 1, 2), *sums, empty, empty),
+        out=(_dx.transpose(0, 3, 1, 2), *_sums, _empty, _empty),
     )
-    back.case(
+    _back.case(
         "not training",
-        y_backprop=dy,
-        x=line,
-        **of_one,
-        **used,
+        y_backprop=_dy,
+        x=_line,
+        **_of_one,
+        **_used,
         is_training=False,
-        out=(dy, *sums, empty, empty),
+        out=(_dy, *_sums, _empty, _empty),
     )
-    back.case(
+    _back.case(
         "an empty batch",
-        y_backprop=dy[:0],
-        x=line[:0],
-        **of_one,
-        **used,
-        out=(dx[:0], np.zeros(1), np.zeros(1), empty, empty),
+        y_backprop=_dy[:0],
+        x=_line[:0],
+        **_of_one,
+        **_used,
+        out=(_dx[:0], np.zeros(1), np.zeros(1), _empty, _empty),
     )
-    back.fails(
+    _back.fails(
         "gradient of another shape",
-        y_backprop=dy[:, :, :2],
-        x=line,
-        **of_one,
-        **used,
+        y_backprop=_dy[:, :, :2],
+        x=_line,
+        **_of_one,
+        **_used,
         error="the shape of x",
     )
-    back.fails(
+    _back.fails(
         "variance of other channels",
-        y_backprop=dy,
-        x=line,
-        **of_one,
-        **used | {"reserve_space_2": np.ones(2)},
+        y_backprop=_dy,
+        x=_line,
+        **_of_one,
+        **_used | {"reserve_space_2": np.ones(2)},
         error="one entry a channel",
     )
-    back.differs(
+    _back.differs(
         "channels first when not training",
         tensorflow="Refused.",
         ours="Computed.",
         agree="Use NHWC or NDHWC.",
     )
-    back.differs(
+    _back.differs(
         "second gradient when training",
         tensorflow="Mean and variance are computed anew from x; the reserve spaces get no gradient.",
         ours="The reserve spaces are inputs like any other, and hand their gradient on to the op "

@@ -97,22 +97,22 @@ def _(ddb: Value, db: Value, out_backprop: Value, *, data_format: str) -> list[V
 
 # -- cases, refusals, differences ------------------------------------------------------------------
 
-image = np.arange(8.0).reshape(1, 2, 2, 2)
-rows = np.array([[1.0, 2], [3, 4]])
-tens = np.array([10.0, 20])
+_image = np.arange(8.0).reshape(1, 2, 2, 2)
+_rows = np.array([[1.0, 2], [3, 4]])
+_tens = np.array([10.0, 20])
 
-bias_add.case("two channels", value=rows, bias=tens, out=np.array([[11.0, 22], [13, 24]]))
+bias_add.case("two channels", value=_rows, bias=_tens, out=np.array([[11.0, 22], [13, 24]]))
 bias_add.case(
     "channels first",
-    value=image,
-    bias=tens,
+    value=_image,
+    bias=_tens,
     data_format="NCHW",
     out=np.array([[[[10.0, 11], [12, 13]], [[24, 25], [26, 27]]]]),
 )
 bias_add.case(
     "channels first, a volume of rank 5",
     value=np.zeros((1, 2, 1, 1, 2)),
-    bias=tens,
+    bias=_tens,
     data_format="NCHW",
     out=np.array([10.0, 10, 20, 20]).reshape(1, 2, 1, 1, 2),
 )
@@ -122,16 +122,16 @@ bias_add.case(
     bias=np.array([1], np.int8),
     out=np.array([[-128]]),
 )
-bias_add_v1.case("two channels", value=rows, bias=tens, out=np.array([[11.0, 22], [13, 24]]))
-for each in (bias_add, bias_add_v1):
-    each.case("no rows", value=np.zeros((0, 2)), bias=tens, out=np.zeros((0, 2)))
-    each.fails("one row alone", value=np.zeros(2), bias=tens, error="at least 2 dimensions")
-    each.fails("too few entries", value=rows, bias=[1.0], error="one entry a channel")
-    each.fails("a matrix for a bias", value=rows, bias=rows, error="1 dimension")
+bias_add_v1.case("two channels", value=_rows, bias=_tens, out=np.array([[11.0, 22], [13, 24]]))
+for _each in (bias_add, bias_add_v1):
+    _each.case("no rows", value=np.zeros((0, 2)), bias=_tens, out=np.zeros((0, 2)))
+    _each.fails("one row alone", value=np.zeros(2), bias=_tens, error="at least 2 dimensions")
+    _each.fails("too few entries", value=_rows, bias=[1.0], error="one entry a channel")
+    _each.fails("a matrix for a bias", value=_rows, bias=_rows, error="1 dimension")
 
-bias_add_grad.case("two rows", out_backprop=rows, out=np.array([4.0, 6]))
+bias_add_grad.case("two rows", out_backprop=_rows, out=np.array([4.0, 6]))
 bias_add_grad.case(
-    "channels first", out_backprop=image, data_format="NCHW", out=np.array([6.0, 22])
+    "channels first", out_backprop=_image, data_format="NCHW", out=np.array([6.0, 22])
 )
 bias_add_grad.case("no rows", out_backprop=np.zeros((0, 2)), out=np.zeros(2))
 bias_add_grad.fails("a vector", out_backprop=np.zeros(2), error="at least 2 dimensions")

@@ -28,10 +28,11 @@ from backblocks.ops.nn._windows import from_last, last, taps, to_last
 def convolve(x: Array, filter: Array, **windows: Any) -> Array:
     """Each output is the sum, over the taps of its window, of the cells there times the filter there."""
     layout = windows["data_format"]
-    x, f = to_last(x, layout).astype(wide(x.dtype)), filter.astype(wide(x.dtype))
+    dtype = wide(x.dtype)
+    x, f = to_last(x, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
     axes = conv_axes(x.shape[1:-1], f.shape[:-2], windows)
     y = np.zeros((x.shape[0], *(a.out for a in axes), f.shape[-1]), x.dtype)
-    for tap, cells, outputs in taps(axes):
+    for tap, cells, outputs in taps(axes, x, f):
         for ins, outs in _groups(x.shape[-1], f):
             y[outputs][..., outs] += x[cells][..., ins] @ f[tap][:, outs]
     return from_last(y, layout)
@@ -40,9 +41,10 @@ def convolve(x: Array, filter: Array, **windows: Any) -> Array:
 def _to_input(shape: tuple[int, ...], filter: Array, dy: Array, **windows: Any) -> Array:
     """The adjoint of `convolve` in its input: every cell gets back what it gave."""
     layout = windows["data_format"]
-    dy, f = to_last(dy, layout).astype(wide(dy.dtype)), filter.astype(wide(dy.dtype))
+    dtype = wide(dy.dtype)
+    dy, f = to_last(dy, layout).astype(dtype, copy=False), filter.astype(dtype, copy=False)
     dx = np.zeros(last(shape, layout), dy.dtype)
-    for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows)):
+    for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows), dy):
         for ins, outs in _groups(dx.shape[-1], f):
             dx[cells][..., ins] += dy[outputs][..., outs] @ f[tap][:, outs].T
     return from_last(dx, layout)
@@ -51,9 +53,10 @@ def _to_input(shape: tuple[int, ...], filter: Array, dy: Array, **windows: Any) 
 def _to_filter(x: Array, shape: tuple[int, ...], dy: Array, **windows: Any) -> Array:
     """The adjoint of `convolve` in its filter: every tap gets back what it gave."""
     layout = windows["data_format"]
-    x, dy = (to_last(each, layout).astype(wide(dy.dtype)) for each in (x, dy))
+    dtype = wide(dy.dtype)
+    x, dy = (to_last(each, layout).astype(dtype, copy=False) for each in (x, dy))
     df = np.zeros(shape, dy.dtype)
-    for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], shape[:-2], windows)):
+    for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], shape[:-2], windows), dy):
         for ins, outs in _groups(x.shape[-1], df):
             a, b = x[cells][..., ins], dy[outputs][..., outs]
             df[tap][:, outs] = a.reshape(-1, a.shape[-1]).T @ b.reshape(-1, b.shape[-1])
@@ -386,6 +389,16 @@ for _each in (conv_3d_backprop_input, conv_3d_backprop_filter):
         tensorflow="The op can no longer be called.",
         ours="Works as its second version does.",
     )
+conv_2d.differs(
+    "checks",
+    tensorflow="An input without channels is accepted with a filter that has some.",
+    ours="It is refused: channels do not meet.",
+)
+conv_3d.differs(
+    "no output channels",
+    tensorflow="A filter that has none is refused.",
+    ours="It gives an empty result, as in Conv2D.",
+)
 conv_3d.differs(
     "SAME with stride > window",
     tensorflow="Padding becomes negative and shifts every window.",
@@ -441,12 +454,20 @@ conv_2d.fails(
     error="divide the 2 channels",
 )  # fmt: skip
 conv_2d.fails(
+    "an input without channels", input=_pair[..., :0], filter=_pair, **_slide,
+    error="divide the 0 channels",
+)  # fmt: skip
+conv_2d.fails(
     "groups that do not share evenly", input=_pair, filter=np.zeros((1, 1, 1, 3)), **_slide,
     error="multiple of the 2 groups",
 )  # fmt: skip
 conv_2d.fails(
     "a stride over channels", input=_pair, filter=_pair, strides=(1, 1, 1, 2), padding="SAME",
     error="1 for batch and channels",
+)  # fmt: skip
+conv_2d.fails(
+    "paddings that would not be used", input=_pair, filter=_pair, **_slide,
+    explicit_paddings=(0,) * 8, error='only for padding="EXPLICIT"',
 )  # fmt: skip
 conv_2d.fails(
     "dilation 0", input=_pair, filter=_pair, **_slide, dilations=(1, 0, 1, 1), error="at least 1"
@@ -506,6 +527,10 @@ conv_3d.case(
     "every other cell, channels first", input=np.array([1.0, 4, 9]).reshape(1, 1, 3, 1, 1),
     filter=np.array([-1.0, 1]).reshape(2, 1, 1, 1, 1), strides=(1, 1, 1, 1, 1), padding="VALID",
     data_format="NCDHW", dilations=(1, 1, 2, 1, 1), out=np.full((1, 1, 1, 1, 1), 8.0),
+)  # fmt: skip
+conv_3d.case(
+    "no output channels", input=_pair_3d, filter=_pair_3d[..., :0], **_apart_3d,
+    out=_pair_3d_out[..., :0],
 )  # fmt: skip
 conv_3d.fails("an image", input=_pair, filter=_pair_3d, **_apart_3d, error="must have 5 dimensions")
 

@@ -38,11 +38,12 @@ def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Arr
     channel `c` seen through its filter `m`.
     """
     layout = windows["data_format"]
-    x, f = (each.astype(wide(input.dtype)) for each in (to_last(input, layout), filter))
+    dtype = wide(input.dtype)
+    x, f = (each.astype(dtype, copy=False) for each in (to_last(input, layout), filter))
     axes = conv_axes(x.shape[1:-1], f.shape[:-2], windows)
     y = np.zeros((x.shape[0], *(a.out for a in axes), f.shape[2] * f.shape[3]), x.dtype)
     parts = _by_channel(y, f.shape)
-    for tap, cells, outputs in taps(axes):
+    for tap, cells, outputs in taps(axes, x, f):
         parts[outputs] += x[cells][..., None] * f[tap]
     return from_last(y, layout)
 
@@ -66,10 +67,11 @@ def depthwise_conv_2d_native_backprop_input(
 ) -> Array:
     """The gradient of DepthwiseConv2dNative with respect to its input."""
     layout = windows["data_format"]
-    dy, f = (each.astype(wide(filter.dtype)) for each in (to_last(out_backprop, layout), filter))
+    dtype = wide(filter.dtype)
+    dy, f = (each.astype(dtype, copy=False) for each in (to_last(out_backprop, layout), filter))
     dx = np.zeros(last(input_sizes.tolist(), layout), f.dtype)
     parts = _by_channel(dy, f.shape)
-    for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows)):
+    for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows), dy):
         dx[cells] += (parts[outputs] * f[tap]).sum(-1)
     return from_last(dx, layout)
 
@@ -99,10 +101,11 @@ def depthwise_conv_2d_native_backprop_filter(
 ) -> Array:
     """The gradient of DepthwiseConv2dNative with respect to its filter."""
     layout = windows["data_format"]
-    x, dy = (to_last(each, layout).astype(wide(input.dtype)) for each in (input, out_backprop))
+    dtype = wide(input.dtype)
+    x, dy = (to_last(each, layout).astype(dtype, copy=False) for each in (input, out_backprop))
     df = np.zeros(filter_sizes.tolist(), x.dtype)
     parts = _by_channel(dy, df.shape)
-    for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], df.shape[:-2], windows)):
+    for tap, cells, outputs in taps(conv_axes(x.shape[1:-1], df.shape[:-2], windows), dy):
         df[tap] = (x[cells][..., None] * parts[outputs]).sum((0, 1, 2))
     return df
 
@@ -161,6 +164,23 @@ for _each in (
         tensorflow="Accepted and ignored: with SAME padding the gradient is wrong.",
         ours="The gradient of the dilated convolution.",
     )
+depthwise_conv_2d_native.differs(
+    "checks",
+    tensorflow="A filter without rows or columns, and a list of dilations of another length, are "
+    "accepted.",
+    ours="Both are refused.",
+)
+for _each in (
+    depthwise_conv_2d_native_backprop_input,
+    depthwise_conv_2d_native_backprop_filter,
+):
+    _each.differs(
+        "checks",
+        tensorflow="Dilations below 1, over batch or channels, and in a list of another length, are "
+        "accepted.",
+        ours="They are refused.",
+        agree="Use dilations of 1.",
+    )
 depthwise_conv_2d_native_backprop_filter.differs(
     "empty",
     tensorflow="When batch or forward result is empty the gradient is whatever was in memory.",
@@ -195,6 +215,23 @@ depthwise_conv_2d_native.case(
 depthwise_conv_2d_native.fails(
     "another number of channels", input=_image, filter=np.ones((1, 1, 3, 1)), **_slide,
     error="the 2 channels of input",
+)  # fmt: skip
+depthwise_conv_2d_native.fails(
+    "a filter of no size", input=_image, filter=np.ones((1, 0, 2, 1)), **_slide,
+    error="no empty axis",
+)  # fmt: skip
+depthwise_conv_2d_native.fails(
+    "three dilations", input=_image, filter=_filter, **_slide, dilations=(1, 1, 1),
+    error="must have 4 entries",
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_input.fails(
+    "a dilation over channels", input_sizes=[1, 1, 1, 2], filter=_filter,
+    out_backprop=np.ones((1, 1, 1, 4)), **_slide, dilations=(1, 1, 1, 2),
+    error="1 for batch and channels",
+)  # fmt: skip
+depthwise_conv_2d_native_backprop_filter.fails(
+    "a dilation below 1", input=_image, filter_sizes=[1, 1, 2, 2],
+    out_backprop=np.ones((1, 2, 2, 4)), **_slide, dilations=(1, 0, 1, 1), error="at least 1",
 )  # fmt: skip
 depthwise_conv_2d_native_backprop_input.case(
     "what each cell gave", input_sizes=[1, 1, 1, 2], filter=_filter,

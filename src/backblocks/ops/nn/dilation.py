@@ -10,7 +10,15 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
-from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, space_of, taps
+from backblocks.ops.nn._windows import (
+    Axis,
+    Sliding,
+    explicit_pads,
+    space_of,
+    taps,
+    window_shape,
+    winners,
+)
 
 
 def _windows(
@@ -37,23 +45,12 @@ def _axes(x: Array, f: Array, **windows: Any) -> list[Axis]:
     return _sliding(f.shape[:2], **windows).axes(x.shape[1:3])
 
 
-def _window_shape(x: Array, axes: list[Axis]) -> tuple[int, ...]:
-    return (x.shape[0], *(axis.out for axis in axes), x.shape[3])
-
-
 def _winners(x: Array, f: Array, axes: list[Axis]) -> Array:
     """Which tap wins each window: its first NaN, else its first maximum.
 
     Taps are counted as `taps` gives them. A window that has no real cell has -1.
     """
-    best = np.full(_window_shape(x, axes), lowest(x.dtype), x.dtype)
-    winner = np.full(best.shape, -1)
-    for number, (tap, cells, outputs) in enumerate(taps(axes)):
-        new, old = x[cells] + f[tap], best[outputs]
-        better = (new > old) | ((new != new) & (old == old)) | (winner[outputs] < 0)
-        best[outputs] = np.where(better, new, old)
-        winner[outputs] = np.where(better, number, winner[outputs])
-    return winner
+    return winners(x, axes, lambda number, tap, cells: (x[cells] + f[tap], number))[1]
 
 
 def _dilated(input: Spec, filter: Spec, **windows: Any) -> tuple[Size, ...]:
@@ -88,8 +85,8 @@ def dilation_2d(input: Array, filter: Array, **windows: Any) -> Array:
     integers wrap around. A window without any real cell gives the lowest value of the type.
     """
     axes = _axes(input, filter, **windows)
-    y = np.full(_window_shape(input, axes), lowest(input.dtype), input.dtype)
-    for tap, cells, outputs in taps(axes):
+    y = np.full(window_shape(input, axes), lowest(input.dtype), input.dtype)
+    for tap, cells, outputs in taps(axes, input):
         y[outputs] = np.maximum(y[outputs], input[cells] + filter[tap])
     return y
 
@@ -119,7 +116,7 @@ def dilation_2d_backprop_input(
     axes = _axes(input, filter, **windows)
     winner = _winners(input, filter, axes)
     dx = np.zeros(input.shape, wide(input.dtype))
-    for number, (_, cells, outputs) in enumerate(taps(axes)):
+    for number, (_, cells, outputs) in enumerate(taps(axes, input)):
         dx[cells] += np.where(winner[outputs] == number, out_backprop[outputs], 0)
     return dx
 
@@ -144,7 +141,7 @@ def dilation_2d_backprop_filter(
     axes = _axes(input, filter, **windows)
     winner = _winners(input, filter, axes)
     df = np.zeros(filter.shape, wide(filter.dtype))
-    for number, (tap, _, outputs) in enumerate(taps(axes)):
+    for number, (tap, _, outputs) in enumerate(taps(axes, input)):
         won = np.where(winner[outputs] == number, out_backprop[outputs], 0)
         df[tap] = won.sum((0, 1, 2), df.dtype)
     return df
@@ -156,8 +153,8 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
     return ranked("filter", filter, 3)
 
 
-for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
-    each.no_gradient(
+for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    _each.no_gradient(
         "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
         "Dilation2D can be differentiated once."
     )
@@ -165,167 +162,180 @@ for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
 
 # -- cases -----------------------------------------------------------------------------------------
 
-ramp = np.arange(9.0).reshape(1, 3, 3, 1)
-row = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1)
-flat, tent = np.zeros((2, 2, 1)), np.array([0.0, 10]).reshape(1, 2, 1)
-plain: dict[str, Any] = {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"}
-same: dict[str, Any] = plain | {"padding": "SAME"}
-apart: dict[str, Any] = plain | {"rates": (1, 1, 3, 1)}
-shifted: dict[str, Any] = plain | {
+_ramp = np.arange(9.0).reshape(1, 3, 3, 1)
+_row = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1)
+_flat, _tent = np.zeros((2, 2, 1)), np.array([0.0, 10]).reshape(1, 2, 1)
+_plain: dict[str, Any] = {"strides": (1, 1, 1, 1), "rates": (1, 1, 1, 1), "padding": "VALID"}
+_same: dict[str, Any] = _plain | {"padding": "SAME"}
+_apart: dict[str, Any] = _plain | {"rates": (1, 1, 3, 1)}
+_shifted: dict[str, Any] = _plain | {
     "padding": "EXPLICIT",
     "explicit_paddings": (0, 0, 0, 0, 1, 0, 0, 0),
 }
-ties, ones = np.ones((1, 2, 3, 1)), np.ones((1, 1, 2, 1))
-with_nan = np.array([np.nan, 9, 1, np.nan, np.nan, 2]).reshape(1, 1, 6, 1)
-empty, bottomless = np.zeros((0, 3, 3, 1)), np.full((1, 1, 2, 1), -np.inf)
-pixel = np.full((1, 1, 1, 1), 7.0)
+_ties, _ones = np.ones((1, 2, 3, 1)), np.ones((1, 1, 2, 1))
+_with_nan = np.array([np.nan, 9, 1, np.nan, np.nan, 2]).reshape(1, 1, 6, 1)
+_empty, _bottomless = np.zeros((0, 3, 3, 1)), np.full((1, 1, 2, 1), -np.inf)
+_pixel = np.full((1, 1, 1, 1), 7.0)
 
 dilation_2d.case(
-    "a flat filter is a max pool", input=ramp, filter=flat, **plain, out=ramp[:, 1:, 1:]
+    "a flat filter is a max pool", input=_ramp, filter=_flat, **_plain, out=_ramp[:, 1:, 1:]
 )
 dilation_2d.case(
     "the filter is added before the largest is taken",
-    input=row,
-    filter=tent,
-    **same,
+    input=_row,
+    filter=_tent,
+    **_same,
     out=np.array([15.0, 12, 13, 14, 4]).reshape(1, 1, 5, 1),
 )
 dilation_2d.case(
     "cells three apart",
-    input=row,
-    filter=tent,
-    **apart,
+    input=_row,
+    filter=_tent,
+    **_apart,
     out=np.array([13.0, 14]).reshape(1, 1, 2, 1),
 )
 dilation_2d.case(
     "padding before only",
-    input=row,
-    filter=tent,
-    **shifted,
+    input=_row,
+    filter=_tent,
+    **_shifted,
     out=np.array([11.0, 15, 12, 13, 14]).reshape(1, 1, 5, 1),
 )
 dilation_2d.case(
     "a NaN wins its window",
-    input=with_nan,
+    input=_with_nan,
     filter=np.zeros((1, 2, 1)),
-    **plain,
+    **_plain,
     out=np.array([np.nan, 9, np.nan, np.nan, np.nan]).reshape(1, 1, 5, 1),
 )
 dilation_2d.case(
     "nothing but minus infinity",
-    input=bottomless,
-    filter=tent,
-    **plain,
+    input=_bottomless,
+    filter=_tent,
+    **_plain,
     out=np.full((1, 1, 1, 1), -np.inf),
 )
 dilation_2d.case(
     "sums of integers wrap around",
     input=np.array([200, 5], np.uint8).reshape(1, 1, 2, 1),
     filter=np.array([100], np.uint8).reshape(1, 1, 1),
-    **plain,
+    **_plain,
     out=np.array([44, 105], np.uint8).reshape(1, 1, 2, 1),
 )
 dilation_2d.case(
     "a window between the cells",
-    input=pixel.astype(np.int8),
-    filter=tent.astype(np.int8),
-    **same | {"rates": (1, 1, 2, 1)},
+    input=_pixel.astype(np.int8),
+    filter=_tent.astype(np.int8),
+    **_same | {"rates": (1, 1, 2, 1)},
     out=np.full((1, 1, 1, 1), -128, np.int8),
 )
-dilation_2d.case("an empty batch", input=empty, filter=flat, **plain, out=np.zeros((0, 2, 2, 1)))
+dilation_2d.case("an empty batch", input=_empty, filter=_flat, **_plain, out=np.zeros((0, 2, 2, 1)))
 
 dilation_2d_backprop_input.case(
     "the last of a ramp wins",
-    input=ramp,
-    filter=flat,
-    out_backprop=ramp[:, 1:, 1:],
-    **plain,
-    out=np.pad(ramp[:, 1:, 1:], ((0, 0), (1, 0), (1, 0), (0, 0))),
+    input=_ramp,
+    filter=_flat,
+    out_backprop=_ramp[:, 1:, 1:],
+    **_plain,
+    out=np.pad(_ramp[:, 1:, 1:], ((0, 0), (1, 0), (1, 0), (0, 0))),
 )
 dilation_2d_backprop_input.case(
     "of equals, the first",
-    input=ties,
-    filter=flat,
-    out_backprop=ones,
-    **plain,
+    input=_ties,
+    filter=_flat,
+    out_backprop=_ones,
+    **_plain,
     out=np.array([1.0, 1, 0, 0, 0, 0]).reshape(1, 2, 3, 1),
 )
 dilation_2d_backprop_input.case(
     "the first NaN wins",
-    input=with_nan,
+    input=_with_nan,
     filter=np.zeros((1, 2, 1)),
     out_backprop=np.arange(1.0, 6).reshape(1, 1, 5, 1),
-    **plain,
+    **_plain,
     out=np.array([1.0, 2, 0, 3 + 4, 5, 0]).reshape(1, 1, 6, 1),
 )
 dilation_2d_backprop_input.case(
     "a window between the cells sends nothing back",
-    input=pixel,
-    filter=tent,
-    out_backprop=pixel,
-    **same | {"rates": (1, 1, 2, 1)},
+    input=_pixel,
+    filter=_tent,
+    out_backprop=_pixel,
+    **_same | {"rates": (1, 1, 2, 1)},
     out=np.zeros((1, 1, 1, 1)),
 )
 dilation_2d_backprop_input.case(
     "no windows",
-    input=row[:, :, :1],
-    filter=tent,
-    out_backprop=row[:, :, :0],
-    **plain,
-    out=0 * pixel,
+    input=_row[:, :, :1],
+    filter=_tent,
+    out_backprop=_row[:, :, :0],
+    **_plain,
+    out=0 * _pixel,
 )
 
 dilation_2d_backprop_filter.case(
     "the last of a ramp wins",
-    input=ramp,
-    filter=flat,
-    out_backprop=ramp[:, 1:, 1:],
-    **plain,
+    input=_ramp,
+    filter=_flat,
+    out_backprop=_ramp[:, 1:, 1:],
+    **_plain,
     out=np.array([[[0.0], [0]], [[0], [4 + 5 + 7 + 8]]]),
 )
 dilation_2d_backprop_filter.case(
     "of equals, the first",
-    input=ties,
-    filter=flat,
-    out_backprop=ones,
-    **plain,
+    input=_ties,
+    filter=_flat,
+    out_backprop=_ones,
+    **_plain,
     out=np.array([[[2.0], [0]], [[0], [0]]]),
 )
 dilation_2d_backprop_filter.case(
     "minus infinity: the first",
-    input=bottomless,
-    filter=tent,
-    out_backprop=pixel,
-    **plain,
+    input=_bottomless,
+    filter=_tent,
+    out_backprop=_pixel,
+    **_plain,
     out=np.array([7.0, 0]).reshape(1, 2, 1),
 )
 dilation_2d_backprop_filter.case(
-    "an empty batch", input=empty, filter=flat, out_backprop=empty[:, 1:, 1:], **plain, out=0 * flat
+    "an empty batch",
+    input=_empty,
+    filter=_flat,
+    out_backprop=_empty[:, 1:, 1:],
+    **_plain,
+    out=0 * _flat,
 )
 
-bad: dict[str, Any] = {"input": ramp, "filter": flat}
-dilation_2d.fails("a rate of 0", **bad, **plain | {"rates": (1, 0, 1, 1)}, error="at least 1")
-dilation_2d.fails("a negative rate", **bad, **plain | {"rates": (1, 1, -1, 1)}, error="at least 1")
-dilation_2d.fails("no stride", **bad, **plain | {"strides": (1, 0, 1, 1)}, error="at least 1")
+_bad: dict[str, Any] = {"input": _ramp, "filter": _flat}
+dilation_2d.fails("a rate of 0", **_bad, **_plain | {"rates": (1, 0, 1, 1)}, error="at least 1")
 dilation_2d.fails(
-    "a stride over channels", **bad, **plain | {"strides": (1, 1, 1, 2)}, error="must be 1"
+    "a negative rate", **_bad, **_plain | {"rates": (1, 1, -1, 1)}, error="at least 1"
 )
-dilation_2d.fails("an image too few", input=ramp[0], filter=flat, **plain, error="4 dimensions")
+dilation_2d.fails("no stride", **_bad, **_plain | {"strides": (1, 0, 1, 1)}, error="at least 1")
 dilation_2d.fails(
-    "other channels", input=ramp, filter=np.zeros((2, 2, 2)), **plain, error="channels of"
+    "a stride over channels", **_bad, **_plain | {"strides": (1, 1, 1, 2)}, error="must be 1"
+)
+dilation_2d.fails("an image too few", input=_ramp[0], filter=_flat, **_plain, error="4 dimensions")
+dilation_2d.fails(
+    "other channels", input=_ramp, filter=np.zeros((2, 2, 2)), **_plain, error="channels of"
 )
 dilation_2d.fails(
-    "a filter of no size", input=ramp, filter=np.zeros((0, 2, 1)), **plain, error="at least 1 high"
+    "a filter of no size",
+    input=_ramp,
+    filter=np.zeros((0, 2, 1)),
+    **_plain,
+    error="at least 1 high",
 )
 dilation_2d.fails(
-    "a filter too large", input=ramp, filter=np.zeros((5, 1, 1)), **plain, error="not fit"
+    "a filter too large", input=_ramp, filter=np.zeros((5, 1, 1)), **_plain, error="not fit"
 )
-for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
-    each.fails("another gradient", **bad, out_backprop=ramp, **plain, error="that dilation gives")
-    each.fails(
-        "a flat gradient", **bad, out_backprop=np.ones(4), **plain, error="that dilation gives"
+for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    _each.fails(
+        "another gradient", **_bad, out_backprop=_ramp, **_plain, error="that dilation gives"
     )
-    each.fails(
+    _each.fails(
+        "a flat gradient", **_bad, out_backprop=np.ones(4), **_plain, error="that dilation gives"
+    )
+    _each.fails(
         "CVE-2021-29566: a gradient larger than the output, and a filter of no size",
         input=np.ones((3, 3, 3, 3)),
         filter=np.zeros((0, 0, 3)),
@@ -336,18 +346,18 @@ for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
         error="at least 1 high",
     )
 
-for each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filter):
-    each.differs(
+for _each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    _each.differs(
         "nan",
         tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value.",
         ours="The first NaN wins and gets the gradient.",
     )
-    each.differs(
+    _each.differs(
         "inf",
         tensorflow="A window of minus infinity alone gives the lowest finite value.",
         ours="It gives minus infinity.",
     )
-    each.differs(
+    _each.differs(
         "rates and filters of no size",
         tensorflow="A rate of 0, a negative rate and a filter without cells are accepted.",
         ours="They are refused.",
@@ -357,15 +367,15 @@ dilation_2d.differs(
     tensorflow="Gives the lowest finite value.",
     ours="Gives the lowest value of the type: minus infinity, for floats.",
 )
-for each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
-    each.differs(
+for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
+    _each.differs(
         "a window with no sum above the lowest value",
         tensorflow="The cell where the window starts, moved into the image, and the first value of "
         "the filter get the gradient, even if they do not meet. For unsigned types the lowest is 0.",
         ours="The first real cell of the window and its filter value get the gradient; if there is "
         "no real cell, nothing does.",
     )
-    each.differs(
+    _each.differs(
         "half sums",
         tensorflow="Gradients are added up in the half type: in bfloat16 ones stop at 256.",
         ours="Gradients are added up in float32.",

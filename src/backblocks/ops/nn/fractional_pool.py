@@ -207,8 +207,10 @@ def _starts(spans: list[slice]) -> Array:
 
 def _mean(x: Array, rows: list[slice], cols: list[slice]) -> Array:
     """The mean of each window, rounded toward zero if it must be whole."""
-    total = _along(_COLS, cols, np.sum, x.astype(_sum_type(x.dtype)))
+    total = _along(_COLS, cols, np.sum, x.astype(_sum_type(x.dtype), copy=False))
     total = _along(_ROWS, rows, np.sum, total)
+    if not total.size:  # there are windows all the same, and perhaps very many
+        return total
     count = _counts(rows, cols).astype(total.dtype)
     whole = not is_float(x.dtype)
     mean: Array = (total - np.fmod(total, count)) // count if whole else total / count
@@ -404,14 +406,14 @@ fractional_avg_pool_grad.no_gradient(
 
 # -- cases -----------------------------------------------------------------------------------------
 
-ramp = np.arange(16.0).reshape(1, 4, 4, 1)
-row, empty = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
-gradient = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
-halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
-fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
-whole, two, three = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
-two_windows = {"row_pooling_sequence": two, "col_pooling_sequence": two}
-three_windows = {"row_pooling_sequence": whole, "col_pooling_sequence": three}
+_ramp = np.arange(16.0).reshape(1, 4, 4, 1)
+_line, _empty = np.array([1.0, 5, 2, 3, 4]).reshape(1, 1, 5, 1), np.zeros((0, 4, 4, 1))
+_gradient = np.array([2.0, 6, 8]).reshape(1, 1, 3, 1)
+_halves: dict[str, Any] = {"pooling_ratio": (1, 2, 2, 1)}
+_fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True, "seed": 1}
+_whole, _two, _three = np.array([0, 1]), np.array([0, 2, 4]), np.array([0, 1, 3, 5])
+_two_windows = {"row_pooling_sequence": _two, "col_pooling_sequence": _two}
+_three_windows = {"row_pooling_sequence": _whole, "col_pooling_sequence": _three}
 
 
 def _row(*values: Any) -> Array:
@@ -420,45 +422,47 @@ def _row(*values: Any) -> Array:
 
 fractional_max_pool.case(
     "a ratio of 2 leaves nothing to chance",
-    value=ramp,
-    **halves,
-    out=(ramp[:, 1::2, 1::2], two, two),
+    value=_ramp,
+    **_halves,
+    out=(_ramp[:, 1::2, 1::2], _two, _two),
 )
-fractional_max_pool.case("shuffled lengths", value=row, **fixed, out=(_row(1, 5, 4), whole, three))
+fractional_max_pool.case(
+    "shuffled lengths", value=_line, **_fixed, out=(_row(1, 5, 4), _whole, _three)
+)
 fractional_max_pool.case(
     "evenly spread",
-    value=row,
-    **fixed,
+    value=_line,
+    **_fixed,
     pseudo_random=True,
-    out=(_row(5, 3, 4), whole, np.array([0, 2, 4, 5])),
+    out=(_row(5, 3, 4), _whole, np.array([0, 2, 4, 5])),
 )
 fractional_max_pool.case(
-    "overlapping", value=row, **fixed, overlapping=True, out=(_row(5, 5, 4), whole, three)
+    "overlapping", value=_line, **_fixed, overlapping=True, out=(_row(5, 5, 4), _whole, _three)
 )
 fractional_max_pool.case(
     "a NaN wins its window",
     value=_row(1, 5, np.nan, -np.inf, -np.inf),
-    **fixed,
-    out=(_row(1, np.nan, -np.inf), whole, three),
+    **_fixed,
+    out=(_row(1, np.nan, -np.inf), _whole, _three),
 )
 fractional_max_pool.case(
-    "an empty batch", value=empty, **halves, out=(np.zeros((0, 2, 2, 1)), two, two)
+    "an empty batch", value=_empty, **_halves, out=(np.zeros((0, 2, 2, 1)), _two, _two)
 )
 
 fractional_max_pool_grad.case(
     "the last of a ramp wins",
-    orig_input=ramp,
-    orig_output=ramp[:, 1::2, 1::2],
-    out_backprop=ramp[:, 1::2, 1::2],
-    **two_windows,
-    out=ramp * (ramp % 2) * (ramp // 4 % 2),
+    orig_input=_ramp,
+    orig_output=_ramp[:, 1::2, 1::2],
+    out_backprop=_ramp[:, 1::2, 1::2],
+    **_two_windows,
+    out=_ramp * (_ramp % 2) * (_ramp // 4 % 2),
 )
 fractional_max_pool_grad.case(
     "an overlap is won twice",
-    orig_input=row,
+    orig_input=_line,
     orig_output=_row(5.0, 5, 4),
-    out_backprop=gradient,
-    **three_windows,
+    out_backprop=_gradient,
+    **_three_windows,
     overlapping=True,
     out=_row(0, 2 + 6, 0, 0, 8),
 )
@@ -466,53 +470,57 @@ fractional_max_pool_grad.case(
     "of equals, and of NaN, the first",
     orig_input=_row(7.0, 7, 7, np.nan, np.nan),
     orig_output=_row(7, 7, np.nan),
-    out_backprop=gradient,
-    **three_windows,
+    out_backprop=_gradient,
+    **_three_windows,
     out=_row(2, 6, 0, 8, 0),
 )
 fractional_max_pool_grad.case(
     "an empty batch",
-    orig_input=empty,
-    orig_output=empty[:, :2, :2],
-    out_backprop=empty[:, :2, :2],
-    **two_windows,
-    out=empty,
+    orig_input=_empty,
+    orig_output=_empty[:, :2, :2],
+    out_backprop=_empty[:, :2, :2],
+    **_two_windows,
+    out=_empty,
 )
 
 fractional_avg_pool.case(
     "a ratio of 2 leaves nothing to chance",
-    value=ramp,
-    **halves,
-    out=(ramp[:, ::2, ::2] + (0 + 1 + 4 + 5) / 4, two, two),
+    value=_ramp,
+    **_halves,
+    out=(_ramp[:, ::2, ::2] + (0 + 1 + 4 + 5) / 4, _two, _two),
 )
 fractional_avg_pool.case(
-    "shuffled lengths", value=row, **fixed, out=(_row(1, 3.5, 3.5), whole, three)
+    "shuffled lengths", value=_line, **_fixed, out=(_row(1, 3.5, 3.5), _whole, _three)
 )
 fractional_avg_pool.case(
-    "overlapping", value=row, **fixed, overlapping=True, out=(_row(3, 10 / 3, 3.5), whole, three)
+    "overlapping",
+    value=_line,
+    **_fixed,
+    overlapping=True,
+    out=(_row(3, 10 / 3, 3.5), _whole, _three),
 )
 fractional_avg_pool.case(
     "integers are rounded toward zero, and never wrap around",
     value=np.array([1, -3, 0, 2**31 - 1, 2**31 - 1], np.int32).reshape(1, 1, 5, 1),
-    **fixed,
-    out=(np.array([1, -1, 2**31 - 1], np.int32).reshape(1, 1, 3, 1), whole, three),
+    **_fixed,
+    out=(np.array([1, -1, 2**31 - 1], np.int32).reshape(1, 1, 3, 1), _whole, _three),
 )
 fractional_avg_pool.case(
-    "an empty batch", value=empty, **halves, out=(np.zeros((0, 2, 2, 1)), two, two)
+    "an empty batch", value=_empty, **_halves, out=(np.zeros((0, 2, 2, 1)), _two, _two)
 )
 
 fractional_avg_pool_grad.case(
     "spread evenly",
     orig_input_tensor_shape=[1, 1, 5, 1],
-    out_backprop=gradient,
-    **three_windows,
+    out_backprop=_gradient,
+    **_three_windows,
     out=_row(2, 3, 3, 4, 4),
 )
 fractional_avg_pool_grad.case(
     "added up where windows overlap",
     orig_input_tensor_shape=[1, 1, 5, 1],
-    out_backprop=gradient,
-    **three_windows,
+    out_backprop=_gradient,
+    **_three_windows,
     overlapping=True,
     out=_row(1, 1 + 2, 2, 2 + 4, 4),
 )
@@ -520,56 +528,58 @@ fractional_avg_pool_grad.case(
     "whole numbers are rounded toward zero, after the sum",
     orig_input_tensor_shape=[1, 1, 5, 1],
     out_backprop=np.array([-1, 7, -7]).reshape(1, 1, 3, 1),
-    **three_windows,
+    **_three_windows,
     overlapping=True,
     out=_row(0, 1, 2, -1, -3),
 )
 
-for pool in (fractional_max_pool, fractional_avg_pool):
-    pool.fails(
+for _pool in (fractional_max_pool, fractional_avg_pool):
+    _pool.fails(
         "CVE-2021-29550: a ratio a little above the size",
         value=np.full((1, 1, 1, 1), 60, np.int32),
         pooling_ratio=(1.0, 1.0000014345305555, 1.0, 1.0),
         error="must not be larger than the size it divides, 1",
     )
-    pool.fails(
+    _pool.fails(
         "CVE-2022-21735: ratios above the sizes",
         value=np.array([1, 4, 2, 3]).reshape(1, 1, 1, 4),
         pooling_ratio=(1.0, 1.44, 1.73, 1.0),
         error="must not be larger than the size it divides, 1",
     )
-    pool.fails(
+    _pool.fails(
         "CVE-2022-41900: ratios below 1",
-        value=ramp,
+        value=_ramp,
         pooling_ratio=(1.0, 0.5, 0.5, 1.0),
         error="at least 1",
     )
-    pool.fails(
+    _pool.fails(
         "CVE-2023-25801: a ratio for the batch",
-        value=ramp,
+        value=_ramp,
         pooling_ratio=(2.0, 1.0, 1.0, 1.0),
         error="must be 1 for batch",
     )
-    pool.fails("a ratio for two", value=ramp, pooling_ratio=(2.0, 2.0), error="must have 4 entries")
-    pool.fails(
+    _pool.fails(
+        "a ratio for two", value=_ramp, pooling_ratio=(2.0, 2.0), error="must have 4 entries"
+    )
+    _pool.fails(
         "a ratio that is no number",
-        value=ramp,
+        value=_ramp,
         pooling_ratio=(1.0, np.nan, 1.0, 1.0),
         error="must be finite",
     )
-    pool.fails("not an image", value=ramp[0], **halves, error="must have 4 dimensions")
-    pool.fails(
-        "a seed that would not count", value=ramp, **halves, seed=1, error="must be 0 unless"
+    _pool.fails("not an image", value=_ramp[0], **_halves, error="must have 4 dimensions")
+    _pool.fails(
+        "a seed that would not count", value=_ramp, **_halves, seed=1, error="must be 0 unless"
     )
-    pool.fails("a seed too large", value=ramp, **fixed, seed2=2**63, error="64 bits")
+    _pool.fails("a seed too large", value=_ramp, **_fixed, seed2=2**63, error="64 bits")
 
-pooled: dict[str, Any] = {
-    "orig_input": ramp,
-    "orig_output": ramp[:, 1::2, 1::2],
+_max_pooled: dict[str, Any] = {
+    "orig_input": _ramp,
+    "orig_output": _ramp[:, 1::2, 1::2],
     "out_backprop": np.ones((1, 2, 2, 1)),
-    **two_windows,
+    **_two_windows,
 }
-refused: list[tuple[str, dict[str, Any], str]] = [
+_refused: list[tuple[str, dict[str, Any], str]] = [
     (
         "CVE-2021-29580: an output without dimensions",
         {"orig_output": np.zeros(0)},
@@ -596,15 +606,15 @@ refused: list[tuple[str, dict[str, Any], str]] = [
     ("a gradient for more images", {"out_backprop": np.ones((2, 2, 2, 1))}, "must have the shape"),
     ("a gradient of one dimension", {"out_backprop": np.ones(4)}, "must have the shape"),
 ]
-for about, change, error in refused:
-    fractional_max_pool_grad.fails(about, **pooled | change, error=error)
+for _about, _change, _error in _refused:
+    fractional_max_pool_grad.fails(_about, **_max_pooled | _change, error=_error)
 
-averaged: dict[str, Any] = {
+_avg_pooled: dict[str, Any] = {
     "orig_input_tensor_shape": [1, 4, 4, 1],
     "out_backprop": np.ones((1, 2, 2, 1)),
-    **two_windows,
+    **_two_windows,
 }
-refused = [
+_refused = [
     (
         "CVE-2021-29578: fewer borders than the gradient has windows",
         {"row_pooling_sequence": np.array([0, 4])},
@@ -640,17 +650,17 @@ refused = [
     ("a gradient for more images", {"out_backprop": np.ones((64, 2, 2, 1))}, "must have the shape"),
     ("a gradient of one dimension", {"out_backprop": np.ones(4)}, "must have the shape"),
 ]
-for about, change, error in refused:
-    fractional_avg_pool_grad.fails(about, **averaged | change, error=error)
+for _about, _change, _error in _refused:
+    fractional_avg_pool_grad.fails(_about, **_avg_pooled | _change, error=_error)
 
-for pool in (fractional_max_pool, fractional_avg_pool):
-    pool.differs(
+for _pool in (fractional_max_pool, fractional_avg_pool):
+    _pool.differs(
         "deterministic, with both seeds 0",
         tensorflow="Each node draws seeds once and keeps them.",
         ours="Each process draws seeds once, for all such calls.",
         agree="Give a seed: equal seeds give TensorFlow's own sequences, to the bit.",
     )
-    pool.differs(
+    _pool.differs(
         "empty",
         tensorflow="An empty batch, and no channels, are refused.",
         ours="They give an empty result.",
@@ -660,14 +670,14 @@ fractional_avg_pool.differs(
     tensorflow="Sums of integers wrap around: the mean of four times 2147483647 is -1.",
     ours="Integers are added up in 64 bits, half types in float32.",
 )
-for each in (fractional_max_pool, fractional_max_pool_grad):
-    each.differs(
+for _each in (fractional_max_pool, fractional_max_pool_grad):
+    _each.differs(
         "nan",
         tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value. The "
         "gradient is refused where a window starts with NaN.",
         ours="The first NaN wins and gets the gradient.",
     )
-    each.differs(
+    _each.differs(
         "inf",
         tensorflow="A window of minus infinity alone gives the lowest finite value; its gradient "
         "is refused.",

@@ -19,13 +19,10 @@ from backblocks.ops.array.mirror_pad import (
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, SamePadding, Strides
 from backblocks.ops.nn._convolution import convolved
+from backblocks.ops.nn._windows import PLAIN
 from backblocks.ops.nn.conv import conv_2d_backprop_filter, conv_2d_backprop_input, convolve
 
-_PLAIN: dict[str, Any] = {
-    "data_format": "NHWC",
-    "dilations": (1, 1, 1, 1),
-    "explicit_paddings": (),
-}
+_PLAIN = {**PLAIN, "dilations": (1, 1, 1, 1)}
 
 
 def _padded_conv(x: Array, paddings: Array, filter: Array, mode: str, **windows: Any) -> Array:
@@ -43,6 +40,8 @@ def _padded_conv_shape(
             got=paddings.value.tolist(),
             hint="Pad only height and width, as in [[0, 0], [1, 1], [1, 1], [0, 0]].",
         )
+    # The result may be small even though what is in between is not.
+    refuse_what_cannot_fit("paddings", [Spec(padded, wide(filter.dtype))])
     return convolved("input", Spec(padded, filter.dtype), "filter", filter, **windows, **_PLAIN)
 
 
@@ -106,7 +105,7 @@ def fused_resize_and_pad_conv_2d(
     Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
     keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
     """
-    x = input.astype(wide(input.dtype))
+    x = input.astype(wide(input.dtype), copy=False)
     for axis, new in enumerate(size.tolist(), 1):
         x = _resized(x, axis, new, resize_align_corners)
     return _padded_conv(x, paddings, filter, mode, strides=strides, padding=padding)
@@ -150,7 +149,6 @@ def _(
     if 0 in new:
         raise OpError("sizes must be at least 1", arg="size", got=new, hint=hint)
     resized = (batch, *new, channels)
-    # The result may be small even though what is in between is not.
     refuse_what_cannot_fit("size", [Spec(resized, wide(input.dtype))])
     return _padded_conv_shape(resized, paddings, filter, **how)
 

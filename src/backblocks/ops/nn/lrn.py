@@ -152,13 +152,13 @@ def _near(x: Value, radius: int) -> Value:
 
 # -- cases, refusals, differences ------------------------------------------------------------------
 
-pixel = np.array([1.0, 2, 3]).reshape(1, 1, 1, 3)
-near_one = {"depth_radius": 1, "beta": 1}
+_pixel = np.array([1.0, 2, 3]).reshape(1, 1, 1, 3)
+_near_one = {"depth_radius": 1, "beta": 1}
 
 lrn.case(
     "channels at most one away",
-    input=pixel,
-    **near_one,
+    input=_pixel,
+    **_near_one,
     out=np.array([1 / 6, 2 / 15, 3 / 14]).reshape(1, 1, 1, 3),
 )
 lrn.case(
@@ -171,16 +171,16 @@ lrn.case(
 lrn.case(
     "a NaN spoils its neighbours only",
     input=np.array([np.nan, 1, 2]).reshape(1, 1, 1, 3),
-    **near_one,
+    **_near_one,
     out=np.array([np.nan, np.nan, 2 / 6]).reshape(1, 1, 1, 3),
 )
-lrn.case("an empty batch", input=pixel[:0], out=pixel[:0])
+lrn.case("an empty batch", input=_pixel[:0], out=_pixel[:0])
 lrn_grad.case(
     "from the first channel",
     input_grads=np.array([1.0, 0, 0]).reshape(1, 1, 1, 3),
-    input_image=pixel,
+    input_image=_pixel,
     output_image=np.array([1 / 6, 2 / 15, 3 / 14]).reshape(1, 1, 1, 3),
-    **near_one,
+    **_near_one,
     out=np.array([1 / 9, -1 / 9, 0]).reshape(1, 1, 1, 3),
 )
 lrn_grad.case(
@@ -193,31 +193,31 @@ lrn_grad.case(
     out=np.array([-0.5, 1.5]).reshape(1, 1, 1, 2),
 )
 lrn.fails("a vector", input=np.ones(3), error="4 dimensions")
-lrn.fails("a radius below 0", input=pixel, depth_radius=-1, error="not be negative")
+lrn.fails("a radius below 0", input=_pixel, depth_radius=-1, error="not be negative")
 lrn_grad.fails(
     "another shape",
-    input_grads=pixel,
-    input_image=pixel,
-    output_image=pixel[..., :2],
+    input_grads=_pixel,
+    input_image=_pixel,
+    output_image=_pixel[..., :2],
     error="the shape of input_grads",
 )
 lrn_grad.fails(
     "a radius below 0",
-    input_grads=pixel,
-    input_image=pixel,
-    output_image=pixel,
+    input_grads=_pixel,
+    input_image=_pixel,
+    output_image=_pixel,
     depth_radius=-1,
     error="not be negative",
 )
-for each in (lrn, lrn_grad):
-    for topic in ("nan", "inf"):
-        each.differs(
-            topic,
+for _each in (lrn, lrn_grad):
+    for _topic in ("nan", "inf"):
+        _each.differs(
+            _topic,
             tensorflow="It spoils all channels of its pixel: far ones are multiplied by 0, not left out.",
             ours="It spoils the channels that are near it.",
             agree="Keep the input finite.",
         )
-    each.differs(
+    _each.differs(
         "half sums",
         tensorflow="Squares and sums are float16: the square of 300 is infinite.",
         ours="They are float32.",

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import REALS, lowest, wide
+from backblocks.dtypes import REALS, is_float, lowest, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
@@ -32,7 +32,17 @@ from backblocks.ops.nn._pooling import (
     pooled,
     volume_pooling,
 )
-from backblocks.ops.nn._windows import Axis, first, from_last, last, sizes_last, taps, to_last
+from backblocks.ops.nn._windows import (
+    Axis,
+    first,
+    from_last,
+    last,
+    sizes_last,
+    taps,
+    to_last,
+    window_shape,
+    winners,
+)
 
 ArgmaxType = Annotated[Any, dtype_of("int32", "int64")]
 _ABOUT_TIES = "Of equals the first gets a window's gradient, or each as in TensorFlow's CPU kernel."
@@ -44,23 +54,16 @@ Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
 
 def _maximum(x: Array, axes: list[Axis]) -> Array:
     """The largest value of each window; a NaN in the window wins."""
-    y = np.full(_window_shape(x, axes), lowest(x.dtype), x.dtype)
-    for _, cells, outputs in taps(axes):
+    y = np.full(window_shape(x, axes), lowest(x.dtype), x.dtype)
+    for _, cells, outputs in taps(axes, x):
         y[outputs] = np.maximum(y[outputs], x[cells])
     return y
 
 
-def _winners(x: Array, axes: list[Axis]) -> Array:
-    """Which cell of space wins each window: its first NaN, else its first maximum."""
-    best = np.full(_window_shape(x, axes), lowest(x.dtype), x.dtype)
-    winner = np.full(best.shape, -1)
+def _winners(x: Array, axes: list[Axis]) -> tuple[Array, Array]:
+    """The value that wins each window, its first NaN or else its first maximum, and its cell."""
     cell = np.arange(math.prod(x.shape[1:-1])).reshape(1, *x.shape[1:-1], 1)
-    for _, cells, outputs in taps(axes):
-        new, old = x[cells], best[outputs]
-        better = (new > old) | ((new != new) & (old == old)) | (winner[outputs] < 0)
-        best[outputs] = np.where(better, new, old)
-        winner[outputs] = np.where(better, cell[cells], winner[outputs])
-    return winner
+    return winners(x, axes, lambda number, tap, cells: (x[cells], cell[cells]))
 
 
 def _send_back(dy: Array, winner: Array, space: tuple[int, ...]) -> Array:
@@ -68,7 +71,7 @@ def _send_back(dy: Array, winner: Array, space: tuple[int, ...]) -> Array:
     batch, *_, channels = dy.shape
     dx = np.zeros((batch, math.prod(space), channels), wide(dy.dtype))
     np.add.at(dx, _cells(winner), dy.reshape(batch, -1, channels))
-    return dx.reshape(batch, *space, channels).astype(dy.dtype)
+    return dx.reshape(batch, *space, channels).astype(dy.dtype, copy=False)
 
 
 def _pick(ddx: Array, winner: Array) -> Array:
@@ -85,10 +88,6 @@ def _cells(winner: Array) -> tuple[Array, Array, Array]:
     return np.arange(batch)[:, None, None], flat, np.arange(channels)
 
 
-def _window_shape(x: Array, axes: list[Axis]) -> tuple[int, ...]:
-    return (x.shape[0], *(axis.out for axis in axes), x.shape[-1])
-
-
 def _pool(x: Array, *, data_format: str, **windows: Any) -> Array:
     x = to_last(x, data_format)
     return from_last(_maximum(x, pool_axes(x, data_format=data_format, **windows)), data_format)
@@ -96,13 +95,13 @@ def _pool(x: Array, *, data_format: str, **windows: Any) -> Array:
 
 def _pool_grad(x: Array, dy: Array, *, data_format: str, **windows: Any) -> Array:
     x, dy = to_last(x, data_format), to_last(dy, data_format)
-    winner = _winners(x, pool_axes(x, data_format=data_format, **windows))
+    _, winner = _winners(x, pool_axes(x, data_format=data_format, **windows))
     return from_last(_send_back(dy, winner, x.shape[1:-1]), data_format)
 
 
 def _pool_grad_grad(x: Array, ddx: Array, *, data_format: str, **windows: Any) -> Array:
     x, ddx = to_last(x, data_format), to_last(ddx, data_format)
-    winner = _winners(x, pool_axes(x, data_format=data_format, **windows))
+    _, winner = _winners(x, pool_axes(x, data_format=data_format, **windows))
     return from_last(_pick(ddx, winner), data_format)
 
 
@@ -385,7 +384,8 @@ def _argmax_grad_shape(
     agreed_with_pooling("argmax", argmax, out)
     sizes = input.shape if include_batch_in_index or input.shape is None else input.shape[1:]
     if argmax.value is not None and argmax.value.size and sizes is not None and None not in sizes:
-        limit = math.prod(n for n in sizes if n is not None)
+        # In an image without cells, the windows have the index 0 all the same.
+        limit = max(1, math.prod(n for n in sizes if n is not None))
         low, high = argmax.value.min(), argmax.value.max()
         if low < 0 or high >= limit:
             raise OpError(
@@ -422,15 +422,15 @@ def max_pool_with_argmax(
     """The largest value of each window, and where it was.
 
     The index counts through `(height, width, channels)` of its own image, or through the whole input
-    when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window.
+    when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window. The index
+    of a window without any real cell is 0.
     """
-    axes = pool_axes(input, **windows)
-    winner = _winners(input, axes)
+    best, winner = _winners(input, pool_axes(input, **windows))
     channels = input.shape[-1]
     argmax = winner * channels + np.arange(channels)
     if include_batch_in_index:
         argmax += np.arange(len(input)).reshape(-1, 1, 1, 1) * math.prod(input.shape[1:])
-    return _maximum(input, axes), argmax.astype(Targmax)
+    return best, np.where(winner < 0, 0, argmax).astype(Targmax)
 
 
 @max_pool_with_argmax.shape
@@ -438,7 +438,7 @@ def _(
     input: Spec, *, Targmax: Any, include_batch_in_index: bool, **windows: Any
 ) -> tuple[Shape, Shape]:
     out = pooled("input", input, **windows)
-    sizes = input.shape or ()
+    sizes = (input.shape or ())[0 if include_batch_in_index else 1 :]
     cells = math.prod(n for n in sizes if n is not None)
     if Targmax.itemsize == 4 and cells >= 2**31:
         raise OpError(
@@ -552,10 +552,9 @@ def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
 
 @op(
     "MaxPool3DGrad",
-    "TInput, TInput, T -> T",
+    "T, T, T -> T",
     attrs=volume_pooling,
     beyond=("explicit_paddings", "ties"),
-    TInput=REALS,
     T=REALS,
 )
 def max_pool_3d_grad(
@@ -572,10 +571,11 @@ def max_pool_3d_grad(
     layout = windows["data_format"]
     x, y, dy = to_last(orig_input, layout), to_last(orig_output, layout), to_last(grad, layout)
     dx = np.zeros(x.shape, wide(dy.dtype))
-    for _, cells, outputs in taps(pool_axes(x, **windows)):
-        near = np.abs(x[cells] - y[outputs]) < np.asarray(1e-5, x.dtype)
+    for _, cells, outputs in taps(pool_axes(x, **windows), x):
+        new, top = x[cells], y[outputs]
+        near = np.abs(new - top) < np.asarray(1e-5, x.dtype) if is_float(x.dtype) else new == top
         dx[cells] += np.where(near, dy[outputs], 0)
-    return from_last(dx.astype(dy.dtype), layout)
+    return from_last(dx.astype(dy.dtype, copy=False), layout)
 
 
 @max_pool_3d_grad.shape
@@ -610,7 +610,6 @@ def _(
     lambda inputs, attrs: (
         attrs["ties"] == "first"
         and attrs["data_format"] == "NDHWC"
-        and inputs[0].dtype == inputs[2].dtype
         and inputs[0].dtype in NATIVE_DTYPES
     ),
 )
@@ -695,13 +694,47 @@ max_pool_with_argmax.differs(
     tensorflow="A NaN wins only when it is the first cell of its window.",
     ours="The first NaN of a window wins.",
 )
+for _each in (max_pool, max_pool_v2):
+    _each.differs(
+        "layout NCHW_VECT_C",
+        tensorflow="Channels in groups of four are a data_format, for int8 on GPUs.",
+        ours="NHWC and NCHW only.",
+        agree="Transpose to NCHW.",
+    )
+max_pool.differs(
+    "checks",
+    tensorflow="Ignored without a word: a stride over channels when the window does not lie over "
+    "them, and explicit_paddings when padding is not EXPLICIT.",
+    ours="Both are refused.",
+    agree="Use a stride of 1 for channels, and leave explicit_paddings out.",
+)
+max_pool_with_argmax.differs(
+    "checks",
+    tensorflow="A stride over channels is accepted and ignored.",
+    ours="It is refused.",
+    agree="Use a stride of 1 for channels.",
+)
+max_pool_v2.differs(
+    "checks",
+    tensorflow="A stride over channels is accepted and ignored; ksize and strides may have more "
+    "than one dimension, and are read in a row.",
+    ours="Both are refused.",
+    agree="Use a stride of 1 for channels, and lists of 4.",
+)
+for _each in (max_pool_grad_v2, max_pool_grad_grad_v2):
+    _each.differs(
+        "checks",
+        tensorflow="ksize and strides may have more than one dimension, and are read in a row.",
+        ours="They are refused.",
+        agree="Use lists of 4.",
+    )
 max_pool_with_argmax.differs(
     "empty", tensorflow="An empty input is refused.", ours="It gives an empty result."
 )
 max_pool_grad_with_argmax.differs(
     "checks",
-    tensorflow="Indices outside the image are not always noticed.",
-    ours="Every index is checked before anything is written.",
+    tensorflow="Indices outside the image are not always noticed; a stride over channels is ignored.",
+    ours="Every index is checked before anything is written; such a stride is refused.",
 )
 max_pool_grad_grad_with_argmax.differs(
     "kernels", tensorflow="There is no CPU kernel.", ours="Works as the others do."
@@ -771,6 +804,13 @@ _two: dict[str, Any] = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding
 _three: dict[str, Any] = {"ksize": (1, 3, 2, 1), "strides": (1, 3, 2, 1), "padding": "SAME"}
 _cube: dict[str, Any] = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID"}
 _step: dict[str, Any] = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 4, 3, 2, 1), "padding": "SAME"}
+_large: dict[str, Any] = {"ksize": (1, 4, 3, 2, 1), "strides": (1, 4, 3, 2, 1), "padding": "SAME"}
+_dented_3d = np.where(_pair_3d == 3, 1.0, _pair_3d)
+_no_rows: dict[str, Any] = _two | {
+    "input": np.zeros((1, 0, 2, 2)),
+    "padding": "EXPLICIT",
+    "explicit_paddings": (0, 0, 1, 1, 0, 0, 0, 0),
+}
 _nan = np.array([1.0, np.nan, 3, np.nan]).reshape(1, 2, 2, 1)
 _corners = _ramp[:, 1::2, 1::2]
 _far_corners = _box[:, 1::2, 1::2, 1::2]
@@ -822,6 +862,18 @@ max_pool.fails(
     "padding as large as the window", input=_ramp, **_two | {"padding": "EXPLICIT"},
     explicit_paddings=(0, 0, 2, 0, 0, 0, 0, 0), error="smaller than the window",
 )  # fmt: skip
+max_pool.fails(
+    "a stride over channels", input=_ramp, **_two | {"strides": (1, 2, 2, 2)},
+    error="1 for batch and channels",
+)  # fmt: skip
+max_pool.fails(
+    "channels in groups of four", input=_ramp, **_two, data_format="NCHW_VECT_C",
+    error="NHWC or NCHW",
+)  # fmt: skip
+max_pool.fails(
+    "paddings that would not be used", input=_ramp, **_two, explicit_paddings=[0],
+    error='only for padding="EXPLICIT"',
+)  # fmt: skip
 max_pool.fails("a word", input=_ramp, **_two | {"padding": "same"}, error="SAME or VALID")
 max_pool.fails("objects", input=np.array([None]), **_two, error="array of numbers")
 
@@ -832,6 +884,10 @@ max_pool_v2.case(
 max_pool_v2.fails(
     "stride 0", input=_ramp, ksize=[1, 2, 2, 1], strides=[1, 0, 2, 1], padding="VALID",
     error="at least 1",
+)  # fmt: skip
+max_pool_v2.fails(
+    "a stride over channels", input=_ramp, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 2],
+    padding="VALID", error="1 for batch and channels",
 )  # fmt: skip
 max_pool_v2.fails(
     "a window of three entries", input=_ramp, ksize=[1, 2, 2], strides=[1, 2, 2, 1],
@@ -879,6 +935,10 @@ max_pool_grad_grad_v2.case(
 )  # fmt: skip
 for _each in (max_pool_grad_v2, max_pool_grad_grad_v2):
     _each.fails(
+        "a window of two dimensions", orig_input=_ramp, orig_output=_corners, grad=_corners,
+        ksize=[[1, 2, 2, 1]], strides=[1, 2, 2, 1], padding="VALID", error="must have 1 dimension",
+    )  # fmt: skip
+    _each.fails(
         "a gradient of the wrong shape", orig_input=_ramp, orig_output=_corners,
         grad=_ramp[:, :3], ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID",
         error="must have the shape",
@@ -893,9 +953,13 @@ max_pool_grad_grad.case(
     orig_output=_corners.reshape(1, 1, 2, 2), data_format="NCHW", ksize=(1, 1, 2, 2),
     strides=(1, 1, 2, 2), padding="VALID", out=_corners.reshape(1, 1, 2, 2) * 10,
 )  # fmt: skip
+max_pool_grad_grad.case(
+    "one window an image", orig_input=_pair, orig_output=_pair[:, 1:, 1:], grad=_pair, **_three,
+    out=_pair[:, 1:, 1:],
+)  # fmt: skip
 max_pool_grad_grad.fails(
-    "output and gradient swapped", orig_input=_pair, orig_output=_pair, grad=_pair[:, :1, :1],
-    **_three, error="the shape of orig_input",
+    "output and gradient swapped", orig_input=_pair, orig_output=_pair,
+    grad=np.array([1.0, 2, 3, 4]).reshape(2, 1, 1, 2), **_three, error="the shape of orig_input",
 )  # fmt: skip
 
 max_pool_with_argmax.case(
@@ -907,6 +971,14 @@ max_pool_with_argmax.case(
     Targmax="int32",
     out=(_pair[:, 1:, 1:], np.array([6, 7, 14, 15], np.int32).reshape(2, 1, 1, 2)),
 )  # fmt: skip
+max_pool_with_argmax.case(
+    "a window without a cell", **_no_rows,
+    out=(np.full((1, 1, 1, 2), -np.inf), np.zeros((1, 1, 1, 2))),
+)  # fmt: skip
+max_pool_with_argmax.fails(
+    "a stride over channels", input=_pair, **_three | {"strides": (1, 3, 2, 2)},
+    error="1 for batch and channels",
+)  # fmt: skip
 max_pool_with_argmax.fails(
     "unknown index type", input=_pair, **_three, Targmax="int8", error="int32"
 )
@@ -915,17 +987,30 @@ max_pool_grad_with_argmax.case(
     argmax=np.array([6, 7, 0, 0]).reshape(2, 1, 1, 2),
     out=np.array([0, 0, 0, 0, 0, 0, 1.0, 2, 19, 0, 0, 0, 0, 0, 0, 0]).reshape(2, 2, 2, 2),
 )  # fmt: skip
+max_pool_grad_with_argmax.case(
+    "no cell to give it to", **_no_rows, grad=np.ones((1, 1, 1, 2)),
+    argmax=np.zeros((1, 1, 1, 2), int), out=np.zeros((1, 0, 2, 2)),
+)  # fmt: skip
 max_pool_grad_with_argmax.fails(
     "CVE-2021-29570: an index outside the image", input=_pair, grad=_pair[:, :1, :1], **_three,
     argmax=np.array([6, 8, 0, 0]).reshape(2, 1, 1, 2), error="below 8",
 )  # fmt: skip
+max_pool_grad_with_argmax.fails(
+    "a stride over channels", input=_pair, grad=_pair[:, :1, :1],
+    **_three | {"strides": (1, 3, 2, 2)}, argmax=np.zeros((2, 1, 1, 2), int),
+    error="1 for batch and channels",
+)  # fmt: skip
 max_pool_grad_grad_with_argmax.case(
     "from the named cells", input=_pair, grad=_pair, **_three,
-    argmax=np.array([6, 7, 0, 1]).reshape(2, 1, 1, 2),
-    out=np.array([7.0, 8, 9, 10]).reshape(2, 1, 1, 2),
+    argmax=np.array([1, 2, 3, 4]).reshape(2, 1, 1, 2),
+    out=np.array([2.0, 3, 12, 13]).reshape(2, 1, 1, 2),
+)  # fmt: skip
+max_pool_grad_grad_with_argmax.case(
+    "no cell to take it from", **_no_rows, grad=np.ones((1, 0, 2, 2)),
+    argmax=np.zeros((1, 1, 1, 2), int), out=np.zeros((1, 1, 1, 2)),
 )  # fmt: skip
 max_pool_grad_grad_with_argmax.fails(
-    "indices in one row", input=_pair, grad=_pair, argmax=np.array([6, 7, 6, 7]), **_three,
+    "indices in one row", input=_pair, grad=_pair, argmax=np.array([1, 2, 3, 4]), **_three,
     error="the shape that pooling gives",
 )  # fmt: skip
 
@@ -964,16 +1049,39 @@ max_pool_3d_grad.case(
     grad=np.full((1, 1, 1, 1, 1), 5.0), **_cube, ties="tensorflow-cpu",
     out=np.array([5.0, 5, 0, 0, 0, 0, 0, 0]).reshape(1, 2, 2, 2, 1),
 )  # fmt: skip
+max_pool_3d_grad.case(
+    "equal integers, as TensorFlow's CPU kernel would count them",
+    orig_input=np.array([9, 0, 0, 9, 0, 0, 0, 8], np.uint8).reshape(1, 2, 2, 2, 1),
+    orig_output=np.full((1, 1, 1, 1, 1), 9, np.uint8), grad=np.full((1, 1, 1, 1, 1), 5, np.uint8),
+    **_cube, ties="tensorflow-cpu",
+    out=np.array([5, 0, 0, 5, 0, 0, 0, 0], np.uint8).reshape(1, 2, 2, 2, 1),
+)  # fmt: skip
+max_pool_3d_grad.case(
+    "two volumes of two channels", orig_input=_dented_3d, orig_output=_dented_3d[:, 1:, 1:, 1:],
+    grad=np.array([3.0, 4, 5, 6]).reshape(2, 1, 1, 1, 2), **_step,
+    out=np.array([0.0] * 14 + [3, 4] + [0] * 14 + [5, 6]).reshape(2, 2, 2, 2, 2),
+)  # fmt: skip
 max_pool_3d_grad.fails(
-    "an output of the shape of the input", orig_input=_pair_3d, orig_output=np.ones_like(_pair_3d),
-    grad=_pair_3d[:, :1, :1, :1], **_step, error="the shape that pooling gives",
+    "an output of the shape of the input", orig_input=_dented_3d,
+    orig_output=np.ones_like(_dented_3d), grad=np.array([3.0, 4, 5, 6]).reshape(2, 1, 1, 1, 2),
+    **_step, error="the shape that pooling gives",
+)  # fmt: skip
+max_pool_3d_grad.fails(
+    "types differ", orig_input=_pair_3d, orig_output=_pair_3d[:, 1:, 1:, 1:],
+    grad=_pair_3d[:, 1:, 1:, 1:].astype(np.float32), **_step,
+    error="dtype of the other T inputs, float64",
+)  # fmt: skip
+max_pool_3d_grad_grad.case(
+    "one window a volume", orig_input=_dented_3d, orig_output=_dented_3d[:, 1:, 1:, 1:],
+    grad=_pair_3d, **_large, out=_pair_3d[:, 1:, 1:, 1:],
 )  # fmt: skip
 max_pool_3d_grad_grad.case(
     "picks at the winners", orig_input=_box, orig_output=_far_corners, grad=_box * 10, **_cube,
     out=_far_corners * 10,
 )  # fmt: skip
 max_pool_3d_grad_grad.fails(
-    "CVE-2021-29574: a gradient of the pooled shape", orig_input=_pair_3d,
-    orig_output=_pair_3d[:, :1, :1, :1], grad=_pair_3d[:, :1, :1, :1], **_step,
+    "CVE-2021-29574: a gradient of the pooled shape", orig_input=_dented_3d,
+    orig_output=np.array([1.0, 2, 3, 4]).reshape(2, 1, 1, 1, 2),
+    grad=np.full((2, 1, 1, 1, 2), 2.0), **_large,
     error="the shape of orig_input",
 )  # fmt: skip

@@ -26,10 +26,10 @@ from backblocks.ops.nn._quantization import (
     step,
     unclamped,
 )
+from backblocks.ops.nn._windows import PLAIN
 from backblocks.ops.nn.conv import convolve
 
 _INT32 = np.dtype(np.int32)
-_PLAIN: dict[str, Any] = {"data_format": "NHWC", "explicit_paddings": ()}
 
 
 # -- convolution ---------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def quantized_conv_2d(
     """
     x = input.astype(np.int64) - _zero(min_input, max_input, input)
     f = filter.astype(np.int64) - _zero(min_filter, max_filter, filter)
-    y = convolve(x, f, strides=strides, padding=padding, dilations=dilations, **_PLAIN)
+    y = convolve(x, f, strides=strides, padding=padding, dilations=dilations, **PLAIN)
     each = step(min_input, max_input, input.dtype) * step(min_filter, max_filter, filter.dtype)
     return narrowed(y.astype(_INT32), each * np.float32(2**31), out_type)
 
@@ -87,7 +87,7 @@ def _(
 ) -> tuple[Shape, ...]:
     check_range("min_input", min_input, "max_input", max_input)
     check_range("min_filter", min_filter, "max_filter", max_filter)
-    return convolved("input", input, "filter", filter, **windows, **_PLAIN), (), ()
+    return convolved("input", input, "filter", filter, **windows, **PLAIN), (), ()
 
 
 # -- bias ----------------------------------------------------------------------------------------

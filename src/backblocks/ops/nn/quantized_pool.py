@@ -10,14 +10,13 @@ from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import SamePadding, Strides, Window
 from backblocks.ops.nn._pooling import pool_axes, pooled
 from backblocks.ops.nn._quantization import CODES, INTEGERS_ONLY, check_range
-from backblocks.ops.nn._windows import counts, taps
+from backblocks.ops.nn._windows import PLAIN, counts, taps
 from backblocks.ops.nn.max_pool import max_pool
 
 
 def _windows(*, ksize: Window, strides: Strides, padding: SamePadding) -> dict[str, Any]:
     """The attributes of both ops, as those of pooling on real numbers."""
-    plain = {"explicit_paddings": (), "data_format": "NHWC"}
-    return {"ksize": ksize, "strides": strides, "padding": padding, **plain}
+    return {"ksize": ksize, "strides": strides, "padding": padding, **PLAIN}
 
 
 @op(
@@ -35,7 +34,7 @@ def quantized_avg_pool(
     """
     axes = pool_axes(input, **_windows(**windows))
     total = np.zeros((len(input), *(a.out for a in axes), input.shape[-1]), np.int64)
-    for _, cells, outputs in taps(axes):
+    for _, cells, outputs in taps(axes, input):
         total[outputs] += input[cells]
     # NumPy's // cuts toward minus infinity.
     mean = np.sign(total) * (np.abs(total) // counts(axes, np.int64))

@@ -170,9 +170,9 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
 
 # -- cases, refusals, differences ------------------------------------------------------------------
 
-thirds = np.log(np.array([[1.0, 2], [3, 3]]))
+_thirds = np.log(np.array([[1.0, 2], [3, 3]]))
 softmax.shape(_rows)
-softmax.case("two rows", logits=thirds, out=np.array([[1 / 3, 2 / 3], [0.5, 0.5]]))
+softmax.case("two rows", logits=_thirds, out=np.array([[1 / 3, 2 / 3], [0.5, 0.5]]))
 softmax.case("large numbers do not overflow", logits=np.array([1e4, 1e4]), out=np.array([0.5, 0.5]))
 softmax.case(
     "a NaN spoils its row only",
@@ -180,98 +180,98 @@ softmax.case(
     out=np.array([[np.nan, np.nan], [1, 0]]),
 )
 log_softmax.shape(_rows)
-log_softmax.case("two rows", logits=thirds, out=np.log([[1 / 3, 2 / 3], [0.5, 0.5]]))
+log_softmax.case("two rows", logits=_thirds, out=np.log([[1 / 3, 2 / 3], [0.5, 0.5]]))
 log_softmax.case("far apart", logits=np.array([0.0, 1e4]), out=np.array([-1e4, 0]))
-for each in (softmax, log_softmax):
-    each.case("no rows", logits=np.zeros((0, 3)), out=np.zeros((0, 3)))
-    each.case("rows of nothing", logits=np.zeros((2, 0)), out=np.zeros((2, 0)))
-    each.fails("a scalar", logits=1.0, error="at least 1 dimension")
-    each.differs(
+for _each in (softmax, log_softmax):
+    _each.case("no rows", logits=np.zeros((0, 3)), out=np.zeros((0, 3)))
+    _each.case("rows of nothing", logits=np.zeros((2, 0)), out=np.zeros((2, 0)))
+    _each.fails("a scalar", logits=1.0, error="at least 1 dimension")
+    _each.differs(
         "many classes in float16",
         tensorflow="The sum of a row is kept in float16: 70000 equal classes all get 0.",
         ours="It is kept in float32.",
         agree="Use float32.",
     )
 
-dense, sparse = softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
-dense.case(
+_dense, _sparse = softmax_cross_entropy_with_logits, sparse_softmax_cross_entropy_with_logits
+_dense.case(
     "two rows",
-    features=thirds,
+    features=_thirds,
     labels=np.array([[0.0, 1], [0.5, 0.5]]),
     out=(np.log([3 / 2, 2]), np.array([[1 / 3, -1 / 3], [0, 0]])),
 )
-dense.case(
+_dense.case(
     "one row of labels for all",
-    features=thirds,
+    features=_thirds,
     labels=np.array([0.0, 1]),
     out=(np.log([3 / 2, 2]), np.array([[1 / 3, -1 / 3], [0.5, -0.5]])),
 )
-dense.case(
+_dense.case(
     "labels that sum to 2",
-    features=thirds,
+    features=_thirds,
     labels=np.array([[2.0], [0.0]]),
     out=(np.array([2 * np.log(9 / 2), 0]), np.array([[-5 / 3, -4 / 3], [0.5, 0.5]])),
 )
-dense.case(
+_dense.case(
     "a class that cannot be",
     features=np.array([[0, -np.inf]]),
     labels=np.array([[1.0, 0]]),
     out=(np.zeros(1), np.zeros((1, 2))),
 )
-dense.case(
+_dense.case(
     "no classes",
     features=np.zeros((2, 0)),
     labels=np.zeros((2, 0)),
     out=(np.zeros(2), np.zeros((2, 0))),
 )
-dense.fails("two vectors", features=[1.0], labels=[1.0], error="must make a matrix")
-dense.fails(
+_dense.fails("two vectors", features=[1.0], labels=[1.0], error="must make a matrix")
+_dense.fails(
     "other classes", features=np.zeros((2, 3)), labels=np.zeros((2, 4)), error="must broadcast"
 )
-dense.differs(
+_dense.differs(
     "a label of 0 for a logit of -inf",
     tensorflow="The loss is NaN: 0 times infinity.",
     ours="A label of 0 adds nothing to the loss.",
     agree="Keep logits finite.",
 )
-dense.differs(
+_dense.differs(
     "gradient for labels that do not sum to 1",
     tensorflow="The gradient of the loss is backprop, whatever the labels sum to.",
     ours="It is sum(labels) * softmax - labels, the slope of the loss.",
     agree="Give labels whose rows sum to 1.",
 )
-dense.differs(
+_dense.differs(
     "gradient of backprop to labels",
     tensorflow="None flows back.",
     ours="Minus what arrives, as backprop is softmax - labels.",
 )
-dense.differs(
+_dense.differs(
     "gradient of broadcast inputs",
     tensorflow="It keeps the shape both were broadcast to.",
     ours="It is summed to the shape of the input.",
     agree="Give features and labels of one shape.",
 )
 
-sparse.case(
+_sparse.case(
     "two rows",
-    features=thirds,
+    features=_thirds,
     labels=np.array([1, 0]),
     out=(np.log([3 / 2, 2]), np.array([[1 / 3, -1 / 3], [-0.5, 0.5]])),
 )
-sparse.case(
+_sparse.case(
     "no rows",
     features=np.zeros((0, 2)),
     labels=np.zeros(0, np.int32),
     out=(np.zeros(0), np.zeros((0, 2))),
 )
-sparse.fails("a label too large", features=np.zeros((2, 3)), labels=[0, 3], error="below 3; got 3")
-sparse.fails("a label below 0", features=np.zeros((2, 3)), labels=[-1, 0], error="got -1")
-sparse.fails("no classes", features=np.zeros((1, 0)), labels=[0], error="below 0; got 0")
-sparse.fails(
+_sparse.fails("a label too large", features=np.zeros((2, 3)), labels=[0, 3], error="below 3; got 3")
+_sparse.fails("a label below 0", features=np.zeros((2, 3)), labels=[-1, 0], error="got -1")
+_sparse.fails("no classes", features=np.zeros((1, 0)), labels=[0], error="below 0; got 0")
+_sparse.fails(
     "too few labels", features=np.zeros((2, 3)), labels=[0], error="one label for each row"
 )
-sparse.fails("one row alone", features=np.zeros(3), labels=[0], error="batch, classes")
-sparse.differs(
+_sparse.fails("one row alone", features=np.zeros(3), labels=[0], error="batch, classes")
+_sparse.differs(
     "empty",
     tensorflow="An empty batch of no classes is refused.",
     ours="It gives empty results, as any empty batch does.",

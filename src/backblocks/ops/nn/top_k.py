@@ -163,44 +163,44 @@ in_top_k_v2.grad(nothing)
 
 # -- cases, refusals, differences ------------------------------------------------------------------
 
-row = np.array([[1.0, 4, 2, 4]])
-for each in (top_k, top_k_v2):
-    each.case(
+_row = np.array([[1.0, 4, 2, 4]])
+for _each in (top_k, top_k_v2):
+    _each.case(
         "of equals the first comes first",
-        input=row,
+        input=_row,
         k=np.array(3),
         out=(np.array([[4.0, 4, 2]]), np.array([[1, 3, 2]])),
     )
-    each.case(
+    _each.case(
         "a NaN is the largest",
         input=np.array([np.inf, np.nan, 0, np.nan]),
         k=np.array(3),
         out=(np.array([np.nan, np.nan, np.inf]), np.array([1, 3, 0])),
     )
-    each.case(
+    _each.case(
         "whole numbers",
         input=np.array([[3, 250], [7, 0]], np.uint8),
         k=np.array(1),
         out=(np.array([[250], [7]]), np.array([[1], [0]])),
     )
-    each.case("none of them", input=row, k=np.array(0), out=(np.zeros((1, 0)), np.zeros((1, 0))))
-    each.case(
+    _each.case("none of them", input=_row, k=np.array(0), out=(np.zeros((1, 0)), np.zeros((1, 0))))
+    _each.case(
         "rows of nothing",
         input=np.zeros((2, 0)),
         k=np.array(0),
         out=(np.zeros((2, 0)), np.zeros((2, 0))),
     )
-    each.fails("more than there are", input=row, k=np.array(5), error="at most 4")
-    each.fails("fewer than none", input=row, k=np.array(-1), error="not be negative")
-    each.fails("a scalar", input=1.0, k=np.array(1), error="at least 1 dimension")
-    each.differs(
+    _each.fails("more than there are", input=_row, k=np.array(5), error="at most 4")
+    _each.fails("fewer than none", input=_row, k=np.array(-1), error="not be negative")
+    _each.fails("a scalar", input=1.0, k=np.array(1), error="at least 1 dimension")
+    _each.differs(
         "nan",
         tensorflow="NaN has no place in the order, and numbers can get lost: the largest 4 of "
         "[1, nan, 3, nan, 2, -inf, inf] are [nan, 3, 1, nan].",
         ours="It is larger than any number.",
         agree="Keep the input free of NaN.",
     )
-    each.differs(
+    _each.differs(
         "sorted=False",
         tensorflow="The k largest in an order of its own.",
         ours="Largest first, as with sorted=True.",
@@ -208,12 +208,12 @@ for each in (top_k, top_k_v2):
     )
 top_k_v2.case(
     "indices of 16 bits",
-    input=row,
+    input=_row,
     k=np.array(2),
     index_type="int16",
     out=(np.array([[4.0, 4]]), np.array([[1, 3]])),
 )
-top_k_v2.fails("more than one k", input=row, k=[1, 2], error="must be a scalar")
+top_k_v2.fails("more than one k", input=_row, k=[1, 2], error="must be a scalar")
 top_k_v2.fails(
     "too many for 16 bits",
     input=np.broadcast_to(np.int8(0), 2**15),
@@ -234,36 +234,36 @@ top_k_v2.differs(
     agree='Use index_type="int32".',
 )
 
-scores = np.array([[0.1, 0.6, 0.3], [0.4, 0.4, 0.2], [0.1, np.inf, 0.2]])
-for each in (in_top_k, in_top_k_v2):
-    each.case(
+_scores = np.array([[0.1, 0.6, 0.3], [0.4, 0.4, 0.2], [0.1, np.inf, 0.2]])
+for _each in (in_top_k, in_top_k_v2):
+    _each.case(
         "second best, a tie, and a row that is not finite",
-        predictions=scores,
+        predictions=_scores,
         targets=np.array([2, 1, 0]),
         k=np.array(1),
         out=np.array([False, True, False]),
     )
-    each.case(
+    _each.case(
         "the best two",
-        predictions=scores,
+        predictions=_scores,
         targets=np.array([2, 2, 1]),
         k=np.array(2),
         out=np.array([True, False, False]),
     )
-    each.case(
+    _each.case(
         "targets that are no class",
-        predictions=scores[:2],
+        predictions=_scores[:2],
         targets=np.array([-1, 3]),
         k=np.array(9),
         out=np.array([False, False]),
     )
-    each.case(
+    _each.case(
         "no classes",
         predictions=np.zeros((1, 0)),
         targets=np.array([0]),
         k=np.array(1),
         out=np.array([False]),
     )
-    each.fails("a vector", predictions=scores[0], targets=[0], k=1, error="batch, classes")
-    each.fails("too few targets", predictions=scores, targets=[0], k=1, error="for each row")
-in_top_k_v2.fails("two ks", predictions=scores, targets=[0, 1, 2], k=[1, 2], error="a scalar")
+    _each.fails("a vector", predictions=_scores[0], targets=[0], k=1, error="batch, classes")
+    _each.fails("too few targets", predictions=_scores, targets=[0], k=1, error="for each row")
+in_top_k_v2.fails("two ks", predictions=_scores, targets=[0, 1, 2], k=[1, 2], error="a scalar")

@@ -1,0 +1,126 @@
+"""Odd things that callers hand in, and what they do with what they got."""
+
+import inspect
+import pickle
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.ops import _memory
+
+
+class Unshowable:
+    def __repr__(self):
+        raise RuntimeError("no")
+
+
+def endless():
+    a = []
+    a.append(a)
+    return a
+
+
+@pytest.mark.parametrize(
+    ("call", "arg"),
+    [
+        (lambda: bb.ops.relu(endless()), "features"),
+        (lambda: bb.ops.relu([1.0], name=np.array([1, 2])), "name"),
+        (lambda: bb.ops.relu([1.0], name=7), "name"),
+        (lambda: bb.ops.leaky_relu([1.0], alpha=10**400), "alpha"),
+        (lambda: bb.ops.leaky_relu([1.0], alpha=Unshowable()), "alpha"),
+        (
+            lambda: bb.ops.fractional_max_pool([[[[1.0]]]], pooling_ratio=np.array(1.0)),
+            "pooling_ratio",
+        ),
+        (lambda: bb.ops.cast([1.0], DstT=None), "DstT"),
+        (lambda: bb.ops.cast([1.0], DstT=type("T", (), {"as_numpy_dtype": 1})()), "DstT"),
+        (lambda: bb.ops.mul(np.float16([1]), 1e6), "y"),
+        (lambda: bb.ops.size(np.broadcast_to(np.int8(0), (2**33,))), "input"),
+        (lambda: bb.ops.unpack(bb.placeholder(None), num=2**31 - 1), "num"),
+    ],
+)
+def test_odd_values_are_refused_by_name(call, arg):
+    with pytest.raises(bb.OpError) as caught:
+        call()
+    assert caught.value.arg == arg
+    assert caught.value.hint
+    assert str(caught.value)
+
+
+def test_infinity_fits_in_every_float_type():
+    assert np.isinf(bb.ops.mul(np.float16([1]), float("inf")))[0]
+
+
+def test_one_typed_number_gives_a_list_its_type():
+    assert bb.ops.identity([1, np.float64(2)]).dtype == np.float64
+    assert bb.ops.identity([[1.0], [2.0]]).dtype == np.float32
+
+
+def test_results_errors_and_ops_travel():
+    result = bb.ops.top_k_v2([3.0, 1, 2], 2)
+    again = pickle.loads(pickle.dumps(result))  # noqa: S301
+    assert type(again) is type(result)
+    np.testing.assert_array_equal(again.indices, result.indices)
+    for op in (bb.ops.relu, bb.raw_ops.Relu):
+        again = pickle.loads(pickle.dumps(op))  # noqa: S301
+        assert again(features=[-1.0, 2]).tolist() == [0, 2]
+    error = bb.OpError("must be shown", got=(n for n in ()))
+    assert "generator" in str(pickle.loads(pickle.dumps(error)))  # noqa: S301
+
+
+def test_signatures_and_documentation_can_be_read():
+    parameters = inspect.signature(bb.ops.max_pool).parameters
+    assert list(parameters)[:2] == ["input", "ksize"]
+    assert parameters["data_format"].default == "NHWC"
+    assert parameters["input"].kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+
+
+def test_outputs_do_not_share_memory():
+    x = np.random.default_rng(0).standard_normal((2, 3, 3, 2))
+    one, zero = np.ones(2), np.zeros(2)
+    for how in ({"is_training": True}, {"is_training": False}):
+        results = bb.ops.fused_batch_norm(x, one, zero, zero.copy(), one.copy(), **how)
+        for i, a in enumerate(results):
+            assert not any(np.shares_memory(a, b) for b in results[i + 1 :])
+
+
+NOTHING = np.zeros((0, 1, 1, 1), np.float32)
+SLIDE = {"strides": (1, 1, 1, 1), "padding": "SAME"}
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: bb.ops.conv_2d_backprop_filter(NOTHING, [3000, 3000, 1, 1], NOTHING, **SLIDE),
+        lambda: bb.ops.conv_2d_backprop_input(
+            [1, 9, 9, 1], np.zeros((300, 300, 1, 0)), np.zeros((1, 9, 9, 0)), **SLIDE
+        ),
+        lambda: bb.ops.depthwise_conv_2d_native_backprop_filter(
+            NOTHING, [3000, 3000, 1, 1], NOTHING, **SLIDE
+        ),
+        lambda: bb.ops.dilation_2d_backprop_filter(
+            NOTHING, np.zeros((3000, 3000, 1), np.float32), NOTHING, rates=(1, 1, 1, 1), **SLIDE
+        ),
+    ],
+    ids=["conv filter", "conv input", "depthwise filter", "dilation filter"],
+)
+def test_sums_of_nothing_take_no_time(call):
+    assert not call().any()
+
+
+def test_what_is_made_on_the_way_must_fit_too(monkeypatch):
+    monkeypatch.setattr(_memory, "available_bytes", lambda: 40 << 20)
+    monkeypatch.setattr(_memory, "SMALL", 0)
+    with pytest.raises(bb.OpError, match="GiB are free") as caught:
+        bb.ops.fused_resize_and_pad_conv_2d(
+            np.ones((1, 2, 2, 1), np.float32),
+            [2000, 2000],
+            [[0, 0], [2000, 2000], [2000, 2000], [0, 0]],
+            np.ones((1, 1, 1, 1), np.float32),
+            mode="SYMMETRIC",
+            strides=(1, 4000, 4000, 1),
+            padding="VALID",
+        )
+    assert caught.value.arg == "paddings"
