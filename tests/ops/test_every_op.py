@@ -121,6 +121,13 @@ def test_shape_rule_says_nothing_false_when_it_knows_less(op, case, unknown):
                 assert all(n in (None, m) for n, m in zip(spec.shape, result.shape, strict=True))
 
 
+@pytest.mark.parametrize("name", ["Sum", "Mean"])
+def test_any_axis_may_be_the_one_that_is_kept(name):
+    axis = Spec((1,), BY_NAME["int32"])  # which one is not known yet
+    (spec,) = REGISTRY[name].infer([Spec((2, 3), BY_NAME["float32"]), axis], {"keep_dims": True})
+    assert spec.shape == (None, None)
+
+
 @pytest.mark.parametrize(("op", "refusal"), REFUSALS)
 def test_refuses_with_a_clear_message(op, refusal):
     with pytest.raises(bb.OpError, match=refusal.error) as caught:

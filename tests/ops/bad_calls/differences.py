@@ -56,11 +56,6 @@ WIDER = [
 ]
 """TensorFlow refuses, ours gives an answer."""
 
-OTHER_ANSWER = [
-    Difference("MaxPool3DGrad", ".*", "the first maximum gets the gradient, not every near one"),
-]
-"""Both give an answer, of the same shape and with other values."""
-
 
 def find(table: list[Difference], op: str, call: str) -> Difference | None:
     return next((entry for entry in table if entry.covers(op, call)), None)

@@ -101,6 +101,12 @@ sum_.case("down the columns", input=table, axis=np.array([0]), out=np.array([4.0
 sum_.case(
     "over everything", input=table, axis=np.array([0, 1]), keep_dims=True, out=np.array([[12.0]])
 )
+sum_.case(
+    "the axis kept", input=table, axis=np.array([1]), keep_dims=True, out=np.array([[3.0], [9]])
+)
+mean.case(
+    "the axis kept", input=table, axis=np.array([1]), keep_dims=True, out=np.array([[1.5], [4.5]])
+)
 mean.case("along the rows", input=table, axis=np.array([-1]), out=np.array([1.5, 4.5]))
 
 
