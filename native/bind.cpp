@@ -10,6 +10,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "parallel.hpp"
 #include "pool_grad.hpp"
 
 namespace nb = nanobind;
@@ -107,4 +108,6 @@ NB_MODULE(_native, m) {
     add_kernels<float>(m);
     add_kernels<double>(m);
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
+    m.def("num_threads", &backblocks::num_threads);
+    m.def("set_num_threads", &backblocks::set_num_threads, "count"_a);
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "parallel.hpp"
+
 namespace backblocks {
 namespace {
 
@@ -40,17 +42,25 @@ void each_cell(const Pool3D& pool, const Box& box, Visit visit) {
 }
 
 // Sets dx to zero, then calls visit(image, window, box, c, count) for every window of every
-// image and every block of channels c .. c + count - 1.
+// image and every block of channels c .. c + count - 1. Windows of one block are visited in order
+// by one thread, so the sums are the same for any number of threads.
 template <class T, class Visit>
 void scatter(T* dx, const Pool3D& pool, Visit visit) {
-    std::fill_n(dx, pool.batch * pool.cells() * pool.channels, T{0});
+    const std::int64_t size = pool.batch * pool.cells() * pool.channels;
+    std::fill_n(dx, size, T{0});
     // An empty dy may still have huge axes, which the loops below would walk for nothing.
     if (pool.windows() == 0 || pool.channels == 0) return;
-    for (std::int64_t image = 0; image < pool.batch; ++image)
-        each_window(pool, [&](std::int64_t window, const Box& box) {
-            for (std::int64_t c = 0; c < pool.channels; c += kBlock)
-                visit(image, window, box, c, std::min(kBlock, pool.channels - c));
-        });
+    const std::int64_t blocks = (pool.channels + kBlock - 1) / kBlock;
+    const auto bytes = size * static_cast<std::int64_t>(sizeof(T));
+    parallel_for(pool.batch * blocks, bytes, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t image = i / blocks, c = i % blocks * kBlock;
+            const std::int64_t count = std::min(kBlock, pool.channels - c);
+            each_window(pool, [&](std::int64_t window, const Box& box) {
+                visit(image, window, box, c, count);
+            });
+        }
+    });
 }
 
 // Puts v[i] and its cell in the place of best[i] and at[i] wherever v[i] is better.
