@@ -3,6 +3,8 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <array>
@@ -13,7 +15,9 @@
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
+#include "isa.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
 
@@ -106,39 +110,39 @@ void run(const char* op, Kernel kernel, const backblocks::Pool& pool, const Volu
     else kernel(type, inputs.data()..., result.data(), pool);
 }
 
-const backblocks::PoolKernels& kernels = backblocks::pool_kernels;
+const backblocks::PoolKernels& kernels() { return backblocks::chosen_isa().pool; }
 
 void max_pool(const ReadOnly& x, const Volume& y, const Triple& window, const Triple& strides,
               const Triple& pads) {
     const char* op = "max_pool";
-    run(op, kernels.max_pool, checked_pool(op, x, y, window, strides, pads), y, x);
+    run(op, kernels().max_pool, checked_pool(op, x, y, window, strides, pads), y, x);
 }
 
 void max_pool_grad(const ReadOnly& x, const ReadOnly& dy, const Volume& dx, const Triple& window,
                    const Triple& strides, const Triple& pads) {
     const char* op = "max_pool_grad";
     require_alike(op, x, dx);
-    run(op, kernels.max_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, x, dy);
+    run(op, kernels().max_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, x, dy);
 }
 
 void max_pool_grad_grad(const ReadOnly& x, const ReadOnly& ddx, const Volume& ddy,
                         const Triple& window, const Triple& strides, const Triple& pads) {
     const char* op = "max_pool_grad_grad";
     require_alike(op, x, ddx);
-    run(op, kernels.max_pool_grad_grad, checked_pool(op, x, ddy, window, strides, pads), ddy, x,
+    run(op, kernels().max_pool_grad_grad, checked_pool(op, x, ddy, window, strides, pads), ddy, x,
         ddx);
 }
 
 void avg_pool(const ReadOnly& x, const Volume& y, const Triple& window, const Triple& strides,
               const Triple& pads) {
     const char* op = "avg_pool";
-    run(op, kernels.avg_pool, checked_pool(op, x, y, window, strides, pads), y, x);
+    run(op, kernels().avg_pool, checked_pool(op, x, y, window, strides, pads), y, x);
 }
 
 void avg_pool_grad(const ReadOnly& dy, const Volume& dx, const Triple& window,
                    const Triple& strides, const Triple& pads) {
     const char* op = "avg_pool_grad";
-    run(op, kernels.avg_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, dy);
+    run(op, kernels().avg_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, dy);
 }
 
 // The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
@@ -161,6 +165,7 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(nb::ndarray<nb::ro, nb
 
 // noconvert: nanobind would otherwise copy an array of the wrong type, and the result would be lost.
 NB_MODULE(_native, m) {
+    backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
     m.def("max_pool", &max_pool, "x"_a.noconvert(), "y"_a.noconvert(), "window"_a, "strides"_a,
           "pads"_a);
     m.def("max_pool_grad", &max_pool_grad, "x"_a.noconvert(), "dy"_a.noconvert(),
@@ -172,6 +177,12 @@ NB_MODULE(_native, m) {
     m.def("avg_pool_grad", &avg_pool_grad, "dy"_a.noconvert(), "dx"_a.noconvert(), "window"_a,
           "strides"_a, "pads"_a);
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
+    m.def("isa", [] { return backblocks::chosen_isa().name; });
+    m.def("isas", [] {
+        std::vector<std::string> names;
+        for (const auto& isa : backblocks::isas()) names.push_back(isa.name);
+        return names;
+    });
     m.def("num_threads", &backblocks::num_threads);
     m.def("set_num_threads", &backblocks::set_num_threads, "count"_a);
 }

@@ -4,6 +4,7 @@
 #include "pool.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <memory>
 #include <type_traits>
@@ -30,6 +31,19 @@ inline void each(std::int64_t count, F f) {
 #pragma GCC ivdep
 #endif
     for (std::int64_t i = 0; i < count; ++i) f(i);
+}
+
+// An integer as wide as N, so that vectors of both have as many lanes.
+template <class N>
+using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t, std::int32_t>;
+
+// condition ? yes : no, in arithmetic. Compilers turn the other form into branches around stores,
+// and leave the loop scalar. For the same reason conditions are joined with & and |.
+template <class N>
+inline N either(bool condition, N yes, N no) {
+    const Lane<N> mask = -static_cast<Lane<N>>(condition);
+    return std::bit_cast<N>((std::bit_cast<Lane<N>>(yes) & mask) |
+                            (std::bit_cast<Lane<N>>(no) & ~mask));
 }
 
 // Numbers of a tile are in the order (cell, channel), with one exception. With few channels, windows
@@ -281,10 +295,6 @@ void avg_pool(const T* x, T* y, const Pool& pool) {
     });
 }
 
-// An integer as wide as N, so that vectors of both have as many lanes.
-template <class N>
-using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t, std::int32_t>;
-
 // w[b, o, c] = argmax over cells i of window o: x[b, i, c], counted within the window.
 // y[b, o, c] = v[b, w[b, o, c], c], where v is given.
 // Result is T to get y, and an integer to get w, for which v is not read.
@@ -315,12 +325,12 @@ void winners(const T* x, [[maybe_unused]] const T* v, Result* result, const Pool
                     });
                 else
                     each(tile.in(), [=](auto i) {
-                        // True for a larger number and for the first NaN; false once best is NaN.
-                        // & and not &&: without a branch the loop becomes vector code.
-                        const bool better = !(here[i] <= best[i]) & (best[i] == best[i]);
-                        best[i] = better ? here[i] : best[i];
-                        at[i] = better ? tap : at[i];
-                        if constexpr (picks) pick[i] = better ? value[i] : pick[i];
+                        const N a = best[i], b = here[i];
+                        // True for a larger number and for the first NaN; false once a is NaN.
+                        const bool better = !(b <= a) & (a == a);
+                        best[i] = either(better, b, a);
+                        at[i] = either(better, tap, at[i]);
+                        if constexpr (picks) pick[i] = either(better, value[i], pick[i]);
                     });
             });
             best = tile.by_phase(best, lines[1]);
@@ -345,9 +355,9 @@ void winners(const T* x, [[maybe_unused]] const T* v, Result* result, const Pool
                             const bool above = (b > a) | (b_nan & !a_nan);
                             const bool same = (b == a) | (b_nan & a_nan);
                             const bool better = above | (same & (tap < first[o]));
-                            top[o] = better ? b : a;
-                            first[o] = better ? tap : first[o];
-                            if constexpr (picks) picked[o] = better ? pick[cell] : picked[o];
+                            top[o] = either(better, b, a);
+                            first[o] = either(better, tap, first[o]);
+                            if constexpr (picks) picked[o] = either(better, pick[cell], picked[o]);
                         });
                 }
             Result* to = result + place_of_windows(pool, row, tile);
@@ -424,7 +434,7 @@ void send_back(const Tap* w, const T* dy, T* dx, const Pool& pool) {
                     for (std::int64_t i = 0; i < run.size; ++i) {
                         const auto tap = static_cast<Tap>(row_tap * in_width + run.skip + i);
                         tile.along(run, i, [=](auto o, auto cell) {
-                            sum[cell] += at[o] == tap ? d[o] : Wide<T>{0};
+                            sum[cell] += either(at[o] == tap, d[o], Wide<T>{0});
                         });
                     }
             });
@@ -472,7 +482,7 @@ T* out(void* array) {
 
 }  // namespace
 
-const PoolKernels pool_kernels{
+const PoolKernels ISA::pool_kernels{
     [](Type type, const void* x, void* y, const Pool& pool) {
         with_type(type, [&]<class T>(T) { max_pool(in<T>(x), out<T>(y), pool); });
     },

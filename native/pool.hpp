@@ -35,7 +35,15 @@ struct PoolKernels {
     void (*avg_pool_grad)(Type, const void* dy, void* dx, const Pool&);
 };
 
-// The same kernels, built for this machine's instructions.
+// The same kernels, built for each instruction set.
+namespace baseline {
 extern const PoolKernels pool_kernels;
+}
+namespace v2 {
+extern const PoolKernels pool_kernels;
+}
+namespace v3 {
+extern const PoolKernels pool_kernels;
+}
 
 }  // namespace backblocks
