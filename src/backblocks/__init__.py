@@ -4,6 +4,7 @@ from backblocks import ops, raw_ops
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, evaluate, placeholder
+from backblocks.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
@@ -11,8 +12,10 @@ __all__ = [
     "Symbol",
     "constant",
     "evaluate",
+    "get_num_threads",
     "gradients",
     "ops",
     "placeholder",
     "raw_ops",
+    "set_num_threads",
 ]

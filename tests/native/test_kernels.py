@@ -1,42 +1,144 @@
 """The compiled kernels by themselves: they write where they should, and refuse what would be unsafe."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+import backblocks as bb
 from backblocks import _native
 
 ONES = (1, 1, 1)
 TWOS = (2, 2, 2)
+NONE = (0, 0, 0)
+HALVES = [np.float16, ml_dtypes.bfloat16]
+FLOATS = [*HALVES, np.float32, np.float64]
+
+
+UNTOUCHED = 99
 
 
 def volume(*shape, dtype=np.float32):
     return np.ones(shape, dtype)
 
 
+def bits(x):
+    """As the kernels take it."""
+    return x.view(np.uint16) if x.dtype == ml_dtypes.bfloat16 else x
+
+
 def guarded(shape, dtype):
     """An array to be overwritten, and the bytes around it that must stay as they are."""
     size, guard = int(np.prod(shape)), 64
-    around = np.full(size + 2 * guard, 7, dtype)
+    around = np.full(size + 2 * guard, UNTOUCHED, dtype)
     return around[guard : guard + size].reshape(shape), (around[:guard], around[guard + size :])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("channels", [1, 3, 64, 65])
-def test_nothing_is_written_beyond_the_result(dtype, channels):
-    x, dy = volume(2, 5, 4, 3, channels, dtype=dtype), volume(2, 5, 4, 3, channels, dtype=dtype)
-    for kernel, inputs in (
-        (_native.max_pool_3d_grad, (x, dy)),
-        (_native.avg_pool_3d_grad, (dy,)),
-    ):
-        dx, guards = guarded(x.shape, dtype)
-        kernel(*inputs, dx, (3, 2, 3), ONES, (1, 0, 1))
-        assert all((guard == 7).all() for guard in guards)
-        assert not (dx == 7).all()
+SHAPES = {  # cells, windows, window, strides, pads
+    "overlapping": ((2, 5, 4, 3), (5, 4, 3), (3, 2, 3), ONES, (1, 0, 1)),
+    "apart": ((1, 3, 4, 7), (2, 2, 3), (1, 2, 2), (2, 2, 3), NONE),
+    "more than a tile": ((1, 1, 2, 2500), (1, 1, 1250), (1, 2, 3), (1, 2, 2), NONE),
+}
 
+
+def calls(cells, windows, channels, dtype):
+    """Each kernel, the inputs it takes and the shape of what it gives."""
+    x = np.random.default_rng(0).integers(0, 3, (*cells, channels)).astype(dtype)
+    y = volume(cells[0], *windows, channels, dtype=dtype)
+    return [
+        ("max_pool", (x,), y.shape),
+        ("max_pool_grad", (x, y), x.shape),
+        ("max_pool_grad_grad", (x, x), y.shape),
+        ("avg_pool", (x,), y.shape),
+        ("avg_pool_grad", (y,), x.shape),
+    ]
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 3, 8, 65])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_nothing_is_written_beyond_the_result_and_all_of_it_is(shape, channels, dtype):
+    cells, windows, *geometry = SHAPES[shape]
+    for name, inputs, result in calls(cells, windows, channels, dtype):
+        out, guards = guarded(result, dtype)
+        getattr(_native, name)(*map(bits, inputs), bits(out), *geometry)
+        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert not (out == UNTOUCHED).any(), name
+
+
+@pytest.mark.parametrize("channels", [1, 3, 8, 700])
+@pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (3, 1), (2, 3), (7, 3)])
+def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 9, (1, 3, 5000 // channels + 11, channels)).astype(np.float32)
+    attrs = {"ksize": (1, 2, k, 1), "strides": (1, 1, s, 1), "padding": "SAME"}
+    y = bb.raw_ops.MaxPool(input=x, **attrs)
+    dy = rng.integers(-9, 9, y.shape).astype(np.float32)
+    for name, inputs in {
+        "MaxPool": [x],
+        "MaxPoolGrad": [x, y, dy],
+        "MaxPoolGradGrad": [x, y, rng.standard_normal(x.shape).astype(np.float32)],
+        "AvgPool": [x],
+        "AvgPoolGrad": [np.array(x.shape, np.int32), dy],
+    }.items():
+        op = bb.ops.REGISTRY[name]
+        _, how, _ = op.bind(inputs, attrs)
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("window", [300, 70000])
+def test_windows_of_many_cells(window):
+    x = np.arange(window, dtype=np.float64).reshape(1, 1, 1, window, 1)
+    x[..., window - 3, 0] = x[..., 290, 0] = window
+    dx = np.ones_like(x)
+    _native.max_pool_grad(x, volume(1, 1, 1, 1, 1, dtype=float) * 5, dx, (1, 1, window), ONES, NONE)
+    assert dx[..., 290, 0] == 5
+    assert np.count_nonzero(dx) == 1
+
+
+# -- half types -----------------------------------------------------------------------------------
+
+
+def is_nan(x):
+    with np.errstate(invalid="ignore"):  # signalling NaNs are among all the halves
+        return np.isnan(x)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_every_half_survives_the_way_to_float_and_back(half):
+    x = np.arange(2**16, dtype=np.uint16).reshape(1, 1, 1, -1, 1).view(half)
+    y = np.empty_like(x)
+    _native.avg_pool(bits(x), bits(y), ONES, ONES, NONE)
+    number = ~is_nan(x)
+    assert (y.view(np.uint16) == x.view(np.uint16))[number].all()
+    assert is_nan(y)[~number].all()
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_halves_are_rounded_to_the_nearest_and_to_even(half):
+    rng = np.random.default_rng(0)
+    pairs = np.stack([np.arange(2**16), rng.permutation(2**16)], -1).astype(np.uint16)
+    # Neighbours too: their mean lies half way between two halves.
+    near = np.stack([np.arange(2**16 - 1), np.arange(1, 2**16)], -1).astype(np.uint16)
+    x = np.concatenate([pairs, near]).reshape(1, 1, 1, -1, 1).view(half)
+    y = np.empty((1, 1, 1, x.size // 2, 1), half)
+    _native.avg_pool(bits(x), bits(y), (1, 1, 2), (1, 1, 2), NONE)
+    with np.errstate(all="ignore"):
+        a, b = x.astype(np.float32).reshape(-1, 2).T
+        expected = ((a + b) / np.float32(2)).astype(half)
+    number = ~is_nan(expected)
+    np.testing.assert_array_equal(
+        y.ravel().view(np.uint16)[number], expected.view(np.uint16)[number]
+    )
+    assert is_nan(y.ravel())[~number].all()
+
+
+# -- what would be unsafe -------------------------------------------------------------------------
 
 WRONG_ARRAYS = {
     "another type": volume(1, 2, 2, 2, 1, dtype=np.float64),
     "whole numbers": volume(1, 2, 2, 2, 1, dtype=np.int32),
+    "complex numbers": volume(1, 2, 2, 2, 1, dtype=np.complex64),
     "four dimensions": volume(2, 2, 2, 1),
     "every other cell": volume(1, 2, 2, 4, 1)[:, :, :, ::2],
     "not an array": [[[[[1.0]]]]],
@@ -44,46 +146,72 @@ WRONG_ARRAYS = {
 
 
 @pytest.mark.parametrize("wrong", WRONG_ARRAYS)
-@pytest.mark.parametrize("place", [0, 1, 2])
-def test_wrong_arrays_do_not_reach_a_kernel(place, wrong):
-    arrays = [volume(1, 2, 2, 2, 1), volume(1, 1, 1, 1, 1), volume(1, 2, 2, 2, 1)]
-    arrays[place] = WRONG_ARRAYS[wrong]
-    with pytest.raises(TypeError):
-        _native.max_pool_3d_grad(*arrays, TWOS, TWOS, (0, 0, 0))
+@pytest.mark.parametrize("kernel", [name for name, *_ in calls((1, 2, 2, 2), ONES, 1, np.float32)])
+def test_wrong_arrays_do_not_reach_a_kernel(kernel, wrong):
+    found = {name: (inputs, result) for name, inputs, result in calls((1, 2, 2, 2), ONES, 1, "f4")}
+    inputs, result = found[kernel]
+    arrays = [*inputs, volume(*result)]
+    for place in range(len(arrays)):
+        mixed = arrays[:place] + [WRONG_ARRAYS[wrong]] + arrays[place + 1 :]
+        with pytest.raises(TypeError):
+            getattr(_native, kernel)(*mixed, TWOS, TWOS, NONE)
 
 
 def test_a_result_that_cannot_be_written_is_refused():
     dx = volume(1, 2, 2, 2, 1)
     dx.flags.writeable = False
     with pytest.raises(TypeError):
-        _native.avg_pool_3d_grad(volume(1, 1, 1, 1, 1), dx, TWOS, TWOS, (0, 0, 0))
+        _native.avg_pool_grad(volume(1, 1, 1, 1, 1), dx, TWOS, TWOS, NONE)
+
+
+def test_an_input_that_cannot_be_written_is_taken():
+    x, y = volume(1, 2, 2, 2, 1), volume(1, 1, 1, 1, 1) * 0
+    x.flags.writeable = False
+    _native.max_pool(x, y, TWOS, TWOS, NONE)
+    assert y == 1
 
 
 @pytest.mark.parametrize(
     ("dy", "window", "strides", "pads", "rule"),
     [
-        (volume(2, 1, 1, 1, 1), TWOS, TWOS, (0, 0, 0), "batch"),
-        (volume(1, 1, 1, 1, 2), TWOS, TWOS, (0, 0, 0), "channels"),
-        (volume(1, 1, 1, 1, 1), (0, 2, 2), TWOS, (0, 0, 0), "window"),
-        (volume(1, 1, 1, 1, 1), TWOS, (2, 0, 2), (0, 0, 0), "strides"),
+        (volume(2, 1, 1, 1, 1), TWOS, TWOS, NONE, "images"),
+        (volume(1, 1, 1, 1, 2), TWOS, TWOS, NONE, "channels"),
+        (volume(1, 1, 1, 1, 1), (0, 2, 2), TWOS, NONE, "window"),
+        (volume(1, 1, 1, 1, 1), TWOS, (2, 0, 2), NONE, "strides"),
         (volume(1, 1, 1, 1, 1), TWOS, TWOS, (0, 0, -1), "pads"),
-        (volume(1, 1, 1, 2, 1), TWOS, (2, 2, 2**61), (0, 0, 0), "too large"),
+        (volume(1, 1, 1, 1, 1), TWOS, TWOS, (0, 0, 2), "real cell"),
+        (volume(1, 1, 1, 3, 1), TWOS, TWOS, NONE, "real cell"),
+        (volume(1, 1, 1, 2, 1), TWOS, (2, 2, 2**61), NONE, "too large"),
     ],
 )
 def test_geometry_that_would_be_unsafe_is_refused(dy, window, strides, pads, rule):
-    dx = np.zeros((1, 2, 2, 2, 1), np.float32)
+    dx = volume(1, 2, 2, 2, 1)
     with pytest.raises(ValueError, match=rule):
-        _native.avg_pool_3d_grad(dy, dx, window, strides, pads)
+        _native.avg_pool_grad(dy, dx, window, strides, pads)
+
+
+def test_inputs_of_two_shapes_are_refused():
+    with pytest.raises(ValueError, match="shape of the cells"):
+        _native.max_pool_grad(
+            volume(1, 2, 2, 1, 1), volume(1, 1, 1, 1, 1), volume(1, 2, 2, 2, 1), TWOS, TWOS, NONE
+        )
 
 
 def test_input_and_result_must_not_share_memory():
     x = volume(1, 2, 2, 2, 1)
     with pytest.raises(ValueError, match="share memory"):
-        _native.max_pool_3d_grad(x, volume(1, 1, 1, 1, 1), x, TWOS, TWOS, (0, 0, 0))
+        _native.max_pool_grad(x, volume(1, 1, 1, 1, 1), x, TWOS, TWOS, NONE)
 
 
 def test_windows_far_wider_than_the_volume_take_no_time():
     dx = np.zeros((1, 2, 2, 2, 1), np.float32)
     wide = (2**59,) * 3
-    _native.avg_pool_3d_grad(volume(1, 1, 1, 1, 1) * 8, dx, wide, ONES, (2**58,) * 3)
+    _native.avg_pool_grad(volume(1, 1, 1, 1, 1) * 8, dx, wide, ONES, (2**58,) * 3)
     assert (dx == 1).all()
+
+
+def test_an_empty_gradient_with_a_huge_axis_takes_no_time():
+    dx = volume(1, 2, 2, 2, 1)
+    dy = np.empty((1, 0, 2**40, 1, 1), np.float32)
+    _native.avg_pool_grad(dy, dx, (1, 2**50, 1), ONES, (0, 2**50 - 1, 0))
+    assert (dx == 0).all()

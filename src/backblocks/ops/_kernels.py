@@ -1,5 +1,23 @@
 """The compiled kernels, for the ops. The only file that imports them."""
 
-from backblocks._native import avg_pool_3d_grad, bfloat16_bits, max_pool_3d_grad
+from backblocks._native import (
+    avg_pool,
+    avg_pool_grad,
+    bfloat16_bits,
+    max_pool,
+    max_pool_grad,
+    max_pool_grad_grad,
+    num_threads,
+    set_num_threads,
+)
 
-__all__ = ["avg_pool_3d_grad", "bfloat16_bits", "max_pool_3d_grad"]
+__all__ = [
+    "avg_pool",
+    "avg_pool_grad",
+    "bfloat16_bits",
+    "max_pool",
+    "max_pool_grad",
+    "max_pool_grad_grad",
+    "num_threads",
+    "set_num_threads",
+]

@@ -11,10 +11,11 @@ from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.nn._pooling import (
-    NATIVE_DTYPES,
     agreed_with_pooling,
     image_pooling,
-    native_geometry,
+    native_accepts,
+    native_pool,
+    native_pool_grad,
     pool_axes,
     pooled,
     volume_pooling,
@@ -117,16 +118,21 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
     return [None, avg_pool_3d(ddx, **windows)]
 
 
-@avg_pool_3d_grad.kernel(
-    "native",
-    lambda inputs, attrs: attrs["data_format"] == "NDHWC" and inputs[1].dtype in NATIVE_DTYPES,
-)
-def _(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
-    dx = np.empty(orig_input_shape.tolist(), grad.dtype)
-    _kernels.avg_pool_3d_grad(
-        np.ascontiguousarray(grad), dx, *native_geometry(pool_axes(dx, **windows))
-    )
-    return dx
+# -- kernels --------------------------------------------------------------------------------------
+
+for _each in (avg_pool, avg_pool_3d):
+
+    @_each.kernel("native", native_accepts)
+    def _(x: Array, **windows: Any) -> Array:
+        return native_pool(_kernels.avg_pool, x, **windows)
+
+
+for _each in (avg_pool_grad, avg_pool_3d_grad):
+
+    @_each.kernel("native", native_accepts)
+    def _(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
+        shape = orig_input_shape.tolist()
+        return native_pool_grad(_kernels.avg_pool_grad, grad, shape=shape, **windows)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Max pooling with its first and second gradients, for images and for volumes."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,10 +24,11 @@ from backblocks.ops.attrs import (
     dtype_of,
 )
 from backblocks.ops.nn._pooling import (
-    NATIVE_DTYPES,
     agreed_with_pooling,
     image_pooling,
-    native_geometry,
+    native_accepts,
+    native_pool,
+    native_pool_grad,
     pool_axes,
     pooled,
     volume_pooling,
@@ -605,22 +606,6 @@ def _(
     return [None, None, max_pool_3d_grad_grad(orig_input, orig_output, ddx, **windows)]
 
 
-@max_pool_3d_grad.kernel(
-    "native",
-    lambda inputs, attrs: (
-        attrs["ties"] == "first"
-        and attrs["data_format"] == "NDHWC"
-        and inputs[0].dtype in NATIVE_DTYPES
-    ),
-)
-def _(orig_input: Array, orig_output: Array, grad: Array, *, ties: str, **windows: Any) -> Array:
-    axes = pool_axes(orig_input, **windows)
-    x, dy = np.ascontiguousarray(orig_input), np.ascontiguousarray(grad)
-    dx = np.empty(x.shape, x.dtype)
-    _kernels.max_pool_3d_grad(x, dy, dx, *native_geometry(axes))
-    return dx
-
-
 @op(
     "MaxPool3DGradGrad",
     "T, T, T -> T",
@@ -646,6 +631,59 @@ def _(
     d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
 ) -> list[Value]:
     return [None, None, max_pool_3d_grad(orig_input, orig_output, d, **windows)]
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def _native_pool(input: Array, **windows: Any) -> Array:
+    return native_pool(_kernels.max_pool, input, **windows)
+
+
+def _native_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
+    shape = orig_input.shape
+    return native_pool_grad(_kernels.max_pool_grad, orig_input, grad, shape=shape, **windows)
+
+
+def _native_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
+    return native_pool(_kernels.max_pool_grad_grad, orig_input, grad, **windows)
+
+
+max_pool.kernel("native", native_accepts)(_native_pool)
+max_pool_grad.kernel("native", native_accepts)(_native_grad)
+max_pool_grad_grad.kernel("native", native_accepts)(_native_grad_grad)
+max_pool_3d.kernel("native", native_accepts)(_native_pool)
+max_pool_3d_grad_grad.kernel("native", native_accepts)(_native_grad_grad)
+
+
+@max_pool_3d_grad.kernel(
+    "native",
+    lambda inputs, attrs: (
+        attrs["ties"] == "first"
+        and inputs[0].dtype == inputs[-1].dtype
+        and native_accepts(inputs, attrs)
+    ),
+)
+def _(*tensors: Array, ties: str, **windows: Any) -> Array:
+    return _native_grad(*tensors, **windows)
+
+
+def _tensor_windows_natively(v2: Op, native: Callable[..., Array]) -> None:
+    """The kernel of an op whose last two inputs are window and stride."""
+
+    def accepts(inputs: Sequence[Value], attrs: Mapping[str, Any]) -> bool:
+        *tensors, ksize, strides = inputs
+        return native_accepts(tensors, {**attrs, **_windows_of(ksize, strides)})
+
+    @v2.kernel("native", accepts)
+    def _(*inputs: Array, **how: Any) -> Array:
+        *tensors, ksize, strides = inputs
+        return native(*tensors, **_windows_of(ksize, strides), **how)
+
+
+_tensor_windows_natively(max_pool_v2, _native_pool)
+_tensor_windows_natively(max_pool_grad_v2, _native_grad)
+_tensor_windows_natively(max_pool_grad_grad_v2, _native_grad_grad)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

@@ -1,0 +1,75 @@
+// The number types of the kernels, and how the half types widen to float and round back from it.
+// Plain integer arithmetic without branches: loops over it become vector code on any machine.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace backblocks {
+
+struct Float16 {
+    std::uint16_t bits;
+};
+
+struct BFloat16 {
+    std::uint16_t bits;
+};
+
+// The type in which sums and comparisons of T are made.
+template <class T>
+struct WideOf {
+    using type = float;
+};
+template <>
+struct WideOf<double> {
+    using type = double;
+};
+template <class T>
+using Wide = typename WideOf<T>::type;
+
+inline float widen(float x) { return x; }
+inline double widen(double x) { return x; }
+
+inline float widen(BFloat16 x) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);
+}
+
+inline float widen(Float16 x) {
+    const std::uint32_t bits = x.bits;
+    // Seen as a float, the shifted bits are 2^112 too small; multiplying is exact for subnormals too.
+    const float scaled = std::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
+    const std::uint32_t special = (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
+                                (bits & 0x8000u) << 16);
+}
+
+// narrow<T>(x) is x rounded to the nearest T, of two equally near ones to the even one.
+template <class T>
+inline T narrow(Wide<T> x) {
+    return x;
+}
+
+template <>
+inline BFloat16 narrow<BFloat16>(float x) {
+    const auto bits = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t rounded = bits + 0x7fffu + ((bits >> 16) & 1u);
+    // Rounding could turn a NaN into an infinity; setting a bit of its fraction cannot.
+    return {static_cast<std::uint16_t>((x != x ? bits | 0x400000u : rounded) >> 16)};
+}
+
+template <>
+inline Float16 narrow<Float16>(float x) {
+    const auto all = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t bits = all & 0x7fffffffu;
+    // 112 is the difference of the exponents' biases. What is too large becomes infinity.
+    const std::uint32_t rounded = ((bits + 0xfffu + ((bits >> 13) & 1u)) >> 13) - (112u << 10);
+    const std::uint32_t normal = bits >= 0x47800000u || rounded > 0x7c00u ? 0x7c00u : rounded;
+    // The last bit of a number around 1/2 is 2^-24, as that of a subnormal: adding 1/2 rounds.
+    const std::uint32_t subnormal =
+        std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 0.5f) - 0x3f000000u;
+    const std::uint32_t finite = bits < 0x38800000u ? subnormal : normal;
+    const std::uint32_t nan = 0x7e00u | (bits >> 13 & 0x3ffu);
+    return {static_cast<std::uint16_t>((bits > 0x7f800000u ? nan : finite) | (all >> 16 & 0x8000u))};
+}
+
+}  // namespace backblocks

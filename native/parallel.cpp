@@ -1,0 +1,149 @@
+#include "parallel.hpp"
+
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <exception>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <system_error>
+#include <thread>
+
+namespace backblocks {
+namespace {
+
+// Below this, waking a thread costs more than it saves.
+constexpr std::int64_t kWorthSharing = 1 << 20;
+// More pieces than threads, so that a thread that is held up leaves its share to the others.
+constexpr std::int64_t kPiecesPerThread = 8;
+// How often an idle thread looks for work before it sleeps: some 50 microseconds, about what waking
+// it would cost.
+constexpr int kLooks = 100;
+
+struct Job {
+    const std::int64_t n;
+    const Piece piece;
+    const void* const body;
+    const std::int64_t pieces;
+    int seats;  // threads that may still join; the pool's mutex guards it
+    std::atomic<std::int64_t> next{0};
+    std::atomic<std::int64_t> left{pieces};
+    std::atomic_flag failed{};
+    std::exception_ptr error{};
+
+    void work() {
+        for (std::int64_t i; (i = next.fetch_add(1)) < pieces;) {
+            try {
+                piece(body, n * i / pieces, n * (i + 1) / pieces);
+            } catch (...) {
+                if (!failed.test_and_set()) error = std::current_exception();
+            }
+            if (left.fetch_sub(1) == 1) left.notify_all();
+        }
+    }
+
+    // Joins on pieces and not on threads: one that never woke up is not waited for.
+    void wait() {
+        for (std::int64_t now; (now = left.load()) > 0;) left.wait(now);
+        if (error) std::rethrow_exception(error);
+    }
+};
+
+class Pool {
+   public:
+    void run(const std::shared_ptr<Job>& job) {
+        std::list<std::shared_ptr<Job>>::iterator place;
+        {
+            const std::lock_guard lock(mutex_);
+            hire(job->seats);
+            place = jobs_.insert(jobs_.end(), job);
+            posted_.fetch_add(1);
+        }
+        wake_.notify_all();
+        job->work();
+        {
+            const std::lock_guard lock(mutex_);
+            jobs_.erase(place);
+        }
+        job->wait();
+    }
+
+   private:
+    void hire(int wanted) {
+        try {
+            for (; workers_ < wanted; ++workers_) std::thread([this] { serve(); }).detach();
+        } catch (const std::system_error&) {
+            // No more threads to be had: those there are, at least the caller, do the work.
+        }
+    }
+
+    [[noreturn]] void serve() {
+        for (;;) {
+            const auto seen = posted_.load();
+            if (const auto job = take()) {
+                job->work();
+                continue;
+            }
+            for (int look = 0; look < kLooks && posted_.load() == seen; ++look)
+                std::this_thread::yield();
+            std::unique_lock lock(mutex_);
+            wake_.wait(lock, [&] { return posted_.load() != seen; });
+        }
+    }
+
+    // A job with a free seat and pieces that nobody has begun.
+    std::shared_ptr<Job> take() {
+        const std::lock_guard lock(mutex_);
+        for (const auto& job : jobs_)
+            if (job->seats > 0 && job->next.load() < job->pieces) {
+                --job->seats;
+                return job;
+            }
+        return nullptr;
+    }
+
+    std::mutex mutex_;
+    std::condition_variable wake_;
+    std::list<std::shared_ptr<Job>> jobs_;
+    int workers_ = 0;
+    std::atomic<unsigned> posted_{0};
+};
+
+std::atomic<int> wanted_threads{0};
+std::atomic<Pool*> current_pool{nullptr};
+
+// Never destroyed: its threads run until the process ends. A forked child has none of them, and
+// perhaps a locked mutex, so it leaves the pool alone and makes a new one when it needs it.
+Pool& pool() {
+    static const int registered =
+        pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
+    static_cast<void>(registered);
+    Pool* now = current_pool.load();
+    if (now) return *now;
+    auto made = std::make_unique<Pool>();
+    return current_pool.compare_exchange_strong(now, made.get()) ? *made.release() : *now;
+}
+
+}  // namespace
+
+int num_threads() {
+    const int wanted = wanted_threads.load();
+    return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+void set_num_threads(int count) { wanted_threads.store(count); }
+
+void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body) {
+    const int threads = num_threads();
+    if (n <= 1 || threads == 1 || bytes < kWorthSharing) {
+        if (n > 0) piece(body, 0, n);
+        return;
+    }
+    const std::int64_t pieces = std::min(n, threads * kPiecesPerThread);
+    pool().run(std::shared_ptr<Job>(new Job{n, piece, body, pieces, threads - 1}));
+}
+
+}  // namespace backblocks

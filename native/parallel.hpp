@@ -1,0 +1,28 @@
+// Loops spread over the processor's cores. No Python in here.
+#pragma once
+
+#include <cstdint>
+
+namespace backblocks {
+
+// How many threads a loop may use, the calling one included. At first, one for each core.
+int num_threads();
+void set_num_threads(int count);
+
+using Piece = void (*)(const void* body, std::int64_t begin, std::int64_t end);
+void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body);
+
+// Calls body(begin, end) for pieces that together are 0 .. n - 1, in any order and at once.
+// `bytes` is what the whole loop reads and writes: little work stays on the calling thread.
+// May be called from any thread, also while another loop runs, and in a forked child.
+template <class Body>
+void parallel_for(std::int64_t n, std::int64_t bytes, const Body& body) {
+    run_pieces(
+        n, bytes,
+        [](const void* it, std::int64_t begin, std::int64_t end) {
+            (*static_cast<const Body*>(it))(begin, end);
+        },
+        &body);
+}
+
+}  // namespace backblocks
