@@ -12,6 +12,7 @@
 
 #include "half.hpp"
 #include "parallel.hpp"
+#include "stream.hpp"
 
 namespace backblocks {
 namespace {
@@ -187,9 +188,29 @@ const Wide<T>* load(const T* from, std::int64_t count, [[maybe_unused]] Wide<T>*
     }
 }
 
+// Rounds a line and stores it where the result belongs, past the cache if the result is large.
 template <class T>
-void store(const Wide<T>* line, std::int64_t count, T* to) {
-    each(count, [=](std::int64_t i) { to[i] = narrow<T>(line[i]); });
+void store(const Wide<T>* line, std::int64_t count, T* to, std::size_t size_of_result) {
+    std::int64_t i = 0;
+    if (kCanStream && size_of_result * sizeof(T) > kStreamed) {
+        constexpr std::int64_t block = kCacheLine / sizeof(T);
+        while (i < count && reinterpret_cast<std::uintptr_t>(to + i) % kCacheLine) {
+            to[i] = narrow<T>(line[i]);
+            ++i;
+        }
+        for (; i + block <= count; i += block) {
+            if constexpr (std::is_same_v<T, Wide<T>>) {
+                stream_line(line + i, to + i);
+            } else {
+                T rounded[block];
+                each(block, [from = line + i, &rounded](std::int64_t j) {
+                    rounded[j] = narrow<T>(from[j]);
+                });
+                stream_line(rounded, to + i);
+            }
+        }
+    }
+    each(count - i, [=](std::int64_t j) { to[i + j] = narrow<T>(line[i + j]); });
 }
 
 // Calls work(row, tile) for every tile of every row. make() gives each thread a `work` of its own,
@@ -200,6 +221,7 @@ void each_tile(std::int64_t rows, const Width& width, std::size_t bytes, Make ma
         auto work = make();
         for (std::int64_t row = begin; row < end; ++row)
             for (const Tile& tile : width.tiles) work(row, tile);
+        end_streams();
     });
 }
 
@@ -263,7 +285,7 @@ void max_pool(const T* x, T* y, const Pool& pool) {
                     else tile.along(run, i, [=](auto o, auto cell) {
                         top[o] = larger(top[o], best[cell]);
                     });
-            store(top, tile.out(), y + place_of_windows(pool, row, tile));
+            store(top, tile.out(), y + place_of_windows(pool, row, tile), size_of_output(pool));
         };
     });
 }
@@ -290,7 +312,7 @@ void avg_pool(const T* x, T* y, const Pool& pool) {
                 const auto count = static_cast<Wide<T>>(rows * run.real);
                 tile.each_window(run, [=](auto o) { total[o] /= count; });
             }
-            store(total, tile.out(), y + place_of_windows(pool, row, tile));
+            store(total, tile.out(), y + place_of_windows(pool, row, tile), size_of_output(pool));
         };
     });
 }
@@ -361,7 +383,7 @@ void winners(const T* x, [[maybe_unused]] const T* v, Result* result, const Pool
                         });
                 }
             Result* to = result + place_of_windows(pool, row, tile);
-            if constexpr (picks) store(picked, tile.out(), to);
+            if constexpr (picks) store(picked, tile.out(), to, size_of_output(pool));
             else each(tile.out(), [=](auto o) { to[o] = static_cast<Result>(first[o]); });
         };
     });
@@ -413,7 +435,8 @@ void avg_pool_grad(const T* dy, T* dx, const Pool& pool) {
             for (const Run& run : tile.runs)
                 for (std::int64_t i = 0; i < run.size; ++i)
                     tile.along(run, i, [=](auto o, auto cell) { sum[cell] += share[o]; });
-            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile));
+            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile),
+                  size_of_input(pool));
         };
     });
 }
@@ -438,7 +461,8 @@ void send_back(const Tap* w, const T* dy, T* dx, const Pool& pool) {
                         });
                     }
             });
-            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile));
+            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile),
+                  size_of_input(pool));
         };
     });
 }

@@ -86,6 +86,17 @@ def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_results_too_large_for_the_cache_are_whole(dtype):
+    # Windows of one cell change nothing. The odd sizes put rows at every distance from a cache line.
+    x = np.random.default_rng(0).integers(0, 250, (1, 3, 101, 997, 15)).astype(dtype)
+    for name, inputs, _ in calls((1, 1, 1, 1), ONES, 1, dtype):
+        out, guards = guarded(x.shape, dtype)
+        getattr(_native, name)(*[bits(x)] * len(inputs), bits(out), ONES, ONES, NONE)
+        np.testing.assert_array_equal(out, x, err_msg=name)
+        assert all((guard == UNTOUCHED).all() for guard in guards), name
+
+
 @pytest.mark.parametrize("window", [300, 70000])
 def test_windows_of_many_cells(window):
     x = np.arange(window, dtype=np.float64).reshape(1, 1, 1, window, 1)
