@@ -221,6 +221,16 @@ def test_windows_far_wider_than_the_volume_take_no_time():
     assert (dx == 1).all()
 
 
+@pytest.mark.parametrize("channels", [1, 4, 8])
+def test_strides_far_wider_than_the_volume(channels):
+    cells = (1, 2, 2, 3)
+    for name, inputs, result in calls(cells, ONES, channels, np.float32):
+        out, guards = guarded(result, np.float32)
+        getattr(_native, name)(*inputs, out, TWOS, (2**62,) * 3, NONE)
+        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert not (out == UNTOUCHED).any(), name
+
+
 def test_an_empty_gradient_with_a_huge_axis_takes_no_time():
     dx = volume(1, 2, 2, 2, 1)
     dy = np.empty((1, 0, 2**40, 1, 1), np.float32)
