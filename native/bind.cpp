@@ -100,7 +100,7 @@ void require_alike(const char* op, const A& a, const B& b) {
 template <class Kernel, class... Inputs>
 void run(const char* op, Kernel kernel, const backblocks::Pool& pool, const Volume& result,
          const Inputs&... inputs) {
-    require(!(overlap(inputs, result) || ...), op, "the result must not share memory with an input");
+    require(!(overlap(inputs, result) || ...), op, "result and inputs must not share memory");
     const auto type = type_of(result);
     const bool nothing = ((inputs.size() == 0) || ...);
     nb::gil_scoped_release unlocked;
@@ -147,7 +147,8 @@ void avg_pool_grad(const ReadOnly& dy, const Volume& dx, const Triple& window,
 
 // The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
 // bfloat16 through DLPack. The result shares the memory, and keeps `array` alive.
-nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(nb::ndarray<nb::ro, nb::device::cpu> array) {
+nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
+    nb::ndarray<nb::ro, nb::device::cpu> array) {
     const auto dtype = array.dtype();
     if (dtype.code != static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat) || dtype.bits != 16)
         throw nb::type_error("bfloat16_bits: must be an array of bfloat16");
@@ -163,7 +164,7 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(nb::ndarray<nb::ro, nb
 
 }  // namespace
 
-// noconvert: nanobind would otherwise copy an array of the wrong type, and the result would be lost.
+// noconvert: nanobind would otherwise copy an array of the wrong type, and the result be lost.
 NB_MODULE(_native, m) {
     backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
     m.def("max_pool", &max_pool, "x"_a.noconvert(), "y"_a.noconvert(), "window"_a, "strides"_a,

@@ -36,7 +36,7 @@ inline float widen(BFloat16 x) {
 
 inline float widen(Float16 x) {
     const std::uint32_t bits = x.bits;
-    // Seen as a float, the shifted bits are 2^112 too small; multiplying is exact for subnormals too.
+    // Seen as a float, the shifted bits are 2^112 too small. Multiplying is exact, of subnormals too.
     const float scaled = std::bit_cast<float>((bits & 0x7fffu) << 13) * 0x1p112f;
     const std::uint32_t special = (bits & 0x7c00u) == 0x7c00u ? 0x7f800000u : 0u;
     return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | special |
@@ -69,7 +69,8 @@ inline Float16 narrow<Float16>(float x) {
         std::bit_cast<std::uint32_t>(std::bit_cast<float>(bits) + 0.5f) - 0x3f000000u;
     const std::uint32_t finite = bits < 0x38800000u ? subnormal : normal;
     const std::uint32_t nan = 0x7e00u | (bits >> 13 & 0x3ffu);
-    return {static_cast<std::uint16_t>((bits > 0x7f800000u ? nan : finite) | (all >> 16 & 0x8000u))};
+    const std::uint32_t sign = all >> 16 & 0x8000u;
+    return {static_cast<std::uint16_t>((bits > 0x7f800000u ? nan : finite) | sign)};
 }
 
 }  // namespace backblocks

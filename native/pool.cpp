@@ -1,5 +1,5 @@
 // All pools work on tiles: a stretch of one row of windows, and the cells of a row they cover.
-// Windows are boxes, so a tile is pooled in two steps: its rows of cells together, cell by cell, and
+// Windows are boxes, so a tile is pooled in two steps: its rows of cells together, cell by cell,
 // then along the width. Both are loops over numbers that lie side by side, whatever the format.
 #include "pool.hpp"
 
@@ -12,6 +12,7 @@
 
 #include "half.hpp"
 #include "parallel.hpp"
+#include "stream.hpp"
 
 namespace backblocks {
 namespace {
@@ -46,9 +47,9 @@ inline N either(bool condition, N yes, N no) {
                             (std::bit_cast<Lane<N>>(no) & ~mask));
 }
 
-// Numbers of a tile are in the order (cell, channel), with one exception. With few channels, windows
-// more than one cell apart would be read in small pieces. Then cells are stored by phase, that is
-// first 0, s, 2s, ..., then 1, s + 1, ...: what is s apart lies side by side.
+// Numbers of a tile are in the order (cell, channel), with one exception. With few channels,
+// windows more than one cell apart would be read in small pieces. Then cells are stored by phase,
+// that is first 0, s, 2s, ..., then 1, s + 1, ...: what is s apart lies side by side.
 struct Tile {
     Range cells, windows;
     std::vector<Run> runs;
@@ -60,7 +61,7 @@ struct Tile {
           runs(axis.runs(windows, cells)),
           channels(channels),
           phases(channels < kFew ? std::min(axis.s, cells.size()) : 1),
-          stride(channels < kFew ? 1 : axis.s) {}
+          stride(channels < kFew ? 1 : std::min(axis.s, cells.size())) {}
 
     std::int64_t in() const { return cells.size() * channels; }
     std::int64_t out() const { return windows.size() * channels; }
@@ -145,7 +146,7 @@ struct Width {
 Width by_windows(const Pool& pool) {
     const WindowAxis& axis = pool.axes[2];
     Width width(pool);
-    const std::int64_t step = Width::step(axis.s * pool.channels);
+    const std::int64_t step = Width::step(std::min(axis.s, axis.n) * pool.channels);
     for (std::int64_t o = 0; o < axis.out; o += step) {
         const Range windows{o, std::min(o + step, axis.out)};
         width.add({axis.cells(o).first, axis.cells(windows.last - 1).last}, windows);
@@ -187,9 +188,29 @@ const Wide<T>* load(const T* from, std::int64_t count, [[maybe_unused]] Wide<T>*
     }
 }
 
+// Rounds a line and stores it where the result belongs, past the cache if the result is large.
 template <class T>
-void store(const Wide<T>* line, std::int64_t count, T* to) {
-    each(count, [=](std::int64_t i) { to[i] = narrow<T>(line[i]); });
+void store(const Wide<T>* line, std::int64_t count, T* to, std::size_t size_of_result) {
+    std::int64_t i = 0;
+    if (kCanStream && size_of_result * sizeof(T) > kStreamed) {
+        constexpr std::int64_t block = kCacheLine / sizeof(T);
+        while (i < count && reinterpret_cast<std::uintptr_t>(to + i) % kCacheLine) {
+            to[i] = narrow<T>(line[i]);
+            ++i;
+        }
+        for (; i + block <= count; i += block) {
+            if constexpr (std::is_same_v<T, Wide<T>>) {
+                stream_line(line + i, to + i);
+            } else {
+                T rounded[block];
+                each(block, [from = line + i, &rounded](std::int64_t j) {
+                    rounded[j] = narrow<T>(from[j]);
+                });
+                stream_line(rounded, to + i);
+            }
+        }
+    }
+    each(count - i, [=](std::int64_t j) { to[i + j] = narrow<T>(line[i + j]); });
 }
 
 // Calls work(row, tile) for every tile of every row. make() gives each thread a `work` of its own,
@@ -200,6 +221,7 @@ void each_tile(std::int64_t rows, const Width& width, std::size_t bytes, Make ma
         auto work = make();
         for (std::int64_t row = begin; row < end; ++row)
             for (const Tile& tile : width.tiles) work(row, tile);
+        end_streams();
     });
 }
 
@@ -263,7 +285,7 @@ void max_pool(const T* x, T* y, const Pool& pool) {
                     else tile.along(run, i, [=](auto o, auto cell) {
                         top[o] = larger(top[o], best[cell]);
                     });
-            store(top, tile.out(), y + place_of_windows(pool, row, tile));
+            store(top, tile.out(), y + place_of_windows(pool, row, tile), size_of_output(pool));
         };
     });
 }
@@ -285,12 +307,14 @@ void avg_pool(const T* x, T* y, const Pool& pool) {
             sum = tile.by_phase(sum, lines[1]);
             for (const Run& run : tile.runs) {
                 for (std::int64_t i = 0; i < run.size; ++i)
-                    if (i == 0) tile.along(run, i, [=](auto o, auto cell) { total[o] = sum[cell]; });
-                    else tile.along(run, i, [=](auto o, auto cell) { total[o] += sum[cell]; });
+                    if (i == 0)
+                        tile.along(run, i, [=](auto o, auto cell) { total[o] = sum[cell]; });
+                    else
+                        tile.along(run, i, [=](auto o, auto cell) { total[o] += sum[cell]; });
                 const auto count = static_cast<Wide<T>>(rows * run.real);
                 tile.each_window(run, [=](auto o) { total[o] /= count; });
             }
-            store(total, tile.out(), y + place_of_windows(pool, row, tile));
+            store(total, tile.out(), y + place_of_windows(pool, row, tile), size_of_output(pool));
         };
     });
 }
@@ -361,7 +385,7 @@ void winners(const T* x, [[maybe_unused]] const T* v, Result* result, const Pool
                         });
                 }
             Result* to = result + place_of_windows(pool, row, tile);
-            if constexpr (picks) store(picked, tile.out(), to);
+            if constexpr (picks) store(picked, tile.out(), to, size_of_output(pool));
             else each(tile.out(), [=](auto o) { to[o] = static_cast<Result>(first[o]); });
         };
     });
@@ -373,8 +397,8 @@ std::int64_t rows_of_cells(const Pool& pool) {
     return pool.images * pool.axes[0].n * pool.axes[1].n;
 }
 
-// Calls visit(place, tap, real) for each row of windows that covers a row of cells: where the windows
-// of the tile begin, the number of the row of cells in them, and how many rows of cells they have.
+// Calls visit(place, tap, real) for each row of windows that covers a row of cells: where the
+// windows of the tile begin, the number of the row in them, and how many rows they have.
 template <class Visit>
 void each_row_of_windows(const Pool& pool, std::int64_t row, const Tile& tile, Visit visit) {
     const auto& [depth, height, width] = pool.axes;
@@ -413,7 +437,8 @@ void avg_pool_grad(const T* dy, T* dx, const Pool& pool) {
             for (const Run& run : tile.runs)
                 for (std::int64_t i = 0; i < run.size; ++i)
                     tile.along(run, i, [=](auto o, auto cell) { sum[cell] += share[o]; });
-            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile));
+            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile),
+                  size_of_input(pool));
         };
     });
 }
@@ -438,7 +463,8 @@ void send_back(const Tap* w, const T* dy, T* dx, const Pool& pool) {
                         });
                     }
             });
-            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile));
+            store(tile.by_cell(sum, lines[1]), tile.in(), dx + place_of_cells(pool, row, tile),
+                  size_of_input(pool));
         };
     });
 }
@@ -458,7 +484,7 @@ void max_pool_grad(const T* x, const T* dy, T* dx, const Pool& pool) {
     else max_pool_grad_with<std::int32_t>(x, dy, dx, pool);
 }
 
-// -- types -----------------------------------------------------------------------------------------
+// -- types ----------------------------------------------------------------------------------------
 
 template <class F>
 void with_type(Type type, F f) {

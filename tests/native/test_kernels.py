@@ -86,6 +86,17 @@ def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_results_too_large_for_the_cache_are_whole(dtype):
+    # Windows of one cell change nothing. The odd sizes put rows at every distance from a cache line.
+    x = np.random.default_rng(0).integers(0, 250, (1, 3, 101, 997, 15)).astype(dtype)
+    for name, inputs, _ in calls((1, 1, 1, 1), ONES, 1, dtype):
+        out, guards = guarded(x.shape, dtype)
+        getattr(_native, name)(*[bits(x)] * len(inputs), bits(out), ONES, ONES, NONE)
+        np.testing.assert_array_equal(out, x, err_msg=name)
+        assert all((guard == UNTOUCHED).all() for guard in guards), name
+
+
 @pytest.mark.parametrize("window", [300, 70000])
 def test_windows_of_many_cells(window):
     x = np.arange(window, dtype=np.float64).reshape(1, 1, 1, window, 1)
@@ -208,6 +219,16 @@ def test_windows_far_wider_than_the_volume_take_no_time():
     wide = (2**59,) * 3
     _native.avg_pool_grad(volume(1, 1, 1, 1, 1) * 8, dx, wide, ONES, (2**58,) * 3)
     assert (dx == 1).all()
+
+
+@pytest.mark.parametrize("channels", [1, 4, 8])
+def test_strides_far_wider_than_the_volume(channels):
+    cells = (1, 2, 2, 3)
+    for name, inputs, result in calls(cells, ONES, channels, np.float32):
+        out, guards = guarded(result, np.float32)
+        getattr(_native, name)(*inputs, out, TWOS, (2**62,) * 3, NONE)
+        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert not (out == UNTOUCHED).any(), name
 
 
 def test_an_empty_gradient_with_a_huge_axis_takes_no_time():
