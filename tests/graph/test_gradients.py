@@ -193,6 +193,8 @@ def test_symbols_do_arithmetic():
         (lambda: bb.placeholder((-2,)), "shape"),
         (lambda: bb.placeholder((2.5,)), "shape"),
         (lambda: bb.placeholder("ab"), "shape"),
+        (lambda: bb.constant([1], "flaot32"), "dtype"),
+        (lambda: bb.constant("text"), "value"),
         (lambda: bb.evaluate(bb.constant(1), {}), "fetches"),
         (lambda: bb.evaluate([np.ones(2)], {}), "fetches"),
         (lambda: bb.evaluate([bb.constant(1)], {"x": 1}), "feeds"),
@@ -202,6 +204,7 @@ def test_mistakes_with_symbols_are_named(make, arg):
     with pytest.raises(bb.OpError) as caught:
         make()
     assert caught.value.arg == arg
+    assert caught.value.op
     assert caught.value.hint
 
 

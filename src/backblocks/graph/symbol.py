@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
@@ -13,7 +14,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array, as_array, as_typed, from_weak, is_weak
 from backblocks.ops._op import Attrs, Op, Value, each_value, flat
 from backblocks.ops._spec import Shape, Spec
-from backblocks.ops.attrs import PartialShape, dtype_of
+from backblocks.ops.attrs import Kind, PartialShape, dtype_of
 
 _numbers = itertools.count()
 
@@ -111,14 +112,18 @@ def placeholder(
     shape: Sequence[int | None] | None, dtype: Any = "float32", name: str = ""
 ) -> Symbol:
     """A symbol to be fed. A size, or the whole shape, may be None: not known yet."""
-    sizes = _parsed("shape", PartialShape, shape)
-    return Symbol(Spec(sizes, _parsed("dtype", AnyType, dtype)), name=name)
+    with _naming("Placeholder", "shape"):
+        sizes = _kind(PartialShape).parse(shape)
+    with _naming("Placeholder", "dtype"):
+        return Symbol(Spec(sizes, _kind(AnyType).parse(dtype)), name=name)
 
 
 def constant(value: Any, dtype: Any = None) -> Symbol:
     """A symbol whose value is known. Numbers without a dtype become float32 or int32."""
-    wanted = None if dtype is None else _parsed("dtype", AnyType, dtype)
-    array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value)
+    with _naming("Const", "dtype"):
+        wanted = None if dtype is None else _kind(AnyType).parse(dtype)
+    with _naming("Const", "value"):
+        array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value)
     kept = array.astype(wanted or array.dtype)  # a copy: the caller may go on writing to theirs
     kept.flags.writeable = False
     return Symbol(Spec.of(kept))
@@ -127,12 +132,18 @@ def constant(value: Any, dtype: Any = None) -> Symbol:
 AnyType = Annotated[Any, dtype_of(*ALL)]
 
 
-def _parsed(arg: str, kind: Any, value: Any) -> Any:
-    """Reads an argument by the kind that an op's attribute would have."""
+def _kind(annotated: Any) -> Kind:
+    kind: Kind = annotated.__metadata__[0]
+    return kind
+
+
+@contextmanager
+def _naming(op: str, arg: str) -> Iterator[None]:
+    """Says whose argument it is in an error that kinds and readers leave without a name."""
     try:
-        return kind.__metadata__[0].parse(value)
+        yield
     except OpError as error:
-        error.op, error.arg = "Placeholder", arg
+        error.op, error.arg = op, arg
         raise
 
 
@@ -184,12 +195,9 @@ def _fed(symbol: Any, value: Any) -> Array:
     if not isinstance(symbol, Symbol):
         hint = "Use the placeholder itself as the key, not its name."
         raise _mistake("must be fed by symbol", "feeds", symbol, hint)
-    where = {"op": "Placeholder", "arg": symbol.name or "value"}
-    try:
+    arg = symbol.name or "value"
+    with _naming("Placeholder", arg):
         array = as_typed(value, symbol.dtype)
-    except OpError as error:
-        error.op, error.arg = where["op"], where["arg"]
-        raise
     known = symbol.shape
     fits = known is None or (
         len(known) == array.ndim
@@ -198,7 +206,8 @@ def _fed(symbol: Any, value: Any) -> Array:
     if array.dtype != symbol.dtype or not fits:
         raise OpError(
             f"must be fed {symbol.spec}",
-            **where,
+            op="Placeholder",
+            arg=arg,
             got=described(str(Spec.of(array))),
             hint="Convert it with x.astype, or reshape it.",
         )
