@@ -1,0 +1,108 @@
+// The innermost loops of all products of matrices: a small tile of the result stays in registers
+// while everything that adds to it passes by. Vectors are GCC's and Clang's own, so that one source
+// serves every instruction set.
+//
+// Everything is in the namespace of the instruction set, because its size depends on it: the linker
+// must not take one for the other.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace backblocks::ISA {
+
+#ifdef __AVX__
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class N>
+struct VectorOf {
+    typedef N type __attribute__((vector_size(kVectorBytes)));
+    // The same among other numbers: at any address, and another name for them.
+    typedef N loose __attribute__((vector_size(kVectorBytes), aligned(alignof(N)), may_alias));
+};
+template <class N>
+using Vector = typename VectorOf<N>::type;
+
+template <class N>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(N));
+
+// Columns of a full tile.
+template <class N>
+constexpr int kPanel = 2 * kLanes<N>;
+
+// Rows of the largest tile of that many vectors. With two vectors there are 12 sums, two vectors of
+// b and one number of a in 16 registers; with one, 8 sums hide the time that a multiply-add takes.
+constexpr int most_rows(int vectors) { return vectors == 2 ? 6 : 8; }
+
+#define BACKBLOCKS_INLINE inline __attribute__((always_inline))
+
+template <class N>
+BACKBLOCKS_INLINE Vector<N> load_vector(const N* from) {
+    return *reinterpret_cast<const typename VectorOf<N>::loose*>(from);
+}
+
+template <class N>
+BACKBLOCKS_INLINE void store_vector(N* to, const Vector<N>& v) {
+    *reinterpret_cast<typename VectorOf<N>::loose*>(to) = v;
+}
+
+// Sums of `rows` rows and `vectors` vectors of columns. Rows may be anywhere: each has its place,
+// counted in numbers, in a and in c.
+template <class N, int rows, int vectors>
+struct Tile {
+    Vector<N> sum[rows][vectors];
+
+    BACKBLOCKS_INLINE void clear() {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) sum[i][v] = Vector<N>{};
+    }
+
+    BACKBLOCKS_INLINE void load(const N* c, const std::int64_t* places) {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v)
+                sum[i][v] = load_vector(c + places[i] + v * kLanes<N>);
+    }
+
+    BACKBLOCKS_INLINE void store(N* c, const std::int64_t* places) const {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v)
+                store_vector(c + places[i] + v * kLanes<N>, sum[i][v]);
+    }
+
+    // sum[i, j] += sum over k < depth: a[places[i] + k * a_step] * b[k * b_step + j]
+    BACKBLOCKS_INLINE void add(std::int64_t depth, const N* a, const std::int64_t* places,
+                               std::int64_t a_step, const N* b, std::int64_t b_step) {
+        const N* row[rows];
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i) row[i] = a + places[i];
+        const N* const end = b + depth * b_step;
+        for (std::int64_t k = 0; b != end; b += b_step, k += a_step) {
+            Vector<N> column[vectors];
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) column[v] = load_vector(b + v * kLanes<N>);
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+                for (int v = 0; v < vectors; ++v) sum[i][v] += column[v] * row[i][k];
+        }
+    }
+};
+
+// Calls f with std::integral_constant<int, n>, for 1 <= n <= most.
+template <int most, class F>
+BACKBLOCKS_INLINE void with_constant(std::int64_t n, F f) {
+    if constexpr (most > 1)
+        if (n < most) return with_constant<most - 1>(n, f);
+    f(std::integral_constant<int, most>{});
+}
+
+}  // namespace backblocks::ISA
