@@ -4,6 +4,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -12,12 +13,17 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "isa.hpp"
+#include "memory.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
 
@@ -26,50 +32,138 @@ using namespace nb::literals;
 
 namespace {
 
-// (images, depth, height, width, channels)
-using Volume = nb::ndarray<nb::numpy, nb::ndim<5>, nb::c_contig, nb::device::cpu>;
-using ReadOnly = nb::ndarray<nb::numpy, nb::ro, nb::ndim<5>, nb::c_contig, nb::device::cpu>;
 using Triple = std::array<std::int64_t, 3>;
+using Shape = std::array<std::int64_t, 5>;  // (images, depth, height, width, channels)
+using backblocks::Type;
 
 void require(bool holds, const char* op, const char* rule) {
     if (!holds) throw std::invalid_argument(std::string(op) + ": " + rule);
 }
 
-// The type of the numbers. NumPy has no bfloat16: its bits come as whole numbers.
-template <class Array>
-backblocks::Type type_of(const Array& array) {
-    if (array.dtype() == nb::dtype<float>()) return backblocks::Type::float32;
-    if (array.dtype() == nb::dtype<double>()) return backblocks::Type::float64;
-    if (array.dtype() == nb::dtype<std::uint16_t>()) return backblocks::Type::bfloat16;
-    const auto [code, bits, lanes] = array.dtype();
-    if (code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && bits == 16)
-        return backblocks::Type::float16;
-    throw nb::type_error("must be an array of float16, float32, float64 or bits of bfloat16");
+// What an array must be to reach a kernel.
+struct Operand {
+    nb::dlpack::dtype dtype;
+    std::size_t size;  // numbers in it
+};
+
+nb::dlpack::dtype dtype_of(Type type) {
+    switch (type) {
+        case Type::float16: return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
+        case Type::bfloat16: return nb::dtype<std::uint16_t>();  // NumPy has no bfloat16: its bits
+        case Type::float32: return nb::dtype<float>();
+        case Type::float64: return nb::dtype<double>();
+    }
+    throw nb::type_error("there is no such type");
 }
 
-template <class A, class B>
-void require_one_type(const A& a, const B& b) {
-    if (type_of(a) != type_of(b)) throw nb::type_error("arrays must be of one type");
+Type type_named(std::string_view name) {
+    if (name == "float16") return Type::float16;
+    if (name == "bfloat16") return Type::bfloat16;
+    if (name == "float32") return Type::float32;
+    if (name == "float64") return Type::float64;
+    throw nb::type_error("must be float16, bfloat16, float32 or float64");
 }
 
-// The geometry of pooling `in` to `out`, all of whose positions are safe to compute.
-template <class In, class Out>
-backblocks::Pool checked_pool(const char* op, const In& in, const Out& out, const Triple& window,
-                              const Triple& strides, const Triple& pads) {
-    require_one_type(in, out);
-    require(in.shape(0) == out.shape(0), op, "input and output must have as many images");
-    require(in.shape(4) == out.shape(4), op, "input and output must have as many channels");
-    const auto size = [](const auto& array, std::size_t axis) {
-        return static_cast<std::int64_t>(array.shape(axis));
-    };
-    backblocks::Pool pool{size(in, 0), {}, size(in, 4)};
+// How many numbers an array of this shape has.
+Operand operand(const char* op, nb::dlpack::dtype dtype, std::initializer_list<std::int64_t> shape) {
+    std::int64_t size = 1, left = std::numeric_limits<std::int64_t>::max() / 16;
+    for (const std::int64_t n : shape) {
+        require(n >= 0, op, "sizes must not be negative");
+        require(n <= left, op, "an array is too large");
+        left /= std::max<std::int64_t>(n, 1);
+        size *= n;
+    }
+    return {dtype, static_cast<std::size_t>(size)};
+}
+
+Operand operand(const char* op, Type type, const Shape& s) {
+    return operand(op, dtype_of(type), {s[0], s[1], s[2], s[3], s[4]});
+}
+
+// A kernel made ready for one geometry, which was checked. Called with its arrays, the results last,
+// it checks only them.
+class Prepared {
+   public:
+    using Run = std::function<void(void* const* arrays)>;
+
+    Prepared(const char* op, std::vector<Operand> inputs, std::vector<Operand> results, Run run)
+        : op_(op), inputs_(inputs.size()), operands_(std::move(inputs)), run_(std::move(run)) {
+        operands_.insert(operands_.end(), results.begin(), results.end());
+        require(operands_.size() <= kMost, op, "takes too many arrays");
+    }
+
+    void operator()(const nb::args& arrays) const {
+        if (arrays.size() != operands_.size())
+            throw nb::type_error((std::string(op_) + ": takes " + std::to_string(operands_.size()) +
+                                  " arrays").c_str());
+        std::array<nb::ndarray<nb::ro>, kMost> held;
+        std::array<void*, kMost> data;
+        bool no_input = false, no_result = true;
+        for (std::size_t i = 0; i < operands_.size(); ++i) {
+            held[i] = i < inputs_ ? taken<nb::ro>(arrays[i], i) : taken<>(arrays[i], i);
+            data[i] = const_cast<void*>(held[i].data());
+            if (i < inputs_) {
+                no_input |= operands_[i].size == 0;
+                continue;
+            }
+            no_result &= operands_[i].size == 0;
+            for (std::size_t j = 0; j < i; ++j)
+                require(!overlap(held[j], held[i]), op_, "results must share no memory");
+        }
+        if (no_result) return;  // empty arrays may still have huge axes to walk for nothing
+        nb::gil_scoped_release unlocked;
+        if (!no_input) return run_(data.data());
+        for (std::size_t i = inputs_; i < operands_.size(); ++i)
+            std::memset(data[i], 0, held[i].nbytes());
+    }
+
+   private:
+    static constexpr std::size_t kMost = 5;
+
+    // The array, if it is what the kernel takes. Nothing is converted: a copy would lose the result.
+    template <class... Access>
+    nb::ndarray<nb::ro> taken(nb::handle given, std::size_t place) const {
+        nb::ndarray<Access..., nb::c_contig, nb::device::cpu> array;
+        const Operand& wanted = operands_[place];
+        bool read = nb::try_cast(given, array, false);
+        // NumPy shows an array of bfloat16 to nobody, but its bits.
+        if (!read && wanted.dtype == dtype_of(Type::bfloat16) && nb::hasattr(given, "view"))
+            read = nb::try_cast(given.attr("view")("uint16"), array, false);
+        if (!read || array.dtype() != wanted.dtype || array.size() != wanted.size)
+            throw nb::type_error((std::string(op_) + ": array " + std::to_string(place + 1) +
+                                  " is not of the type, size and order it was prepared for").c_str());
+        return nb::ndarray<nb::ro>(array);
+    }
+
+    // Whether two arrays share a byte. std::less orders pointers into different arrays.
+    static bool overlap(const nb::ndarray<nb::ro>& a, const nb::ndarray<nb::ro>& b) {
+        const std::less<const void*> before;
+        const auto end = [](const auto& array) {
+            return static_cast<const std::byte*>(array.data()) + array.nbytes();
+        };
+        return a.size() > 0 && b.size() > 0 && before(a.data(), end(b)) && before(b.data(), end(a));
+    }
+
+    const char* op_;
+    std::size_t inputs_;
+    std::vector<Operand> operands_;
+    Run run_;
+};
+
+// -- pooling --------------------------------------------------------------------------------------
+
+// The geometry of pooling `cells` to `windows`, all of whose positions are safe to compute.
+backblocks::Pool checked_pool(const char* op, const Shape& cells, const Shape& windows,
+                              const Triple& window, const Triple& strides, const Triple& pads) {
+    require(cells[0] == windows[0], op, "input and output must have as many images");
+    require(cells[4] == windows[4], op, "input and output must have as many channels");
+    backblocks::Pool pool{cells[0], {}, cells[4]};
     std::int64_t left = std::numeric_limits<std::int32_t>::max();
     for (std::size_t i = 0; i < 3; ++i) {
         require(window[i] >= 1, op, "window must be at least 1 on every axis");
         require(strides[i] >= 1, op, "strides must be at least 1 on every axis");
         require(pads[i] >= 0, op, "pads must not be negative");
-        auto& axis = pool.axes[i] = {size(in, i + 1), window[i], strides[i], pads[i],
-                                     size(out, i + 1)};
+        auto& axis = pool.axes[i] = {cells[i + 1], window[i], strides[i], pads[i], windows[i + 1]};
         require(axis.fits_int64(), op, "window, strides, pads or sizes are too large");
         require(axis.all_real(), op, "every window must have a real cell");
         // The kernels number a window's cells with 31 bits.
@@ -79,71 +173,131 @@ backblocks::Pool checked_pool(const char* op, const In& in, const Out& out, cons
     return pool;
 }
 
-// Whether two arrays share a byte. std::less orders pointers into different arrays.
-template <class A, class B>
-bool overlap(const A& a, const B& b) {
-    const std::less<const void*> before;
-    const auto end = [](const auto& array) {
-        return static_cast<const std::byte*>(array.data()) + array.nbytes();
-    };
-    return a.size() > 0 && b.size() > 0 && before(a.data(), end(b)) && before(b.data(), end(a));
+using Kernels = backblocks::PoolKernels;
+
+// The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
+// each cell, or 'w', one for each window.
+template <auto kernel>
+void define_pool(nb::module_& m, const char* name, std::string inputs, char result) {
+    m.def(
+        name,
+        [name, inputs, result](std::string_view dtype, const Shape& cells, const Shape& windows,
+                               const Triple& window, const Triple& strides, const Triple& pads) {
+            const Type type = type_named(dtype);
+            const auto of = [&](char what) {
+                return operand(name, type, what == 'c' ? cells : windows);
+            };
+            std::vector<Operand> operands;
+            for (const char each : inputs) operands.push_back(of(each));
+            const auto pool = checked_pool(name, cells, windows, window, strides, pads);
+            const auto run = backblocks::chosen_isa().pool.*kernel;
+            return Prepared(name, operands, {of(result)}, [=](void* const* a) {
+                if constexpr (std::is_invocable_v<decltype(run), Type, void*, void*, decltype(pool)>)
+                    run(type, a[0], a[1], pool);
+                else
+                    run(type, a[0], a[1], a[2], pool);
+            });
+        },
+        "dtype"_a, "cells"_a, "windows"_a, "window"_a, "strides"_a, "pads"_a);
 }
 
-template <class A, class B>
-void require_alike(const char* op, const A& a, const B& b) {
-    require_one_type(a, b);
-    for (std::size_t axis = 0; axis < 5; ++axis)
-        require(a.shape(axis) == b.shape(axis), op, "both inputs must have the shape of the cells");
+// -- memory ---------------------------------------------------------------------------------------
+
+// Lets NumPy see a block of memory, and keeps the block as long as NumPy does.
+int view_block(PyObject* self, Py_buffer* view, int flags) {
+    const auto* block = nb::inst_ptr<backblocks::Block>(self);
+    return PyBuffer_FillInfo(view, self, block->data(), static_cast<Py_ssize_t>(block->bytes()), 0,
+                             flags);
 }
 
-// Runs kernel(type, arrays..., pool), whose last array is the result.
-template <class Kernel, class... Inputs>
-void run(const char* op, Kernel kernel, const backblocks::Pool& pool, const Volume& result,
-         const Inputs&... inputs) {
-    require(!(overlap(inputs, result) || ...), op, "result and inputs must not share memory");
-    const auto type = type_of(result);
-    const bool nothing = ((inputs.size() == 0) || ...);
-    nb::gil_scoped_release unlocked;
-    // An empty array may still have huge axes, which the kernels would walk for nothing.
-    if (result.size() == 0) return;
-    if (nothing) std::memset(result.data(), 0, result.nbytes());
-    else kernel(type, inputs.data()..., result.data(), pool);
-}
+PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_block)}, {0, nullptr}};
 
-const backblocks::PoolKernels& kernels() { return backblocks::chosen_isa().pool; }
+// -- calls that are alike -------------------------------------------------------------------------
 
-void max_pool(const ReadOnly& x, const Volume& y, const Triple& window, const Triple& strides,
-              const Triple& pads) {
-    const char* op = "max_pool";
-    run(op, kernels().max_pool, checked_pool(op, x, y, window, strides, pads), y, x);
-}
+// Writes what calls of an op must have in common to share a plan: the names of the arguments, shape
+// and dtype of arrays, type and value of everything else. Every call pays for it, which is why it is
+// here: in Python it takes as long as a small kernel.
+class CallKey {
+   public:
+    // Arrays of other types than `ndarray` and other dtypes have no key.
+    CallKey(nb::handle ndarray, const std::vector<nb::object>& dtypes)
+        : ndarray_(nb::borrow(ndarray)), dtypes_(dtypes), shape_("shape"), dtype_("dtype") {}
 
-void max_pool_grad(const ReadOnly& x, const ReadOnly& dy, const Volume& dx, const Triple& window,
-                   const Triple& strides, const Triple& pads) {
-    const char* op = "max_pool_grad";
-    require_alike(op, x, dx);
-    run(op, kernels().max_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, x, dy);
-}
+    // The key, or None if there is no telling.
+    nb::object operator()(const nb::dict& given) const {
+        std::string key;
+        key.reserve(512);  // more than most have
+        for (const auto& [name, value] : given)
+            if (!text(name, key) || !(array(value, key) || plain(value, key) || list(value, key)))
+                return nb::none();
+        return nb::bytes(key.data(), key.size());
+    }
 
-void max_pool_grad_grad(const ReadOnly& x, const ReadOnly& ddx, const Volume& ddy,
-                        const Triple& window, const Triple& strides, const Triple& pads) {
-    const char* op = "max_pool_grad_grad";
-    require_alike(op, x, ddx);
-    run(op, kernels().max_pool_grad_grad, checked_pool(op, x, ddy, window, strides, pads), ddy, x,
-        ddx);
-}
+   private:
+    static constexpr Py_ssize_t kMostEntries = 64;  // longer lists are no windows, shapes or axes
 
-void avg_pool(const ReadOnly& x, const Volume& y, const Triple& window, const Triple& strides,
-              const Triple& pads) {
-    const char* op = "avg_pool";
-    run(op, kernels().avg_pool, checked_pool(op, x, y, window, strides, pads), y, x);
-}
+    template <class Number>
+    static bool number(Number n, std::string& key) {
+        key.append(reinterpret_cast<const char*>(&n), sizeof n);
+        return true;
+    }
 
-void avg_pool_grad(const ReadOnly& dy, const Volume& dx, const Triple& window,
-                   const Triple& strides, const Triple& pads) {
-    const char* op = "avg_pool_grad";
-    run(op, kernels().avg_pool_grad, checked_pool(op, dx, dy, window, strides, pads), dx, dy);
-}
+    static bool text(nb::handle str, std::string& key) {
+        Py_ssize_t length = 0;
+        const char* utf8 = PyUnicode_AsUTF8AndSize(str.ptr(), &length);
+        if (!utf8) return PyErr_Clear(), false;  // half a character, say
+        number(length, key);
+        key.append(utf8, static_cast<std::size_t>(length));
+        return true;
+    }
+
+    static bool integer(nb::handle value, std::string& key) {
+        int overflow = 0;
+        number(PyLong_AsLongLongAndOverflow(value.ptr(), &overflow), key);
+        return overflow == 0;
+    }
+
+    // A letter for the type comes first, so that 1, 1.0 and True have different keys.
+    static bool plain(nb::handle value, std::string& key) {
+        PyObject* const o = value.ptr();
+        if (PyUnicode_CheckExact(o)) return key += 's', text(value, key);
+        if (PyBool_Check(o)) return key += o == Py_True ? 'T' : 'F', true;
+        if (PyLong_CheckExact(o)) return key += 'i', integer(value, key);
+        if (PyFloat_CheckExact(o)) return key += 'f', number(PyFloat_AsDouble(o), key);
+        if (value.is_none()) return key += 'n', true;
+        return false;
+    }
+
+    static bool list(nb::handle value, std::string& key) {
+        PyObject* const o = value.ptr();
+        const bool is_list = PyList_CheckExact(o);
+        if (!is_list && !PyTuple_CheckExact(o)) return false;
+        const Py_ssize_t length = is_list ? PyList_Size(o) : PyTuple_Size(o);
+        if (length > kMostEntries) return false;
+        key += 'l';
+        number(length, key);
+        for (Py_ssize_t i = 0; i < length; ++i)
+            if (!plain(is_list ? PyList_GetItem(o, i) : PyTuple_GetItem(o, i), key)) return false;
+        return true;
+    }
+
+    bool array(nb::handle value, std::string& key) const {
+        if (!value.type().is(ndarray_)) return false;
+        key += 'a';
+        const nb::object dtype = nb::getattr(value, dtype_), shape = nb::getattr(value, shape_);
+        const auto known = std::find_if(dtypes_.begin(), dtypes_.end(),
+                                        [&](const nb::object& each) { return each.is(dtype); });
+        number(known - dtypes_.begin(), key);
+        const Py_ssize_t rank = PyTuple_Size(shape.ptr());
+        number(rank, key);
+        for (Py_ssize_t i = 0; i < rank; ++i) integer(PyTuple_GetItem(shape.ptr(), i), key);
+        return known != dtypes_.end();
+    }
+
+    nb::object ndarray_;
+    std::vector<nb::object> dtypes_;
+    nb::str shape_, dtype_;
+};
 
 // The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
 // bfloat16 through DLPack. The result shares the memory, and keeps `array` alive.
@@ -164,19 +318,24 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
 
 }  // namespace
 
-// noconvert: nanobind would otherwise copy an array of the wrong type, and the result be lost.
 NB_MODULE(_native, m) {
     backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
-    m.def("max_pool", &max_pool, "x"_a.noconvert(), "y"_a.noconvert(), "window"_a, "strides"_a,
-          "pads"_a);
-    m.def("max_pool_grad", &max_pool_grad, "x"_a.noconvert(), "dy"_a.noconvert(),
-          "dx"_a.noconvert(), "window"_a, "strides"_a, "pads"_a);
-    m.def("max_pool_grad_grad", &max_pool_grad_grad, "x"_a.noconvert(), "ddx"_a.noconvert(),
-          "ddy"_a.noconvert(), "window"_a, "strides"_a, "pads"_a);
-    m.def("avg_pool", &avg_pool, "x"_a.noconvert(), "y"_a.noconvert(), "window"_a, "strides"_a,
-          "pads"_a);
-    m.def("avg_pool_grad", &avg_pool_grad, "dy"_a.noconvert(), "dx"_a.noconvert(), "window"_a,
-          "strides"_a, "pads"_a);
+    nb::set_leak_warnings(false);  // plans, and the kernels in them, live as long as the interpreter
+    nb::class_<Prepared>(m, "Prepared").def("__call__", &Prepared::operator());
+    define_pool<&Kernels::max_pool>(m, "max_pool", "c", 'w');
+    define_pool<&Kernels::max_pool_grad>(m, "max_pool_grad", "cw", 'c');
+    define_pool<&Kernels::max_pool_grad_grad>(m, "max_pool_grad_grad", "cc", 'w');
+    define_pool<&Kernels::avg_pool>(m, "avg_pool", "c", 'w');
+    define_pool<&Kernels::avg_pool_grad>(m, "avg_pool_grad", "w", 'c');
+    nb::class_<CallKey>(m, "CallKey")
+        .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
+        .def("__call__", &CallKey::operator(), "given"_a);
+    nb::class_<backblocks::Block>(m, "Block", nb::type_slots(block_slots))
+        .def(nb::init<std::size_t>(), "bytes"_a);
+    m.def("kept_bytes", &backblocks::kept_bytes);
+    m.def("most_kept_bytes", &backblocks::most_kept_bytes);
+    m.def("set_most_kept_bytes", &backblocks::set_most_kept_bytes, "bytes"_a);
+    m.def("trim_memory", &backblocks::trim_memory);
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
     m.def("isa", [] { return backblocks::chosen_isa().name; });
     m.def("isas", [] {

@@ -130,8 +130,10 @@ Pool& pool() {
 }  // namespace
 
 int num_threads() {
+    // Asking the system takes longer than a small kernel.
+    static const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
     const int wanted = wanted_threads.load();
-    return wanted > 0 ? wanted : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    return wanted > 0 ? wanted : cores;
 }
 
 void set_num_threads(int count) { wanted_threads.store(count); }

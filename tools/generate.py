@@ -56,12 +56,16 @@ from backblocks.ops._op import Op
 """
 
 
+NAME = "name: str | None = None"
+OUT = "out: Any = None"
+
+
 def ops_stub(ops: list[Op]) -> str:
     """Types of `backblocks.ops`: tensors by position or name, attributes by name."""
     parts = [STUB_HEADER, "REGISTRY: dict[str, Op]\n", *_results(ops)]
     for op in ops:
         tensors = [_tensor(pin) for pin in op.inputs]
-        attrs = ["*", *(_attribute(a) for a in op.attrs.values()), "name: str | None = None"]
+        attrs = ["*", *(_attribute(a) for a in op.attrs.values()), NAME, OUT]
         parts.append(_function(op.snake_name, [*tensors, *attrs], op))
     return "\n".join(parts)
 
@@ -76,8 +80,9 @@ def raw_ops_stub(ops: list[Op]) -> str:
             "*",
             *(_tensor(pin) for pin in op.inputs),
             *(_attribute(a) for a in theirs),
-            "name: str | None = None",
+            NAME,
             *(_attribute(a) for a in ours),
+            OUT,
         ]
         parts.append(_function(op.name, arguments, op))
     return "\n".join(parts)

@@ -1,6 +1,6 @@
 """Tensor computation in which every op is a block: TensorFlow's ops on NumPy arrays, without TensorFlow."""
 
-from backblocks import ops, raw_ops
+from backblocks import memory, ops, raw_ops
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, evaluate, placeholder
@@ -14,6 +14,7 @@ __all__ = [
     "evaluate",
     "get_num_threads",
     "gradients",
+    "memory",
     "ops",
     "placeholder",
     "raw_ops",

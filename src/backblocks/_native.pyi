@@ -1,28 +1,49 @@
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Arrays are C-contiguous (images, depth, height, width, channels) and of one dtype: float16, float32,
-# float64, or uint16 for the bits of bfloat16.
-# window, strides and pads hold three numbers; pads counts the padding before each axis.
-# The last array is overwritten. A wrong array is a TypeError, wrong geometry a ValueError.
+# A kernel made ready for one geometry. Takes the input arrays, then those of the results, which are
+# overwritten and share no memory with any other. All are C-contiguous. A wrong array is a TypeError.
+class Prepared:
+    def __call__(self, *arrays: NDArray[Any]) -> None: ...
 
-_Array = NDArray[Any]
-_Triple = Sequence[int]
+# Each of these makes a kernel ready. cells and windows are the shapes (images, depth, height, width,
+# channels) of what is pooled and what comes out; window, strides and pads hold three numbers; pads counts
+# the padding before each axis. Wrong geometry is a ValueError.
+class _Pool(Protocol):
+    def __call__(
+        self,
+        dtype: str,
+        cells: Sequence[int],
+        windows: Sequence[int],
+        window: Sequence[int],
+        strides: Sequence[int],
+        pads: Sequence[int],
+    ) -> Prepared: ...
 
-def max_pool(x: _Array, y: _Array, window: _Triple, strides: _Triple, pads: _Triple) -> None: ...
-def max_pool_grad(
-    x: _Array, dy: _Array, dx: _Array, window: _Triple, strides: _Triple, pads: _Triple
-) -> None: ...
-def max_pool_grad_grad(
-    x: _Array, ddx: _Array, ddy: _Array, window: _Triple, strides: _Triple, pads: _Triple
-) -> None: ...
-def avg_pool(x: _Array, y: _Array, window: _Triple, strides: _Triple, pads: _Triple) -> None: ...
-def avg_pool_grad(
-    dy: _Array, dx: _Array, window: _Triple, strides: _Triple, pads: _Triple
-) -> None: ...
+max_pool: _Pool  # prepared(x, y)
+max_pool_grad: _Pool  # prepared(x, dy, dx)
+max_pool_grad_grad: _Pool  # prepared(x, ddx, ddy)
+avg_pool: _Pool  # prepared(x, y)
+avg_pool_grad: _Pool  # prepared(dy, dx)
+
+# What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
+class CallKey:
+    def __init__(self, ndarray: type, dtypes: Sequence[Any]) -> None: ...
+    def __call__(self, given: dict[str, Any]) -> bytes | None: ...
+
+# Memory that begins a cache line, with anything in it. When it dies it is kept for the next.
+class Block:
+    def __init__(self, bytes: int) -> None: ...
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+# How many bytes are kept for blocks to come, how many may be, and giving them back.
+def kept_bytes() -> int: ...
+def most_kept_bytes() -> int: ...
+def set_most_kept_bytes(bytes: int) -> None: ...
+def trim_memory() -> int: ...
 
 # The bits of a bfloat16 array of another library, which NumPy cannot read through DLPack.
 def bfloat16_bits(array: Any) -> NDArray[np.uint16]: ...

@@ -26,7 +26,11 @@ class RawOp:
                 got=described(f"{len(args)} by position"),
                 hint=f"Write {self.op.name}({self.op.inputs[0].name}=...).",
             )
-        return self.op(**arguments)
+        try:
+            return self.op.call(arguments)
+        except OpError as error:
+            error.op = error.op or self.op.name
+            raise
 
     def __repr__(self) -> str:
         return f"<raw op {self.op.name}>"
@@ -40,7 +44,7 @@ class RawOp:
 
 
 def signature(op: Op) -> inspect.Signature:
-    """The keyword arguments of a raw op: TensorFlow's own, `name`, then what we add."""
+    """The keyword arguments of a raw op: TensorFlow's own, `name`, then what we add, `out` last."""
     keyword = inspect.Parameter.KEYWORD_ONLY
     attrs = list(op.attrs.values())
     own = [
@@ -60,7 +64,8 @@ def signature(op: Op) -> inspect.Signature:
     ours = [
         inspect.Parameter(a.name, keyword, default=a.default) for a in attrs if a.beyond_tensorflow
     ]
-    return inspect.Signature(own + ours)
+    out = inspect.Parameter("out", keyword, default=None)
+    return inspect.Signature([*own, *ours, out])
 
 
 globals().update({name: RawOp(op) for name, op in REGISTRY.items()})

@@ -127,6 +127,7 @@ def Add(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x plus y."""
 
@@ -134,6 +135,7 @@ def AddN(
     *,
     inputs: Sequence[Any],
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum of all inputs, which have one shape."""
 
@@ -142,6 +144,7 @@ def AddV2(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x plus y."""
 
@@ -154,6 +157,7 @@ def AvgPool(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The mean of each window of an image."""
 
@@ -166,6 +170,7 @@ def AvgPool3D(
     data_format: str = 'NDHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The mean of each window of a volume."""
 
@@ -179,6 +184,7 @@ def AvgPool3DGrad(
     data_format: str = 'NDHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
@@ -192,6 +198,7 @@ def AvgPoolGrad(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
@@ -201,6 +208,7 @@ def BiasAdd(
     bias: Any,
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c."""
 
@@ -209,6 +217,7 @@ def BiasAddGrad(
     out_backprop: Any,
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum of each channel: the gradient that BiasAdd sends to its bias."""
 
@@ -217,6 +226,7 @@ def BiasAddV1(
     value: Any,
     bias: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
@@ -225,6 +235,7 @@ def BroadcastGradientArgs(
     s0: Any,
     s1: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> BroadcastGradientArgsResult:
     """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together."""
 
@@ -233,6 +244,7 @@ def BroadcastTo(
     input: Any,
     shape: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
 
@@ -242,6 +254,7 @@ def Cast(
     DstT: DTypeLike,
     Truncate: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
@@ -249,6 +262,7 @@ def Conj(
     *,
     input: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x with the sign of its imaginary part changed."""
 
@@ -263,6 +277,7 @@ def Conv2D(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Slides a filter over an image and sums the products (cross-correlation)."""
 
@@ -278,6 +293,7 @@ def Conv2DBackpropFilter(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back."""
 
@@ -293,6 +309,7 @@ def Conv2DBackpropInput(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv2D with respect to its input: what each cell gave, it gets back."""
 
@@ -306,6 +323,7 @@ def Conv3D(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Slides a filter over a volume and sums the products (cross-correlation)."""
 
@@ -319,6 +337,7 @@ def Conv3DBackpropFilter(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used."""
 
@@ -333,6 +352,7 @@ def Conv3DBackpropFilterV2(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
 
@@ -346,6 +366,7 @@ def Conv3DBackpropInput(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used."""
 
@@ -360,6 +381,7 @@ def Conv3DBackpropInputV2(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
@@ -373,6 +395,7 @@ def DepthwiseConv2dNative(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Slides filters over each channel by itself."""
 
@@ -387,6 +410,7 @@ def DepthwiseConv2dNativeBackpropFilter(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its filter."""
 
@@ -401,6 +425,7 @@ def DepthwiseConv2dNativeBackpropInput(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its input."""
 
@@ -413,6 +438,7 @@ def Dilation2D(
     padding: str,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The largest sum of a cell and its filter value, over each window of an image."""
 
@@ -426,6 +452,7 @@ def Dilation2DBackpropFilter(
     padding: str,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """For each filter value, the gradients of the windows it won added up; of equals, the first."""
 
@@ -439,6 +466,7 @@ def Dilation2DBackpropInput(
     padding: str,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -446,6 +474,7 @@ def Elu(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, or exp(x) - 1 where x is below 0."""
 
@@ -454,6 +483,7 @@ def EluGrad(
     gradients: Any,
     outputs: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
 
@@ -461,6 +491,7 @@ def Exp(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """e to the power of x."""
 
@@ -469,6 +500,7 @@ def ExpandDims(
     input: Any,
     axis: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
@@ -482,6 +514,7 @@ def FractionalAvgPool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> FractionalAvgPoolResult:
     """The mean of each window of an image; windows have random, nearly equal sizes."""
 
@@ -493,6 +526,7 @@ def FractionalAvgPoolGrad(
     col_pooling_sequence: Any,
     overlapping: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its cells, and adds up where windows overlap."""
 
@@ -506,6 +540,7 @@ def FractionalMaxPool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> FractionalMaxPoolResult:
     """The largest value of each window of an image; windows have random, nearly equal sizes."""
 
@@ -518,6 +553,7 @@ def FractionalMaxPoolGrad(
     col_pooling_sequence: Any,
     overlapping: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -533,6 +569,7 @@ def FusedBatchNorm(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormResult:
     """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`."""
 
@@ -547,6 +584,7 @@ def FusedBatchNormGrad(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradResult:
     """The gradient of FusedBatchNorm."""
 
@@ -561,6 +599,7 @@ def FusedBatchNormGradV2(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradV2Result:
     """The gradient of FusedBatchNormV2; see FusedBatchNormGrad."""
 
@@ -576,6 +615,7 @@ def FusedBatchNormGradV3(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradV3Result:
     """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read."""
 
@@ -591,6 +631,7 @@ def FusedBatchNormV2(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormV2Result:
     """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type."""
 
@@ -606,6 +647,7 @@ def FusedBatchNormV3(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormV3Result:
     """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it."""
 
@@ -618,6 +660,7 @@ def FusedPadConv2D(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Continues an image by its mirror image, then slides a filter over it and sums the products."""
 
@@ -632,6 +675,7 @@ def FusedResizeAndPadConv2D(
     padding: str,
     resize_align_corners: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
 
@@ -641,6 +685,7 @@ def GatherNd(
     indices: Any,
     bad_indices_policy: str = '',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
 
@@ -649,6 +694,7 @@ def Greater(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is above y."""
 
@@ -657,6 +703,7 @@ def GreaterEqual(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is at least y."""
 
@@ -664,6 +711,7 @@ def Identity(
     *,
     input: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` as it is."""
 
@@ -673,6 +721,7 @@ def InTopK(
     targets: Any,
     k: int,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each row, whether fewer than `k` classes have a larger prediction than the target."""
 
@@ -682,6 +731,7 @@ def InTopKV2(
     targets: Any,
     k: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """InTopK whose `k` is a tensor."""
 
@@ -689,6 +739,7 @@ def InvertPermutation(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The order that undoes the order `x`."""
 
@@ -696,6 +747,7 @@ def L2Loss(
     *,
     t: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """sum(t * t) / 2 over all cells."""
 
@@ -707,6 +759,7 @@ def LRN(
     alpha: float = 1.0,
     beta: float = 0.5,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta."""
 
@@ -720,6 +773,7 @@ def LRNGrad(
     alpha: float = 1.0,
     beta: float = 0.5,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of LRN: what came back, what went in and what came out."""
 
@@ -728,6 +782,7 @@ def LeakyRelu(
     features: Any,
     alpha: float = 0.2,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, or alpha times x where x is not above 0."""
 
@@ -737,6 +792,7 @@ def LeakyReluGrad(
     features: Any,
     alpha: float = 0.2,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
 
@@ -745,6 +801,7 @@ def Less(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is below y."""
 
@@ -753,6 +810,7 @@ def LessEqual(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is at most y."""
 
@@ -760,6 +818,7 @@ def Log(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The natural logarithm of x."""
 
@@ -767,6 +826,7 @@ def LogSoftmax(
     *,
     logits: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
 
@@ -779,6 +839,7 @@ def MaxPool(
     explicit_paddings: Sequence[int] = (),
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The largest value of each window of an image."""
 
@@ -791,6 +852,7 @@ def MaxPool3D(
     data_format: str = 'NDHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """The largest value of each window of a volume."""
 
@@ -806,6 +868,7 @@ def MaxPool3DGrad(
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
     ties: str = 'first',
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -820,6 +883,7 @@ def MaxPool3DGradGrad(
     data_format: str = 'NDHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that won it."""
 
@@ -834,6 +898,7 @@ def MaxPoolGrad(
     explicit_paddings: Sequence[int] = (),
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -848,6 +913,7 @@ def MaxPoolGradGrad(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that won it."""
 
@@ -862,6 +928,7 @@ def MaxPoolGradGradV2(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """MaxPoolGradGrad whose window and stride are tensors."""
 
@@ -876,6 +943,7 @@ def MaxPoolGradGradWithArgmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that `argmax` names."""
 
@@ -890,6 +958,7 @@ def MaxPoolGradV2(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """MaxPoolGrad whose window and stride are tensors."""
 
@@ -904,6 +973,7 @@ def MaxPoolGradWithArgmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """Adds each window's gradient to the cell that `argmax` names."""
 
@@ -916,6 +986,7 @@ def MaxPoolV2(
     data_format: str = 'NHWC',
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> Any:
     """MaxPool whose window and stride are tensors."""
 
@@ -929,6 +1000,7 @@ def MaxPoolWithArgmax(
     include_batch_in_index: bool = False,
     name: str | None = None,
     explicit_paddings: Sequence[int] = (),
+    out: Any = None,
 ) -> MaxPoolWithArgmaxResult:
     """The largest value of each window, and where it was."""
 
@@ -938,6 +1010,7 @@ def Mean(
     axis: Any,
     keep_dims: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The mean over the named axes."""
 
@@ -947,6 +1020,7 @@ def MirrorPad(
     paddings: Any,
     mode: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` continued over its borders by its mirror image."""
 
@@ -956,6 +1030,7 @@ def MirrorPadGrad(
     paddings: Any,
     mode: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
 
@@ -964,6 +1039,7 @@ def Mul(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x times y."""
 
@@ -971,6 +1047,7 @@ def Neg(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Minus x."""
 
@@ -978,6 +1055,7 @@ def OnesLike(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Ones in the shape of `x`."""
 
@@ -986,6 +1064,7 @@ def Pack(
     values: Sequence[Any],
     axis: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Tensors of one shape, stacked along a new axis."""
 
@@ -998,6 +1077,7 @@ def QuantizedAvgPool(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedAvgPoolResult:
     """The mean of each window of a quantized image, cut to a whole code toward zero."""
 
@@ -1022,6 +1102,7 @@ def QuantizedBatchNormWithGlobalNormalization(
     variance_epsilon: float,
     scale_after_normalization: bool,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedBatchNormWithGlobalNormalizationResult:
     """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`."""
 
@@ -1035,6 +1116,7 @@ def QuantizedBiasAdd(
     max_bias: Any,
     out_type: DTypeLike,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedBiasAddResult:
     """Adds a bias to each channel, the last dimension, of a quantized tensor."""
 
@@ -1051,6 +1133,7 @@ def QuantizedConv2D(
     out_type: DTypeLike = 'qint32',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedConv2DResult:
     """Slides a quantized filter over a quantized image and sums the products."""
 
@@ -1063,6 +1146,7 @@ def QuantizedMaxPool(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedMaxPoolResult:
     """The largest code of each window of a quantized image."""
 
@@ -1073,6 +1157,7 @@ def QuantizedRelu(
     max_features: Any,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedReluResult:
     """Codes below that of 0 become the code of 0."""
 
@@ -1083,6 +1168,7 @@ def QuantizedRelu6(
     max_features: Any,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedRelu6Result:
     """Codes below that of 0 become the code of 0, those above that of 6 the code of 6."""
 
@@ -1094,6 +1180,7 @@ def QuantizedReluX(
     max_features: Any,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedReluXResult:
     """Codes below that of 0 become the code of 0, those above that of `max_value` its code."""
 
@@ -1103,6 +1190,7 @@ def Range(
     limit: Any,
     delta: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
 
@@ -1111,6 +1199,7 @@ def RealDiv(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x divided by y."""
 
@@ -1118,6 +1207,7 @@ def Relu(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The larger of x and 0."""
 
@@ -1125,6 +1215,7 @@ def Relu6(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, kept between 0 and 6."""
 
@@ -1133,6 +1224,7 @@ def Relu6Grad(
     gradients: Any,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Relu6: what came back, where x is above 0 and below 6."""
 
@@ -1141,6 +1233,7 @@ def ReluGrad(
     gradients: Any,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Relu: what came back, where x is above 0."""
 
@@ -1149,6 +1242,7 @@ def Reshape(
     tensor: Any,
     shape: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
@@ -1156,6 +1250,7 @@ def Rsqrt(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """One divided by the square root of x."""
 
@@ -1166,6 +1261,7 @@ def ScatterNd(
     shape: Any,
     bad_indices_policy: str = '',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
@@ -1175,6 +1271,7 @@ def SelectV2(
     t: Any,
     e: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
 
@@ -1182,6 +1279,7 @@ def Selu(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Elu with the two factors that keep mean 0 and variance 1 from layer to layer."""
 
@@ -1190,6 +1288,7 @@ def SeluGrad(
     gradients: Any,
     outputs: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Selu: what came back, times the slope that belongs to outputs."""
 
@@ -1198,6 +1297,7 @@ def Shape(
     input: Any,
     out_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sizes of `input`, as a vector."""
 
@@ -1205,6 +1305,7 @@ def Sigmoid(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """1 / (1 + exp(-x))."""
 
@@ -1212,6 +1313,7 @@ def Sign(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """-1, 0 or 1, as x is below, at or above 0."""
 
@@ -1220,6 +1322,7 @@ def Size(
     input: Any,
     out_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """How many cells `input` has."""
 
@@ -1227,6 +1330,7 @@ def Softmax(
     *,
     logits: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """exp(x), divided so that each row (along the last axis) sums to 1."""
 
@@ -1235,6 +1339,7 @@ def SoftmaxCrossEntropyWithLogits(
     features: Any,
     labels: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> SoftmaxCrossEntropyWithLogitsResult:
     """For each row, how far softmax(features) is from labels, and the gradient of that."""
 
@@ -1242,6 +1347,7 @@ def Softplus(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """log(1 + exp(x)), without overflow."""
 
@@ -1250,6 +1356,7 @@ def SoftplusGrad(
     gradients: Any,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Softplus: what came back, divided by 1 + exp(-x)."""
 
@@ -1257,6 +1364,7 @@ def Softsign(
     *,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x divided by 1 + |x|."""
 
@@ -1265,6 +1373,7 @@ def SoftsignGrad(
     gradients: Any,
     features: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
@@ -1273,6 +1382,7 @@ def SparseSoftmaxCrossEntropyWithLogits(
     features: Any,
     labels: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
 
@@ -1280,6 +1390,7 @@ def Sqrt(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The square root of x."""
 
@@ -1287,6 +1398,7 @@ def Square(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x times x."""
 
@@ -1295,6 +1407,7 @@ def Sub(
     x: Any,
     y: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x minus y."""
 
@@ -1304,6 +1417,7 @@ def Sum(
     axis: Any,
     keep_dims: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum over the named axes."""
 
@@ -1311,6 +1425,7 @@ def Tanh(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
 
@@ -1320,6 +1435,7 @@ def TopK(
     k: int,
     sorted: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> TopKResult:
     """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
 
@@ -1330,6 +1446,7 @@ def TopKV2(
     sorted: bool = True,
     index_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> TopKV2Result:
     """TopK whose `k` is a tensor, and whose indices have a type of choice."""
 
@@ -1338,6 +1455,7 @@ def Transpose(
     x: Any,
     perm: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
 
@@ -1347,6 +1465,7 @@ def Unpack(
     num: int,
     axis: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> list[Any]:
     """The slices of `value` along `axis`, each with one axis less."""
 
@@ -1354,5 +1473,6 @@ def ZerosLike(
     *,
     x: Any,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Zeros in the shape of `x`."""

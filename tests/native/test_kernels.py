@@ -21,9 +21,20 @@ def volume(*shape, dtype=np.float32):
     return np.ones(shape, dtype)
 
 
-def bits(x):
-    """As the kernels take it."""
-    return x.view(np.uint16) if x.dtype == ml_dtypes.bfloat16 else x
+PLACES = {  # of an array with a number for each cell, and of one with a number for each window
+    "max_pool": (0, 1),
+    "max_pool_grad": (0, 1),
+    "max_pool_grad_grad": (0, 2),
+    "avg_pool": (0, 1),
+    "avg_pool_grad": (1, 0),
+}
+
+
+def run(name, *arrays, window, strides, pads=NONE):
+    """Makes a kernel ready for these arrays, the result last, and calls it."""
+    cells, windows = (arrays[place] for place in PLACES[name])
+    prepare = getattr(_native, name)
+    prepare(cells.dtype.name, cells.shape, windows.shape, window, strides, pads)(*arrays)
 
 
 def guarded(shape, dtype):
@@ -57,10 +68,11 @@ def calls(cells, windows, channels, dtype):
 @pytest.mark.parametrize("channels", [1, 3, 8, 65])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_nothing_is_written_beyond_the_result_and_all_of_it_is(shape, channels, dtype):
-    cells, windows, *geometry = SHAPES[shape]
+    cells, windows, window, strides, pads = SHAPES[shape]
+    geometry = {"window": window, "strides": strides, "pads": pads}
     for name, inputs, result in calls(cells, windows, channels, dtype):
         out, guards = guarded(result, dtype)
-        getattr(_native, name)(*map(bits, inputs), bits(out), *geometry)
+        run(name, *inputs, out, **geometry)
         assert all((guard == UNTOUCHED).all() for guard in guards), name
         assert not (out == UNTOUCHED).any(), name
 
@@ -92,7 +104,7 @@ def test_results_too_large_for_the_cache_are_whole(dtype):
     x = np.random.default_rng(0).integers(0, 250, (1, 3, 101, 997, 15)).astype(dtype)
     for name, inputs, _ in calls((1, 1, 1, 1), ONES, 1, dtype):
         out, guards = guarded(x.shape, dtype)
-        getattr(_native, name)(*[bits(x)] * len(inputs), bits(out), ONES, ONES, NONE)
+        run(name, *[x] * len(inputs), out, window=ONES, strides=ONES)
         np.testing.assert_array_equal(out, x, err_msg=name)
         assert all((guard == UNTOUCHED).all() for guard in guards), name
 
@@ -102,7 +114,8 @@ def test_windows_of_many_cells(window):
     x = np.arange(window, dtype=np.float64).reshape(1, 1, 1, window, 1)
     x[..., window - 3, 0] = x[..., 290, 0] = window
     dx = np.ones_like(x)
-    _native.max_pool_grad(x, volume(1, 1, 1, 1, 1, dtype=float) * 5, dx, (1, 1, window), ONES, NONE)
+    dy = volume(1, 1, 1, 1, 1, dtype=float) * 5
+    run("max_pool_grad", x, dy, dx, window=(1, 1, window), strides=ONES)
     assert dx[..., 290, 0] == 5
     assert np.count_nonzero(dx) == 1
 
@@ -119,7 +132,7 @@ def is_nan(x):
 def test_every_half_survives_the_way_to_float_and_back(half):
     x = np.arange(2**16, dtype=np.uint16).reshape(1, 1, 1, -1, 1).view(half)
     y = np.empty_like(x)
-    _native.avg_pool(bits(x), bits(y), ONES, ONES, NONE)
+    run("avg_pool", x, y, window=ONES, strides=ONES)
     number = ~is_nan(x)
     assert (y.view(np.uint16) == x.view(np.uint16))[number].all()
     assert is_nan(y)[~number].all()
@@ -133,7 +146,7 @@ def test_halves_are_rounded_to_the_nearest_and_to_even(half):
     near = np.stack([np.arange(2**16 - 1), np.arange(1, 2**16)], -1).astype(np.uint16)
     x = np.concatenate([pairs, near]).reshape(1, 1, 1, -1, 1).view(half)
     y = np.empty((1, 1, 1, x.size // 2, 1), half)
-    _native.avg_pool(bits(x), bits(y), (1, 1, 2), (1, 1, 2), NONE)
+    run("avg_pool", x, y, window=(1, 1, 2), strides=(1, 1, 2))
     with np.errstate(all="ignore"):
         a, b = x.astype(np.float32).reshape(-1, 2).T
         expected = ((a + b) / np.float32(2)).astype(half)
@@ -150,7 +163,7 @@ WRONG_ARRAYS = {
     "another type": volume(1, 2, 2, 2, 1, dtype=np.float64),
     "whole numbers": volume(1, 2, 2, 2, 1, dtype=np.int32),
     "complex numbers": volume(1, 2, 2, 2, 1, dtype=np.complex64),
-    "four dimensions": volume(2, 2, 2, 1),
+    "fewer numbers": volume(1, 2, 2, 1, 1),
     "every other cell": volume(1, 2, 2, 4, 1)[:, :, :, ::2],
     "not an array": [[[[[1.0]]]]],
 }
@@ -162,23 +175,32 @@ def test_wrong_arrays_do_not_reach_a_kernel(kernel, wrong):
     found = {name: (inputs, result) for name, inputs, result in calls((1, 2, 2, 2), ONES, 1, "f4")}
     inputs, result = found[kernel]
     arrays = [*inputs, volume(*result)]
+    cells, windows = (arrays[place].shape for place in PLACES[kernel])
+    prepared = getattr(_native, kernel)("float32", cells, windows, TWOS, TWOS, NONE)
     for place in range(len(arrays)):
         mixed = arrays[:place] + [WRONG_ARRAYS[wrong]] + arrays[place + 1 :]
-        with pytest.raises(TypeError):
-            getattr(_native, kernel)(*mixed, TWOS, TWOS, NONE)
+        with pytest.raises(TypeError, match=f"array {place + 1} is not of the type"):
+            prepared(*mixed)
+
+
+def test_arrays_too_few_or_too_many_are_refused():
+    prepared = _native.max_pool("float32", (1, 2, 2, 2, 1), (1, 1, 1, 1, 1), TWOS, TWOS, NONE)
+    for count in (0, 1, 3, 100):
+        with pytest.raises(TypeError, match="takes 2 arrays"):
+            prepared(*[volume(1, 2, 2, 2, 1)] * count)
 
 
 def test_a_result_that_cannot_be_written_is_refused():
     dx = volume(1, 2, 2, 2, 1)
     dx.flags.writeable = False
     with pytest.raises(TypeError):
-        _native.avg_pool_grad(volume(1, 1, 1, 1, 1), dx, TWOS, TWOS, NONE)
+        run("avg_pool_grad", volume(1, 1, 1, 1, 1), dx, window=TWOS, strides=TWOS)
 
 
 def test_an_input_that_cannot_be_written_is_taken():
     x, y = volume(1, 2, 2, 2, 1), volume(1, 1, 1, 1, 1) * 0
     x.flags.writeable = False
-    _native.max_pool(x, y, TWOS, TWOS, NONE)
+    run("max_pool", x, y, window=TWOS, strides=TWOS)
     assert y == 1
 
 
@@ -198,26 +220,31 @@ def test_an_input_that_cannot_be_written_is_taken():
 def test_geometry_that_would_be_unsafe_is_refused(dy, window, strides, pads, rule):
     dx = volume(1, 2, 2, 2, 1)
     with pytest.raises(ValueError, match=rule):
-        _native.avg_pool_grad(dy, dx, window, strides, pads)
+        run("avg_pool_grad", dy, dx, window=window, strides=strides, pads=pads)
 
 
-def test_inputs_of_two_shapes_are_refused():
-    with pytest.raises(ValueError, match="shape of the cells"):
-        _native.max_pool_grad(
-            volume(1, 2, 2, 1, 1), volume(1, 1, 1, 1, 1), volume(1, 2, 2, 2, 1), TWOS, TWOS, NONE
-        )
+@pytest.mark.parametrize("sizes", [(1, -1, 2, 2, 1), (2**40, 2**40, 1, 1, 1)])
+def test_sizes_that_no_array_has_are_refused(sizes):
+    with pytest.raises(ValueError, match=r"negative|too large"):
+        _native.max_pool("float32", sizes, sizes, ONES, ONES, NONE)
+
+
+def test_a_type_without_kernels_is_refused():
+    with pytest.raises(TypeError, match="must be float16"):
+        _native.max_pool("int32", (1, 2, 2, 2, 1), (1, 1, 1, 1, 1), TWOS, TWOS, NONE)
 
 
 def test_input_and_result_must_not_share_memory():
     x = volume(1, 2, 2, 2, 1)
-    with pytest.raises(ValueError, match="share memory"):
-        _native.max_pool_grad(x, volume(1, 1, 1, 1, 1), x, TWOS, TWOS, NONE)
+    with pytest.raises(ValueError, match="share no memory"):
+        run("max_pool_grad", x, volume(1, 1, 1, 1, 1), x, window=TWOS, strides=TWOS)
 
 
 def test_windows_far_wider_than_the_volume_take_no_time():
     dx = np.zeros((1, 2, 2, 2, 1), np.float32)
     wide = (2**59,) * 3
-    _native.avg_pool_grad(volume(1, 1, 1, 1, 1) * 8, dx, wide, ONES, (2**58,) * 3)
+    dy = volume(1, 1, 1, 1, 1) * 8
+    run("avg_pool_grad", dy, dx, window=wide, strides=ONES, pads=(2**58,) * 3)
     assert (dx == 1).all()
 
 
@@ -226,7 +253,7 @@ def test_strides_far_wider_than_the_volume(channels):
     cells = (1, 2, 2, 3)
     for name, inputs, result in calls(cells, ONES, channels, np.float32):
         out, guards = guarded(result, np.float32)
-        getattr(_native, name)(*inputs, out, TWOS, (2**62,) * 3, NONE)
+        run(name, *inputs, out, window=TWOS, strides=(2**62,) * 3)
         assert all((guard == UNTOUCHED).all() for guard in guards), name
         assert not (out == UNTOUCHED).any(), name
 
@@ -234,5 +261,5 @@ def test_strides_far_wider_than_the_volume(channels):
 def test_an_empty_gradient_with_a_huge_axis_takes_no_time():
     dx = volume(1, 2, 2, 2, 1)
     dy = np.empty((1, 0, 2**40, 1, 1), np.float32)
-    _native.avg_pool_grad(dy, dx, (1, 2**50, 1), ONES, (0, 2**50 - 1, 0))
+    run("avg_pool_grad", dy, dx, window=(1, 2**50, 1), strides=ONES, pads=(0, 2**50 - 1, 0))
     assert (dx == 0).all()

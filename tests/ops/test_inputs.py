@@ -230,7 +230,7 @@ def test_raw_ops_have_signatures_and_documentation():
     signature = inspect.signature(bb.raw_ops.MaxPool3DGrad)
     assert list(signature.parameters) == [
         "orig_input", "orig_output", "grad", "ksize", "strides", "padding", "data_format", "name",
-        "explicit_paddings", "ties",
+        "explicit_paddings", "ties", "out",
     ]  # fmt: skip
     assert "first" in bb.raw_ops.MaxPool3DGrad.__doc__
 

@@ -131,6 +131,7 @@ def add(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x plus y."""
 
@@ -138,6 +139,7 @@ def add_n(
     inputs: Sequence[Any],
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum of all inputs, which have one shape."""
 
@@ -146,6 +148,7 @@ def add_v2(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x plus y."""
 
@@ -158,6 +161,7 @@ def avg_pool(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The mean of each window of an image."""
 
@@ -170,6 +174,7 @@ def avg_pool_3d(
     data_format: str = 'NDHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The mean of each window of a volume."""
 
@@ -183,6 +188,7 @@ def avg_pool_3d_grad(
     data_format: str = 'NDHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
@@ -196,6 +202,7 @@ def avg_pool_grad(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
@@ -205,6 +212,7 @@ def bias_add(
     *,
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c."""
 
@@ -213,6 +221,7 @@ def bias_add_grad(
     *,
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum of each channel: the gradient that BiasAdd sends to its bias."""
 
@@ -221,6 +230,7 @@ def bias_add_v1(
     bias: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
@@ -229,6 +239,7 @@ def broadcast_gradient_args(
     s1: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> BroadcastGradientArgsResult:
     """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together."""
 
@@ -237,6 +248,7 @@ def broadcast_to(
     shape: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
 
@@ -246,6 +258,7 @@ def cast(
     DstT: DTypeLike,
     Truncate: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
@@ -253,6 +266,7 @@ def conj(
     input: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x with the sign of its imaginary part changed."""
 
@@ -267,6 +281,7 @@ def conv_2d(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Slides a filter over an image and sums the products (cross-correlation)."""
 
@@ -282,6 +297,7 @@ def conv_2d_backprop_filter(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back."""
 
@@ -297,6 +313,7 @@ def conv_2d_backprop_input(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv2D with respect to its input: what each cell gave, it gets back."""
 
@@ -310,6 +327,7 @@ def conv_3d(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Slides a filter over a volume and sums the products (cross-correlation)."""
 
@@ -323,6 +341,7 @@ def conv_3d_backprop_filter(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used."""
 
@@ -337,6 +356,7 @@ def conv_3d_backprop_filter_v2(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
 
@@ -350,6 +370,7 @@ def conv_3d_backprop_input(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used."""
 
@@ -364,6 +385,7 @@ def conv_3d_backprop_input_v2(
     dilations: Sequence[int] = (1, 1, 1, 1, 1),
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
@@ -377,6 +399,7 @@ def depthwise_conv_2d_native(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Slides filters over each channel by itself."""
 
@@ -391,6 +414,7 @@ def depthwise_conv_2d_native_backprop_filter(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its filter."""
 
@@ -405,6 +429,7 @@ def depthwise_conv_2d_native_backprop_input(
     data_format: str = 'NHWC',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its input."""
 
@@ -417,6 +442,7 @@ def dilation_2d(
     padding: str,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The largest sum of a cell and its filter value, over each window of an image."""
 
@@ -430,6 +456,7 @@ def dilation_2d_backprop_filter(
     padding: str,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each filter value, the gradients of the windows it won added up; of equals, the first."""
 
@@ -443,6 +470,7 @@ def dilation_2d_backprop_input(
     padding: str,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -450,6 +478,7 @@ def elu(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, or exp(x) - 1 where x is below 0."""
 
@@ -458,6 +487,7 @@ def elu_grad(
     outputs: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
 
@@ -465,6 +495,7 @@ def exp(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """e to the power of x."""
 
@@ -473,6 +504,7 @@ def expand_dims(
     axis: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
@@ -486,6 +518,7 @@ def fractional_avg_pool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> FractionalAvgPoolResult:
     """The mean of each window of an image; windows have random, nearly equal sizes."""
 
@@ -497,6 +530,7 @@ def fractional_avg_pool_grad(
     *,
     overlapping: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Spreads each window's gradient evenly over its cells, and adds up where windows overlap."""
 
@@ -510,6 +544,7 @@ def fractional_max_pool(
     seed: int = 0,
     seed2: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> FractionalMaxPoolResult:
     """The largest value of each window of an image; windows have random, nearly equal sizes."""
 
@@ -522,6 +557,7 @@ def fractional_max_pool_grad(
     *,
     overlapping: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -537,6 +573,7 @@ def fused_batch_norm(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormResult:
     """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`."""
 
@@ -551,6 +588,7 @@ def fused_batch_norm_grad(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradResult:
     """The gradient of FusedBatchNorm."""
 
@@ -565,6 +603,7 @@ def fused_batch_norm_grad_v2(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradV2Result:
     """The gradient of FusedBatchNormV2; see FusedBatchNormGrad."""
 
@@ -580,6 +619,7 @@ def fused_batch_norm_grad_v3(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormGradV3Result:
     """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read."""
 
@@ -595,6 +635,7 @@ def fused_batch_norm_v2(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormV2Result:
     """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type."""
 
@@ -610,6 +651,7 @@ def fused_batch_norm_v3(
     data_format: str = 'NHWC',
     is_training: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> FusedBatchNormV3Result:
     """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it."""
 
@@ -622,6 +664,7 @@ def fused_pad_conv_2d(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Continues an image by its mirror image, then slides a filter over it and sums the products."""
 
@@ -636,6 +679,7 @@ def fused_resize_and_pad_conv_2d(
     padding: str,
     resize_align_corners: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
 
@@ -645,6 +689,7 @@ def gather_nd(
     *,
     bad_indices_policy: str = '',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
 
@@ -653,6 +698,7 @@ def greater(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is above y."""
 
@@ -661,6 +707,7 @@ def greater_equal(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is at least y."""
 
@@ -668,6 +715,7 @@ def identity(
     input: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` as it is."""
 
@@ -677,6 +725,7 @@ def in_top_k(
     *,
     k: int,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each row, whether fewer than `k` classes have a larger prediction than the target."""
 
@@ -686,6 +735,7 @@ def in_top_k_v2(
     k: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """InTopK whose `k` is a tensor."""
 
@@ -693,6 +743,7 @@ def invert_permutation(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The order that undoes the order `x`."""
 
@@ -700,6 +751,7 @@ def l2_loss(
     t: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """sum(t * t) / 2 over all cells."""
 
@@ -711,6 +763,7 @@ def lrn(
     alpha: float = 1.0,
     beta: float = 0.5,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta."""
 
@@ -724,6 +777,7 @@ def lrn_grad(
     alpha: float = 1.0,
     beta: float = 0.5,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of LRN: what came back, what went in and what came out."""
 
@@ -732,6 +786,7 @@ def leaky_relu(
     *,
     alpha: float = 0.2,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, or alpha times x where x is not above 0."""
 
@@ -741,6 +796,7 @@ def leaky_relu_grad(
     *,
     alpha: float = 0.2,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
 
@@ -749,6 +805,7 @@ def less(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is below y."""
 
@@ -757,6 +814,7 @@ def less_equal(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Whether x is at most y."""
 
@@ -764,6 +822,7 @@ def log(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The natural logarithm of x."""
 
@@ -771,6 +830,7 @@ def log_softmax(
     logits: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
 
@@ -783,6 +843,7 @@ def max_pool(
     explicit_paddings: Sequence[int] = (),
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The largest value of each window of an image."""
 
@@ -795,6 +856,7 @@ def max_pool_3d(
     data_format: str = 'NDHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The largest value of each window of a volume."""
 
@@ -810,6 +872,7 @@ def max_pool_3d_grad(
     explicit_paddings: Sequence[int] = (),
     ties: str = 'first',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -824,6 +887,7 @@ def max_pool_3d_grad_grad(
     data_format: str = 'NDHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that won it."""
 
@@ -838,6 +902,7 @@ def max_pool_grad(
     explicit_paddings: Sequence[int] = (),
     data_format: str = 'NHWC',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
@@ -852,6 +917,7 @@ def max_pool_grad_grad(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that won it."""
 
@@ -866,6 +932,7 @@ def max_pool_grad_grad_v2(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """MaxPoolGradGrad whose window and stride are tensors."""
 
@@ -880,6 +947,7 @@ def max_pool_grad_grad_with_argmax(
     include_batch_in_index: bool = False,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """For each window, the value of `grad` at the cell that `argmax` names."""
 
@@ -894,6 +962,7 @@ def max_pool_grad_v2(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """MaxPoolGrad whose window and stride are tensors."""
 
@@ -908,6 +977,7 @@ def max_pool_grad_with_argmax(
     include_batch_in_index: bool = False,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Adds each window's gradient to the cell that `argmax` names."""
 
@@ -920,6 +990,7 @@ def max_pool_v2(
     data_format: str = 'NHWC',
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """MaxPool whose window and stride are tensors."""
 
@@ -933,6 +1004,7 @@ def max_pool_with_argmax(
     include_batch_in_index: bool = False,
     explicit_paddings: Sequence[int] = (),
     name: str | None = None,
+    out: Any = None,
 ) -> MaxPoolWithArgmaxResult:
     """The largest value of each window, and where it was."""
 
@@ -942,6 +1014,7 @@ def mean(
     *,
     keep_dims: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The mean over the named axes."""
 
@@ -951,6 +1024,7 @@ def mirror_pad(
     *,
     mode: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`input` continued over its borders by its mirror image."""
 
@@ -960,6 +1034,7 @@ def mirror_pad_grad(
     *,
     mode: str,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
 
@@ -968,6 +1043,7 @@ def mul(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x times y."""
 
@@ -975,6 +1051,7 @@ def neg(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Minus x."""
 
@@ -982,6 +1059,7 @@ def ones_like(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Ones in the shape of `x`."""
 
@@ -990,6 +1068,7 @@ def pack(
     *,
     axis: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Tensors of one shape, stacked along a new axis."""
 
@@ -1002,6 +1081,7 @@ def quantized_avg_pool(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedAvgPoolResult:
     """The mean of each window of a quantized image, cut to a whole code toward zero."""
 
@@ -1026,6 +1106,7 @@ def quantized_batch_norm_with_global_normalization(
     variance_epsilon: float,
     scale_after_normalization: bool,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedBatchNormWithGlobalNormalizationResult:
     """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`."""
 
@@ -1039,6 +1120,7 @@ def quantized_bias_add(
     *,
     out_type: DTypeLike,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedBiasAddResult:
     """Adds a bias to each channel, the last dimension, of a quantized tensor."""
 
@@ -1055,6 +1137,7 @@ def quantized_conv_2d(
     out_type: DTypeLike = 'qint32',
     dilations: Sequence[int] = (1, 1, 1, 1),
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedConv2DResult:
     """Slides a quantized filter over a quantized image and sums the products."""
 
@@ -1067,6 +1150,7 @@ def quantized_max_pool(
     strides: Sequence[int],
     padding: str,
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedMaxPoolResult:
     """The largest code of each window of a quantized image."""
 
@@ -1077,6 +1161,7 @@ def quantized_relu(
     *,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedReluResult:
     """Codes below that of 0 become the code of 0."""
 
@@ -1087,6 +1172,7 @@ def quantized_relu6(
     *,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedRelu6Result:
     """Codes below that of 0 become the code of 0, those above that of 6 the code of 6."""
 
@@ -1098,6 +1184,7 @@ def quantized_relu_x(
     *,
     out_type: DTypeLike = 'quint8',
     name: str | None = None,
+    out: Any = None,
 ) -> QuantizedReluXResult:
     """Codes below that of 0 become the code of 0, those above that of `max_value` its code."""
 
@@ -1107,6 +1194,7 @@ def range(
     delta: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
 
@@ -1115,6 +1203,7 @@ def real_div(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x divided by y."""
 
@@ -1122,6 +1211,7 @@ def relu(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The larger of x and 0."""
 
@@ -1129,6 +1219,7 @@ def relu6(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x, kept between 0 and 6."""
 
@@ -1137,6 +1228,7 @@ def relu6_grad(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Relu6: what came back, where x is above 0 and below 6."""
 
@@ -1145,6 +1237,7 @@ def relu_grad(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Relu: what came back, where x is above 0."""
 
@@ -1153,6 +1246,7 @@ def reshape(
     shape: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
@@ -1160,6 +1254,7 @@ def rsqrt(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """One divided by the square root of x."""
 
@@ -1170,6 +1265,7 @@ def scatter_nd(
     *,
     bad_indices_policy: str = '',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
@@ -1179,6 +1275,7 @@ def select_v2(
     e: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
 
@@ -1186,6 +1283,7 @@ def selu(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Elu with the two factors that keep mean 0 and variance 1 from layer to layer."""
 
@@ -1194,6 +1292,7 @@ def selu_grad(
     outputs: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Selu: what came back, times the slope that belongs to outputs."""
 
@@ -1202,6 +1301,7 @@ def shape(
     *,
     out_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sizes of `input`, as a vector."""
 
@@ -1209,6 +1309,7 @@ def sigmoid(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """1 / (1 + exp(-x))."""
 
@@ -1216,6 +1317,7 @@ def sign(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """-1, 0 or 1, as x is below, at or above 0."""
 
@@ -1224,6 +1326,7 @@ def size(
     *,
     out_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """How many cells `input` has."""
 
@@ -1231,6 +1334,7 @@ def softmax(
     logits: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """exp(x), divided so that each row (along the last axis) sums to 1."""
 
@@ -1239,6 +1343,7 @@ def softmax_cross_entropy_with_logits(
     labels: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> SoftmaxCrossEntropyWithLogitsResult:
     """For each row, how far softmax(features) is from labels, and the gradient of that."""
 
@@ -1246,6 +1351,7 @@ def softplus(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """log(1 + exp(x)), without overflow."""
 
@@ -1254,6 +1360,7 @@ def softplus_grad(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Softplus: what came back, divided by 1 + exp(-x)."""
 
@@ -1261,6 +1368,7 @@ def softsign(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x divided by 1 + |x|."""
 
@@ -1269,6 +1377,7 @@ def softsign_grad(
     features: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
@@ -1277,6 +1386,7 @@ def sparse_softmax_cross_entropy_with_logits(
     labels: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
 
@@ -1284,6 +1394,7 @@ def sqrt(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The square root of x."""
 
@@ -1291,6 +1402,7 @@ def square(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x times x."""
 
@@ -1299,6 +1411,7 @@ def sub(
     y: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """x minus y."""
 
@@ -1308,6 +1421,7 @@ def sum(
     *,
     keep_dims: bool = False,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The sum over the named axes."""
 
@@ -1315,6 +1429,7 @@ def tanh(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
 
@@ -1324,6 +1439,7 @@ def top_k(
     k: int,
     sorted: bool = True,
     name: str | None = None,
+    out: Any = None,
 ) -> TopKResult:
     """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
 
@@ -1334,6 +1450,7 @@ def top_k_v2(
     sorted: bool = True,
     index_type: DTypeLike = 'int32',
     name: str | None = None,
+    out: Any = None,
 ) -> TopKV2Result:
     """TopK whose `k` is a tensor, and whose indices have a type of choice."""
 
@@ -1342,6 +1459,7 @@ def transpose(
     perm: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
 
@@ -1351,6 +1469,7 @@ def unpack(
     num: int,
     axis: int = 0,
     name: str | None = None,
+    out: Any = None,
 ) -> list[Any]:
     """The slices of `value` along `axis`, each with one axis less."""
 
@@ -1358,5 +1477,6 @@ def zeros_like(
     x: Any,
     *,
     name: str | None = None,
+    out: Any = None,
 ) -> Any:
     """Zeros in the shape of `x`."""

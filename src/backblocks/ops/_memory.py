@@ -1,16 +1,47 @@
-"""How much memory there is, so that a result that cannot fit is refused before it is allocated."""
+"""Memory for results: where it comes from, and how much there is.
+
+A result that cannot fit is refused before it is allocated.
+"""
 
 from __future__ import annotations
 
+import functools
+import math
 import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import DType
+from backblocks.ops import _kernels
 
 SMALL = 1 << 26
 """Below this many bytes nobody asks: looking costs more than it saves."""
+
+_FROM_NUMPY = 1 << 14
+"""Results of fewer bytes come from NumPy, which is quicker than we are at small ones."""
+
+
+def maker(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[Any, Any]]:
+    """A function that makes a new array of this kind, with anything in it.
+
+    A large one begins a cache line and has the memory of an earlier result that is no longer used.
+    """
+    size = math.prod(shape) * dtype.itemsize
+    if size < _FROM_NUMPY:
+        return functools.partial(np.empty, shape, dtype)
+    return lambda: np.ndarray(shape, dtype, memoryview(_kernels.Block(size)))
 
 
 def available_bytes() -> int:
     """The least of what the machine, its container and the process's own limit still allow."""
     return min(_machine(), _container(), _process())
+
+
+def has(size: int) -> bool:
+    """Whether there is room for `size` bytes, if need be in what was kept for results to come."""
+    return size <= available_bytes() or (_kernels.trim_memory() > 0 and size <= available_bytes())
 
 
 _NO_LIMIT = 1 << 63

@@ -12,13 +12,14 @@ TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off t
 
 from __future__ import annotations
 
-import functools
 import inspect
 import math
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._pins import Pin, read_signature
+from backblocks.ops._plan import MOST_PLANS, call_key
 from backblocks.ops._spec import Shape, Spec, shape_text
 from backblocks.ops.attrs import Kind
 
@@ -40,6 +42,9 @@ Value = Any
 
 REQUIRED: Any = inspect.Parameter.empty
 """The default of an attribute that has none."""
+
+OF_EVERY_OP = (("name", None), ("out", None))
+"""What every op takes besides its own arguments, and what it is when not given."""
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,35 @@ class Difference:
     agree: str = ""
 
 
+Fill = Callable[..., None]
+"""Computes into arrays: takes the inputs, each in row-major order, then the outputs."""
+
+
 @dataclass(frozen=True)
 class Kernel:
-    """A faster way to the same answer, for the calls it accepts."""
+    """A faster way to the same answer.
+
+    `plan` takes the Specs of the inputs and the attributes, after the shape rule has passed, and gives
+    the function that computes such calls, or None if this kernel cannot.
+    """
 
     name: str
-    function: Callable[..., Any]
-    accepts: Callable[[Sequence[Value], Attrs], bool]
+    plan: Callable[..., Fill | None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A call that has passed its shape rule: what comes out, and how it is computed.
+
+    Without `fill`, the op's meaning gives the outputs.
+    """
+
+    attrs: Attrs
+    specs: tuple[Value, ...]
+    fill: Fill | None
+    makers: tuple[Callable[[], Array], ...]
+    empty: bool
+    large: bool
 
 
 @dataclass(eq=False, repr=False)
@@ -127,6 +154,10 @@ class Op:
         self._defaults = {
             a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
         }
+        for reserved in {"name", "out"} & {*tensors, *self.attrs}:
+            raise TypeError(f"{self.name} has an argument {reserved!r}, which every op has")
+        self._plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
+        self._by_value: set[str] = set()
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
         self.snake_name = snake(self.name)
         self.group = _group_of(self.meaning.__module__)
@@ -141,7 +172,7 @@ class Op:
     def __reduce__(self) -> tuple[Any, ...]:
         return _registered, (self.name,)
 
-    @functools.cached_property
+    @cached_property
     def Result(self) -> Any:
         """The named tuple of an op with several outputs, which is to be found in raw_ops."""
         names = [pin.name for pin in self.outputs]
@@ -155,7 +186,7 @@ class Op:
         return inspect.Signature(
             [
                 *(inspect.Parameter(name, by_place, default=default) for name, default in tensors),
-                *(inspect.Parameter(n, by_name, default=d) for n, d in (*attrs, ("name", None))),
+                *(inspect.Parameter(n, by_name, default=d) for n, d in (*attrs, *OF_EVERY_OP)),
             ]
         )
 
@@ -175,14 +206,12 @@ class Op:
         """Says why asking for a gradient through this op is an error."""
         self.no_gradient_because = because
 
-    def kernel(
-        self, name: str, accepts: Callable[[Sequence[Value], Attrs], bool]
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """A faster kernel for the calls that `accepts(inputs, attrs)` says it can take."""
+    def kernel(self, name: str) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
+        """A faster kernel; the function plans a call, see Kernel."""
 
-        def add(function: Callable[..., Any]) -> Callable[..., Any]:
-            self.kernels.append(Kernel(name, function, accepts))
-            return function
+        def add(plan: Callable[..., Fill | None]) -> Callable[..., Any]:
+            self.kernels.append(Kernel(name, plan))
+            return plan
 
         return add
 
@@ -202,35 +231,79 @@ class Op:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            inputs, attrs, name = self.bind(args, kwargs)
-            for value in flat(inputs):  # symbols and lazy arrays take the call over
-                if hasattr(value, "__apply_op__"):
-                    return value.__apply_op__(self, inputs, attrs, name)
-            arrays = self.arrays(inputs)
-            return self.result(self.run(arrays, attrs))
+            return self.call(self._by_name(args, kwargs) if args else kwargs)
         except OpError as error:
             error.op = error.op or self.name
             raise
+
+    def call(self, given: dict[str, Any]) -> Any:
+        """Calls with arguments by name. A call like an earlier one is not checked again."""
+        out = given.pop("out", None)
+        known = self._plans.get(call_key(given, self._by_value))
+        return self._first_call(given, out) if known is None else known(given, out)
+
+    def _first_call(self, given: dict[str, Any], out: Any) -> Any:
+        inputs, attrs, name = self.bind((), given)
+        for value in flat(inputs):  # symbols and lazy arrays take the call over
+            if hasattr(value, "__apply_op__"):
+                if out is not None:
+                    hint = "Leave it out; each run of a graph makes new arrays."
+                    raise OpError("takes arrays, and the inputs are symbols", arg="out", hint=hint)
+                return value.__apply_op__(self, inputs, attrs, name)
+        arrays = self.arrays(inputs)
+        plan = self._plan(arrays, attrs)
+        self._remember(plan, given, arrays)
+        return self.result(self._compute(plan, arrays, out))
+
+    def _remember(self, plan: Plan, given: dict[str, Any], arrays: Sequence[Value]) -> None:
+        """Keeps the plan for calls with the same key, if the key tells all that the plan rests on."""
+        self._by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
+        constants = {}
+        for pin, array in zip(self.inputs, arrays, strict=True):
+            value = given.get(pin.name)
+            if array is None or array is not value:
+                if isinstance(value, np.ndarray) and pin.name not in self._by_value:
+                    return  # it was converted, and another one's numbers may not allow that
+                constants[pin.name] = array
+        key = call_key(given, self._by_value)
+        if key is None:
+            return
+        if len(self._plans) >= MOST_PLANS:
+            self._plans.pop(next(iter(self._plans)), None)
+        self._plans[key] = self._repeat(plan, constants)
+
+    def _repeat(
+        self, plan: Plan, constants: dict[str, Value]
+    ) -> Callable[[dict[str, Any], Any], Any]:
+        """The function that answers a call by a plan."""
+        names = [pin.name for pin in self.inputs]
+        fill, makers = plan.fill, plan.makers
+
+        def in_general(given: dict[str, Any], out: Any) -> Any:
+            given.update(constants)
+            return self.result(self._compute(plan, [given[name] for name in names], out))
+
+        if fill is None or plan.large or len(makers) > 1:
+            return in_general
+        (make,) = makers
+        take = itemgetter(*names) if len(names) > 1 else lambda given: (given[names[0]],)
+
+        def in_short(given: dict[str, Any], out: Any) -> Any:
+            given.update(constants)
+            result = make() if out is None else self._check_out(plan, take(given), out)[0]
+            try:
+                fill(*take(given), result)
+            except TypeError:  # an array in another order
+                return in_general(given, out)
+            return result
+
+        return in_short
 
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Value], Attrs, str]:
         """Sorts what was given into inputs, parsed attributes and the block's name."""
-        if len(args) > len(self.inputs):
-            raise OpError(
-                f"takes at most {len(self.inputs)} tensors by position",
-                got=len(args),
-                hint="Give attributes by name.",
-            )
-        given = dict(kwargs)
-        for pin, value in zip(self.inputs, args, strict=False):
-            if pin.name in given:
-                raise OpError(
-                    "was given twice, by position and by name",
-                    arg=pin.name,
-                    hint="Leave out one of the two.",
-                )
-            given[pin.name] = value
+        given = self._by_name(args, kwargs)
         inputs = [self._take(pin, given) for pin in self.inputs]
         attrs = {}
         for attr in self.attrs.values():
@@ -292,28 +365,14 @@ class Op:
             error.op = error.op or self.name
             raise
 
-    def run(self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "") -> tuple[Value, ...]:
+    def run(
+        self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "", out: Any = None
+    ) -> Sequence[Value]:
         """Checks and computes. `kernel` asks for one by name; "meaning" is the NumPy one.
 
         Gives an array for each output, and a tuple of them for an output that is a list.
         """
-        specs = self.infer(each_value(Spec.of, arrays), attrs)
-        if all(0 in spec.shape for spec in flat(specs)):  # nothing to compute
-            return tuple(each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), specs))
-        compute = self._choose(arrays, attrs, kernel)
-        try:
-            with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-                results = self._each_output(compute(*arrays, **attrs))
-                taken = {id(x) for x in flat(arrays)}
-                return tuple(_owned(r, spec, taken) for r, spec in zip(results, specs, strict=True))
-        except MemoryError:
-            raise OpMemoryError(
-                "needs more memory than there is",
-                op=self.name,
-                arg=self.outputs[0].name,
-                got=described(", ".join(map(str, flat(specs)))),
-                hint="Use smaller tensors or a smaller type.",
-            ) from None
+        return self._compute(self._plan(arrays, attrs, kernel), arrays, out)
 
     def result(self, outputs: Sequence[Value]) -> Any:
         """Outputs as callers get them: alone or in a named tuple, and lists as lists."""
@@ -325,6 +384,23 @@ class Op:
     def _each_output(self, given: Any) -> Any:
         """What a function gave for every output; with one output it gives just that."""
         return (given,) if len(self.outputs) == 1 else given
+
+    def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        """All arguments by name, those by position first."""
+        if len(args) > len(self.inputs):
+            raise OpError(
+                f"takes at most {len(self.inputs)} tensors by position",
+                got=len(args),
+                hint="Give attributes by name.",
+            )
+        by_place = {pin.name: value for pin, value in zip(self.inputs, args, strict=False)}
+        for twice in by_place.keys() & kwargs.keys():
+            raise OpError(
+                "was given twice, by position and by name",
+                arg=twice,
+                hint="Leave out one of the two.",
+            )
+        return {**by_place, **kwargs}
 
     def _take(self, pin: Pin, given: dict[str, Any]) -> Value:
         value = given.pop(pin.name, None)
@@ -401,11 +477,86 @@ class Op:
                     )
         return bound
 
-    def _choose(self, arrays: Sequence[Value], attrs: Attrs, wanted: str) -> Callable[..., Any]:
-        for kernel in self.kernels:
-            if wanted in ("", kernel.name) and kernel.accepts(arrays, attrs):
-                return kernel.function
-        return self.meaning
+    def _plan(self, arrays: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
+        inputs = [
+            each_value(partial(Spec.of, looked=self._watch(pin)), (value,))[0]
+            for pin, value in zip(self.inputs, arrays, strict=True)
+        ]
+        specs = self.infer(inputs, attrs)
+        fill = None
+        empty = all(0 in spec.shape for spec in flat(specs))
+        if not empty:
+            plans = (k.plan(*inputs, **attrs) for k in self.kernels if wanted in ("", k.name))
+            fill = next((plan for plan in plans if plan is not None), None)
+        makers = tuple(_memory.maker(_known(spec.shape), spec.dtype) for spec in specs if fill)
+        large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
+        return Plan(attrs, specs, fill, makers, empty, large)
+
+    def _watch(self, pin: Pin) -> Callable[[], None]:
+        """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
+        return lambda: self._by_value.add(pin.name)
+
+    def _compute(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
+        given = None if out is None else self._check_out(plan, arrays, out)
+        try:
+            if plan.fill is None:
+                return self._by_meaning(plan, arrays, given)
+            if plan.large and given is None:
+                refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
+            results = [make() for make in plan.makers] if given is None else given
+            plan.fill(*each_value(_in_row_major_order, arrays), *results)
+            return results
+        except MemoryError:
+            raise OpMemoryError(
+                "needs more memory than there is",
+                op=self.name,
+                arg=self.outputs[0].name,
+                got=described(", ".join(map(str, flat(plan.specs)))),
+                hint="Use smaller tensors or a smaller type.",
+            ) from None
+
+    def _by_meaning(
+        self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None
+    ) -> Sequence[Value]:
+        if plan.empty:
+            empty = each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), plan.specs)
+            return empty if out is None else out
+        with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
+            results = self._each_output(self.meaning(*arrays, **plan.attrs))
+            if out is None:
+                taken = {id(x) for x in flat(arrays)}
+                return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
+            for array, result in zip(flat(out), flat(results), strict=True):
+                np.copyto(array, result, casting="unsafe")
+            return out
+
+    def _check_out(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
+        """The arrays that a caller gives for the outputs, if the outputs fit in them exactly."""
+        specs = list(flat(plan.specs))
+        one = len(self.outputs) == 1 and not isinstance(plan.specs[0], tuple)
+        given = [out] if one else list(flat(out)) if isinstance(out, list | tuple) else []
+        if len(given) != len(specs):
+            raise OpError(
+                f"must be a list of {len(specs)} arrays, one for each output",
+                arg="out",
+                got=described(type(out).__name__ if not given else f"{len(given)} arrays"),
+                hint="Leave it out to get new arrays.",
+            )
+        others = list(flat(arrays))
+        for array, spec in zip(given, specs, strict=True):
+            if rule := _why_not_out(array, spec, others):
+                got = f"{array.dtype} {shape_text(array.shape)}" if hasattr(array, "shape") else ""
+                raise OpError(
+                    rule,
+                    arg="out",
+                    got=described(got or type(array).__name__),
+                    hint=f"Make one for it: np.empty({list(spec.shape or ())}, {NAMES[spec.dtype]!r}).",
+                )
+            others.append(array)
+        if one:
+            return given
+        left = iter(given)
+        return each_value(lambda spec: next(left), plan.specs)
 
 
 def op(
@@ -509,6 +660,27 @@ def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
     return array
 
 
+def _bytes(spec: Spec) -> int:
+    return math.prod(_known(spec.shape)) * spec.dtype.itemsize
+
+
+def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
+    """The rule that keeps an output from being computed into an array; empty if none does."""
+    if not isinstance(array, np.ndarray):
+        return "must be a NumPy array"
+    if array.dtype != spec.dtype or array.shape != spec.shape:
+        return f"must be {spec}"
+    if not array.flags.c_contiguous or not array.flags.writeable:
+        return "must be in row-major order and writeable"
+    if any(np.may_share_memory(array, other) for other in others):
+        return "must share no memory with an input or another output"
+    return ""
+
+
+def _in_row_major_order(array: Array) -> Array:
+    return np.asarray(array, order="C")
+
+
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
 
 
@@ -530,7 +702,7 @@ def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:
                 hint="Use smaller sizes.",
             )
         total += count * spec.dtype.itemsize
-    if total > _memory.SMALL and total > _memory.available_bytes():
+    if total > _memory.SMALL and not _memory.has(total):
         raise OpMemoryError(
             f"the result needs {total / 2**30:.1f} GiB and only "
             f"{_memory.available_bytes() / 2**30:.1f} GiB are free",

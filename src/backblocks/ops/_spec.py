@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,11 +22,19 @@ class Spec:
 
     shape: Shape
     dtype: DType
-    value: np.ndarray[Any, Any] | None = field(default=None, compare=False, repr=False)
+    known: np.ndarray[Any, Any] | None = field(default=None, compare=False, repr=False)
+    looked: Callable[[], None] | None = field(default=None, compare=False, repr=False)
+    """Is told when somebody looks at the value: what was decided then holds for that value only."""
 
     @classmethod
-    def of(cls, array: np.ndarray[Any, Any]) -> Spec:
-        return cls(array.shape, array.dtype, array)
+    def of(cls, array: np.ndarray[Any, Any], looked: Callable[[], None] | None = None) -> Spec:
+        return cls(array.shape, array.dtype, array, looked)
+
+    @property
+    def value(self) -> np.ndarray[Any, Any] | None:
+        if self.looked is not None:
+            self.looked()
+        return self.known
 
     def __str__(self) -> str:
         return f"{NAMES[self.dtype]} {shape_text(self.shape)}"

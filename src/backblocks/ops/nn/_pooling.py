@@ -1,13 +1,12 @@
 """What all pooling ops share: reading their attributes, and the shape that pooling gives."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
-from backblocks.dtypes import BY_NAME, FLOATS
+from backblocks.dtypes import BY_NAME, FLOATS, DType
 from backblocks.errors import OpError
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Shape, Size, Spec, agreed
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, Strides, VolumeLayout, Window
@@ -85,68 +84,45 @@ def pool_axes(x: Array, **windows: Any) -> list[Axis]:
 # -- the compiled kernels -------------------------------------------------------------------------
 
 _NATIVE = tuple(BY_NAME[name] for name in FLOATS)
-_BFLOAT16 = BY_NAME["bfloat16"]
-
-
-def native_accepts(inputs: Sequence[Any], attrs: Mapping[str, Any]) -> bool:
-    """Whether the compiled kernels can pool the last input, or send it back."""
-    window = attrs["ksize"]
-    return (
-        inputs[-1].dtype in _NATIVE
-        and inputs[-1].size > 0
-        and window[attrs["data_format"].index("C")] == 1
-        and math.prod(window) < 2**31  # they number a window's cells with 31 bits
-    )
 
 
 def native_pool(
-    kernel: Callable[..., None], *inputs: Array, data_format: str, **windows: Any
-) -> Array:
-    """What a kernel gives for each window of inputs that have a number for each cell."""
-    batch, *space, channels = last(inputs[0].shape, data_format)
-    axes = image_pooling(data_format=data_format, **windows).axes(space)
-    shape = first((batch, *(axis.out for axis in axes), channels), data_format)
-    return _run(kernel, inputs, np.empty(shape, inputs[0].dtype), axes, data_format)
-
-
-def native_pool_grad(
-    kernel: Callable[..., None],
-    *inputs: Array,
-    shape: Sequence[int],
+    kernel: Callable[..., _kernels.Prepared],
+    cells: Shape,
+    dtype: DType,
+    *,
     data_format: str,
     **windows: Any,
-) -> Array:
-    """What a kernel gives for each cell of an array of the given shape."""
-    _, *space, _ = last(shape, data_format)
+) -> _kernels.Prepared | None:
+    """The compiled kernel for pooling an array of this shape, or None if that is not for it."""
+    window = windows["ksize"]
+    if (
+        cells is None
+        or dtype not in _NATIVE
+        or window[data_format.index("C")] != 1
+        or math.prod(window) >= 2**31  # it numbers a window's cells with 31 bits
+    ):
+        return None
+    batch, *space, channels = last(cells, data_format)
     axes = image_pooling(data_format=data_format, **windows).axes(space)
-    return _run(kernel, inputs, np.empty(shape, inputs[-1].dtype), axes, data_format)
-
-
-def _run(
-    kernel: Callable[..., None],
-    inputs: Sequence[Array],
-    result: Array,
-    axes: Sequence[Axis],
-    data_format: str,
-) -> Array:
+    pooled = (batch, *(axis.out for axis in axes), channels)
+    if 0 in (*cells, *pooled):
+        return None
     flat = 3 - len(axes)  # an image is a volume of depth 1
-    kernel(
-        *(_as_volumes(np.ascontiguousarray(x), data_format) for x in (*inputs, result)),
+    first_channels = channels_first(data_format)
+    return kernel(
+        dtype.name,
+        _as_volumes((batch, *space, channels), first_channels),
+        _as_volumes(pooled, first_channels),
         (1,) * flat + tuple(axis.k for axis in axes),
         (1,) * flat + tuple(axis.s for axis in axes),
         (0,) * flat + tuple(axis.before for axis in axes),
     )
-    return result
 
 
-def _as_volumes(x: Array, data_format: str) -> Array:
-    """A view of `x` as (images, depth, height, width, channels), without moving a number.
-
-    With channels first, each channel is an image of its own. bfloat16, which NumPy does not know,
-    goes as its bits.
-    """
-    batch, *space, channels = last(x.shape, data_format)
-    if channels_first(data_format):
+def _as_volumes(shape: Sequence[int], first_channels: bool) -> tuple[int, ...]:
+    """(images, depth, height, width, channels): with channels first, each is an image of its own."""
+    batch, *space, channels = shape
+    if first_channels:
         batch, channels = batch * channels, 1
-    x = x.reshape(batch, *(1,) * (3 - len(space)), *space, channels)
-    return x.view(np.uint16) if x.dtype == _BFLOAT16 else x
+    return (batch, *(1,) * (3 - len(space)), *space, channels)

@@ -7,15 +7,13 @@ import numpy as np
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, op
+from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     image_pooling,
-    native_accepts,
     native_pool,
-    native_pool_grad,
     pool_axes,
     pooled,
     volume_pooling,
@@ -122,17 +120,18 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
 
 for _each in (avg_pool, avg_pool_3d):
 
-    @_each.kernel("native", native_accepts)
-    def _(x: Array, **windows: Any) -> Array:
-        return native_pool(_kernels.avg_pool, x, **windows)
+    @_each.kernel("native")
+    def _(input: Spec, **windows: Any) -> Fill | None:
+        return native_pool(_kernels.avg_pool, input.shape, input.dtype, **windows)
 
 
 for _each in (avg_pool_grad, avg_pool_3d_grad):
 
-    @_each.kernel("native", native_accepts)
-    def _(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
-        shape = orig_input_shape.tolist()
-        return native_pool_grad(_kernels.avg_pool_grad, grad, shape=shape, **windows)
+    @_each.kernel("native")
+    def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Fill | None:
+        cells = sizes_from("orig_input_shape", orig_input_shape, [len(windows["data_format"])])
+        pool = native_pool(_kernels.avg_pool_grad, cells, grad.dtype, **windows)
+        return pool and (lambda shape, dy, dx: pool(dy, dx))
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

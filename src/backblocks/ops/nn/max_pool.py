@@ -1,7 +1,7 @@
 """Max pooling with its first and second gradients, for images and for volumes."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from backblocks.dtypes import REALS, is_float, lowest, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Op, Value, op
+from backblocks.ops._op import Fill, Op, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
 from backblocks.ops.attrs import (
     Flag,
@@ -26,9 +26,7 @@ from backblocks.ops.attrs import (
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     image_pooling,
-    native_accepts,
     native_pool,
-    native_pool_grad,
     pool_axes,
     pooled,
     volume_pooling,
@@ -636,49 +634,47 @@ def _(
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def _native_pool(input: Array, **windows: Any) -> Array:
-    return native_pool(_kernels.max_pool, input, **windows)
+def _native_pool(input: Spec, **windows: Any) -> Fill | None:
+    return native_pool(_kernels.max_pool, input.shape, input.dtype, **windows)
 
 
-def _native_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
-    shape = orig_input.shape
-    return native_pool_grad(_kernels.max_pool_grad, orig_input, grad, shape=shape, **windows)
+def _native_grad(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Fill | None:
+    pool = native_pool(_kernels.max_pool_grad, orig_input.shape, grad.dtype, **windows)
+    return pool and (lambda x, y, dy, dx: pool(x, dy, dx))
 
 
-def _native_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
-    return native_pool(_kernels.max_pool_grad_grad, orig_input, grad, **windows)
+def _native_grad_grad(
+    orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
+) -> Fill | None:
+    pool = native_pool(_kernels.max_pool_grad_grad, orig_input.shape, grad.dtype, **windows)
+    return pool and (lambda x, y, ddx, ddy: pool(x, ddx, ddy))
 
 
-max_pool.kernel("native", native_accepts)(_native_pool)
-max_pool_grad.kernel("native", native_accepts)(_native_grad)
-max_pool_grad_grad.kernel("native", native_accepts)(_native_grad_grad)
-max_pool_3d.kernel("native", native_accepts)(_native_pool)
-max_pool_3d_grad_grad.kernel("native", native_accepts)(_native_grad_grad)
+for _each, _plan in (
+    (max_pool, _native_pool),
+    (max_pool_3d, _native_pool),
+    (max_pool_grad, _native_grad),
+    (max_pool_grad_grad, _native_grad_grad),
+    (max_pool_3d_grad_grad, _native_grad_grad),
+):
+    _each.kernel("native")(_plan)
 
 
-@max_pool_3d_grad.kernel(
-    "native",
-    lambda inputs, attrs: (
-        attrs["ties"] == "first"
-        and inputs[0].dtype == inputs[-1].dtype
-        and native_accepts(inputs, attrs)
-    ),
-)
-def _(*tensors: Array, ties: str, **windows: Any) -> Array:
-    return _native_grad(*tensors, **windows)
+@max_pool_3d_grad.kernel("native")
+def _(*tensors: Spec, ties: str, **windows: Any) -> Fill | None:
+    return _native_grad(*tensors, **windows) if ties == "first" else None
 
 
-def _tensor_windows_natively(v2: Op, native: Callable[..., Array]) -> None:
+def _tensor_windows_natively(v2: Op, plan: Callable[..., Fill | None]) -> None:
     """The kernel of an op whose last two inputs are window and stride."""
 
-    def accepts(inputs: Sequence[Value], attrs: Mapping[str, Any]) -> bool:
+    @v2.kernel("native")
+    def _(*inputs: Spec, **how: Any) -> Fill | None:
         *tensors, ksize, strides = inputs
-        return native_accepts(tensors, {**attrs, **_windows_of(ksize, strides)})
-
-    @v2.kernel("native", accepts)
-    def _(*inputs: Array, **how: Any) -> Array:
-        *tensors, ksize, strides = inputs
-        return native(*tensors, **_windows_of(ksize, strides), **how)
+        if ksize.value is None or strides.value is None:
+            return None
+        fill = plan(*tensors, **_windows_of(ksize.value, strides.value), **how)
+        return fill and (lambda *arrays: fill(*arrays[: len(tensors)], arrays[-1]))
 
 
 _tensor_windows_natively(max_pool_v2, _native_pool)

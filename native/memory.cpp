@@ -1,0 +1,180 @@
+// The system hands out memory page by page, at first use, and clears it: filling a fresh result of
+// 32 MB takes 20 ms, of which the kernel that fills it needs 1.5. So blocks of results that are no
+// longer wanted are kept for the next, and large ones lie on huge pages.
+#include "memory.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include <pthread.h>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#include <unistd.h>
+#endif
+
+namespace backblocks {
+namespace {
+
+constexpr std::size_t kCacheLine = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+std::size_t rounded_up(std::size_t bytes, std::size_t to) {
+    if (bytes > SIZE_MAX - to) throw std::bad_alloc();
+    return std::max((bytes + to - 1) / to, std::size_t{1}) * to;
+}
+
+// Whether a block lies on huge pages of its own.
+bool is_large(std::size_t capacity) { return capacity >= kHugePage; }
+
+std::size_t capacity_for(std::size_t bytes) {
+    return rounded_up(bytes, is_large(bytes) ? kHugePage : kCacheLine);
+}
+
+#ifdef __linux__
+
+void* map_large(std::size_t capacity) {
+    // The system gives an address of its choice: with one huge page more there is a right one in it.
+    const std::size_t length = rounded_up(capacity + kHugePage, kHugePage);
+    void* mapped = mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) throw std::bad_alloc();
+    const auto begin = reinterpret_cast<std::uintptr_t>(mapped);
+    const auto aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+    auto* const data = static_cast<char*>(mapped) + (aligned - begin);
+    const std::size_t after = begin + length - (aligned + capacity);
+    if (aligned > begin) munmap(mapped, aligned - begin);
+    if (after > 0) munmap(data + capacity, after);
+    madvise(data, capacity, MADV_HUGEPAGE);  // without huge pages it works too, only slower
+    return data;
+}
+
+void unmap_large(void* data, std::size_t capacity) { munmap(data, capacity); }
+
+std::size_t machine_bytes() {
+    return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+           static_cast<std::size_t>(sysconf(_SC_PAGE_SIZE));
+}
+
+#else
+
+void* map_large(std::size_t capacity) {
+    return ::operator new(capacity, std::align_val_t{kHugePage});
+}
+void unmap_large(void* data, std::size_t) { ::operator delete(data, std::align_val_t{kHugePage}); }
+std::size_t machine_bytes() { return std::size_t{8} << 30; }
+
+#endif
+
+void* from_system(std::size_t capacity) {
+    return is_large(capacity) ? map_large(capacity)
+                              : ::operator new(capacity, std::align_val_t{kCacheLine});
+}
+
+void to_system(void* data, std::size_t capacity) {
+    if (is_large(capacity)) unmap_large(data, capacity);
+    else ::operator delete(data, std::align_val_t{kCacheLine});
+}
+
+class Store {
+   public:
+    // A kept block with room for `capacity`, which is set to what it has; null if there is none.
+    void* take(std::size_t& capacity) {
+        const std::lock_guard lock(mutex_);
+        const auto found = blocks_.lower_bound(capacity);
+        // A block much larger than needed waits for a result of its own size.
+        if (found == blocks_.end() || found->first - capacity > capacity / 4) return nullptr;
+        void* const data = found->second;
+        capacity = found->first;
+        kept_ -= capacity;
+        blocks_.erase(found);
+        return data;
+    }
+
+    // Whether the block is kept; if not, it is the caller's still.
+    bool keep(void* data, std::size_t capacity) noexcept try {
+        const std::lock_guard lock(mutex_);
+        if (capacity > most_ || kept_ > most_ - capacity) return false;
+        blocks_.emplace(capacity, data);
+        kept_ += capacity;
+        return true;
+    } catch (const std::bad_alloc&) {
+        return false;
+    }
+
+    std::size_t trim_to(std::size_t bytes) {
+        const std::lock_guard lock(mutex_);
+        const std::size_t before = kept_;
+        while (kept_ > bytes) {  // the largest first
+            const auto last = std::prev(blocks_.end());
+            to_system(last->second, last->first);
+            kept_ -= last->first;
+            blocks_.erase(last);
+        }
+        return before - kept_;
+    }
+
+    std::size_t kept() {
+        const std::lock_guard lock(mutex_);
+        return kept_;
+    }
+
+    std::size_t most() {
+        const std::lock_guard lock(mutex_);
+        return most_;
+    }
+
+    void set_most(std::size_t bytes) {
+        {
+            const std::lock_guard lock(mutex_);
+            most_ = bytes;
+        }
+        trim_to(bytes);
+    }
+
+    void lock() { mutex_.lock(); }
+    void unlock() { mutex_.unlock(); }
+
+   private:
+    std::mutex mutex_;
+    std::multimap<std::size_t, void*> blocks_;  // by capacity
+    std::size_t kept_ = 0;
+    std::size_t most_ = std::min(machine_bytes() / 8, std::size_t{1} << 30);
+};
+
+// Never destroyed: arrays may die after everything else at the end of the process. Nobody is in it
+// while the process forks, so that the child finds it whole.
+Store& store() {
+    static Store& only = []() -> Store& {
+        pthread_atfork([] { store().lock(); }, [] { store().unlock(); }, [] { store().unlock(); });
+        return *new Store;
+    }();
+    return only;
+}
+
+}  // namespace
+
+Block::Block(std::size_t bytes)
+    : bytes_(bytes), capacity_(capacity_for(bytes)), data_(store().take(capacity_)) {
+    if (data_) return;
+    try {
+        data_ = from_system(capacity_);
+    } catch (const std::bad_alloc&) {
+        if (trim_memory() == 0) throw;
+        data_ = from_system(capacity_);
+    }
+}
+
+Block::~Block() {
+    if (!store().keep(data_, capacity_)) to_system(data_, capacity_);
+}
+
+std::size_t kept_bytes() { return store().kept(); }
+std::size_t most_kept_bytes() { return store().most(); }
+void set_most_kept_bytes(std::size_t bytes) { store().set_most(bytes); }
+std::size_t trim_memory() { return store().trim_to(0); }
+
+}  // namespace backblocks

@@ -1,0 +1,224 @@
+"""A call like an earlier one is not checked again: the answers are the same, and so are the errors."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import backblocks as bb
+from backblocks.ops import REGISTRY
+from backblocks.ops._op import op
+from backblocks.ops._plan import MOST_PLANS
+
+X = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
+HOW = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
+CASES = [
+    pytest.param(op, case, id=f"{op.name}: {case.about}")
+    for op in REGISTRY.values()
+    for case in op.cases
+    if not op.stateful
+]
+
+
+def answers(op, args):
+    results = op(**args)
+    results = results if len(op.outputs) > 1 else [results]
+    return [np.asarray(r).tobytes() for r in results]
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_the_second_call_gives_what_the_first_gave(op, case):
+    assert answers(op, case.args) == answers(op, case.args)
+
+
+@pytest.fixture
+def counted():
+    """MaxPool, and a list that grows by one whenever its shape rule is asked."""
+    op, asked = REGISTRY["MaxPool"], []
+    rule = op.shape_rule
+    op._plans.clear()
+    op.shape_rule = lambda *specs, **attrs: asked.append(specs) or rule(*specs, **attrs)
+    yield op, asked
+    op.shape_rule = rule
+
+
+def test_a_like_call_is_not_checked_again(counted):
+    op, asked = counted
+    for value in (1, 2, 3):
+        x = np.full_like(X, value)
+        assert (op(input=x, **HOW) == value).all()
+        assert (bb.raw_ops.MaxPool(input=x, **HOW) == value).all()
+        assert (op(x, **HOW) == value).all()
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"input": X[:, :3]},
+        {"input": X.astype(np.float64)},
+        {"ksize": [1, 2, 1, 1]},
+        {"ksize": (1, 2, 2, 1, 1)},
+        {"padding": "SAME"},
+        {"padding": "same"},
+        {"data_format": "NCHW"},
+        {"ksize": [1, 2, 2, True]},
+        {"ksize": [1, 2.0, 2, 1]},
+        {"ksize": [1, 2, 2, [1]]},
+        {"ksize": np.array([1, 2, 1, 1])},
+        {"ksize": None},
+        {"nonsense": 1},
+    ],
+    ids=str,
+)
+def test_another_call_is_checked(counted, change):
+    op, asked = counted
+    args = {"input": X, **HOW}
+    op(**args)
+    before, plans = len(asked), len(op._plans)
+    try:
+        op(**args | change)
+    except bb.OpError:
+        assert len(op._plans) == plans, "a refusal is no plan"
+    else:
+        assert len(asked) > before
+
+
+def test_arrays_given_for_attributes_are_told_apart_by_their_numbers():
+    for k in (1, 2, 1):
+        y = bb.raw_ops.MaxPool(input=X, **HOW | {"ksize": np.array([1, k, k, 1])})
+        assert y[0, 0, 0, 0] == (0 if k == 1 else 10)
+
+
+def test_inputs_that_a_shape_rule_looks_at_are_told_apart_by_their_numbers():
+    x = np.arange(12)
+    for shape in ((3, 4), (4, 3), (3, 4)):
+        assert bb.raw_ops.Reshape(tensor=x, shape=np.array(shape)).shape == shape
+        assert bb.raw_ops.Reshape(tensor=x, shape=list(shape)).shape == shape
+    labels = np.array([0, 1], np.int32)
+    features = np.zeros((2, 3), np.float32)
+    call = bb.raw_ops.SparseSoftmaxCrossEntropyWithLogits
+    call(features=features, labels=labels)
+    with pytest.raises(bb.OpError, match="labels"):
+        call(features=features, labels=labels + 5)
+
+
+def test_an_array_that_had_to_be_converted_is_looked_at_again():
+    how = {"input": X, "strides": [1, 1, 1, 1], "padding": "VALID"}
+    for k in (1, 2, 1):
+        y = bb.raw_ops.MaxPoolV2(ksize=np.array([1, k, 1, 1], np.int64), **how)
+        assert y.shape == (1, 5 - k, 4, 2)
+    with pytest.raises(bb.OpError, match="int32"):
+        bb.raw_ops.MaxPoolV2(ksize=np.array([1, 2**40, 1, 1]), **how)
+
+
+def test_the_order_of_an_array_does_not_matter():
+    other = np.asfortranarray(X)
+    y = bb.raw_ops.MaxPool(input=X, **HOW)
+    for _ in range(2):
+        assert bb.raw_ops.MaxPool(input=other, **HOW).tobytes() == y.tobytes()
+        assert bb.raw_ops.MaxPool(input=X[:, ::-1], **HOW)[0, 0, 0, 1] == y[0, 1, 0, 1]
+
+
+def test_zeros_of_both_signs_are_told_apart():
+    x = np.array([-1.0, 1], np.float32)
+    for alpha in (0.0, -0.0, 0.0):
+        y = bb.raw_ops.LeakyRelu(features=x, alpha=alpha)
+        assert np.signbit(y[0]) == (not np.signbit(alpha))
+
+
+def test_only_so_many_are_remembered(counted):
+    op, _ = counted
+    for n in range(1, MOST_PLANS + 20):
+        op(input=np.zeros((1, 2, n + 1, 1), np.float32), **HOW)
+    assert len(op._plans) == MOST_PLANS
+    assert (op(input=X, **HOW) == [[10, 11], [14, 15]]).any()
+
+
+@given(st.lists(st.recursive(st.integers() | st.floats() | st.text() | st.none(), st.lists)))
+def test_odd_lists_have_a_key_of_their_own_or_none(values):
+    x = np.arange(6.0, dtype=np.float32)
+    for _ in range(2):
+        try:
+            bb.raw_ops.Reshape(tensor=x, shape=values)
+        except bb.OpError:
+            continue
+        assert np.prod(values) in (6, -6)
+
+
+# -- results in arrays that the caller gives ------------------------------------------------------
+
+
+@pytest.mark.parametrize(("op", "case"), CASES)
+def test_results_can_be_computed_into_arrays(op, case):
+    first = op(**case.args)
+    several = len(op.outputs) > 1
+    flat = list(first) if several else [first]
+    if any(isinstance(r, list) for r in flat):
+        flat = [array for r in flat for array in (r if isinstance(r, list) else [r])]
+    for _ in range(2):
+        out = [np.full_like(np.asarray(r), 7) for r in flat]
+        given = out if several or isinstance(first, list) else out[0]
+        op(**case.args, out=given)
+        for mine, want in zip(out, flat, strict=True):
+            assert mine.tobytes() == np.asarray(want).tobytes()
+
+
+def test_what_is_given_as_out_comes_back():
+    for call, args in (
+        (bb.raw_ops.MaxPool, {"input": X, **HOW}),
+        (bb.raw_ops.Tanh, {"x": X}),
+    ):
+        for _ in range(2):
+            out = np.empty_like(call(**args))
+            assert call(**args, out=out) is out
+
+
+READ_ONLY = np.empty((1, 2, 2, 2), np.float32)
+READ_ONLY.flags.writeable = False
+
+
+@pytest.mark.parametrize(
+    ("out", "rule"),
+    [
+        ([[1.0]], "NumPy array"),
+        (np.empty((1, 2, 2, 3), np.float32), r"float32 \[1, 2, 2, 2\]"),
+        (np.empty((1, 2, 2, 2)), "float32"),
+        (np.empty((1, 2, 2, 4), np.float32)[..., ::2], "row-major"),
+        (READ_ONLY, "writeable"),
+        (X.reshape(-1)[:8].reshape(1, 2, 2, 2), "share no memory"),
+    ],
+)
+def test_arrays_that_cannot_take_the_result_are_refused(out, rule):
+    before = X.copy()
+    for _ in range(2):
+        with pytest.raises(bb.OpError, match=rf"MaxPool\.out: .*{rule}"):
+            bb.raw_ops.MaxPool(input=X, **HOW, out=out)
+        bb.raw_ops.MaxPool(input=X, **HOW)
+    assert (before == X).all()
+
+
+def test_several_outputs_want_several_arrays():
+    args = {"input": X, "ksize": HOW["ksize"], "strides": HOW["strides"], "padding": "VALID"}
+    first = bb.raw_ops.MaxPoolWithArgmax(**args)
+    with pytest.raises(bb.OpError, match="list of 2 arrays"):
+        bb.raw_ops.MaxPoolWithArgmax(**args, out=np.empty_like(first.output))
+    out = [np.empty_like(first.output)] * 2
+    with pytest.raises(bb.OpError, match="out"):
+        bb.raw_ops.MaxPoolWithArgmax(**args, out=out)
+
+
+def test_a_symbol_takes_no_out():
+    x = bb.placeholder([1, 4, 4, 2], "float32")
+    with pytest.raises(bb.OpError, match=r"MaxPool\.out: .*symbols"):
+        bb.raw_ops.MaxPool(input=x, **HOW, out=np.empty(1))
+
+
+def test_no_op_may_have_an_argument_of_that_name():
+    with pytest.raises(TypeError, match="every op has"):
+
+        @op("HasOut", "float32 -> float32")
+        def has_out(out):
+            return out
+
+    assert "HasOut" not in REGISTRY
