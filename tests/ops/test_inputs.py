@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.ops import _memory
+from backblocks.ops import _kernels, _memory
 
 TWO = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
 RAMP = np.arange(16.0, dtype=np.float32).reshape(1, 4, 4, 1)
@@ -207,14 +207,16 @@ def test_more_cells_than_can_be_counted_are_refused():
 
 
 def test_memory_that_runs_out_on_the_way_is_an_op_error(monkeypatch):
-    op = bb.ops.REGISTRY["Exp"]
-
-    def out_of_memory(x):
+    def out_of_memory(*args):
         raise MemoryError
 
-    monkeypatch.setattr(op, "meaning", out_of_memory)
-    with pytest.raises(bb.OpError, match=r"Exp.y: needs more memory than there is"):
-        bb.ops.exp([1.0])
+    x = np.ones((100, 100), np.float32)
+    bb.ops.exp(x)
+    monkeypatch.setattr(bb.ops.REGISTRY["Sigmoid"], "meaning", out_of_memory)
+    monkeypatch.setattr(_kernels, "Block", out_of_memory)
+    for call, name in ((bb.ops.sigmoid, "Sigmoid"), (bb.ops.exp, "Exp"), (bb.ops.log, "Log")):
+        with pytest.raises(bb.OpError, match=rf"{name}\.y: needs more memory than there is"):
+            call(x)
 
 
 def test_results_are_contiguous_and_writable():

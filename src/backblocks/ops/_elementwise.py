@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import wide
+from backblocks.dtypes import is_half, wide
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Op
+from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 
 Gradient = Callable[..., list[Any]]
@@ -39,7 +39,7 @@ def unary(
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     return _complete(
-        name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape
+        name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape, meaning
     )
 
 
@@ -61,7 +61,7 @@ def binary(
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     return _complete(
-        name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast
+        name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast, meaning
     )
 
 
@@ -94,6 +94,19 @@ def _broadcast(x: Spec, y: Spec) -> Shape:
     return broadcast("y", x.shape, y.shape)
 
 
+def _in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
+    """NumPy's own function, which writes straight into the result."""
+    dtypes = [spec.dtype for spec in inputs]
+    if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
+        return None
+
+    def fill(*arrays: Array) -> None:
+        with np.errstate(all="ignore"):
+            ufunc(*arrays)
+
+    return fill
+
+
 def _complete(
     name: str,
     signature: str,
@@ -104,6 +117,7 @@ def _complete(
     grad: Gradient,
     slope_range: tuple[float, float],
     shape: Callable[..., Any],
+    ufunc: Any = None,
 ) -> Op:
     meaning.__doc__ = doc
     # An op belongs to the file that declares it, which is the one that called the family.
@@ -116,6 +130,8 @@ def _complete(
     op = Op(name, signature, {"T": dtypes}, rounded_once, slope_range=slope_range)
     op.shape(shape)
     op.grad(grad)
+    if isinstance(ufunc, np.ufunc):
+        op.kernel("in place")(functools.partial(_in_place, ufunc))
     values = [np.asarray(value) for value in case]
     args = {pin.name: value for pin, value in zip(op.inputs, values, strict=False)}
     op.case("by hand", **args, out=values[-1])

@@ -290,10 +290,10 @@ class Op:
 
         def in_short(given: dict[str, Any], out: Any) -> Any:
             given.update(constants)
-            result = make() if out is None else self._check_out(plan, take(given), out)[0]
             try:
+                result = make() if out is None else self._check_out(plan, take(given), out)[0]
                 fill(*take(given), result)
-            except TypeError:  # an array in another order
+            except (TypeError, MemoryError):  # an array in another order, or no room
                 return in_general(given, out)
             return result
 
