@@ -6,7 +6,7 @@ READY := .venv/ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check wheel generate vectors clean
+.PHONY: help run test check bench wheel generate vectors clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -23,6 +23,9 @@ check: $(READY) ## check style, format, types and the direction of imports
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+bench: .venv-bench/ready ## time the ops beside their peers; ARGS=--quick for minutes
+	.venv-bench/bin/backblocks bench --json bench/results.json --svg bench/results.svg $(ARGS)
+
 wheel: $(READY) ## build the wheel into dist/
 	$(BIN)/pip wheel -q . --no-deps --wheel-dir dist
 
@@ -34,7 +37,7 @@ vectors: .venv-tf/ready ## record TensorFlow's answers anew, all or those to OPS
 	.venv-tf/bin/python tools/record_tf_signatures.py
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-tf dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-tf bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Python files are used where they stand; only these sources ask for a new build.
@@ -51,4 +54,21 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 .venv-tf/ready:
 	$(PYTHON) -m venv .venv-tf
 	.venv-tf/bin/pip install -q tensorflow-cpu==2.21.0
+	touch $@
+
+# What the benchmark compares with. Each is optional: the benchmark says which take part.
+# PyPI's torch is built for graphics cards; +cpu is torch's own build without.
+PEERS := tensorflow-cpu==2.21.0 torch==2.13.0+cpu jax==0.10.2
+.venv-bench/peers:
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/pip install -q --upgrade pip
+	for peer in $(PEERS); do \
+		.venv-bench/bin/pip install -q --retries 1 $$peer \
+			--extra-index-url https://download.pytorch.org/whl/cpu \
+			|| echo "$$peer cannot be installed here: the benchmark runs without it"; \
+	done
+	touch $@
+
+.venv-bench/ready: .venv-bench/peers pyproject.toml CMakeLists.txt $(wildcard native/*)
+	.venv-bench/bin/pip install -q -e .
 	touch $@

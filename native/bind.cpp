@@ -15,6 +15,7 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -299,6 +300,26 @@ class CallKey {
     nb::str shape_, dtype_;
 };
 
+using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ReadOnlyBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+
+// The yardsticks are those of the machine, whatever instruction set was asked for.
+backblocks::LimitKernels limits() { return backblocks::isas().back().limits; }
+
+void stream(const std::vector<ReadOnlyBytes>& inputs, const Bytes& output, bool around_cache) {
+    std::vector<std::span<const std::byte>> spans;
+    for (const auto& input : inputs)
+        spans.push_back(std::as_bytes(std::span(input.data(), input.size())));
+    const auto to = std::as_writable_bytes(std::span(output.data(), output.size()));
+    nb::gil_scoped_release unlocked;
+    limits().stream(spans, to, around_cache);
+}
+
+double multiply_add(bool doubles, std::int64_t steps) {
+    nb::gil_scoped_release unlocked;
+    return limits().multiply_add(doubles, steps);
+}
+
 // The bits of a bfloat16 array of another library, as numbers NumPy knows. NumPy itself cannot read
 // bfloat16 through DLPack. The result shares the memory, and keeps `array` alive.
 nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
@@ -337,6 +358,8 @@ NB_MODULE(_native, m) {
     m.def("set_most_kept_bytes", &backblocks::set_most_kept_bytes, "bytes"_a);
     m.def("trim_memory", &backblocks::trim_memory);
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
+    m.def("stream", &stream, "inputs"_a, "output"_a.noconvert(), "around_cache"_a);
+    m.def("multiply_add", &multiply_add, "doubles"_a, "steps"_a);
     m.def("isa", [] { return backblocks::chosen_isa().name; });
     m.def("isas", [] {
         std::vector<std::string> names;

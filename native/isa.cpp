@@ -6,10 +6,10 @@
 namespace backblocks {
 
 std::vector<Isa> isas() {
-    std::vector<Isa> all{{"baseline", baseline::pool_kernels}};
+    std::vector<Isa> all{{"baseline", baseline::pool_kernels, baseline::limit_kernels}};
 #ifdef X86_64_LEVELS
-    if (__builtin_cpu_supports("x86-64-v2")) all.push_back({"v2", v2::pool_kernels});
-    if (__builtin_cpu_supports("x86-64-v3")) all.push_back({"v3", v3::pool_kernels});
+    if (__builtin_cpu_supports("x86-64-v2")) all.push_back({"v2", v2::pool_kernels, v2::limit_kernels});
+    if (__builtin_cpu_supports("x86-64-v3")) all.push_back({"v3", v3::pool_kernels, v3::limit_kernels});
 #endif
     return all;
 }

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "limits.hpp"
 #include "pool.hpp"
 
 namespace backblocks {
@@ -12,6 +13,7 @@ namespace backblocks {
 struct Isa {
     std::string name;
     const PoolKernels& pool;
+    const LimitKernels& limits;
 };
 
 // The instruction sets this machine has and the kernels are built for, the least first.

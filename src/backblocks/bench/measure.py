@@ -1,0 +1,142 @@
+"""Checks that contenders agree, then times them side by side."""
+
+from __future__ import annotations
+
+import gc
+import random
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from backblocks.bench.contender import Contender
+from backblocks.dtypes import wide
+from backblocks.ops._inputs import Array
+
+# How far an answer may be off, as a share of the largest number in it. Half types keep 11 and 8 bits,
+# and some peers add up in them.
+TOLERANCES = {"f16": 2e-2, "bf16": 1e-1, "f32": 1e-4, "f64": 1e-10}
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long to try."""
+
+    seconds: float = 3.0  # for the rounds of one problem
+    least_rounds: int = 5
+    most_rounds: int = 31
+    pause: float = 0.004  # before each sample, in which a peer's threads go to sleep
+    sample: float = 0.002  # a sample calls as often as takes this long
+    slow: float = 0.4  # a call longer than this is timed in the first rounds only
+    slow_rounds: int = 3
+    patience: float = 5.0  # a call longer than this is not timed at all
+
+
+QUICK = Effort(seconds=0.5, least_rounds=3, most_rounds=9, patience=2.0)
+
+
+@dataclass
+class Times:
+    """The seconds per call of each sample."""
+
+    samples: list[float] = field(default_factory=list)
+
+    @property
+    def median(self) -> float:
+        return statistics.median(self.samples)
+
+    @property
+    def least(self) -> float:
+        return min(self.samples)
+
+
+def disagreement(answer: Array, reference: Array) -> float:
+    """The largest difference, as a share of the reference's largest number; infinite if shapes differ."""
+    if answer.shape != reference.shape:
+        return float("inf")
+    both = np.result_type(wide(answer.dtype), wide(reference.dtype))
+    a, b = answer.astype(both, copy=False), reference.astype(both, copy=False)
+    with np.errstate(invalid="ignore"):
+        off = float(np.abs(a - b).max(initial=0.0))
+    scale = float(np.abs(b).max(initial=0.0))
+    return float("inf") if np.isnan(off) else off / (scale or 1.0)
+
+
+def admit(
+    contenders: Sequence[Contender], type: str, effort: Effort
+) -> tuple[list[Contender], dict[str, str]]:
+    """Those to be timed, and why the others are not: they fail, take too long, or answer otherwise.
+
+    The first contender's answer is what the others are held against.
+    """
+    admitted: list[Contender] = []
+    refused: dict[str, str] = {}
+    reference: Array | None = None
+    for contender in contenders:
+        if contender.known_seconds > effort.patience:
+            about = f"{contender.known_seconds:.2g}"
+            refused[contender.name] = f"too slow to wait for: about {about} s a call"
+            continue
+        try:
+            result = contender.call()
+            seconds = _seconds(contender.call)  # the first call may have compiled something
+        except Exception as error:
+            refused[contender.name] = f"cannot: {_first_words(error)}"
+            continue
+        if seconds > effort.patience:
+            refused[contender.name] = f"too slow to wait for: {seconds:.1f} s a call"
+            continue
+        if contender.same_answer:
+            answer = contender.answer(result)
+            reference = answer if reference is None else reference
+            off = disagreement(answer, reference)
+            if not off <= TOLERANCES[type]:
+                refused[contender.name] = f"another answer: off by {off:.1g} of the largest number"
+                continue
+        admitted.append(contender)
+    return admitted, refused
+
+
+def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -> dict[str, Times]:
+    """Times all contenders in rounds, in another order each round."""
+    rng = random.Random(seed)  # noqa: S311
+    times = {contender.name: Times() for contender in contenders}
+    calls, seconds = {}, {}
+    for contender in contenders:
+        seconds[contender.name] = once = min(_seconds(contender.call) for _ in range(2))
+        calls[contender.name] = max(1, int(effort.sample / max(once, 1e-7)))
+    end = time.perf_counter() + effort.seconds
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        for round in range(effort.most_rounds):
+            if round >= effort.least_rounds and time.perf_counter() > end:
+                break
+            taking_part = [
+                c
+                for c in contenders
+                if round < effort.slow_rounds or seconds[c.name] <= effort.slow
+            ]
+            rng.shuffle(taking_part)
+            for contender in taking_part:
+                time.sleep(effort.pause)
+                count = calls[contender.name]
+                times[contender.name].samples.append(_seconds(contender.call, count) / count)
+    finally:
+        if collecting:
+            gc.enable()
+    return times
+
+
+def _seconds(call: Callable[[], object], count: int = 1) -> float:
+    start = time.perf_counter()
+    for _ in range(count):
+        call()
+    return time.perf_counter() - start
+
+
+def _first_words(error: Exception) -> str:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 100 else text[:97] + "..."

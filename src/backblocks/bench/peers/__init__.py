@@ -1,0 +1,17 @@
+"""A file for each library that takes part. Nothing here is imported before it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import cast
+
+from backblocks.bench.contender import Peer
+
+OURS = "backblocks"
+OTHERS = ("tensorflow", "torch", "jax")
+
+
+def load(name: str) -> Peer:
+    """The peer, or an exception if its library cannot be imported here."""
+    file = "ours" if name == OURS else f"with_{name}"
+    return cast(Peer, importlib.import_module(f"{__name__}.{file}"))

@@ -1,0 +1,364 @@
+"""A problem is one line of text, such as `MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 SAME`."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from backblocks.dtypes import BY_NAME, DType
+from backblocks.errors import OpError
+from backblocks.ops.nn._windows import Axis, Sliding, first, last
+
+TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
+
+
+class Kind(NamedTuple):
+    """What an op computes: the tensors it is given, by the names of its arguments, and its result.
+
+    x is the forward input, f the filter, y the forward result; dx, df, dy are gradients of a loss with
+    respect to them, ddx and ddy go the other way in the second gradient. `#x` is the shape of x.
+    """
+
+    family: str
+    space: int
+    arguments: dict[str, str]
+    result: str
+
+
+def _kinds() -> dict[str, Kind]:
+    kinds: dict[str, Kind] = {}
+    of_max = {"orig_input": "x", "orig_output": "y"}
+    for space, d in ((2, ""), (3, "3D")):
+        kinds[f"MaxPool{d}"] = Kind("max", space, {"input": "x"}, "y")
+        kinds[f"MaxPool{d}Grad"] = Kind("max", space, {**of_max, "grad": "dy"}, "dx")
+        kinds[f"MaxPool{d}GradGrad"] = Kind("max", space, {**of_max, "grad": "ddx"}, "ddy")
+        kinds[f"AvgPool{d}"] = Kind("avg", space, {"input" if d else "value": "x"}, "y")
+        kinds[f"AvgPool{d}Grad"] = Kind(
+            "avg", space, {"orig_input_shape": "#x", "grad": "dy"}, "dx"
+        )
+    for family, name, v2 in (
+        ("conv", "Conv2D", ""),
+        ("conv", "Conv3D", "V2"),
+        ("depthwise", "DepthwiseConv2dNative", ""),
+    ):
+        space = 3 if "3D" in name else 2
+        kinds[name] = Kind(family, space, {"input": "x", "filter": "f"}, "y")
+        to_input = {"input_sizes": "#x", "filter": "f", "out_backprop": "dy"}
+        kinds[f"{name}BackpropInput{v2}"] = Kind(family, space, to_input, "dx")
+        to_filter = {"input": "x", "filter_sizes": "#f", "out_backprop": "dy"}
+        kinds[f"{name}BackpropFilter{v2}"] = Kind(family, space, to_filter, "df")
+    return kinds
+
+
+KINDS = _kinds()
+FORMATS = {2: ("nhwc", "nchw"), 3: ("ndhwc", "ncdhw")}
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One call of one op, all but its numbers. `str` gives the line that `parse` reads."""
+
+    op: str
+    type: str
+    format: str
+    shape: tuple[int, ...]
+    k: tuple[int, ...]
+    s: tuple[int, ...]
+    padding: str
+    out_channels: int | None = None
+    d: tuple[int, ...] = ()
+    groups: int = 1
+
+    def __str__(self) -> str:
+        ones = (1,) * self.kind.space
+        words = [self.op, self.type, self.format, "x".join(map(str, self.shape))]
+        words += [f"-> {self.out_channels}"] if self.out_channels else []
+        words += [f"k{_sizes_text(self.k)}", f"s{_sizes_text(self.s)}"]
+        words += [f"d{_sizes_text(self.d)}"] if self.d not in ((), ones) else []
+        words += [f"g{self.groups}"] if self.groups > 1 else []
+        return " ".join([*words, self.padding])
+
+    @property
+    def kind(self) -> Kind:
+        return KINDS[self.op]
+
+    @property
+    def dtype(self) -> DType:
+        return BY_NAME[TYPES[self.type]]
+
+    @property
+    def is_pool(self) -> bool:
+        return self.kind.family in ("max", "avg")
+
+    @property
+    def channels_first(self) -> bool:
+        return self.format[1] == "c"
+
+    @property
+    def data_format(self) -> str:
+        return self.format.upper()
+
+    @property
+    def dilations(self) -> tuple[int, ...]:
+        return self.d or (1,) * self.kind.space
+
+    @property
+    def last(self) -> tuple[int, ...]:
+        """The sizes of the forward input as (batch, *space, channels)."""
+        return last(self.shape, self.data_format)
+
+    @property
+    def axes(self) -> list[Axis]:
+        """How windows stand on each axis of space."""
+        none = ((0, 0),) * self.kind.space
+        sliding = Sliding(self.k, self.s, self.dilations, self.padding, none, "k")
+        return sliding.axes(self.last[1:-1])
+
+    def sizes(self, tensor: str) -> tuple[int, ...]:
+        """The shape of one of the tensors that Kind speaks of."""
+        batch, *_, channels = self.last
+        out = self.out_channels or channels
+        match tensor[-1]:
+            case "x":
+                return self.shape
+            case "y":
+                return first((batch, *(a.out for a in self.axes), out), self.data_format)
+            case _ if self.kind.family == "depthwise":
+                return (*self.k, channels, out // channels)
+            case _:
+                return (*self.k, channels // self.groups, out)
+
+    def nbytes(self, tensor: str) -> int:
+        return math.prod(self.sizes(tensor)) * self.dtype.itemsize
+
+    @property
+    def read(self) -> list[str]:
+        """The tensors on which the answer depends. Gradients of max pools take y and can do without."""
+        given = self.kind.arguments.values()
+        return [tensor for tensor in given if tensor != "y" and not tensor.startswith("#")]
+
+    @property
+    def bytes_moved(self) -> int:
+        """What any kernel must read and write at least, when it touches each cell once."""
+        return sum(map(self.nbytes, [*self.read, self.kind.result]))
+
+    @property
+    def flops(self) -> int:
+        """Products and sums of a convolution, without those of padding; 0 for a pool."""
+        return self._flops(math.prod(map(_real, self.axes)))
+
+    @property
+    def nominal_flops(self) -> int:
+        """As they are usually counted: padding is multiplied too, although a kernel may leave it out."""
+        return self._flops(math.prod(a.out * a.k for a in self.axes))
+
+    def _flops(self, window_cells: int) -> int:
+        if self.is_pool:
+            return 0
+        *_, each_in, out = self.sizes("f")
+        channels = self.last[-1] * out if self.kind.family == "depthwise" else each_in * out
+        return 2 * self.last[0] * window_cells * channels
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The attributes of the raw op, in backblocks as in TensorFlow."""
+        of_all = {"strides": self._with_ones(self.s), "padding": self.padding}
+        of_all["data_format"] = self.data_format
+        if self.is_pool:
+            return {"ksize": self._with_ones(self.k), **of_all}
+        return of_all | {"dilations": self._with_ones(self.dilations)}
+
+    def _with_ones(self, space: tuple[int, ...]) -> list[int]:
+        return list(first((1, *space, 1), self.data_format))
+
+    def arguments(self, tensors: dict[str, Any]) -> dict[str, Any]:
+        """The arguments of the raw op, in backblocks as in TensorFlow."""
+        given: dict[str, Any] = {}
+        for name, tensor in self.kind.arguments.items():
+            given[name] = list(self.sizes(tensor)) if tensor[0] == "#" else tensors[tensor]
+        return given | self.attributes
+
+    def with_type(self, type: str) -> Problem:
+        return dataclasses.replace(self, type=type)
+
+    def with_channels_last(self) -> Problem:
+        format = FORMATS[self.kind.space][0]
+        return dataclasses.replace(self, format=format, shape=self.last)
+
+    def shrunk(self, most: int = 6) -> Problem:
+        """The same problem on a small tensor: what tests can afford."""
+        batch, *space, channels = self.last
+        fitting = [
+            min(n, max(most, (k - 1) * d + 1))
+            for n, k, d in zip(space, self.k, self.dilations, strict=True)
+        ]
+        few = max(channels // max(channels // 4, 1), 1)
+        out = None
+        if self.out_channels:
+            out = few * (self.out_channels // channels) if self.kind.family == "depthwise" else 6
+        groups = min(self.groups, 2)
+        few += few % groups
+        shape = first((min(batch, 2), *fitting, few), self.data_format)
+        return dataclasses.replace(self, shape=shape, out_channels=out, groups=groups)
+
+
+def _real(axis: Axis) -> int:
+    """How many taps of all windows along an axis read a cell and no padding."""
+    return sum(outputs.stop - outputs.start for _, _, outputs in axis.taps())
+
+
+# -- reading a line ---------------------------------------------------------------------------
+
+
+def parse(line: str) -> Problem:
+    """The problem that a line describes; an OpError that names the word at fault."""
+    words = line.replace("->", " -> ").split()
+    if len(words) < 4:
+        raise OpError(
+            "must begin with op, type, format and shape",
+            arg="problem",
+            got=line,
+            hint="Write one such as MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 SAME.",
+        )
+    op, type, format, shape_word, *rest = words
+    _choose("op", op, list(KINDS))
+    kind = KINDS[op]
+    _choose("type", type, list(TYPES))
+    _choose("format", format, list(FORMATS[kind.space]), f"for {op}")
+    rank = kind.space + 2
+    shape = _sizes("shape", shape_word, shape_word)
+    if len(shape) != rank:
+        raise OpError(
+            f"must have {rank} sizes for {format}",
+            arg="shape",
+            got=shape_word,
+            hint=f"Write them in the order {format}, such as {'x'.join(['8'] * rank)}.",
+        )
+    given = _options(kind, rest)
+    problem = Problem(
+        op,
+        type,
+        format,
+        shape,
+        given["k"],
+        given.get("s", (1,) * kind.space),
+        given["padding"],
+        given.get("->"),
+        given.get("d", ()),
+        given.get("g", 1),
+    )
+    _check(problem)
+    return problem
+
+
+def _options(kind: Kind, words: list[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    key: str
+    value: Any
+    rest = iter(words)
+    for word in rest:
+        if word == "->":
+            key, value = "->", _count("->", next(rest, "nothing"))
+        elif word in ("SAME", "VALID"):
+            key, value = "padding", word
+        elif re.match(r"[ksd]\d", word):
+            key, value = word[0], _each_axis(word, kind.space)
+        elif re.match(r"g\d", word):
+            key, value = "g", _count("g", word[1:])
+        else:
+            raise OpError(
+                "is not a word of a problem",
+                arg=word,
+                hint="After the shape come -> 64, k3, s2, d2, g4, and SAME or VALID.",
+            )
+        if key in given:
+            raise OpError("was given twice", arg=key, got=word, hint="Leave out one of the two.")
+        given[key] = value
+    of_convolutions = {"->": "-> 64", "d": "d2", "g": "g4"}
+    for key in of_convolutions:
+        if kind.family in ("max", "avg") and key in given:
+            raise OpError("is only for convolutions", arg=key, hint="Leave it out.")
+    if kind.family == "depthwise" and "g" in given:
+        raise OpError("is not for depthwise convolutions", arg="g", hint="Leave it out.")
+    needed = {"k": "k3", "padding": "SAME or VALID"}
+    if kind.family not in ("max", "avg"):
+        needed["->"] = "-> 64"
+    for key, example in needed.items():
+        if key not in given:
+            raise OpError("must be given", arg=key, hint=f"Write {example}.")
+    return given
+
+
+def _check(problem: Problem) -> None:
+    channels, out = problem.last[-1], problem.out_channels
+    if problem.kind.family == "depthwise" and out and out % channels:
+        raise OpError(
+            f"must be a multiple of the {channels} channels that go in",
+            arg="->",
+            got=out,
+            hint=f"Write -> {channels}.",
+        )
+    if channels % problem.groups or (out and out % problem.groups):
+        raise OpError(
+            f"must divide the channels, {channels} and {out}",
+            arg="g",
+            got=problem.groups,
+            hint="Write fewer groups or other channels.",
+        )
+    for axis, k in zip(problem.axes, problem.k, strict=True):
+        if axis.out < 1:
+            raise OpError(
+                f"a window of {(k - 1) * axis.d + 1} does not fit in {axis.n}",
+                arg="k",
+                got=k,
+                hint="Write SAME or a smaller window.",
+            )
+
+
+def _choose(arg: str, word: str, known: list[str], where: str = "") -> None:
+    if word not in known:
+        import difflib
+
+        near = difflib.get_close_matches(word, known, 1) or [known[0]]
+        rule = " or ".join(known) if len(known) <= 4 else "an op of the benchmark"
+        raise OpError(
+            f"must be {rule}{where and ' '}{where}", arg=arg, got=word, hint=f"Write {near[0]}."
+        )
+
+
+def _each_axis(word: str, space: int) -> tuple[int, ...]:
+    sizes = _sizes(word[0], word[1:], word)
+    if len(sizes) not in (1, space):
+        raise OpError(
+            f"must have 1 number or {space}, one for each axis of space",
+            arg=word[0],
+            got=word,
+            hint=f"Write {word[0]}{sizes[0]} or {word[0]}{'x'.join(['2'] * space)}.",
+        )
+    return sizes * (space // len(sizes))
+
+
+def _sizes(arg: str, text: str, word: str) -> tuple[int, ...]:
+    if not re.fullmatch(r"[1-9]\d{0,8}(x[1-9]\d{0,8})*", text):
+        raise OpError(
+            "must be whole numbers from 1 on with x between them",
+            arg=arg,
+            got=word,
+            hint="Write such as 1x64x64x32.",
+        )
+    return tuple(map(int, text.split("x")))
+
+
+def _count(arg: str, text: str) -> int:
+    if not re.fullmatch(r"[1-9]\d{0,8}", text):
+        raise OpError(
+            "must be a whole number from 1 on", arg=arg, got=text, hint="Write such as 64."
+        )
+    return int(text)
+
+
+def _sizes_text(sizes: tuple[int, ...]) -> str:
+    return str(sizes[0]) if len(set(sizes)) == 1 else "x".join(map(str, sizes))

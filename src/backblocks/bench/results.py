@@ -1,0 +1,145 @@
+"""What came out of a run: the record of each problem, and the ratios that are read off it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from backblocks.bench.peers import OURS
+from backblocks.bench.problem import Problem, parse
+
+VERSION = 1
+"""Raised when the form of the JSON file changes."""
+
+
+@dataclass(frozen=True)
+class Time:
+    """One contender's times, in seconds a call."""
+
+    peer: str
+    job: str
+    median: float
+    least: float
+    samples: int
+    why: str = ""
+
+
+@dataclass
+class Result:
+    """One problem's record. `limit` is the seconds that the machine needs at least."""
+
+    line: str
+    times: dict[str, Time] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+    stream: float = 0.0
+    peak: float = 0.0  # operations a second
+    extra_bytes: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def problem(self) -> Problem:
+        return parse(self.line)
+
+    @property
+    def ours(self) -> float | None:
+        """Our seconds, as users call us."""
+        time = self.times.get(OURS)
+        return time.median if time else None
+
+    def best(self, peer: str, jobs: tuple[str, ...] = ("whole", "same work")) -> float | None:
+        """A peer's best median among its ways to do the job."""
+        medians = [t.median for t in self.times.values() if t.peer == peer and t.job in jobs]
+        return min(medians, default=None)
+
+    @property
+    def peers(self) -> list[str]:
+        found = {t.peer: None for t in self.times.values() if t.peer != OURS}
+        return [peer for peer in found if self.best(peer) is not None]
+
+    def faster_than(self, peer: str) -> float | None:
+        """How many times faster we are than a peer."""
+        theirs = self.best(peer)
+        return theirs / self.ours if theirs and self.ours else None
+
+    @property
+    def faster_than_any(self) -> float | None:
+        """How many times faster we are than the fastest peer that does the same job."""
+        ratios = [ratio for peer in self.peers if (ratio := self.faster_than(peer))]
+        return min(ratios, default=None)
+
+    @property
+    def limit(self) -> float:
+        """The longer of moving the bytes and of the operations, without those on padding."""
+        return max(self.stream, self.problem.flops / self.peak if self.peak else 0.0)
+
+    @property
+    def of_limit(self) -> float | None:
+        return self.limit / self.ours if self.ours and self.limit else None
+
+    @property
+    def of_nominal_limit(self) -> float | None:
+        """The same with operations counted as usual, padding included."""
+        flops = self.problem.nominal_flops
+        limit = max(self.stream, flops / self.peak if self.peak else 0.0)
+        return limit / self.ours if self.ours and limit else None
+
+    @property
+    def compute_bound(self) -> bool:
+        return bool(self.peak) and self.problem.flops / self.peak > self.stream
+
+    def of_twin(self, difference: str) -> float | None:
+        """Our time as a multiple of that on the same problem in f32, or with the channels last."""
+        twins = [t.median for t in self.times.values() if t.why == difference]
+        return self.ours / twins[0] if twins and self.ours else None
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "problem": self.line,
+            "times": {name: asdict(time) for name, time in self.times.items()},
+            "refused": self.refused,
+            "stream": self.stream,
+            "peak": self.peak,
+            "extra_bytes": self.extra_bytes,
+            # Read off the above, for those who read the file without this code.
+            "faster_than": {peer: self.faster_than(peer) for peer in self.peers},
+            "limit": self.limit,
+            "of_limit": self.of_limit,
+        }
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Result:
+        return Result(
+            record["problem"],
+            {name: Time(**time) for name, time in record["times"].items()},
+            record["refused"],
+            record["stream"],
+            record["peak"],
+            record["extra_bytes"],
+        )
+
+
+@dataclass
+class Run:
+    """A whole run: the machine, its limits by number of threads, and the results."""
+
+    machine: dict[str, Any]
+    versions: dict[str, str]
+    absent: dict[str, str]
+    threads: int
+    seconds: float
+    limits: dict[str, dict[str, float]]
+    results: list[Result] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        head = {key: value for key, value in vars(self).items() if key != "results"}
+        results = [result.as_json() for result in self.results]
+        return {"version": VERSION, **head, "results": results}
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Run:
+        if record.get("version") != VERSION:
+            raise ValueError(
+                f"results: must be of version {VERSION}; got {record.get('version')}. Run the benchmark anew."
+            )
+        results = [Result.from_json(each) for each in record["results"]]
+        head = {key: record[key] for key in Run.__dataclass_fields__ if key != "results"}
+        return Run(**head, results=results)

@@ -1,0 +1,169 @@
+"""Writes docs/speed.md and its chart from the results of a run: tools/speed_page.py bench/results.json"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from pathlib import Path
+
+from backblocks.bench import chart, contender, report
+from backblocks.bench.goals import judge
+from backblocks.bench.measure import TOLERANCES, Effort
+from backblocks.bench.results import Result, Run
+
+DOCS = Path(__file__).resolve().parent.parent / "docs"
+PEERS = ("tensorflow", "xla", "torch", "jax")
+DIFFERENCES = (contender.SYMMETRIC_PADDING, contender.SAVED_INDICES)
+
+
+def page(run: Run) -> str:
+    """The page, all of it read off the run."""
+    return "\n".join([*_head(run), *_losses(run), *_goals(run), *_results(run), *_how(run)]) + "\n"
+
+
+HEAD = """\
+# Speed
+
+One run of `make bench`: {processor}, {cores} cores, {threads} threads for everybody, backblocks {ours}
+({instructions} kernels), {peers}, Python {python}, NumPy {numpy}, {system}; {problems} problems in
+{minutes:.0f} minutes. This page is written by `tools/speed_page.py`; `backblocks bench 'LINE'` repeats any
+line of it on your machine.
+
+![How many times faster than each peer, and the share of the limit](speed.svg)
+"""
+
+EVERY = """\
+## Every problem
+
+Medians. Beside a peer's time is how many times longer it takes than backblocks. `limit` is what the machine
+needs at least, with backblocks' share of that speed; `extra` is memory beyond inputs and result. In italics:
+the same amount of work, but another answer. In brackets: the gradient alone, with the places of the maxima
+handed in.
+"""
+
+HOW = """\
+## How it was measured
+
+* All contenders of a problem run in one process, in rounds, in another order each round, with a pause of
+  {pause} before each sample. There are at least {least_rounds} rounds, then as many as {seconds:g} seconds
+  allow, {most_rounds} at most. Calls of more than {slow:g} s are timed in {slow_rounds} rounds; of more than
+  {patience:g} s, not at all. Short calls are timed many at once.
+* Everyone gets as many threads. Inputs are in the library's own tensors and memory format before the clock
+  starts. Every call gives a new result.
+* Of each peer the best of its ways counts: TensorFlow eagerly and in `tf.function`; PyTorch contiguous and
+  with the channels last, forward and backward together where its backward kernel wants the places of the
+  maxima; JAX under `jit`. `xla` is TensorFlow with `jit_compile=True`, for pools.
+* Before they are timed, all must give the same answer, up to these shares of its largest number:
+  {tolerances}. Inputs have no ties. The exceptions:
+{differences}
+* The limit is the longer of two times. One is that of a loop which reads the inputs that matter once and
+  writes the result once, timed among the contenders on the same bytes; it stores through the cache and
+  around it, and the better counts. The other, for convolutions, is that of the operations at the peak of
+  multiply-add. Operations on padding are left out there, and counted, as is usual, in the goals.
+* Extra memory is measured in a process of its own: the peak of the second call, less what was there before
+  the first, less the result.
+
+The machine's own limits, in the same run:
+"""
+
+
+def _head(run: Run) -> Iterator[str]:
+    peers = [f"{name} {run.versions[name]}" for name in PEERS if name in run.versions]
+    yield HEAD.format(
+        **run.machine,
+        threads=run.threads,
+        ours=run.versions["backblocks"],
+        peers=", ".join(peers) or "no peers",
+        problems=len(run.results),
+        minutes=run.seconds / 60,
+    )
+    for name, why in run.absent.items():
+        yield f"{name} took no part: {why}\n"
+
+
+def _losses(run: Run) -> Iterator[str]:
+    yield "## Where we lose\n"
+    lost = report.losses(run.results)
+    if not lost:
+        yield "On none of these problems is a peer faster that does the same job.\n"
+        return
+    yield "A peer that does the same job is faster here:\n"
+    yield from _table(
+        ["problem", "peer", "times faster"],
+        [[f"`{result.line}`", peer, f"{ratio:.2f}"] for result, peer, ratio in lost],
+    )
+
+
+def _goals(run: Run) -> Iterator[str]:
+    yield "## Goals\n"
+    yield "Each number is asked of every problem of its family. Two runs differ by about 15 percent.\n"
+    rows = [report.verdict_row(verdict) for verdict in judge(run.results)]
+    for row in rows:
+        row[4] = f"`{row[4]}`"
+    yield from _table(["family", "goal", "met by", "worst", "on", ""], rows)
+
+
+def _results(run: Run) -> Iterator[str]:
+    yield EVERY
+    for op, results in groupby(run.results, lambda result: result.problem.op):
+        yield f"### {op}\n"
+        yield from _table(
+            ["problem", "backblocks", *PEERS, "limit", "extra"],
+            [_row(op, result) for result in results],
+        )
+
+
+def _row(op: str, result: Result) -> list[str]:
+    ours = report.duration(result.ours) if result.ours else "not timed"
+    limit = f"{report.duration(result.limit)}, {report.factor(result.of_limit)}"
+    extra = report.megabytes(result.extra_bytes.get("backblocks"))
+    line = result.line.removeprefix(op).strip()
+    return [f"`{line}`", ours, *(_peer(result, peer) for peer in PEERS), limit, extra]
+
+
+def _peer(result: Result, peer: str) -> str:
+    best = result.best(peer)
+    if best is None:
+        reasons = [why for name, why in result.refused.items() if name.partition(",")[0] == peer]
+        slow = next((why for why in reasons if why.startswith("too slow")), "")
+        return slow.rpartition(": ")[2].removesuffix(" a call") or "-"
+    text = f"{report.duration(best)}, {report.factor(result.faster_than(peer))}x"
+    exact = result.best(peer, ("whole",))
+    text = text if exact is not None and exact == best else f"*{text}*"
+    part = result.best(peer, ("part",))
+    return text if part is None else f"{text} ({report.duration(part)})"
+
+
+def _how(run: Run) -> Iterator[str]:
+    effort = vars(Effort())
+    yield HOW.format(
+        **effort | {"pause": report.duration(effort["pause"])},
+        tolerances=", ".join(f"{share:g} ({type})" for type, share in TOLERANCES.items()),
+        differences="\n".join(f"  * {d.job}: {d.why}." for d in DIFFERENCES),
+    )
+    names = list(next(iter(run.limits.values())))
+    rows = [
+        [count, *(f"{found[name] / 1e9:.1f}" for name in names)]
+        for count, found in run.limits.items()
+    ]
+    yield from _table(["threads", *(f"{name.replace(' ', ', G')}" for name in names)], rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|{'---|' * len(head)}"
+    for row in rows:
+        yield f"| {' | '.join(row)} |"
+    yield ""
+
+
+def main() -> None:
+    run = Run.from_json(json.loads(Path(sys.argv[1]).read_text()))
+    (DOCS / "speed.md").write_text(page(run))
+    (DOCS / "speed.svg").write_text(chart.svg(run))
+
+
+if __name__ == "__main__":
+    main()
