@@ -23,6 +23,7 @@
 #include <utility>
 #include <vector>
 
+#include "conv.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -202,6 +203,58 @@ void define_pool(nb::module_& m, const char* name, std::string inputs, char resu
         "dtype"_a, "cells"_a, "windows"_a, "window"_a, "strides"_a, "pads"_a);
 }
 
+// -- convolution ----------------------------------------------------------------------------------
+
+// The geometry of convolving `cells` to `outputs`, all of whose positions are safe to compute.
+backblocks::Conv checked_conv(const char* op, const Shape& cells, const Shape& outputs,
+                              const Triple& taps, const Triple& strides, const Triple& dilations,
+                              const Triple& pads, std::int64_t groups, bool channels_first) {
+    require(cells[0] == outputs[0], op, "input and output must have as many images");
+    require(groups >= 1 && cells[4] % groups == 0 && outputs[4] % groups == 0, op,
+            "groups must divide the channels of input and output");
+    backblocks::Conv conv{cells[0], {}, groups, cells[4] / groups, outputs[4] / groups,
+                          channels_first};
+    for (std::size_t i = 0; i < 3; ++i) {
+        require(taps[i] >= 1, op, "there must be a tap on every axis");
+        require(strides[i] >= 1, op, "strides must be at least 1 on every axis");
+        require(dilations[i] >= 1, op, "dilations must be at least 1 on every axis");
+        require(pads[i] >= 0, op, "pads must not be negative");
+        // A single output has no next one, however far away that would be.
+        const std::int64_t stride = outputs[i + 1] > 1 ? strides[i] : 1;
+        const std::int64_t dilation = taps[i] > 1 ? dilations[i] : 1;
+        auto& axis = conv.axes[i] = {cells[i + 1], taps[i], stride, dilation, pads[i],
+                                     outputs[i + 1]};
+        require(axis.fits_int64(), op, "filter, strides, dilations, pads or sizes are too large");
+    }
+    return conv;
+}
+
+// The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
+// each cell, 'f', the filters, or 'o', one number for each output.
+template <auto kernel>
+void define_conv(nb::module_& m, const char* name, std::string inputs, char result) {
+    m.def(
+        name,
+        [name, inputs, result](std::string_view dtype, const Shape& cells, const Shape& outputs,
+                               const Triple& taps, const Triple& strides, const Triple& dilations,
+                               const Triple& pads, std::int64_t groups, bool channels_first) {
+            const Type type = type_named(dtype);
+            const auto conv = checked_conv(name, cells, outputs, taps, strides, dilations, pads,
+                                           groups, channels_first);
+            const auto of = [&](char what) {
+                return what == 'c'   ? operand(name, type, cells)
+                       : what == 'o' ? operand(name, type, outputs)
+                                     : operand(name, type, {taps[0], taps[1], taps[2], conv.in,
+                                                            outputs[4]});
+            };
+            const auto run = backblocks::chosen_isa().conv.*kernel;
+            return Prepared(name, {of(inputs[0]), of(inputs[1])}, {of(result)},
+                            [=](void* const* a) { run(type, a[0], a[1], a[2], conv); });
+        },
+        "dtype"_a, "cells"_a, "outputs"_a, "taps"_a, "strides"_a, "dilations"_a, "pads"_a,
+        "groups"_a, "channels_first"_a);
+}
+
 // -- memory ---------------------------------------------------------------------------------------
 
 // Lets NumPy see a block of memory, and keeps the block as long as NumPy does.
@@ -348,6 +401,8 @@ NB_MODULE(_native, m) {
     define_pool<&Kernels::max_pool_grad_grad>(m, "max_pool_grad_grad", "cc", 'w');
     define_pool<&Kernels::avg_pool>(m, "avg_pool", "c", 'w');
     define_pool<&Kernels::avg_pool_grad>(m, "avg_pool_grad", "w", 'c');
+    define_conv<&backblocks::ConvKernels::forward>(m, "conv", "cf", 'o');
+    define_conv<&backblocks::ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
         .def("__call__", &CallKey::operator(), "given"_a);

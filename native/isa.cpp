@@ -5,11 +5,13 @@
 
 namespace backblocks {
 
+#define KERNELS(isa) Isa{#isa, isa::pool_kernels, isa::conv_kernels, isa::limit_kernels}
+
 std::vector<Isa> isas() {
-    std::vector<Isa> all{{"baseline", baseline::pool_kernels, baseline::limit_kernels}};
+    std::vector<Isa> all{KERNELS(baseline)};
 #ifdef X86_64_LEVELS
-    if (__builtin_cpu_supports("x86-64-v2")) all.push_back({"v2", v2::pool_kernels, v2::limit_kernels});
-    if (__builtin_cpu_supports("x86-64-v3")) all.push_back({"v3", v3::pool_kernels, v3::limit_kernels});
+    if (__builtin_cpu_supports("x86-64-v2")) all.push_back(KERNELS(v2));
+    if (__builtin_cpu_supports("x86-64-v3")) all.push_back(KERNELS(v3));
 #endif
     return all;
 }

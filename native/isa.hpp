@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "conv.hpp"
 #include "limits.hpp"
 #include "pool.hpp"
 
@@ -13,6 +14,7 @@ namespace backblocks {
 struct Isa {
     std::string name;
     const PoolKernels& pool;
+    const ConvKernels& conv;
     const LimitKernels& limits;
 };
 

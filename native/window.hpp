@@ -12,6 +12,7 @@ struct Range {
     std::int64_t first, last;
 
     constexpr std::int64_t size() const { return std::max<std::int64_t>(last - first, 0); }
+    constexpr bool has(std::int64_t i) const { return first <= i && i < last; }
 };
 
 // Windows that cover their part of a tile in the same way, next to each other.

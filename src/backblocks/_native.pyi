@@ -29,6 +29,25 @@ max_pool_grad_grad: _Pool  # prepared(x, ddx, ddy)
 avg_pool: _Pool  # prepared(x, y)
 avg_pool_grad: _Pool  # prepared(dy, dx)
 
+# The same for convolution. cells and outputs are (images, depth, height, width, channels) whatever the
+# format; the others hold three numbers. Filters are (*taps, in channels of a group, out channels).
+class _Conv(Protocol):
+    def __call__(
+        self,
+        dtype: str,
+        cells: Sequence[int],
+        outputs: Sequence[int],
+        taps: Sequence[int],
+        strides: Sequence[int],
+        dilations: Sequence[int],
+        pads: Sequence[int],
+        groups: int,
+        channels_first: bool,
+    ) -> Prepared: ...
+
+conv: _Conv  # prepared(x, w, y)
+conv_input_grad: _Conv  # prepared(w, dy, dx)
+
 # What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
 class CallKey:
     def __init__(self, ndarray: type, dtypes: Sequence[Any]) -> None: ...

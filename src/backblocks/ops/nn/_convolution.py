@@ -1,11 +1,23 @@
 """What all convolution ops share: reading their attributes, and how shapes must agree."""
 
+from collections.abc import Callable
 from typing import Any
 
+from backblocks.dtypes import BY_NAME, FLOATS, DType
 from backblocks.errors import OpError, described
-from backblocks.ops._spec import Size, Spec, agreed, ranked, shape_text
+from backblocks.ops import _kernels
+from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
-from backblocks.ops.nn._windows import Axis, Sliding, explicit_pads, first, sizes_last, space_of
+from backblocks.ops.nn._windows import (
+    Axis,
+    Sliding,
+    channels_first,
+    explicit_pads,
+    first,
+    last,
+    sizes_last,
+    space_of,
+)
 
 
 def image_convolution(
@@ -118,3 +130,38 @@ def backprop_shape(
     out = convolved(input_arg, input, filter_arg, filter, **windows)
     hint = "Use the sizes, strides, padding and dilations of the forward op."
     agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)
+
+
+# -- the compiled kernels -------------------------------------------------------------------------
+
+_NATIVE = tuple(BY_NAME[name] for name in FLOATS)
+
+
+def native_conv(
+    kernel: Callable[..., _kernels.Prepared],
+    input: Shape,
+    filter: Shape,
+    dtype: DType,
+    **windows: Any,
+) -> _kernels.Prepared | None:
+    """The compiled kernel for arrays of these shapes, or None if they are not for it."""
+    if input is None or filter is None or dtype not in _NATIVE:
+        return None
+    batch, *space, channels = last(input, windows["data_format"])
+    *k, c_in, c_out = filter
+    axes = sliding(tuple(k), **windows).axes(space)
+    outputs = (batch, *(axis.out for axis in axes), c_out)
+    if 0 in (*input, *filter, *outputs):
+        return None
+    flat = 3 - len(axes)  # an image is a volume of depth 1
+    return kernel(
+        dtype.name,
+        (batch, *(1,) * flat, *space, channels),
+        (batch, *(1,) * flat, *outputs[1:]),
+        (1,) * flat + tuple(axis.k for axis in axes),
+        (1,) * flat + tuple(axis.s for axis in axes),
+        (1,) * flat + tuple(axis.d for axis in axes),
+        (0,) * flat + tuple(axis.before for axis in axes),
+        channels // c_in,
+        channels_first(windows["data_format"]),
+    )

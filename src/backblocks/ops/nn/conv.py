@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, op
+from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, ranked, sizes_from
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
@@ -20,6 +21,7 @@ from backblocks.ops.nn._convolution import (
     conv_axes,
     convolved,
     image_convolution,
+    native_conv,
     volume_convolution,
 )
 from backblocks.ops.nn._windows import from_last, last, taps, to_last
@@ -335,6 +337,37 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
 def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
     backprop_shape("input", input, "filter", filter, out_backprop, data_format="NDHWC", **windows)
     return filter.shape
+
+
+# -- the compiled kernels -------------------------------------------------------------------------
+
+
+for _each in (conv_2d, conv_3d):
+
+    @_each.kernel("native")
+    def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
+        return native_conv(_kernels.conv, input.shape, filter.shape, input.dtype, **windows)
+
+
+def _native_to_input(shape: Shape, filter: Spec, windows: dict[str, Any]) -> Fill | None:
+    conv = native_conv(_kernels.conv_input_grad, shape, filter.shape, filter.dtype, **windows)
+    return conv and (lambda of_shape, filter, dy, dx: conv(filter, dy, dx))
+
+
+@conv_2d_backprop_input.kernel("native")
+def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    shape = _input_shape(input_sizes, filter, out_backprop, windows)
+    return _native_to_input(shape, filter, windows)
+
+
+@conv_3d_backprop_input_v2.kernel("native")
+def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    return _native_to_input(sizes_from("input_sizes", input_sizes, [5]), filter, windows)
+
+
+@conv_3d_backprop_input.kernel("native")
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    return _native_to_input(input.shape, filter, {"data_format": "NDHWC", **windows})
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

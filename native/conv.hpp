@@ -1,0 +1,42 @@
+// Convolution over three axes of space, and its gradients. No Python in here.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "pool.hpp"
+#include "taps.hpp"
+
+namespace backblocks {
+
+// Inputs are (images, axes[0].n, axes[1].n, axes[2].n, groups * in), or with channels first
+// (images, groups * in, axes[0].n, ...); outputs have `out` for `n` and `in`.
+// Filters are (axes[0].k, axes[1].k, axes[2].k, in, groups * out), whatever the format.
+// Images are volumes of depth 1.
+struct Conv {
+    std::int64_t images;
+    std::array<TapAxis, 3> axes;
+    std::int64_t groups;
+    std::int64_t in, out;  // channels of one group
+    bool channels_first;
+};
+
+// Every array is C-contiguous and of the given type; results share no memory with inputs.
+// Half types are summed in float. Each sum runs in one order, whatever the number of threads.
+struct ConvKernels {
+    void (*forward)(Type, const void* x, const void* w, void* y, const Conv&);
+    void (*input_grad)(Type, const void* w, const void* dy, void* dx, const Conv&);
+};
+
+// The same kernels, built for each instruction set.
+namespace baseline {
+extern const ConvKernels conv_kernels;
+}
+namespace v2 {
+extern const ConvKernels conv_kernels;
+}
+namespace v3 {
+extern const ConvKernels conv_kernels;
+}
+
+}  // namespace backblocks
