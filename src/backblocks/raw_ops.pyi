@@ -202,6 +202,46 @@ def AvgPoolGrad(
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
+def BatchMatMul(
+    *,
+    x: Any,
+    y: Any,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front."""
+
+def BatchMatMulV2(
+    *,
+    x: Any,
+    y: Any,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The products of matrices in pairs, whose axes in front of the matrices broadcast."""
+
+def BatchMatMulV3(
+    *,
+    x: Any,
+    y: Any,
+    Tout: DTypeLike,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
+
 def BiasAdd(
     *,
     value: Any,
@@ -469,6 +509,15 @@ def Dilation2DBackpropInput(
     out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
+
+def Einsum(
+    *,
+    inputs: Sequence[Any],
+    equation: str,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Products of one or two tensors, summed over the labels that the result does not have."""
 
 def Elu(
     *,
@@ -829,6 +878,19 @@ def LogSoftmax(
     out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
+
+def MatMul(
+    *,
+    a: Any,
+    b: Any,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The product of two matrices, each of which may be transposed first."""
 
 def MaxPool(
     *,

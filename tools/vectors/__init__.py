@@ -1,9 +1,9 @@
 """The calls that are recorded: for each op its types, and a function that makes its calls for a type."""
 
-from vectors import arrays, cells, convolution, pooling, quantized, rows
+from vectors import arrays, cells, convolution, pooling, products, quantized, rows
 
 TABLE = {
     op: table
-    for module in (pooling, convolution, cells, rows, arrays, quantized)
+    for module in (pooling, convolution, cells, rows, arrays, products, quantized)
     for op, table in module.TABLE.items()
 }

@@ -206,6 +206,46 @@ def avg_pool_grad(
 ) -> Any:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
 
+def batch_mat_mul(
+    x: Any,
+    y: Any,
+    *,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front."""
+
+def batch_mat_mul_v2(
+    x: Any,
+    y: Any,
+    *,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The products of matrices in pairs, whose axes in front of the matrices broadcast."""
+
+def batch_mat_mul_v3(
+    x: Any,
+    y: Any,
+    *,
+    Tout: DTypeLike,
+    adj_x: bool = False,
+    adj_y: bool = False,
+    grad_x: bool = False,
+    grad_y: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
+
 def bias_add(
     value: Any,
     bias: Any,
@@ -473,6 +513,15 @@ def dilation_2d_backprop_input(
     out: Any = None,
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
+
+def einsum(
+    inputs: Sequence[Any],
+    *,
+    equation: str,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Products of one or two tensors, summed over the labels that the result does not have."""
 
 def elu(
     features: Any,
@@ -833,6 +882,19 @@ def log_softmax(
     out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
+
+def mat_mul(
+    a: Any,
+    b: Any,
+    *,
+    transpose_a: bool = False,
+    transpose_b: bool = False,
+    grad_a: bool = False,
+    grad_b: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The product of two matrices, each of which may be transposed first."""
 
 def max_pool(
     input: Any,

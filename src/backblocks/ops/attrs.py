@@ -91,6 +91,12 @@ def _number(value: Any) -> float:
     raise OpError("must be a number", got=value, hint="Pass one number, such as 0.5 or float(x).")
 
 
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    raise OpError("must be text", got=value, hint='Put it in quotes, as in "ij->ji".')
+
+
 def _finite_numbers(value: Any) -> tuple[float, ...]:
     if isinstance(value, np.ndarray) and value.ndim == 1:
         value = value.tolist()
@@ -196,6 +202,7 @@ Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
+Text = Annotated[str, Kind("text", "str", "Words or letters.", _text)]
 Floats = Annotated[
     tuple[float, ...], Kind("floats", "Sequence[float]", "Finite numbers.", _finite_numbers)
 ]

@@ -21,7 +21,8 @@ def _add_grad(dz: Value, z: Value, x: Value, y: Value) -> list[Value]:
     return [fit(dz, x), fit(dz, y)]
 
 
-def _conjugate(x: Value) -> Value:
+def conjugate(x: Value) -> Value:
+    """The conjugate of a complex `x`, which gradients are multiplied by; any other as it is."""
     return ops.conj(x) if x.dtype.kind == "c" else x
 
 
@@ -35,7 +36,7 @@ sub = binary(
     lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)])
 mul = binary(
     "Mul", np.multiply, NUMBERS, "x times y.", ([1.0, 2.0], [3.0], [3.0, 6.0]),
-    lambda dz, z, x, y: [fit(ops.mul(dz, _conjugate(y)), x), fit(ops.mul(dz, _conjugate(x)), y)])
+    lambda dz, z, x, y: [fit(ops.mul(dz, conjugate(y)), x), fit(ops.mul(dz, conjugate(x)), y)])
 real_div = binary(
     "RealDiv", np.true_divide, FLOATS, "x divided by y.", ([1.0, 3.0], [2.0], [0.5, 1.5]),
     lambda dz, z, x, y: [fit(ops.real_div(dz, y), x), fit(ops.neg(ops.mul(dz, ops.real_div(z, y))), y)],
@@ -49,7 +50,7 @@ sign = unary(
     nothing)
 square = unary(
     "Square", np.square, NUMBERS, "x times x.", ([3.0], [9.0]),
-    lambda dy, y, x: [ops.mul(dy, ops.mul(_conjugate(x), 2))])
+    lambda dy, y, x: [ops.mul(dy, ops.mul(conjugate(x), 2))])
 conj = unary(
     "Conj", lambda input: np.conjugate(input), COMPLEX, "x with the sign of its imaginary part changed.",
     (1 + 2j, 1 - 2j), lambda dy, y, x: [ops.conj(dy)], out="output: T")
