@@ -403,6 +403,7 @@ NB_MODULE(_native, m) {
     define_pool<&Kernels::avg_pool_grad>(m, "avg_pool_grad", "w", 'c');
     define_conv<&backblocks::ConvKernels::forward>(m, "conv", "cf", 'o');
     define_conv<&backblocks::ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
+    define_conv<&backblocks::ConvKernels::filter_grad>(m, "conv_filter_grad", "co", 'f');
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
         .def("__call__", &CallKey::operator(), "given"_a);

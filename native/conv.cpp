@@ -830,6 +830,7 @@ const ConvKernels ISA::conv_kernels{
     [](Type type, const void* w, const void* dy, void* dx, const Conv& conv) {
         with_type(type, [&]<class T>(T) { input_grad(in<T>(w), in<T>(dy), out<T>(dx), conv); });
     },
+    conv_filter_grad,
 };
 
 }  // namespace backblocks

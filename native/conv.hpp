@@ -26,6 +26,7 @@ struct Conv {
 struct ConvKernels {
     void (*forward)(Type, const void* x, const void* w, void* y, const Conv&);
     void (*input_grad)(Type, const void* w, const void* dy, void* dx, const Conv&);
+    void (*filter_grad)(Type, const void* x, const void* dy, void* dw, const Conv&);
 };
 
 // The same kernels, built for each instruction set.
@@ -38,5 +39,11 @@ extern const ConvKernels conv_kernels;
 namespace v3 {
 extern const ConvKernels conv_kernels;
 }
+
+#ifdef ISA
+namespace ISA {
+void conv_filter_grad(Type, const void* x, const void* dy, void* dw, const Conv&);
+}
+#endif
 
 }  // namespace backblocks

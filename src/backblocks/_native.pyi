@@ -47,6 +47,7 @@ class _Conv(Protocol):
 
 conv: _Conv  # prepared(x, w, y)
 conv_input_grad: _Conv  # prepared(w, dy, dx)
+conv_filter_grad: _Conv  # prepared(x, dy, dw)
 
 # What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
 class CallKey:

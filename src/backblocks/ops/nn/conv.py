@@ -370,6 +370,24 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | N
     return _native_to_input(input.shape, filter, {"data_format": "NDHWC", **windows})
 
 
+def _native_to_filter(input: Spec, shape: Shape, windows: dict[str, Any]) -> Fill | None:
+    conv = native_conv(_kernels.conv_filter_grad, input.shape, shape, input.dtype, **windows)
+    return conv and (lambda input, of_shape, dy, df: conv(input, dy, df))
+
+
+for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2):
+
+    @_each.kernel("native")
+    def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+        shape = sizes_from("filter_sizes", filter_sizes, [len(windows["data_format"])])
+        return _native_to_filter(input, shape, windows)
+
+
+@conv_3d_backprop_filter.kernel("native")
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    return _native_to_filter(input, filter.shape, {"data_format": "NDHWC", **windows})
+
+
 # -- differences from TensorFlow ------------------------------------------------------------------
 
 for _each in (conv_2d, conv_2d_backprop_input, conv_2d_backprop_filter):

@@ -1,0 +1,718 @@
+// The gradient of convolution in its filter. For each tap and each channel ci and co of a group:
+//
+//     dw[tap, ci, co] = 0
+//     for each image b and window o whose cell at the tap, o * s - pads + tap * d, is real:
+//         dw[tap, ci, co] += x[b, o * s - pads + tap * d, ci] * dy[b, o, co]
+//
+// This is a product of matrices, as deep as there are windows. It is cut into tasks: some channels of
+// x with all taps, some of dy, over a part of the windows. A task takes a few rows of windows at a
+// time, so that what it needs of them stays in the near caches, and copies them in the order in which
+// tiles (see tile.hpp) read: x in groups of as many channels as a tile has rows, dy in panels of as
+// many as it has columns. Then all its tiles pass over these rows.
+#include "conv.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <type_traits>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "half.hpp"
+#include "memory.hpp"
+#include "parallel.hpp"
+#include "tile.hpp"
+
+namespace backblocks {
+namespace {
+
+using namespace ISA;
+
+// Windows that a task takes at a time. A panel of as many is half of the L1 cache. Fewer would load
+// and store the sums more often; and a sum of sums of so many stays close to the true one.
+constexpr std::int64_t kDepth = 256;
+
+// What a task copies of x at a time should leave half of the L2 cache to other things.
+constexpr double kBytesOfX = 256 << 10;
+
+// With fewer channels a tile has too few rows to hide the time that a multiply-add takes.
+constexpr std::int64_t kFew = 4;
+
+// There are at most so many tasks, each of at least so many products if there are that many.
+constexpr double kTasks = 32;
+constexpr double kProducts = 1 << 22;
+
+// Chunks of the windows are summed apart, so that no sum of sums is of many; but in no more than so
+// many bytes.
+constexpr double kWindows = 1 << 15;
+constexpr double kBytesOfSums = 32 << 20;
+
+// Numbers of a place in a copied group of x: as many as the largest tile has rows.
+constexpr int kPitch = most_rows(1);
+
+constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// The i-th of `count` parts of 0 .. n - 1, whose sizes differ by at most 1.
+constexpr Range part(std::int64_t n, std::int64_t count, std::int64_t i) {
+    return {n / count * i + std::min(n % count, i), n / count * (i + 1) + std::min(n % count, i + 1)};
+}
+
+constexpr Range both(Range a, Range b) {
+    const std::int64_t first = std::max(a.first, b.first);
+    return {first, std::max(first, std::min(a.last, b.last))};
+}
+
+// The windows whose cell at a tap is real.
+constexpr Range real_windows(const TapAxis& axis, std::int64_t tap) {
+    const std::int64_t shift = axis.pads - tap * axis.d, end = axis.n + shift;
+    return both({shift <= 0 ? 0 : div_up(shift, axis.s), end <= 0 ? 0 : div_up(end, axis.s)},
+                {0, axis.out});
+}
+
+constexpr std::int64_t cell_of(const TapAxis& axis, std::int64_t window, std::int64_t tap) {
+    return window * axis.s - axis.pads + tap * axis.d;
+}
+
+// A filter of one tap that reads every cell does not care for rows: all cells are one.
+Conv simplified(Conv conv) {
+    std::int64_t cells = 1;
+    for (const TapAxis& axis : conv.axes) {
+        if (axis.k > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
+        cells *= axis.n;
+    }
+    if (!conv.channels_first) cells *= std::exchange(conv.images, 1);
+    conv.axes = {{{1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}, {cells, 1, 1, 1, 0, cells}}};
+    return conv;
+}
+
+// -- how the work is cut --------------------------------------------------------------------------
+
+// It follows from the geometry alone, and so does the order of every sum.
+template <class T>
+struct Cut {
+    using N = Wide<T>;
+
+    bool in_place;             // x is not copied
+    bool folded;               // x is copied window by window, and the taps of a row are channels
+    std::int64_t width_taps;   // taps along the width that are not channels
+    std::int64_t channels;     // of a group of x
+    std::int64_t tile_rows;    // of the largest tile
+    std::int64_t panel;        // columns of the largest tile
+    std::int64_t pieces;       // of a row of windows
+    std::int64_t rows;         // rows of windows, or pieces of them, in all
+    std::int64_t at_once;      // how many of them a task takes at a time
+    std::int64_t in_blocks = 1, out_blocks = 1, chunks = 1;  // of channels of x, of dy, of the rows
+    double products;
+
+    explicit Cut(const Conv& conv) {
+        const auto& [depth, height, width] = conv.axes;
+        const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+        // Copying pays when cells are read by several taps.
+        const double cells = real(depth.s) * real(height.s) * real(width.s);
+        const double taps = real(depth.k) * real(height.k) * real(width.k);
+        in_place = std::is_same_v<T, N> && !conv.channels_first && conv.in >= kFew &&
+                   taps <= 2 * cells;
+        // Folding copies a cell once for each of its windows, and no others.
+        const double span = std::min(real(width.n), real(width.out - 1) * real(width.s) +
+                                                        real(width.k - 1) * real(width.d) + 1);
+        folded = !in_place && ((conv.in < kFew && width.k < 64) ||
+                               real(width.k) * real(width.out) <= span);
+        width_taps = folded ? 1 : width.k;
+        channels = folded ? width.k * conv.in : conv.in;
+        panel = conv.out > kLanes<N> ? kPanel<N> : kLanes<N>;
+        tile_rows = most_rows(panel == kPanel<N> ? 2 : 1);
+
+        const double bytes = std::min(cells, taps) * real(conv.in) * sizeof(N);  // of a window of x
+        const std::int64_t deep =
+            in_place ? static_cast<std::int64_t>(std::clamp(kBytesOfX / 2 / bytes, 64.0, real(kDepth)))
+                     : kDepth;
+        pieces = div_up(width.out, deep);
+        rows = conv.images * depth.out * height.out * pieces;
+        at_once = std::clamp<std::int64_t>(deep / width.out, 1, rows);
+
+        const double sums = taps * real(conv.in) * real(conv.out) * real(conv.groups);
+        const double windows = real(rows / pieces) * real(width.out);
+        products = windows * sums / real(conv.groups);
+        const double wanted = std::clamp(products / kProducts, 1.0, kTasks);
+        const double most_chunks = std::max(
+            1.0, std::min({real(rows), windows / (2 * kDepth), kBytesOfSums / sizeof(N) / sums}));
+        const double x_rows =
+            std::min(real(at_once - 1) * real(height.s) + real(height.k - 1) * real(height.d) + 1,
+                     real(at_once) * real(height.k)) * real(depth.k);
+        const double bytes_of_x = x_rows * std::min(real(width.n), real(deep) * real(width.s)) *
+                                  real(channels) * kPitch / real(tile_rows) * sizeof(N);
+        // The cheapest way, in steps of a tile: what is multiplied, copied and added up.
+        double least = 0;
+        for (std::int64_t in = 1; in == 1 || in * 2 * tile_rows <= channels; in *= 2)
+            for (std::int64_t out = 1; out == 1 || out * panel <= conv.out; out *= 2) {
+                const double blocks = real(conv.groups * in * out);
+                const auto apart = static_cast<std::int64_t>(std::clamp(
+                    std::max(wanted / blocks, windows / kWindows) + 0.99, 1.0, most_chunks));
+                const double slow = bytes_of_x / real(in) > kBytesOfX && !in_place ? 1.2 : 1;
+                const double copied =
+                    windows * real(conv.groups) * (real(in * conv.out) + real(out * channels));
+                const double cost = (products / kPanel<N> * slow + copied / 2) *
+                                        std::max(1.0, wanted / (blocks * real(apart))) +
+                                    real(apart - 1) * sums;
+                if (least > 0 && cost >= least) continue;
+                least = cost;
+                in_blocks = in;
+                out_blocks = out;
+                chunks = apart;
+            }
+    }
+};
+
+// -- copying --------------------------------------------------------------------------------------
+
+// Numbers to be overwritten, from the beginning of a cache line.
+template <class N>
+class Numbers {
+   public:
+    N* get() const { return block_ ? static_cast<N*>(block_->data()) : nullptr; }
+
+    // Room for so many. What was there may be lost.
+    N* make(std::int64_t count) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(N);
+        if (!block_ || block_->bytes() < bytes) {
+            block_.reset();
+            block_ = std::make_unique<Block>(bytes);
+        }
+        return static_cast<N*>(block_->data());
+    }
+
+   private:
+    std::unique_ptr<Block> block_;
+};
+
+// A row of x or dy as it lies in memory: numbers from one place to the next, and to the next channel.
+template <class T>
+struct Line {
+    const T* first;
+    std::int64_t place, channel;
+
+    Line from(std::int64_t p, std::int64_t c) const {
+        return {first + p * place + c * channel, place, channel};
+    }
+};
+
+// Channels in groups, as tiles read them. Of a row, that is a line of places for each group, with
+// `pitch` numbers for each place.
+struct Groups {
+    std::vector<Range> channels;
+    std::int64_t pitch;
+
+    Groups(std::int64_t pitch) : pitch(pitch) {}
+
+    // Groups of `size`, but for the last one.
+    static Groups panels(std::int64_t all, std::int64_t size) {
+        Groups groups(size);
+        for (std::int64_t c = 0; c < all; c += size)
+            groups.channels.push_back({c, std::min(c + size, all)});
+        return groups;
+    }
+
+    // The last two share what is left, so that none is small.
+    static Groups tiles(std::int64_t all, std::int64_t size) {
+        Groups groups = panels(all, size);
+        groups.pitch = kPitch;
+        if (const auto count = groups.channels.size(); count > 1) {
+            Range &a = groups.channels[count - 2], &b = groups.channels[count - 1];
+            if (b.size() < kFew) a.last = b.first = a.first + div_up(all - a.first, 2);
+        }
+        return groups;
+    }
+
+    std::int64_t count() const { return static_cast<std::int64_t>(channels.size()); }
+    std::int64_t all() const { return channels.back().last; }
+};
+
+template <class T>
+void widen_all(const T* from, std::int64_t count, Wide<T>* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
+}
+
+// A half, beginning with x[first], of x[0], y[0], x[1], y[1], ...
+template <class N, int first, std::size_t... i>
+BACKBLOCKS_INLINE Vector<N> interleave(Vector<N> x, Vector<N> y, std::index_sequence<i...>) {
+    return __builtin_shufflevector(
+        x, y, (static_cast<int>(i) / 2 + first + static_cast<int>(i) % 2 * kLanes<N>)...);
+}
+
+// Makes the i-th numbers of all vectors the i-th vector.
+template <class N>
+BACKBLOCKS_INLINE void turn(Vector<N> (&v)[kLanes<N>]) {
+    constexpr int half = kLanes<N> / 2;
+    constexpr auto all = std::make_index_sequence<kLanes<N>>{};
+#pragma GCC unroll 4
+    for (int done = 1; done < kLanes<N>; done *= 2) {
+        Vector<N> next[kLanes<N>];
+#pragma GCC unroll 8
+        for (int i = 0; i < half; ++i) {
+            next[2 * i] = interleave<N, 0>(v[i], v[i + half], all);
+            next[2 * i + 1] = interleave<N, half>(v[i], v[i + half], all);
+        }
+#pragma GCC unroll 8
+        for (int i = 0; i < kLanes<N>; ++i) v[i] = next[i];
+    }
+}
+
+template <class T>
+BACKBLOCKS_INLINE Vector<Wide<T>> load_wide(const T* from) {
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+        return load_vector(from);
+    } else {
+        Wide<T> wide[kLanes<Wide<T>>];
+        widen_all(from, kLanes<Wide<T>>, wide);
+        return load_vector(wide);
+    }
+}
+
+// to[p * pitch + c] = line[p, c], where places lie side by side in the line.
+template <int pitch, class T>
+void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
+    using N = Wide<T>;
+    constexpr std::int64_t lanes = kLanes<N>;
+    for (std::int64_t c = 0; c < channels; c += lanes) {
+        std::int64_t p = 0;
+        for (; p + lanes <= places; p += lanes) {
+            Vector<N> v[lanes];
+            // There is room beyond the last channel, and nobody looks at what is there.
+#pragma GCC unroll 8
+            for (std::int64_t i = 0; i < lanes; ++i)
+                v[i] = load_wide(line.first + std::min(c + i, channels - 1) * line.channel + p);
+            turn<N>(v);
+#pragma GCC unroll 8
+            for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
+        }
+        for (; p < places; ++p)
+            for (std::int64_t i = c; i < std::min(c + lanes, channels); ++i)
+                to[p * pitch + i] = widen(line.first[i * line.channel + p]);
+    }
+}
+
+// Copies some places of a row. The groups' lines begin `stride` numbers apart.
+template <int pitch, class T>
+void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
+          Wide<T>* to, Numbers<Wide<T>>& spare) {
+    using N = Wide<T>;
+    if (line.channel != 1) {
+        for (const Range& channels : groups.channels) {
+            const Line<T> from = line.from(0, channels.first);
+            if (line.place == 1) turn_group<pitch>(from, places, channels.size(), to);
+            else
+                for (std::int64_t c = 0; c < channels.size(); ++c)
+                    for (std::int64_t p = 0; p < places; ++p)
+                        to[p * pitch + c] = widen(*from.from(p, c).first);
+            to += stride;
+        }
+        return;
+    }
+    const std::int64_t all = groups.all();
+    for (std::int64_t p = 0; p < places; ++p, to += pitch) {
+        const N* wide;
+        if constexpr (std::is_same_v<T, N>) {
+            wide = line.from(p, 0).first;
+        } else {
+            wide = spare.make(all);
+            widen_all(line.from(p, 0).first, all, spare.make(all));
+        }
+        N* place = to;
+        for (const Range& channels : groups.channels) {
+            // A known number of bytes takes few instructions. There is room for the pitch.
+            const N* const from = wide + channels.first;
+            if (channels.first + pitch <= all) std::memcpy(place, from, pitch * sizeof(N));
+            else
+                with_constant<pitch>(channels.size(), [&](auto count) {
+                    std::memcpy(place, from, count.value * sizeof(N));
+                });
+            place += stride;
+        }
+    }
+}
+
+// -- multiplying ----------------------------------------------------------------------------------
+
+// A row of x and one of dy that meet at a tap: where they begin.
+struct Pair {
+    std::int64_t x, dy;
+};
+
+// What tiles read of such a pair at a tap along the width: from these places on, so many windows.
+struct Stretch {
+    std::int64_t x, dy, windows;
+};
+
+// sums[i, j] += x[i] * dy[j] over the windows of all pairs, where i are rows and j columns of a tile;
+// without `more` this is their first value.
+template <class N, int rows, int vectors>
+void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_step,
+                  const std::vector<Pair>& pairs, std::int64_t windows, bool more,
+                  std::int64_t columns, N* sums, std::int64_t pitch) {
+    static constexpr std::array<std::int64_t, 8> places{0, 1, 2, 3, 4, 5, 6, 7};
+    for (int i = 0; i < rows; ++i) __builtin_prefetch(sums + i * pitch, 1);
+    Tile<N, rows, vectors> tile;
+    tile.clear();
+    for (const Pair& pair : pairs)
+        tile.add(windows, x + pair.x, places.data(), x_step, dy + pair.dy, dy_step);
+    for (int i = 0; i < rows; ++i, sums += pitch) {
+        if (columns < vectors * kLanes<N>) {
+            std::array<N, vectors * kLanes<N>> line;
+            for (int v = 0; v < vectors; ++v) store_vector(&line[v * kLanes<N>], tile.sum[i][v]);
+            for (std::int64_t j = 0; j < columns; ++j)
+                sums[j] = more ? sums[j] + line[static_cast<std::size_t>(j)]
+                               : line[static_cast<std::size_t>(j)];
+            continue;
+        }
+        for (int v = 0; v < vectors; ++v) {
+            N* const to = sums + v * kLanes<N>;
+            store_vector(to, more ? load_vector(to) + tile.sum[i][v] : tile.sum[i][v]);
+        }
+    }
+}
+
+template <class T>
+struct Problem {
+    using N = Wide<T>;
+
+    const T* x;
+    const T* dy;
+    T* dw;
+    Conv conv;
+    Cut<T> cut{conv};
+
+    std::int64_t in_channels() const { return conv.in * conv.groups; }
+    std::int64_t out_channels() const { return conv.out * conv.groups; }
+    std::int64_t row_taps() const { return conv.axes[0].k * conv.axes[1].k; }
+    std::int64_t sums() const { return row_taps() * cut.width_taps * cut.channels * out_channels(); }
+};
+
+// Some channels of x, some of dy, and some rows of windows.
+struct Part {
+    std::int64_t group;
+    Range in, out, rows;
+};
+
+// What a thread works with.
+template <class T>
+class Worker {
+    using N = Wide<T>;
+
+   public:
+    explicit Worker(const Problem<T>& problem)
+        : problem_(problem),
+          conv_(problem.conv),
+          cut_(problem.cut),
+          pairs_(static_cast<std::size_t>(problem.row_taps())) {}
+
+    // Adds up what belongs to a part. `sums` is a whole dw.
+    void run(const Part& part, N* sums) {
+        part_ = part;
+        tiles_ = Groups::tiles(part.in.size(), cut_.tile_rows);
+        panels_ = Groups::panels(part.out.size(), cut_.panel);
+        const std::int64_t times = div_up(part.rows.size(), cut_.at_once);
+        for (std::int64_t i = 0; i < times; ++i) {
+            const Range rows = backblocks::part(part.rows.size(), times, i);
+            rows_ = {part.rows.first + rows.first, part.rows.first + rows.last};
+            windows_ = backblocks::part(conv_.axes[2].out, cut_.pieces, rows_.first % cut_.pieces);
+            find_places();
+            find_pairs();
+            copy_dy();
+            if (!cut_.in_place) copy_x();
+            if (cut_.folded) keep_padding_from_infinity();
+            multiply(sums, i > 0);
+        }
+    }
+
+   private:
+    // Which places a row of x has, cells or folded windows, and where the taps along the width begin.
+    void find_places() {
+        const TapAxis& width = conv_.axes[2];
+        stretches_.clear();
+        places_ = windows_;
+        if (cut_.folded) {
+            whole_ = both(both(real_windows(width, 0), real_windows(width, width.k - 1)), windows_);
+            if (whole_.size() == 0) whole_ = {windows_.last, windows_.last};
+            stretches_.push_back({0, 0, windows_.size()});
+            return;
+        }
+        places_ = both({cell_of(width, windows_.first, 0),
+                        cell_of(width, windows_.last - 1, width.k - 1) + 1},
+                       {0, width.n});
+        for (std::int64_t tap = 0; tap < width.k; ++tap) {
+            const Range real = both(real_windows(width, tap), windows_);
+            if (real.size() > 0)
+                stretches_.push_back({cell_of(width, real.first, tap) - places_.first,
+                                      real.first - windows_.first, real.size()});
+            else
+                stretches_.push_back({0, 0, 0});
+        }
+    }
+
+    // For every tap but along the width: the rows of x that it reads, and those of dy they meet.
+    void find_pairs() {
+        const auto& [depth, height, width] = conv_.axes;
+        numbers_.clear();
+        x_rows_.clear();
+        for (std::int64_t tap = 0; tap < problem_.row_taps(); ++tap) {
+            auto& pairs = pairs_[static_cast<std::size_t>(tap)];
+            pairs.clear();
+            for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
+                const std::int64_t whole = row / cut_.pieces, plane = whole / height.out;
+                const std::int64_t h = cell_of(height, whole % height.out, tap % height.k);
+                const std::int64_t d = cell_of(depth, plane % depth.out, tap / height.k);
+                if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
+                const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
+                pairs.push_back({place_of(x_row), (row - rows_.first) * windows_.size() * cut_.panel});
+            }
+        }
+    }
+
+    // Where a row of x is or will be.
+    std::int64_t place_of(std::int64_t x_row) {
+        if (cut_.in_place)
+            return (x_row * conv_.axes[2].n + places_.first) * problem_.in_channels();
+        const auto next = static_cast<std::int64_t>(x_rows_.size());
+        const auto [found, fresh] = numbers_.try_emplace(x_row, next);
+        if (fresh) x_rows_.push_back(x_row);
+        return found->second * tiles_.count() * line_size();
+    }
+
+    // Numbers of a group's line of x, and of a whole panel of dy.
+    std::int64_t line_size() const { return places_.size() * kPitch; }
+    std::int64_t panel_size() const { return rows_.size() * windows_.size() * cut_.panel; }
+
+    // A row of x or dy, counted over all images, with the first channel of the group.
+    Line<T> line_of(const T* all, std::int64_t row, std::int64_t rows, std::int64_t size,
+                    std::int64_t channels) const {
+        const std::int64_t all_channels = channels * conv_.groups, c = part_.group * channels;
+        if (!conv_.channels_first) return {all + row * size * all_channels + c, all_channels, 1};
+        const std::int64_t of_channel = row / rows * all_channels + c;
+        return {all + (of_channel * rows + row % rows) * size, 1, rows * size};
+    }
+
+    void copy_dy() {
+        const auto& [depth, height, width] = conv_.axes;
+        N* to = dy_.make(panel_size() * panels_.count());
+        // The last panel may be half empty.
+        if (part_.out.size() % cut_.panel)
+            std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
+        for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
+            const Line<T> line = line_of(problem_.dy, row / cut_.pieces, depth.out * height.out,
+                                         width.out, conv_.out)
+                                     .from(windows_.first, part_.out.first);
+            if (cut_.panel == kPanel<N>)
+                deal<kPanel<N>>(line, windows_.size(), panels_, panel_size(), to, spare_);
+            else
+                deal<kLanes<N>>(line, windows_.size(), panels_, panel_size(), to, spare_);
+            to += windows_.size() * cut_.panel;
+        }
+    }
+
+    void copy_x() {
+        const auto& [depth, height, width] = conv_.axes;
+        const std::int64_t size = tiles_.count() * line_size();
+        N* to = x_.make(static_cast<std::int64_t>(x_rows_.size()) * size);
+        for (const std::int64_t row : x_rows_) {
+            const Line<T> line = line_of(problem_.x, row, depth.n * height.n, width.n, conv_.in);
+            if (cut_.folded) fold(line, to);
+            else
+                deal<kPitch>(line.from(places_.first, part_.in.first), places_.size(), tiles_,
+                             line_size(), to, spare_);
+            to += size;
+        }
+    }
+
+    // Copies a row of x window by window, with all taps of a row as channels. Padding is zero.
+    void fold(const Line<T>& line, N* to) {
+        const TapAxis& width = conv_.axes[2];
+        // Where the taps' cells lie side by side, they are channels already.
+        const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
+        const Range whole = ready ? whole_ : Range{windows_.first, windows_.first};
+        if (whole.size() > 0) {
+            Line<T> windows = line.from(cell_of(width, whole.first, 0), part_.in.first);
+            windows.place *= width.s;
+            deal<kPitch>(windows, whole.size(), tiles_, line_size(),
+                         to + (whole.first - windows_.first) * kPitch, spare_);
+        }
+        for (const Range& tile : tiles_.channels) {
+            for (std::int64_t i = tile.first; i < tile.last; ++i) {
+                fold_channel(line, i, {windows_.first, whole.first}, to + i - tile.first);
+                fold_channel(line, i, {whole.last, windows_.last}, to + i - tile.first);
+            }
+            to += line_size();
+        }
+    }
+
+    std::int64_t tap_of(std::int64_t channel) const { return (part_.in.first + channel) / conv_.in; }
+
+    void fold_channel(const Line<T>& line, std::int64_t channel, Range windows, N* to) const {
+        if (windows.size() == 0) return;
+        const TapAxis& width = conv_.axes[2];
+        const std::int64_t tap = tap_of(channel);
+        const Line<T> from = line.from(0, (part_.in.first + channel) % conv_.in);
+        const Range real = both(real_windows(width, tap), windows);
+        const auto place = [&](std::int64_t o) -> N& { return to[(o - windows_.first) * kPitch]; };
+        for (std::int64_t o = windows.first; o < windows.last; ++o) place(o) = 0;
+        for (std::int64_t o = real.first; o < real.last; ++o)
+            place(o) = widen(from.first[cell_of(width, o, tap) * line.place]);
+    }
+
+    // Zeros of the padding add nothing, unless they meet an infinity or NaN: then windows at the edge
+    // are left to add_edges.
+    void keep_padding_from_infinity() {
+        const auto finite = [&](Range edge) {
+            N sum = 0;
+            for (std::int64_t row = 0; row < panels_.count() * rows_.size(); ++row) {
+                const N* const windows = dy_.get() + row * windows_.size() * cut_.panel;
+                for (std::int64_t i = (edge.first - windows_.first) * cut_.panel;
+                     i < (edge.last - windows_.first) * cut_.panel; ++i)
+                    sum += windows[i] - windows[i];
+            }
+            return sum == 0;
+        };
+        edges_apart_ = !finite({windows_.first, whole_.first}) || !finite({whole_.last, windows_.last});
+        const std::int64_t before = whole_.first - windows_.first;
+        if (edges_apart_) stretches_[0] = {before, before, whole_.size()};
+    }
+
+    // What the windows at the edge add to a tile of folded channels: row by row, as each has its own.
+    template <int vectors>
+    void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
+                   N* sums) const {
+        for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += problem_.out_channels())
+            for (const Range edge : {Range{windows_.first, whole_.first}, {whole_.last, windows_.last}}) {
+                const Range real = both(real_windows(conv_.axes[2], tap_of(i)), edge);
+                const std::int64_t before = real.first - windows_.first;
+                if (real.size() > 0)
+                    add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
+                                                cut_.panel, pairs, real.size(), true, panel.size(),
+                                                sums, problem_.out_channels());
+            }
+    }
+
+    void multiply(N* sums, bool more) const {
+        sums += part_.in.first * problem_.out_channels() + part_.group * conv_.out + part_.out.first;
+        const N* dy = dy_.get();
+        for (const Range& panel : panels_.channels) {
+            if (panel.size() > kLanes<N>) pass<2>(dy, panel, sums + panel.first, more);
+            else pass<1>(dy, panel, sums + panel.first, more);
+            dy += panel_size();
+        }
+    }
+
+    // All tiles of a panel.
+    template <int vectors>
+    void pass(const N* dy, Range panel, N* sums, bool more) const {
+        const std::int64_t pitch = problem_.out_channels();
+        const std::int64_t x_pitch = cut_.in_place ? problem_.in_channels() : kPitch;
+        const std::int64_t step = cut_.folded ? x_pitch : x_pitch * conv_.axes[2].s;
+        for (const auto& pairs : pairs_) {
+            const N* copied = x_.get();
+            for (const Range& tile : tiles_.channels) {
+                const N* x = copied;
+                if constexpr (std::is_same_v<T, N>)
+                    if (cut_.in_place)
+                        x = problem_.x + part_.group * conv_.in + part_.in.first + tile.first;
+                with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
+                    N* to = sums + tile.first * pitch;
+                    for (const Stretch& stretch : stretches_) {
+                        if (!more || (!pairs.empty() && stretch.windows > 0))
+                            add_products<N, rows.value, vectors>(
+                                x + stretch.x * x_pitch, step, dy + stretch.dy * cut_.panel,
+                                cut_.panel, pairs, stretch.windows, more, panel.size(), to, pitch);
+                        to += cut_.channels * pitch;
+                    }
+                });
+                if (edges_apart_)
+                    add_edges<vectors>(x, dy, tile, panel, pairs, sums + tile.first * pitch);
+                copied += line_size();
+            }
+            sums += cut_.width_taps * cut_.channels * pitch;
+        }
+    }
+
+    const Problem<T>& problem_;
+    const Conv& conv_;
+    const Cut<T>& cut_;
+    Part part_{};
+    Groups tiles_{0}, panels_{0};
+    // What is worked on at a time:
+    Range rows_{}, windows_{}, places_{};
+    Range whole_{};             // of folded windows, those without padding
+    bool edges_apart_ = false;  // the others are added up row by row
+    std::vector<Stretch> stretches_;                          // for each tap along the width
+    std::vector<std::vector<Pair>> pairs_;                    // for each other tap
+    std::vector<std::int64_t> x_rows_;                        // that are read, over all images
+    std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where they are in x_rows_
+    Numbers<N> x_, dy_, spare_;
+};
+
+template <class N>
+void add_all(const N* from, std::int64_t count, N* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
+}
+
+template <class T>
+void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
+    using N = Wide<T>;
+    constexpr bool in_dw = std::is_same_v<T, N>;  // the first chunk adds up where the result belongs
+    const Problem<T> problem{x, dy, dw, simplified(conv)};
+    const Cut<T>& cut = problem.cut;
+    Numbers<N> apart;
+    if (!in_dw || cut.chunks > 1) apart.make((cut.chunks - in_dw) * problem.sums());
+    const auto sums = [&](std::int64_t chunk) {
+        if constexpr (in_dw)
+            if (chunk == 0) return dw;
+        return apart.get() + (chunk - in_dw) * problem.sums();
+    };
+    const std::int64_t blocks = cut.in_blocks * cut.out_blocks * conv.groups;
+    // A core multiplies some four times while it moves a byte.
+    const auto bytes = static_cast<std::int64_t>(std::min(cut.products / 4, 0x1p60));
+    parallel_for(blocks * cut.chunks, bytes, [&](std::int64_t begin, std::int64_t end) {
+        Worker<T> worker(problem);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t block = i % blocks, chunk = i / blocks;
+            const Range panels = part(div_up(conv.out, cut.panel), cut.out_blocks,
+                                      block / cut.in_blocks % cut.out_blocks);
+            worker.run({block / cut.in_blocks / cut.out_blocks,
+                        part(cut.channels, cut.in_blocks, block % cut.in_blocks),
+                        {panels.first * cut.panel, std::min(panels.last * cut.panel, conv.out)},
+                        part(cut.rows, cut.chunks, chunk)},
+                       sums(chunk));
+        }
+    });
+    if (in_dw && cut.chunks == 1) return;
+    const std::int64_t size = static_cast<std::int64_t>(sizeof(N)) * cut.chunks;
+    parallel_for(problem.sums(), problem.sums() * size, [&](std::int64_t begin, std::int64_t end) {
+        std::array<N, 512> sum;  // of some numbers side by side
+        for (std::int64_t i = begin; i < end; i += std::ssize(sum)) {
+            const std::int64_t count = std::min(end - i, std::ssize(sum));
+            std::copy_n(sums(0) + i, count, sum.begin());
+            for (std::int64_t chunk = 1; chunk < cut.chunks; ++chunk)
+                add_all(sums(chunk) + i, count, sum.data());
+            for (std::int64_t j = 0; j < count; ++j)
+                dw[i + j] = narrow<T>(sum[static_cast<std::size_t>(j)]);
+        }
+    });
+}
+
+}  // namespace
+
+void ISA::conv_filter_grad(Type type, const void* x, const void* dy, void* dw, const Conv& conv) {
+    const auto run = [&]<class T>(T) {
+        filter_grad(static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dw), conv);
+    };
+    switch (type) {
+        case Type::float16: return run(Float16{});
+        case Type::bfloat16: return run(BFloat16{});
+        case Type::float32: return run(float{});
+        case Type::float64: return run(double{});
+    }
+}
+
+}  // namespace backblocks
