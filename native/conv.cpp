@@ -22,6 +22,7 @@
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "tile.hpp"
+#include "transpose.hpp"
 
 namespace backblocks {
 namespace {
@@ -197,11 +198,13 @@ bool rows_pay(std::int64_t outs, std::int64_t taps) {
 }
 
 template <class N>
-Rows rows_of(const TapAxis& axis, std::int64_t outs, bool forward) {
+Rows rows_of(const TapAxis& axis, std::int64_t outs, bool forward, bool channels_first) {
     Rows rows;
     // A source's targets lie side by side if taps do, and if no stride takes some of them away.
     if (axis.d > 1 || (forward && (axis.s > 1 || axis.pads >= axis.k))) return rows;
-    if (axis.k > kMostInRow / outs || !rows_pay<N>(outs, axis.k)) return rows;
+    // With channels first, the targets of a sweep that has a step could only be stored one by one.
+    const bool apart = channels_first && !forward && axis.s > 1;
+    if (axis.k > kMostInRow / outs || !(apart || rows_pay<N>(outs, axis.k))) return rows;
     rows.step = forward ? 1 : axis.s;
     rows.before = forward ? axis.k - 1 - axis.pads : axis.pads;
     rows.length = std::max(((forward ? axis.n : axis.out) - 1) * rows.step + axis.k,
@@ -214,7 +217,7 @@ template <class N>
 Plan plan_of(const Conv& conv, bool forward) {
     const auto& [d, h, w] = conv.axes;
     const std::int64_t outs = forward ? conv.out : conv.in;
-    const Rows rows = rows_of<N>(w, outs, forward);
+    const Rows rows = rows_of<N>(w, outs, forward, conv.channels_first);
     const auto axis = [&](const TapAxis& taps) {
         const Side side = forward ? Side::outputs(taps) : Side::cells(taps);
         return Axis(side.sweeps, side.complete());
@@ -278,8 +281,8 @@ template <class T>
 void pack_tap(const T* filter, std::int64_t next, std::int64_t channels,
               const std::int64_t* columns, std::int64_t real, std::int64_t width,
               Wide<T>* packed) {
-    // Few channels at a time: what is written in columns stays in the first-level cache.
     constexpr std::int64_t few = 32;
+    Wide<T> lines[kPanel<Wide<T>>][few];
     const bool side_by_side = columns[real - 1] - columns[0] == real - 1;
     for (std::int64_t c = 0; c < channels; c += few, packed += few * width, filter += few * next) {
         const std::int64_t count = std::min(few, channels - c);
@@ -287,10 +290,14 @@ void pack_tap(const T* filter, std::int64_t next, std::int64_t channels,
             for (std::int64_t i = 0; i < count; ++i)
                 for (std::int64_t j = 0; j < real; ++j)
                     packed[i * width + j] = widen(filter[i * next + columns[0] + j]);
-        else
+        else {
             for (std::int64_t j = 0; j < real; ++j)
                 for (std::int64_t i = 0; i < count; ++i)
-                    packed[i * width + j] = widen(filter[columns[j] + i * next]);
+                    lines[j][i] = widen(filter[columns[j] + i * next]);
+            transpose(
+                real, count, [&](std::int64_t j) { return lines[j]; },
+                [&](std::int64_t i) { return packed + i * width; });
+        }
         for (std::int64_t i = 0; i < count && real < width; ++i)
             std::fill(packed + i * width + real, packed + (i + 1) * width, Wide<T>{0});
     }
@@ -364,6 +371,28 @@ struct Stretch {
 // Targets of a box that have the same taps.
 struct Piece {
     Range targets, stretches;
+};
+
+// Places of targets: first + image * .. + d * .. + h * .. + w * ..
+struct Walk {
+    std::int64_t first, image;
+    std::array<std::int64_t, 3> step;
+
+    // Adds the places of the targets where segments cross.
+    void add_places(std::int64_t images, const std::array<Segment, 3>& axes,
+                    std::vector<std::int64_t>& places) const {
+        const Range &ds = axes[0].targets, &hs = axes[1].targets, &ws = axes[2].targets;
+        const std::size_t before = places.size();
+        places.resize(before +
+                      static_cast<std::size_t>(images * ds.size() * hs.size() * ws.size()));
+        std::int64_t* next = places.data() + before;
+        for (std::int64_t b = 0; b < images; ++b)
+            for (std::int64_t d = ds.first; d < ds.last; ++d)
+                for (std::int64_t h = hs.first; h < hs.last; ++h) {
+                    const std::int64_t row = first + b * image + d * step[0] + h * step[1];
+                    for (std::int64_t w = ws.first; w < ws.last; ++w) *next++ = row + w * step[2];
+                }
+    }
 };
 
 // Adds to a tile of sums, or begins it with, what the stretches give it.
@@ -450,7 +479,7 @@ class Worker {
         return copies;
     }
 
-    void copy_cells(const T* cells, std::int64_t count, N* to) const {
+    void copy_cells(const T* cells, std::int64_t count, N* to) {
         const std::int64_t ins = plan_.ins, cell = plan_.source.cell[2];
         const std::int64_t channel = plan_.source.channel;
         if (channel == 1 && cell == ins)
@@ -458,12 +487,21 @@ class Worker {
         else if (channel == 1)
             for (std::int64_t i = 0; i < count; ++i)
                 for (std::int64_t c = 0; c < ins; ++c) to[i * ins + c] = widen(cells[i * cell + c]);
+        else if constexpr (std::is_same_v<T, N>)
+            transpose(
+                ins, count, [&](std::int64_t c) { return cells + c * channel; },
+                [&](std::int64_t i) { return to + i * ins; });
         else
-            // Few channels at a time: what is written in columns stays in the first-level cache.
-            for (std::int64_t first = 0; first < ins; first += 16)
-                for (std::int64_t c = first; c < std::min(first + 16, ins); ++c)
+            for (std::int64_t c = 0; c < ins; c += kLanes<N>) {
+                const std::int64_t channels = std::min<std::int64_t>(ins - c, kLanes<N>);
+                N* lines = lines_.of(channels * count);
+                for (std::int64_t j = 0; j < channels; ++j)
                     for (std::int64_t i = 0; i < count; ++i)
-                        to[i * ins + c] = widen(cells[c * channel + i]);
+                        lines[j * count + i] = widen(cells[(c + j) * channel + i]);
+                transpose(
+                    channels, count, [&](std::int64_t j) { return lines + j * count; },
+                    [&](std::int64_t i) { return to + i * ins + c; });
+            }
     }
 
     void find_pieces(const Box& box) {
@@ -471,6 +509,7 @@ class Worker {
         stretches_.clear();
         from_places_.clear();
         to_places_.clear();
+        to_ = to_places(box);
         const auto each = [&](std::size_t axis, auto f) {
             box.lines[axis]->each_segment(box.targets[axis], f);
         };
@@ -486,33 +525,32 @@ class Worker {
         const bool no_taps = std::any_of(axes.begin(), axes.end(), [](const Segment& segment) {
             return segment.taps.size() == 0;
         });
-        const auto from = [&](std::size_t i, std::int64_t j) {
-            const Reach& reach = reach_[i];
-            return (reach.first + j * reach.step + reach.at(axes[i].taps.first)) * order_.cell[i];
-        };
-        for (std::int64_t image = 0; image < box.images.size(); ++image)
-            for (std::int64_t d = axes[0].targets.first; d < axes[0].targets.last; ++d)
-                for (std::int64_t h = axes[1].targets.first; h < axes[1].targets.last; ++h)
-                    for (std::int64_t w = axes[2].targets.first; w < axes[2].targets.last; ++w) {
-                        from_places_.push_back(no_taps ? 0
-                                                       : image * order_.image + from(0, d) +
-                                                             from(1, h) + from(2, w));
-                        to_places_.push_back(to_place(box, image, {d, h, w}));
-                    }
-        if (!no_taps) add_stretches(box, axes);
+        Walk from{0, order_.image, {}};
+        for (std::size_t i = 0; i < 3 && !no_taps; ++i) {
+            from.first += (reach_[i].first + reach_[i].at(axes[i].taps.first)) * order_.cell[i];
+            from.step[i] = reach_[i].step * order_.cell[i];
+        }
+        if (no_taps) from.image = 0;
+        else add_stretches(box, axes);
+        from.add_places(box.images.size(), axes, from_places_);
+        to_.add_places(box.images.size(), axes, to_places_);
         pieces_.push_back({{first, size_of(from_places_)}, {first_stretch, size_of(stretches_)}});
     }
 
-    // Where the sums of a target go: in the result, or in its row.
-    std::int64_t to_place(const Box& box, std::int64_t image,
-                          const std::array<std::int64_t, 3>& target) const {
-        if (plan_.rows.used)
-            return row_of(box, image, target[0], target[1]) * row_size() +
-                   target[2] * plan_.rows.step * plan_.outs;
-        std::int64_t place = image * plan_.target.image;
-        for (std::size_t i = 0; i < 3; ++i)
-            place += box.lines[i]->target(target[i]) * plan_.target.cell[i];
-        return place;
+    // Where the sums of targets go: in the result, or in rows.
+    Walk to_places(const Box& box) const {
+        const auto& [ds, hs, ws] = box.targets;
+        if (plan_.rows.used) {
+            const std::int64_t row = row_size(), plane = row * hs.size();
+            return {-ds.first * plane - hs.first * row, plane * ds.size(),
+                    {plane, row, plan_.rows.step * plan_.outs}};
+        }
+        Walk to{0, plan_.target.image, {}};
+        for (std::size_t i = 0; i < 3; ++i) {
+            to.first += box.lines[i]->sweep.first * plan_.target.cell[i];
+            to.step[i] = box.lines[i]->sweep.step * plan_.target.cell[i];
+        }
+        return to;
     }
 
     void add_stretches(const Box& box, const std::array<Segment, 3>& axes) {
@@ -520,32 +558,28 @@ class Worker {
         const auto place = [&](std::size_t i, std::int64_t t) {
             return (reach_[i].at(t) - reach_[i].at(axes[i].taps.first)) * order_.cell[i];
         };
-        const auto tap = [&](std::size_t i, std::int64_t t) {
-            return box.lines[i]->first_tap + t;
-        };
-        const std::size_t first = stretches_.size();
+        // All taps along the width at once if their cells lie side by side.
+        const std::int64_t all = ws.taps.size(), last = ws.taps.last - 1;
+        const std::int64_t taps = place(2, last) == (all - 1) * plan_.ins ? all : 1;
         for (std::int64_t d = ds.taps.first; d < ds.taps.last; ++d)
             for (std::int64_t h = hs.taps.first; h < hs.taps.last; ++h)
-                for (std::int64_t w = ws.taps.first; w < ws.taps.last; ++w) {
-                    const std::int64_t number =
-                        (tap(0, d) * plan_.axes[1].taps() + tap(1, h)) * plan_.axes[2].taps() +
-                        tap(2, w);
-                    add_stretch({place(0, d) + place(1, h) + place(2, w), number * plan_.ins,
-                                 plan_.ins}, first);
+                for (std::int64_t w = ws.taps.first; w < ws.taps.last; w += taps) {
+                    const std::int64_t tap =
+                        ((box.lines[0]->first_tap + d) * plan_.axes[1].taps() +
+                         box.lines[1]->first_tap + h) * plan_.axes[2].taps() +
+                        box.lines[2]->first_tap + w;
+                    add_stretch({place(0, d) + place(1, h) + place(2, w), tap * plan_.ins,
+                                 taps * plan_.ins});
                 }
     }
 
-    // Adds a stretch, as part of the last one if it continues that, cut where the depth is.
-    void add_stretch(Stretch stretch, std::size_t first) {
+    // Adds a stretch, cut where the depth is.
+    void add_stretch(Stretch stretch) {
         while (stretch.depth > 0) {
-            const Range part = depth_[depth_.of(stretch.row)];
-            const std::int64_t depth = std::min(stretch.depth, part.last - stretch.row);
-            Stretch* last = stretches_.size() > first ? &stretches_.back() : nullptr;
-            if (last && last->place + last->depth == stretch.place &&
-                last->row + last->depth == stretch.row && stretch.row != part.first)
-                last->depth += depth;
-            else
-                stretches_.push_back({stretch.place, stretch.row, depth});
+            const std::int64_t end =
+                depth_.count == 1 ? depth_.n : depth_[depth_.of(stretch.row)].last;
+            const std::int64_t depth = std::min(stretch.depth, end - stretch.row);
+            stretches_.push_back({stretch.place, stretch.row, depth});
             stretch = {stretch.place + depth, stretch.row + depth, stretch.depth - depth};
         }
     }
@@ -616,18 +650,29 @@ class Worker {
     // -- results --
 
     // Rounds the sums of a panel and puts them where they belong.
-    void store_panel(const N* sums, std::int64_t width, std::int64_t real, T* result) const {
-        const std::int64_t count = size_of(to_places_), channel = plan_.target.channel;
-        if (channel == 1)
-            for (std::int64_t i = 0; i < count; ++i) {
-                T* to = result + to_places_[static_cast<std::size_t>(i)];
-                for (std::int64_t j = 0; j < real; ++j) to[j] = narrow<T>(sums[i * width + j]);
-            }
-        else
+    void store_panel(const N* sums, std::int64_t width, std::int64_t real, T* result) {
+        const std::int64_t count = size_of(to_places_);
+        const std::int64_t* places = to_places_.data();
+        if (plan_.target.channel == 1) {
+            for (std::int64_t i = 0; i < count; ++i)
+                for (std::int64_t j = 0; j < real; ++j)
+                    result[places[i] + j] = narrow<T>(sums[i * width + j]);
+            return;
+        }
+        N* lines = lines_.of(real * count);
+        transpose(
+            count, real, [&](std::int64_t i) { return sums + i * width; },
+            [&](std::int64_t j) { return lines + j * count; });
+        for (std::int64_t i = 0, end; i < count; i = end) {
+            for (end = i + 1; end < count && places[end] == places[end - 1] + 1;) ++end;
             for (std::int64_t j = 0; j < real; ++j)
-                for (std::int64_t i = 0; i < count; ++i)
-                    result[j * channel + to_places_[static_cast<std::size_t>(i)]] =
-                        narrow<T>(sums[i * width + j]);
+                store_line(lines + j * count + i, end - i,
+                           result + places[i] + j * plan_.target.channel);
+        }
+    }
+
+    static void store_line(const N* line, std::int64_t count, T* to) {
+        for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(line[i]);
     }
 
     std::int64_t row_size() const { return plan_.rows.length * plan_.outs; }
@@ -660,11 +705,24 @@ class Worker {
                     };
                     T* result = targets_ + (box.images.first + image) * order.image +
                                 box.group * plan_.outs * order.channel + cell(0, d) + cell(1, h);
-                    for (std::int64_t w = 0; w < plan_.width; ++w)
-                        for (std::int64_t n = 0; n < plan_.outs; ++n)
-                            result[w * order.cell[2] + n * order.channel] =
-                                narrow<T>(sums[w * plan_.outs + n]);
+                    store_row(sums, result);
                 }
+    }
+
+    void store_row(const N* sums, T* result) {
+        const std::int64_t outs = plan_.outs, width = plan_.width;
+        if (plan_.target.channel == 1) {
+            if (plan_.groups == 1) return store_line(sums, width * outs, result);
+            for (std::int64_t w = 0; w < width; ++w)
+                store_line(sums + w * outs, outs, result + w * plan_.target.cell[2]);
+            return;
+        }
+        N* lines = lines_.of(outs * width);
+        transpose(
+            width, outs, [&](std::int64_t w) { return sums + w * outs; },
+            [&](std::int64_t n) { return lines + n * width; });
+        for (std::int64_t n = 0; n < outs; ++n)
+            store_line(lines + n * width, width, result + n * plan_.target.channel);
     }
 
     const Plan& plan_;
@@ -678,10 +736,11 @@ class Worker {
     std::array<Reach, 3> reach_;
     Order order_;
     const N* from_;
+    Walk to_;
     std::vector<Piece> pieces_;
     std::vector<Stretch> stretches_;
     std::vector<std::int64_t> from_places_, to_places_, sum_places_;
-    Scratch<N> copies_, own_packed_, sums_, row_sums_;
+    Scratch<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
 
 // -- all boxes -----------------------------------------------------------------------------------

@@ -1,0 +1,58 @@
+// Turns rows into columns, a square of vectors at a time: where numbers must be read or written one
+// by one, that takes longer than multiplying them. In the namespace of the instruction set, see
+// tile.hpp.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "tile.hpp"
+
+namespace backblocks::ISA {
+
+// The numbers of two vectors in turn, of the lower halves or of the upper ones.
+template <bool upper, class V, std::size_t... lane>
+BACKBLOCKS_INLINE V in_turn(const V& a, const V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane);
+    return __builtin_shufflevector(
+        a, b, (lane % 2 * lanes + lane / 2 + (upper ? lanes / 2 : 0))...);
+}
+
+// to(j)[i] = from(i)[j] for i < rows and j < columns, where from and to give pointers.
+template <class From, class To>
+void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
+    using N = std::remove_cvref_t<decltype(*to(0))>;
+    constexpr int lanes = kLanes<N>;
+    const std::int64_t whole_rows = rows / lanes * lanes, whole_columns = columns / lanes * lanes;
+    for (std::int64_t i = 0; i < whole_rows; i += lanes)
+        for (std::int64_t j = 0; j < whole_columns; j += lanes) {
+            Vector<N> square[lanes], next[lanes];
+#pragma GCC unroll 8
+            for (int l = 0; l < lanes; ++l) square[l] = load_vector(from(i + l) + j);
+            // Cutting the pack of rows in halves and shuffling these together, as one does with
+            // cards, turns it once it was done for every bit of a row's number.
+#pragma GCC unroll 3
+            for (int cut = 1; cut < lanes; cut *= 2) {
+#pragma GCC unroll 4
+                for (int l = 0; l < lanes / 2; ++l) {
+                    constexpr auto all = std::make_index_sequence<lanes>{};
+                    next[2 * l] = in_turn<false>(square[l], square[l + lanes / 2], all);
+                    next[2 * l + 1] = in_turn<true>(square[l], square[l + lanes / 2], all);
+                }
+                std::copy(next, next + lanes, square);
+            }
+#pragma GCC unroll 8
+            for (int l = 0; l < lanes; ++l) store_vector(to(j + l) + i, square[l]);
+        }
+    const auto one_by_one = [&](std::int64_t first_row, std::int64_t first_column,
+                                std::int64_t end_column) {
+        for (std::int64_t j = first_column; j < end_column; ++j)
+            for (std::int64_t i = first_row; i < rows; ++i) to(j)[i] = from(i)[j];
+    };
+    one_by_one(0, whole_columns, columns);
+    one_by_one(whole_rows, 0, whole_columns);
+}
+
+}  // namespace backblocks::ISA
