@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from itertools import groupby
 from pathlib import Path
 
 from backblocks.bench import chart, contender, report
@@ -48,13 +47,13 @@ HOW = """\
 
 * All contenders of a problem run in one process, in rounds, in another order each round, with a pause of
   {pause} before each sample. There are at least {least_rounds} rounds, then as many as {seconds:g} seconds
-  allow, {most_rounds} at most. Calls of more than {slow:g} s are timed in {slow_rounds} rounds; of more than
-  {patience:g} s, not at all. Short calls are timed many at once.
+  allow, {most_rounds} at most. A contender that has had {most_each:g} seconds sits the others out; one
+  whose call takes more than {patience:g} s is not timed. Short calls are timed many at once.
 * Everyone gets as many threads. Inputs are in the library's own tensors and memory format before the clock
   starts. Every call gives a new result.
-* Of each peer the best of its ways counts: TensorFlow eagerly and in `tf.function`; PyTorch contiguous and
-  with the channels last, forward and backward together where its backward kernel wants the places of the
-  maxima; JAX under `jit`. `xla` is TensorFlow with `jit_compile=True`, for pools.
+* Of each peer the best of its ways counts: TensorFlow eagerly and in `tf.function`, with oneDNN turned on;
+  PyTorch contiguous and with the channels last, forward and backward together where its backward kernel
+  wants the places of the maxima; JAX under `jit`. `xla` is TensorFlow with `jit_compile=True`, for pools.
 * Before they are timed, all must give the same answer, up to these shares of its largest number:
   {tolerances}. Inputs have no ties. The exceptions:
 {differences}
@@ -107,7 +106,7 @@ def _goals(run: Run) -> Iterator[str]:
 
 def _results(run: Run) -> Iterator[str]:
     yield EVERY
-    for op, results in groupby(run.results, lambda result: result.problem.op):
+    for op, results in run.by_op().items():
         yield f"### {op}\n"
         yield from _table(
             ["problem", "backblocks", *PEERS, "limit", "extra"],

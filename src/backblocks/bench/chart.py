@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
 from backblocks.bench.results import Result, Run
 
-ROW, TOP, NAMES, SCALE, LIMIT, MARGIN = 17, 62, 330, 430, 120, 16
+ROW, TOP, NAMES, SCALE, LIMIT, MARGIN = 17, 62, 356, 430, 120, 16
 LEAST, MOST = 0.5, 2000.0
 MARKS = {"tensorflow": "#e8710a", "xla": "#c9a400", "torch": "#7b3fc4", "jax": "#1a9e77"}
 STYLE = """
@@ -27,9 +26,8 @@ text { fill: #1d2733; } .faint { fill: #5b6875; } .head { font-weight: bold; }
 
 def svg(run: Run) -> str:
     """The chart as the text of an SVG file that looks after light and dark itself."""
-    results = [r for r in run.results if r.ours is not None]
-    groups = [(op, list(of_op)) for op, of_op in groupby(results, lambda r: r.problem.op)]
-    height = TOP + ROW * (len(results) + len(groups)) + MARGIN
+    groups = {op: [r for r in of_op if r.ours is not None] for op, of_op in run.by_op().items()}
+    height = TOP + ROW * sum(len(of_op) + 1 for of_op in groups.values()) + MARGIN
     width = NAMES + SCALE + LIMIT + 3 * MARGIN
     body = [*_axis(run, height), *_rows(groups)]
     return "\n".join(
@@ -62,9 +60,9 @@ def _axis(run: Run, height: int) -> Iterator[str]:
         yield _text(x, TOP - 10, f"{ratio:g}", "faint", "middle")
 
 
-def _rows(groups: Sequence[tuple[str, list[Result]]]) -> Iterator[str]:
+def _rows(groups: dict[str, list[Result]]) -> Iterator[str]:
     y = TOP + ROW / 2
-    for op, results in groups:
+    for op, results in groups.items():
         yield _text(MARGIN, y + 4, op, "head")
         y += ROW
         for result in results:

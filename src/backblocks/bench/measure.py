@@ -24,17 +24,16 @@ TOLERANCES = {"f16": 2e-2, "bf16": 1e-1, "f32": 1e-4, "f64": 1e-10}
 class Effort:
     """How long to try."""
 
-    seconds: float = 3.0  # for the rounds of one problem
+    seconds: float = 2.0  # for the rounds of one problem
     least_rounds: int = 5
     most_rounds: int = 31
     pause: float = 0.004  # before each sample, in which a peer's threads go to sleep
     sample: float = 0.002  # a sample calls as often as takes this long
-    slow: float = 0.4  # a call longer than this is timed in the first rounds only
-    slow_rounds: int = 3
+    most_each: float = 2.0  # a contender that has had so many seconds sits the other rounds out
     patience: float = 5.0  # a call longer than this is not timed at all
 
 
-QUICK = Effort(seconds=0.5, least_rounds=3, most_rounds=9, patience=2.0)
+QUICK = Effort(seconds=0.5, least_rounds=3, most_rounds=9, most_each=0.5, patience=2.0)
 
 
 @dataclass
@@ -80,8 +79,11 @@ def admit(
             refused[contender.name] = f"too slow to wait for: about {about} s a call"
             continue
         try:
+            start = time.perf_counter()
             result = contender.call()
-            seconds = _seconds(contender.call)  # the first call may have compiled something
+            seconds = time.perf_counter() - start
+            if seconds > effort.patience:  # it may have compiled something, which is done once
+                seconds = _seconds(contender.call)
         except Exception as error:
             refused[contender.name] = f"cannot: {_first_words(error)}"
             continue
@@ -103,10 +105,13 @@ def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -
     """Times all contenders in rounds, in another order each round."""
     rng = random.Random(seed)  # noqa: S311
     times = {contender.name: Times() for contender in contenders}
-    calls, seconds = {}, {}
+    calls = {}
     for contender in contenders:
-        seconds[contender.name] = once = min(_seconds(contender.call) for _ in range(2))
+        once = _seconds(contender.call)
+        if once < effort.sample:  # short enough for a hiccup to matter
+            once = min(once, _seconds(contender.call))
         calls[contender.name] = max(1, int(effort.sample / max(once, 1e-7)))
+    spent = dict.fromkeys(times, 0.0)
     end = time.perf_counter() + effort.seconds
     collecting = gc.isenabled()
     gc.disable()
@@ -114,16 +119,14 @@ def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -
         for round in range(effort.most_rounds):
             if round >= effort.least_rounds and time.perf_counter() > end:
                 break
-            taking_part = [
-                c
-                for c in contenders
-                if round < effort.slow_rounds or seconds[c.name] <= effort.slow
-            ]
+            taking_part = [c for c in contenders if spent[c.name] < effort.most_each]
             rng.shuffle(taking_part)
             for contender in taking_part:
                 time.sleep(effort.pause)
                 count = calls[contender.name]
-                times[contender.name].samples.append(_seconds(contender.call, count) / count)
+                seconds = _seconds(contender.call, count)
+                spent[contender.name] += seconds
+                times[contender.name].samples.append(seconds / count)
     finally:
         if collecting:
             gc.enable()

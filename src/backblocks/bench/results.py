@@ -129,6 +129,12 @@ class Run:
     limits: dict[str, dict[str, float]]
     results: list[Result] = field(default_factory=list)
 
+    def by_op(self) -> dict[str, list[Result]]:
+        groups: dict[str, list[Result]] = {}
+        for result in self.results:
+            groups.setdefault(result.problem.op, []).append(result)
+        return groups
+
     def as_json(self) -> dict[str, Any]:
         head = {key: value for key, value in vars(self).items() if key != "results"}
         results = [result.as_json() for result in self.results]

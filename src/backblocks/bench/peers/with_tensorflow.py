@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+# By itself it uses oneDNN only on processors with AVX-512; on others oneDNN is several times faster too.
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "1")
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # it would speak of its plug-ins
 
 import tensorflow as tf
@@ -26,9 +28,7 @@ def set_threads(count: int) -> None:
     tf.config.threading.set_inter_op_parallelism_threads(count)
 
 
-def make(problem: Problem, inputs: dict[str, Array]) -> list[Contender] | str:
-    if problem.channels_first:
-        return "its CPU kernels want the channels last"
+def make(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
     op = getattr(tf.raw_ops, problem.op)
     tensors = {name: tf.constant(value) for name, value in inputs.items()}
     arguments = problem.arguments(tensors)
