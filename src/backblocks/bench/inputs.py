@@ -48,7 +48,8 @@ def _without_ties(problem: Problem, rng: np.random.Generator) -> Array:
 
     A cell's number is a random one times the cells of a window, plus the cell's place in a grid of
     windows: cells in one window have different places. TensorFlow's MaxPool3DGrad takes numbers less
-    than 1e-5 apart for equal, so they are further apart than that.
+    than 1e-5 apart for equal, so they are further apart than that. Windows of more than 128 cells
+    have ties in bfloat16, which has no more numbers.
     """
     batch, *space, channels = problem.last
     place: Array = np.zeros(1, np.int32)
