@@ -58,7 +58,7 @@ def test_failures_and_slow_calls_are_reasons():
     def fail():
         raise RuntimeError("no\nkernel")
 
-    slow = Contender("slow", "slow", lambda: time.sleep(0.02) or ANSWER)
+    slow = Contender("slow", "slow", lambda: time.sleep(0.015) or ANSWER)
     known = fake("known", known_seconds=60)
     broken = Contender("broken", "broken", fail)
     effort = Effort(patience=0.01)
@@ -67,6 +67,17 @@ def test_failures_and_slow_calls_are_reasons():
     assert refused["broken"] == "cannot: no kernel"
     assert refused["slow"].startswith("too slow to wait for: 0.0")
     assert refused["known"] == "too slow to wait for: about 60 s a call"
+
+
+def test_a_peer_with_a_hopeless_way_is_not_waited_for_again():
+    calls = []
+
+    def way(name):
+        return Contender(name, "peer", lambda: calls.append(name) or time.sleep(0.05) or ANSWER)
+
+    _, refused = admit([way("first"), way("second")], "f32", Effort(patience=0.01))
+    assert calls == ["first"]
+    assert refused["second"] == "too slow to wait for, as first"
 
 
 def test_rounds_are_interleaved_and_their_order_changes():

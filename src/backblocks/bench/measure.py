@@ -17,7 +17,7 @@ from backblocks.ops._inputs import Array
 
 # How far an answer may be off, as a share of the largest number in it. Half types keep 11 and 8 bits,
 # and some peers add up in them.
-TOLERANCES = {"f16": 2e-2, "bf16": 1e-1, "f32": 1e-4, "f64": 1e-10}
+TOLERANCES = {"f16": 1e-2, "bf16": 5e-2, "f32": 5e-5, "f64": 1e-12}
 
 
 @dataclass(frozen=True)
@@ -72,8 +72,12 @@ def admit(
     """
     admitted: list[Contender] = []
     refused: dict[str, str] = {}
+    hopeless: dict[str, str] = {}
     reference: Array | None = None
     for contender in contenders:
+        if contender.peer in hopeless:
+            refused[contender.name] = f"too slow to wait for, as {hopeless[contender.peer]}"
+            continue
         if contender.known_seconds > effort.patience:
             about = f"{contender.known_seconds:.2g}"
             refused[contender.name] = f"too slow to wait for: about {about} s a call"
@@ -82,13 +86,16 @@ def admit(
             start = time.perf_counter()
             result = contender.call()
             seconds = time.perf_counter() - start
-            if seconds > effort.patience:  # it may have compiled something, which is done once
+            # A first call may have to compile something, but not for this long.
+            if effort.patience < seconds < 2 * effort.patience:
                 seconds = _seconds(contender.call)
         except Exception as error:
             refused[contender.name] = f"cannot: {_first_words(error)}"
             continue
         if seconds > effort.patience:
             refused[contender.name] = f"too slow to wait for: {seconds:.1f} s a call"
+            if seconds > 2 * effort.patience:  # its other ways will hardly be quick
+                hopeless[contender.peer] = contender.name
             continue
         if contender.same_answer:
             answer = contender.answer(result)
