@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backblocks.bench import memory
-from backblocks.bench.contender import SYMMETRIC_PADDING, Contender
+from backblocks.bench.contender import STREAM, SYMMETRIC_PADDING, Contender
 from backblocks.bench.inputs import make_inputs
 from backblocks.bench.limits import machine, machine_limits
 from backblocks.bench.measure import TOLERANCES, Effort, Times, admit, disagreement, interleave
@@ -75,9 +75,12 @@ def test_a_peer_with_a_hopeless_way_is_not_waited_for_again():
     def way(name):
         return Contender(name, "peer", lambda: calls.append(name) or time.sleep(0.05) or ANSWER)
 
-    _, refused = admit([way("first"), way("second")], "f32", Effort(patience=0.01))
+    yardstick = Contender("yardstick", "peer", lambda: None, difference=STREAM)
+    ways = [way("first"), way("second"), yardstick]
+    admitted, refused = admit(ways, "f32", Effort(patience=0.01))
     assert calls == ["first"]
     assert refused["second"] == "too slow to wait for, as first"
+    assert admitted == [yardstick]
 
 
 def test_rounds_are_interleaved_and_their_order_changes():

@@ -75,7 +75,7 @@ def admit(
     hopeless: dict[str, str] = {}
     reference: Array | None = None
     for contender in contenders:
-        if contender.peer in hopeless:
+        if contender.peer in hopeless and contender.job != "yardstick":
             refused[contender.name] = f"too slow to wait for, as {hopeless[contender.peer]}"
             continue
         if contender.known_seconds > effort.patience:
