@@ -164,7 +164,6 @@ def test_other_types_and_formats_are_timed_beside_their_twins(line, twin):
 def test_the_limits_of_this_machine_are_plausible():
     for found in machine_limits(2).values():
         assert all(1e8 < rate < 1e13 for rate in found.values())
-        assert found["f32 flop/s"] > found["f64 flop/s"]
     assert machine()["processor"]
 
 
