@@ -160,7 +160,6 @@ backblocks::Pool checked_pool(const char* op, const Shape& cells, const Shape& w
     require(cells[0] == windows[0], op, "input and output must have as many images");
     require(cells[4] == windows[4], op, "input and output must have as many channels");
     backblocks::Pool pool{cells[0], {}, cells[4]};
-    std::int64_t left = std::numeric_limits<std::int32_t>::max();
     for (std::size_t i = 0; i < 3; ++i) {
         require(window[i] >= 1, op, "window must be at least 1 on every axis");
         require(strides[i] >= 1, op, "strides must be at least 1 on every axis");
@@ -168,11 +167,9 @@ backblocks::Pool checked_pool(const char* op, const Shape& cells, const Shape& w
         auto& axis = pool.axes[i] = {cells[i + 1], window[i], strides[i], pads[i], windows[i + 1]};
         require(axis.fits_int64(), op, "window, strides, pads or sizes are too large");
         require(axis.all_real(), op, "every window must have a real cell");
-        // The kernels number a window's cells with 31 bits.
-        left /= std::max<std::int64_t>(axis.most_real(), 1);
     }
-    require(left > 0, op, "the window has too many cells");
-    return pool;
+    require(pool.trimmed().can_be_taken(), op, "the window or its padding is too large");
+    return pool.trimmed();
 }
 
 using Kernels = backblocks::PoolKernels;
@@ -253,6 +250,38 @@ void define_conv(nb::module_& m, const char* name, std::string inputs, char resu
         },
         "dtype"_a, "cells"_a, "outputs"_a, "taps"_a, "strides"_a, "dilations"_a, "pads"_a,
         "groups"_a, "channels_first"_a);
+}
+
+// The same for pooling with argmax. 'i' is an index for each window.
+template <auto kernel>
+void define_argmax(nb::module_& m, const char* name, std::string inputs, std::string results) {
+    m.def(
+        name,
+        [name, inputs, results](std::string_view dtype, std::string_view index, const Shape& cells,
+                                const Shape& windows, const Triple& window, const Triple& strides,
+                                const Triple& pads, bool of_batch) {
+            const Type type = type_named(dtype);
+            const bool wide = index == "int64";
+            if (!wide && index != "int32") throw nb::type_error("an index must be int32 or int64");
+            const auto of = [&](const std::string& all) {
+                std::vector<Operand> operands;
+                for (const char each : all) {
+                    operands.push_back(operand(name, type, each == 'c' ? cells : windows));
+                    if (each == 'i')
+                        operands.back().dtype =
+                            wide ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>();
+                }
+                return operands;
+            };
+            const auto pool = checked_pool(name, cells, windows, window, strides, pads);
+            require(pool.few_cells(), name, "an image has too many cells");
+            const auto run = backblocks::chosen_isa().pool.*kernel;
+            return Prepared(name, of(inputs), of(results), [=](void* const* a) {
+                run(type, a[0], a[1], a[2], pool, {of_batch, wide});
+            });
+        },
+        "dtype"_a, "index"_a, "cells"_a, "windows"_a, "window"_a, "strides"_a, "pads"_a,
+        "of_batch"_a);
 }
 
 // -- memory ---------------------------------------------------------------------------------------
@@ -401,6 +430,10 @@ NB_MODULE(_native, m) {
     define_pool<&Kernels::max_pool_grad_grad>(m, "max_pool_grad_grad", "cc", 'w');
     define_pool<&Kernels::avg_pool>(m, "avg_pool", "c", 'w');
     define_pool<&Kernels::avg_pool_grad>(m, "avg_pool_grad", "w", 'c');
+    define_argmax<&Kernels::max_pool_with_argmax>(m, "max_pool_with_argmax", "c", "wi");
+    define_argmax<&Kernels::max_pool_grad_with_argmax>(m, "max_pool_grad_with_argmax", "wi", "c");
+    define_argmax<&Kernels::max_pool_grad_grad_with_argmax>(m, "max_pool_grad_grad_with_argmax",
+                                                            "ci", "w");
     define_conv<&backblocks::ConvKernels::forward>(m, "conv", "cf", 'o');
     define_conv<&backblocks::ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
     define_conv<&backblocks::ConvKernels::filter_grad>(m, "conv_filter_grad", "co", 'f');

@@ -2,38 +2,52 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 
-#ifdef __SSE2__
+#ifdef __AVX__
+#include <immintrin.h>
+#elif defined(__SSE2__)
 #include <emmintrin.h>
 #endif
 
-namespace backblocks {
+namespace backblocks::ISA {
 
 // A result of more bytes than this would not stay in the cache anyway.
 constexpr std::size_t kStreamed = std::size_t{8} << 20;
 constexpr std::size_t kCacheLine = 64;
 
+// Stores `bytes` bytes of a cache line at a multiple of as many. All of the line should be stored so.
+// The compiler keeps what it knows to be in registers there.
+template <std::size_t bytes>
+inline void stream_bytes(const void* from, void* to) {
+#ifdef __AVX__
+    if constexpr (bytes % sizeof(__m256i) == 0) {
+        for (std::size_t i = 0; i < bytes / sizeof(__m256i); ++i)
+            _mm256_stream_si256(static_cast<__m256i*>(to) + i,
+                                _mm256_loadu_si256(static_cast<const __m256i*>(from) + i));
+        return;
+    }
+#endif
 #ifdef __SSE2__
-
-// Copies a cache line to an address that begins one.
-inline void stream_line(const void* from, void* to) {
-    for (std::size_t i = 0; i < kCacheLine / sizeof(__m128i); ++i)
+    static_assert(bytes % sizeof(__m128i) == 0);
+    for (std::size_t i = 0; i < bytes / sizeof(__m128i); ++i)
         _mm_stream_si128(static_cast<__m128i*>(to) + i,
                          _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
+#endif
 }
+
+inline void stream_line(const void* from, void* to) { stream_bytes<kCacheLine>(from, to); }
+
+#ifdef __SSE2__
 
 // Lets other threads see what was streamed; to be called before they are told that it is there.
 inline void end_streams() { _mm_sfence(); }
-
 constexpr bool kCanStream = true;
 
 #else
 
-inline void stream_line(const void*, void*) {}
 inline void end_streams() {}
 constexpr bool kCanStream = false;
 
 #endif
 
-}  // namespace backblocks
+}  // namespace backblocks::ISA

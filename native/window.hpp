@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
 
 namespace backblocks {
 
@@ -13,15 +12,6 @@ struct Range {
 
     constexpr std::int64_t size() const { return std::max<std::int64_t>(last - first, 0); }
     constexpr bool has(std::int64_t i) const { return first <= i && i < last; }
-};
-
-// Windows that cover their part of a tile in the same way, next to each other.
-struct Run {
-    Range windows;      // counted from the tile's first window
-    std::int64_t cell;  // the first window's first cell in the tile, counted from the tile's first
-    std::int64_t size;  // how many cells of the tile each window has
-    std::int64_t skip;  // how many real cells each has before them
-    std::int64_t real;  // how many real cells each has in all
 };
 
 struct WindowAxis {
@@ -40,8 +30,25 @@ struct WindowAxis {
     // Whether every window has a real cell: then the first and the last have.
     constexpr bool all_real() const { return out == 0 || (k > pads && (out - 1) * s - pads < n); }
 
-    // No window has more real cells than this.
-    constexpr std::int64_t most_real() const { return std::min(k, n); }
+    // The same windows without the padding that all of them have.
+    constexpr WindowAxis trimmed() const {
+        WindowAxis axis = *this;
+        if (out == 0) return axis;
+        const std::int64_t before = std::max<std::int64_t>(pads - (out - 1) * s, 0);
+        axis.pads -= before;
+        axis.k = std::min(k - before, n + axis.pads);
+        if (out == 1) axis.s = axis.k;
+        return axis;
+    }
+
+    // All cells that windows cover, padding included.
+    constexpr std::int64_t covered() const { return out == 0 ? 0 : (out - 1) * s + k; }
+
+    // No cell is in two windows.
+    constexpr bool apart() const { return k <= s; }
+
+    // No cell is in more windows than this.
+    constexpr std::int64_t most_windows() const { return std::min((k - 1) / s + 1, out); }
 
     // The real cells of window o: those it covers, cut to 0 .. n - 1.
     constexpr Range cells(std::int64_t o) const {
@@ -49,28 +56,27 @@ struct WindowAxis {
         return {std::max<std::int64_t>(begin, 0), std::min(begin + k, n)};
     }
 
+    // The cell with number i in window o, which need not be real.
+    constexpr std::int64_t cell(std::int64_t o, std::int64_t i) const { return o * s - pads + i; }
+
     // The windows that cover a cell.
     constexpr Range windows(std::int64_t cell) const {
         const std::int64_t end = cell + pads;
         return {end < k ? 0 : (end - k) / s + 1, std::min(end / s + 1, out)};
     }
 
-    // How the given windows cover the given cells.
-    std::vector<Run> runs(Range windows, Range tile) const {
-        std::vector<Run> all;
-        for (std::int64_t o = windows.first; o < windows.last; ++o) {
-            const Range real = cells(o);
-            const Range here{std::max(real.first, tile.first), std::min(real.last, tile.last)};
-            if (here.size() == 0) continue;
-            const std::int64_t at = o - windows.first;
-            // A window without padding and wholly in the tile continues one that was so too.
-            if (here.size() == k && !all.empty() && all.back().size == k)
-                all.back().windows.last = at + 1;
-            else
-                all.push_back({{at, at + 1}, here.first - tile.first, here.size(),
-                               here.first - real.first, real.size()});
-        }
-        return all;
+    // The windows all of whose cells are real.
+    constexpr Range whole() const {
+        return {(pads + s - 1) / s, k > n + pads ? 0 : std::min((n + pads - k) / s + 1, out)};
+    }
+
+    // Whether windows that are apart cover all cells of a territory.
+    constexpr bool covers(Range cells) const { return k == s && cells.last + pads <= out * s; }
+
+    // The cells from windows o on to the next ones, where windows are apart. The first windows also
+    // have all cells before them, the last ones all after them.
+    constexpr Range territory(Range o) const {
+        return {o.first == 0 ? 0 : o.first * s - pads, o.last == out ? n : o.last * s - pads};
     }
 };
 

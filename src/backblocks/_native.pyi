@@ -29,6 +29,24 @@ max_pool_grad_grad: _Pool  # prepared(x, ddx, ddy)
 avg_pool: _Pool  # prepared(x, y)
 avg_pool_grad: _Pool  # prepared(dy, dx)
 
+# The same where indices of type int32 or int64 say where winners are, in their image or in the batch.
+class _Argmax(Protocol):
+    def __call__(
+        self,
+        dtype: str,
+        index: str,
+        cells: Sequence[int],
+        windows: Sequence[int],
+        window: Sequence[int],
+        strides: Sequence[int],
+        pads: Sequence[int],
+        of_batch: bool,
+    ) -> Prepared: ...
+
+max_pool_with_argmax: _Argmax  # prepared(x, y, argmax)
+max_pool_grad_with_argmax: _Argmax  # prepared(dy, argmax, dx)
+max_pool_grad_grad_with_argmax: _Argmax  # prepared(ddx, argmax, ddy)
+
 # The same for convolution. cells and outputs are (images, depth, height, width, channels) whatever the
 # format; the others hold three numbers. Filters are (*taps, in channels of a group, out channels).
 class _Conv(Protocol):

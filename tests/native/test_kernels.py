@@ -120,6 +120,65 @@ def test_windows_of_many_cells(window):
     assert np.count_nonzero(dx) == 1
 
 
+# -- argmax ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("of_batch", [False, True])
+@pytest.mark.parametrize("channels", [1, 3, 8])
+def test_argmax_agrees_with_the_meaning(dtype, index, of_batch, channels):
+    rng = np.random.default_rng(0)
+    x = rng.integers(-2, 2, (3, 9, 21, channels)).astype(dtype)
+    x[rng.random(x.shape) < 0.2] = -np.inf
+    x[0, :3, :3], x[1, 4, 5:8] = -np.inf, np.nan
+    for k, s in ((3, 1), (3, 2), (2, 2), (2, 3)):
+        attrs = {"ksize": (1, k, k, 1), "strides": (1, s, s, 1), "padding": "SAME"}
+        attrs["include_batch_in_index"] = of_batch
+        op = bb.ops.REGISTRY["MaxPoolWithArgmax"]
+        _, how, _ = op.bind([x], {**attrs, "Targmax": index})
+        (y, at), (naive, naive_at) = (op.run([x], how, kernel) for kernel in ("native", "meaning"))
+        np.testing.assert_array_equal(y.astype(float), naive.astype(float))
+        np.testing.assert_array_equal(at, naive_at)
+        assert at.dtype == index
+        dy, ddx = (rng.integers(-9, 9, shape).astype(dtype) for shape in (y.shape, x.shape))
+        anywhere = rng.permutation(at.ravel()).reshape(at.shape)  # also in other images
+        for name, values in (
+            ("MaxPoolGradWithArgmax", dy),
+            ("MaxPoolGradGradWithArgmax", ddx),
+        ):
+            op = bb.ops.REGISTRY[name]
+            for where in (at, anywhere):
+                _, how, _ = op.bind([x, values, where], attrs)
+                found, wanted = (
+                    op.run([x, values, where], how, kernel)[0] for kernel in ("native", "meaning")
+                )
+                np.testing.assert_array_equal(found, wanted)
+
+
+@pytest.mark.parametrize("index", ["int32", "int64"])
+@pytest.mark.parametrize("of_batch", [False, True])
+def test_indices_outside_do_no_harm(index, of_batch):
+    geometry = ((2, 1, 4, 4, 1), (2, 1, 2, 2, 1), (1, 2, 2), (1, 2, 2), NONE, of_batch)
+    limit = np.iinfo(index)
+    at = np.array([limit.min, -1, 16, 32, 3, 33, limit.max, limit.min + 1], index)
+    dx, guards = guarded((2, 1, 4, 4, 1), np.float32)
+    ddy = volume(2, 1, 2, 2, 1)
+    _native.max_pool_grad_with_argmax("float32", index, *geometry)(volume(8), at, dx)
+    _native.max_pool_grad_grad_with_argmax("float32", index, *geometry)(volume(32), at, ddy)
+    assert all((guard == UNTOUCHED).all() for guard in guards)
+    assert dx.sum() == ddy.sum() == (2 if of_batch else 1)
+
+
+def test_an_index_of_another_type_is_refused():
+    geometry = ((2, 1, 4, 4, 1), (2, 1, 2, 2, 1), (1, 2, 2), (1, 2, 2), NONE, False)
+    with pytest.raises(TypeError, match="int32 or int64"):
+        _native.max_pool_with_argmax("float32", "int8", *geometry)
+    prepared = _native.max_pool_grad_with_argmax("float32", "int32", *geometry)
+    with pytest.raises(TypeError, match="array 2 is not of the type"):
+        prepared(volume(8), volume(8, dtype=np.int64), volume(32))
+
+
 # -- half types -----------------------------------------------------------------------------------
 
 
@@ -258,8 +317,26 @@ def test_strides_far_wider_than_the_volume(channels):
         assert not (out == UNTOUCHED).any(), name
 
 
-def test_an_empty_gradient_with_a_huge_axis_takes_no_time():
+def test_without_windows_the_gradient_is_zero():
     dx = volume(1, 2, 2, 2, 1)
-    dy = np.empty((1, 0, 2**40, 1, 1), np.float32)
-    run("avg_pool_grad", dy, dx, window=(1, 2**50, 1), strides=ONES, pads=(0, 2**50 - 1, 0))
+    run("avg_pool_grad", volume(1, 0, 1, 1, 1), dx, window=TWOS, strides=TWOS)
     assert (dx == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("windows", "window", "pads"),
+    [
+        ((1, 0, 2**40, 1, 1), (1, 2**50, 1), (0, 2**50 - 1, 0)),  # of 2**40 cells each
+        ((1, 2, 2, 1001, 1), (1, 1, 1000), (0, 0, 999)),
+    ],
+)
+def test_padding_far_beyond_the_volume_is_refused(windows, window, pads):
+    with pytest.raises(ValueError, match="padding is too large"):
+        _native.avg_pool_grad("float32", (1, 2, 2, 2, 1), windows, window, ONES, pads)
+
+
+def test_ops_take_padding_far_beyond_the_image_all_the_same():
+    x = np.arange(6, dtype=np.float32).reshape(1, 1, 2, 3)
+    attrs = {"ksize": [1, 1, 1000, 1], "strides": [1, 300, 300, 1], "padding": "EXPLICIT"}
+    y = bb.raw_ops.MaxPool(input=x, explicit_paddings=[0, 0, 0, 0, 900, 900, 0, 0], **attrs)
+    assert (y == x.max(axis=2, keepdims=True)).all()

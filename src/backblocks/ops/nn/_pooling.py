@@ -100,13 +100,13 @@ def native_pool(
         cells is None
         or dtype not in _NATIVE
         or window[data_format.index("C")] != 1
-        or math.prod(window) >= 2**31  # it numbers a window's cells with 31 bits
+        or math.prod(window) >= 2**30  # it numbers a window's cells with 30 bits
     ):
         return None
     batch, *space, channels = last(cells, data_format)
     axes = image_pooling(data_format=data_format, **windows).axes(space)
     pooled = (batch, *(axis.out for axis in axes), channels)
-    if 0 in (*cells, *pooled):
+    if 0 in (*cells, *pooled) or _far_beyond(axes[-1]):
         return None
     flat = 3 - len(axes)  # an image is a volume of depth 1
     first_channels = channels_first(data_format)
@@ -118,6 +118,11 @@ def native_pool(
         (1,) * flat + tuple(axis.s for axis in axes),
         (0,) * flat + tuple(axis.before for axis in axes),
     )
+
+
+def _far_beyond(axis: Axis) -> bool:
+    """Whether windows reach so far into padding that the kernels have no room for it."""
+    return (axis.out - 1) * axis.s + axis.k > 4 * axis.n + 256
 
 
 def _as_volumes(shape: Sequence[int], first_channels: bool) -> tuple[int, ...]:

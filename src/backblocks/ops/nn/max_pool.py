@@ -660,6 +660,40 @@ for _each, _plan in (
     _each.kernel("native")(_plan)
 
 
+def _native_argmax(
+    kernel: Callable[..., _kernels.Prepared],
+    input: Spec,
+    index: Any,
+    include_batch_in_index: bool,
+    **windows: Any,
+) -> _kernels.Prepared | None:
+    """The compiled kernel for pooling with argmax, or None if that is not for it."""
+    if input.shape is None or math.prod(n or 0 for n in input.shape[1:3]) >= 2**29:
+        return None  # it numbers the cells of an image with 30 bits, padding included
+
+    def prepare(dtype: str, *geometry: Any) -> _kernels.Prepared:
+        return kernel(dtype, index.name, *geometry, include_batch_in_index)
+
+    return native_pool(prepare, input.shape, input.dtype, data_format="NHWC", **windows)
+
+
+@max_pool_with_argmax.kernel("native")
+def _(input: Spec, *, Targmax: Any, **how: Any) -> Fill | None:
+    return _native_argmax(_kernels.max_pool_with_argmax, input, Targmax, **how)
+
+
+@max_pool_grad_with_argmax.kernel("native")
+def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
+    fill = _native_argmax(_kernels.max_pool_grad_with_argmax, input, argmax.dtype, **how)
+    return fill and (lambda x, dy, at, dx: fill(dy, at, dx))
+
+
+@max_pool_grad_grad_with_argmax.kernel("native")
+def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
+    fill = _native_argmax(_kernels.max_pool_grad_grad_with_argmax, input, argmax.dtype, **how)
+    return fill and (lambda x, ddx, at, ddy: fill(ddx, at, ddy))
+
+
 @max_pool_3d_grad.kernel("native")
 def _(*tensors: Spec, ties: str, **windows: Any) -> Fill | None:
     return _native_grad(*tensors, **windows) if ties == "first" else None

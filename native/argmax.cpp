@@ -1,0 +1,135 @@
+// Max pooling that keeps where each window's winner was, and the gradients that go by it.
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "fold.hpp"
+#include "pool_grad.hpp"
+
+namespace backblocks::ISA {
+namespace {
+
+template <class F>
+void with_index(Index index, F f) {
+    if (index.wide) f(std::int64_t{});
+    else f(std::int32_t{});
+}
+
+std::int64_t image_size(const Pool& pool) { return pool.cells() * pool.channels; }
+std::int64_t windows_size(const Pool& pool) { return pool.windows() * pool.channels; }
+
+// y[b, o, c] = max over cells i of window o: x[b, i, c]
+// argmax[b, o, c] = where the winner stands in its image or, with the batch, in x
+template <class T, class I>
+void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_batch) {
+    const WindowAxis& width = pool.axes[2];
+    const auto finish = [&](const Folded<Wide<T>>& folded) {
+        store_windows(folded, pool, folded.windows.value, folded.pitch, y);
+        each_row(folded, pool, [&](const RowPlace& place, std::int64_t r) {
+            const std::int64_t channels = pool.channels;
+            const auto* at = folded.windows.at + r * folded.pitch;
+            I* to = argmax + ((folded.row + r) * width.out + folded.stretch.first) * channels;
+            // Counted along the width, cells begin with the window and its padding.
+            std::int64_t begin = folded.stretch.first * width.s - width.pads;
+            const std::int64_t image = of_batch ? place.image * image_size(pool) : 0;
+            for (std::int64_t o = 0; o < folded.stretch.size(); ++o, begin += width.s)
+                for (std::int64_t c = 0; c < channels; ++c, ++at, ++to)
+                    *to = static_cast<I>((*at + begin) * channels + c + image);
+        });
+    };
+    fold_windows<Fold::winner, T>({x, nullptr}, pool, finish, Numbering::in_image);
+}
+
+// Whether every index is within the image of its own window.
+template <class I>
+bool all_at_home(const I* argmax, const Pool& pool) {
+    const std::int64_t home = image_size(pool), here = windows_size(pool);
+    for (std::int64_t image = 0; image < pool.images; ++image)
+        for (std::int64_t i = 0; i < here; ++i) {
+            const std::int64_t at = argmax[image * here + i] - image * home;
+            if (at < 0 || at >= home) return false;
+        }
+    return true;
+}
+
+// dx[i] = sum over windows o with argmax[o] = i: dy[o], in the order of o. Indices that are outside
+// add to nothing.
+//
+// Every image of dx is one thread's, which reads the windows that may add to it: those of the same
+// image or, if an index that counts through the batch leaves its image, all.
+template <class T, class I>
+void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, bool of_batch) {
+    using N = Wide<T>;
+    const std::int64_t size = image_size(pool), windows = windows_size(pool);
+    const bool at_home = !of_batch || all_at_home(argmax, pool);
+    const std::int64_t bytes = pool.images * size * static_cast<std::int64_t>(sizeof(T));
+    parallel_for(pool.images, bytes, [&](std::int64_t begin, std::int64_t end) {
+        constexpr bool in_place = std::is_same_v<T, N>;
+        const std::unique_ptr<N[]> wide(in_place ? nullptr : new N[static_cast<std::size_t>(size)]);
+        for (std::int64_t image = begin; image < end; ++image) {
+            N* sum = wide.get();
+            if constexpr (in_place) sum = dx + image * size;
+            std::fill_n(sum, size, N{0});
+            const std::int64_t first = of_batch ? image * size : 0;
+            const std::int64_t from = at_home ? image * windows : 0;
+            const std::int64_t to = at_home ? from + windows : pool.images * windows;
+            for (std::int64_t o = from; o < to; ++o) {
+                const std::int64_t at = argmax[o] - first;
+                if (at >= 0 && at < size) sum[at] += widen(dy[o]);
+            }
+            if constexpr (!in_place)
+                store_line(sum, size, dx + image * size, pool.images * size);
+        }
+        end_streams();
+    });
+}
+
+// ddy[o] = ddx[argmax[o]], and 0 where that is outside
+template <class T, class I>
+void grad_grad_with_argmax(const T* ddx, const I* argmax, T* ddy, const Pool& pool, bool of_batch) {
+    const std::int64_t size = image_size(pool), windows = windows_size(pool);
+    const std::int64_t limit = of_batch ? pool.images * size : size;
+    const std::int64_t bytes = pool.images * windows * static_cast<std::int64_t>(2 * sizeof(T));
+    parallel_for(pool.images * windows, bytes, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t o = begin; o < end;) {
+            const std::int64_t image = o / windows, last = std::min((image + 1) * windows, end);
+            const T* from = ddx + (of_batch ? 0 : image * size);
+            for (; o < last; ++o) {
+                const std::int64_t at = argmax[o];
+                ddy[o] = at >= 0 && at < limit ? from[at] : T{};
+            }
+        }
+    });
+}
+
+}  // namespace
+
+void max_pool_with_argmax(Type type, const void* x, void* y, void* argmax, const Pool& pool,
+                          Index index) {
+    with_type(type, [&]<class T>(T) {
+        with_index(index, [&]<class I>(I) {
+            pool_with_argmax(in<T>(x), out<T>(y), out<I>(argmax), pool, index.of_batch);
+        });
+    });
+}
+
+void max_pool_grad_with_argmax(Type type, const void* dy, const void* argmax, void* dx,
+                               const Pool& pool, Index index) {
+    with_type(type, [&]<class T>(T) {
+        with_index(index, [&]<class I>(I) {
+            grad_with_argmax(in<T>(dy), in<I>(argmax), out<T>(dx), pool, index.of_batch);
+        });
+    });
+}
+
+void max_pool_grad_grad_with_argmax(Type type, const void* ddx, const void* argmax, void* ddy,
+                                    const Pool& pool, Index index) {
+    with_type(type, [&]<class T>(T) {
+        with_index(index, [&]<class I>(I) {
+            grad_grad_with_argmax(in<T>(ddx), in<I>(argmax), out<T>(ddy), pool, index.of_batch);
+        });
+    });
+}
+
+}  // namespace backblocks::ISA
