@@ -15,6 +15,8 @@
 #include <functional>
 #include <initializer_list>
 #include <limits>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -244,9 +246,18 @@ void define_conv(nb::module_& m, const char* name, std::string inputs, char resu
                                      : operand(name, type, {taps[0], taps[1], taps[2], conv.in,
                                                             outputs[4]});
             };
-            const auto run = backblocks::chosen_isa().conv.*kernel;
+            const auto prepare = backblocks::chosen_isa().conv.*kernel;
+            // Not before the first call: then there are arrays of this size, and planning ends.
+            struct Planned {
+                std::once_flag once;
+                backblocks::ConvKernels::Ready run;
+            };
             return Prepared(name, {of(inputs[0]), of(inputs[1])}, {of(result)},
-                            [=](void* const* a) { run(type, a[0], a[1], a[2], conv); });
+                            [=, planned = std::make_shared<Planned>()](void* const* a) {
+                                std::call_once(planned->once,
+                                               [&] { planned->run = prepare(type, conv); });
+                                planned->run(a[0], a[1], a[2]);
+                            });
         },
         "dtype"_a, "cells"_a, "outputs"_a, "taps"_a, "strides"_a, "dilations"_a, "pads"_a,
         "groups"_a, "channels_first"_a);

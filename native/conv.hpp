@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 
 #include "pool.hpp"
 #include "taps.hpp"
@@ -23,10 +24,12 @@ struct Conv {
 
 // Every array is C-contiguous and of the given type; results share no memory with inputs.
 // Half types are summed in float. Each sum runs in one order, whatever the number of threads.
+// Each works out once what depends on the geometry alone, and gives a function of the arrays.
 struct ConvKernels {
-    void (*forward)(Type, const void* x, const void* w, void* y, const Conv&);
-    void (*input_grad)(Type, const void* w, const void* dy, void* dx, const Conv&);
-    void (*filter_grad)(Type, const void* x, const void* dy, void* dw, const Conv&);
+    using Ready = std::function<void(const void* a, const void* b, void* result)>;
+    Ready (*forward)(Type, const Conv&);      // of x, w and y
+    Ready (*input_grad)(Type, const Conv&);   // of w, dy and dx
+    Ready (*filter_grad)(Type, const Conv&);  // of x, dy and dw
 };
 
 // The same kernels, built for each instruction set.

@@ -216,6 +216,18 @@ def test_strides_and_dilations_without_effect_may_be_huge():
     assert dx.sum() == 4
 
 
+@pytest.mark.parametrize("kernel", ["conv", "conv_input_grad"])
+def test_sizes_of_arrays_that_nobody_has_take_no_time(kernel):
+    for huge in (
+        {"taps": (2**40, 2, 2)},
+        {"outputs": (1, 2**40, 1, 1, 4)},
+        {"cells": (1, 2**40, 2, 2, 2)},
+    ):
+        prepared = getattr(_native, kernel)(**{**SAFE, **huge})
+        with pytest.raises(TypeError, match="prepared for"):
+            prepared(*[np.ones(8, np.float32)] * 3)
+
+
 def test_wrong_arrays_do_not_reach_a_kernel():
     x, f, y = (np.ones(shape, np.float32) for shape in [(1, 2, 2, 2, 2), (2, 2, 2, 1, 4), (4,)])
     conv = _native.conv(**SAFE)

@@ -1,0 +1,205 @@
+// What a convolution adds up and where it finds it, worked out from its geometry alone.
+//
+// Convolution and its gradient in the input are the same kind of sum. Each has targets, and sources
+// that it adds up for them:
+//
+//     target[b, j, n] = sum over taps t of j, channels c: source[b, cell(t, j), c] * filter[t, c, n]
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "conv.hpp"
+
+namespace backblocks::convolution {
+
+template <class Container>
+std::int64_t size_of(const Container& all) {
+    return static_cast<std::int64_t>(all.size());
+}
+
+constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
+
+// `n` things, in parts that differ by one at most.
+struct Parts {
+    std::int64_t n, count;
+
+    static Parts of_at_most(std::int64_t size, std::int64_t n) {
+        return {n, div_up(n, std::max<std::int64_t>(size, 1))};
+    }
+    std::int64_t begin(std::int64_t i) const { return i * (n / count) + std::min(i, n % count); }
+    Range operator[](std::int64_t i) const { return {begin(i), begin(i + 1)}; }
+    std::int64_t largest() const { return div_up(n, count); }
+    // The part that has thing i.
+    std::int64_t of(std::int64_t i) const {
+        const std::int64_t longer = n % count * largest();
+        return i < longer ? i / largest() : n % count + (i - longer) / (n / count);
+    }
+};
+
+// How far apart the numbers of a tensor are.
+struct Order {
+    std::int64_t image, channel;
+    std::array<std::int64_t, 3> cell;
+
+    static Order of(const std::array<std::int64_t, 3>& n, std::int64_t channels, bool first);
+};
+
+// Targets next to each other that have the same taps.
+struct Segment {
+    Range targets, taps;
+};
+
+// Targets along an axis that go from source to source in equal steps.
+struct Line {
+    Sweep sweep;             // with its taps by rising cell
+    std::int64_t first_tap;  // filters are packed line by line
+    std::vector<Segment> segments;
+
+    Line(const Sweep& given, std::int64_t first_tap);
+
+    std::int64_t target(std::int64_t j) const { return sweep.first + j * sweep.step; }
+    std::int64_t cell(std::int64_t tap, std::int64_t j) const {
+        return sweep.taps[static_cast<std::size_t>(tap)].cell + j * sweep.stride;
+    }
+
+    // Calls f for each segment, cut to the given targets.
+    template <class F>
+    void each_segment(Range cut, F f) const {
+        for (const auto& [targets, taps] : segments) {
+            const Range both{std::max(targets.first, cut.first), std::min(targets.last, cut.last)};
+            if (both.size() > 0) f(Segment{both, taps});
+        }
+    }
+};
+
+// An axis of space, seen from the targets.
+struct LineAxis {
+    std::vector<Line> lines;
+    std::vector<std::int64_t> numbers;  // of the taps, in the order in which they are packed
+    bool complete;                      // or there are targets without a tap, in no line
+
+    LineAxis(const std::vector<Sweep>& sweeps, bool complete);
+
+    std::int64_t taps() const { return size_of(numbers); }
+};
+
+// With few channels the vectors of a tile would be mostly empty. Then its columns are the taps along
+// the width too: each source has a number for every target around it. These numbers, which lie side
+// by side, are added to a row of targets that is kept apart until it is complete.
+struct Rows {
+    bool used = false;
+    bool apart = false;       // whether no two sources have a target in common
+    std::int64_t step = 0;    // targets from one source's first to the next one's
+    std::int64_t before = 0;  // targets of the row before the first real one
+    std::int64_t length = 0;  // targets of the row
+};
+
+// Targets that are worked on together: of one line along each axis.
+struct Box {
+    Range images;
+    std::array<const Line*, 3> lines;
+    std::array<Range, 3> targets;
+
+    std::int64_t rows() const { return images.size() * targets[0].size() * targets[1].size(); }
+};
+
+// The boxes of a line along each axis, by number.
+struct Boxes {
+    std::int64_t first;
+    std::array<const Line*, 3> lines;
+    std::array<Parts, 4> parts;  // of the images and of the targets along each axis
+
+    std::int64_t count() const {
+        return parts[0].count * parts[1].count * parts[2].count * parts[3].count;
+    }
+    Box operator[](std::int64_t number) const;
+};
+
+struct ConvPlan {
+    std::int64_t images, groups, ins, outs;  // channels of a group, of sources and of targets
+    Order source, target;
+    Rows rows;
+    std::array<LineAxis, 3> axes;
+    std::int64_t width;                       // targets along the width
+    std::array<std::int64_t, 3> filter_taps;  // how far apart the filters' numbers are
+    std::int64_t filter_in, filter_group;
+    std::vector<std::int64_t> columns;  // where they begin in a tap
+    std::int64_t work;                  // in bytes that could be moved meanwhile
+    Parts depth;  // of the rows of packed filters, which are all taps and their channels
+    std::vector<Boxes> boxes;
+
+    // `lanes` is how many numbers a vector has.
+    ConvPlan(const Conv& conv, bool forward, std::int64_t lanes);
+    ConvPlan(const ConvPlan&) = delete;  // boxes point to lines
+
+    std::int64_t row_size() const { return rows.length * outs; }
+    std::int64_t box_count() const {
+        return boxes.empty() ? 0 : boxes.back().first + boxes.back().count();
+    }
+    Box box(std::int64_t number) const;
+    // Where a tap begins in the filters.
+    std::int64_t place_of_tap(std::int64_t tap) const;
+
+   private:
+    void cut_into_boxes();
+};
+
+// Where a box finds its sources along an axis: tap t of target j is number first + j * step + at(t).
+struct Reach {
+    const Line* line;
+    Range targets;
+    bool apart;  // whether each target has its own copies of the cells it reads
+    std::int64_t first, step, size;
+
+    static Reach in_place(const Line& line, Range targets) {
+        return {&line, targets, false, 0, line.sweep.stride, line.sweep.n};
+    }
+    // In a copy of a stretch of cells or, if they are too far apart for that, of each one needed.
+    static Reach in_copy(const Line& line, Range targets);
+
+    std::int64_t at(std::int64_t tap) const { return apart ? tap : line->cell(tap, 0); }
+
+    // Calls visit(number, cell, count) for all that is to be copied.
+    template <class Visit>
+    void each_copy(Visit visit) const {
+        if (!apart) return visit(0, -first, size);
+        line->each_segment(targets, [&](const Segment& segment) {
+            for (std::int64_t j = segment.targets.first; j < segment.targets.last; ++j)
+                for (std::int64_t t = segment.taps.first; t < segment.taps.last; ++t)
+                    visit(first + j * step + t, line->cell(t, j), 1);
+        });
+    }
+};
+
+// Numbers of a source that lie side by side, and the rows of packed filters they meet.
+struct Stretch {
+    std::int64_t place, row, depth;
+};
+
+// Targets of a box that have the same taps.
+struct Patch {
+    Range targets, stretches;
+};
+
+// Where everything in a box is.
+class Layout {
+   public:
+    std::array<Reach, 3> reach;
+    Order order;  // of the sources, in place or in a copy
+    std::vector<Patch> patches;
+    std::vector<Stretch> stretches;
+    std::vector<std::int64_t> from;  // where each target's sources begin
+    std::vector<std::int64_t> to;    // where its sums go: in the result, or in rows
+
+    void find(const ConvPlan& plan, const Box& box, bool in_place);
+
+   private:
+    void add_patch(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
+    void add_stretches(const ConvPlan& plan, const Box& box, const std::array<Segment, 3>& axes);
+};
+
+}  // namespace backblocks::convolution
