@@ -4,11 +4,11 @@
 //     for each image b and window o whose cell at the tap, o * s - pads + tap * d, is real:
 //         dw[tap, ci, co] += x[b, o * s - pads + tap * d, ci] * dy[b, o, co]
 //
-// This is a product of matrices, as deep as there are windows. It is cut into tasks: some channels of
-// x with all taps, some of dy, over a part of the windows. A task takes a few rows of windows at a
-// time, so that what it needs of them stays in the near caches, and copies them in the order in which
-// tiles (see tile.hpp) read: x in groups of as many channels as a tile has rows, dy in panels of as
-// many as it has columns. Then all its tiles pass over these rows.
+// This is a product of matrices, as deep as there are windows. It is cut into tasks: some channels
+// of x with all taps, some of dy, over a part of the windows. A task takes a few rows of windows at
+// a time, so that what it needs of them stays in the near caches, and copies them in the order in
+// which tiles (see tile.hpp) read: x in groups of as many channels as a tile has rows, dy in panels
+// of as many as it has columns. Then all its tiles pass over these rows.
 #include "conv.hpp"
 
 #include <algorithm>
@@ -42,14 +42,18 @@ constexpr double kBytesOfX = 256 << 10;
 // With fewer channels a tile has too few rows to hide the time that a multiply-add takes.
 constexpr std::int64_t kFew = 4;
 
+// Copying x pays when a number of it is used more often: measured with 64 to 2048 channels of dy.
+constexpr double kUses = 128;
+
 // There are at most so many tasks, each of at least so many products if there are that many.
 constexpr double kTasks = 32;
 constexpr double kProducts = 1 << 22;
 
 // Chunks of the windows are summed apart, so that no sum of sums is of many; but in no more than so
-// many bytes.
+// many bytes, of which a task that rounds its own sums has a share.
 constexpr double kWindows = 1 << 15;
 constexpr double kBytesOfSums = 32 << 20;
+constexpr double kBytesOfTask = 4 << 20;
 
 // Numbers of a place in a copied group of x: as many as the largest tile has rows.
 constexpr int kPitch = most_rows(1);
@@ -58,7 +62,8 @@ constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 
 
 // The i-th of `count` parts of 0 .. n - 1, whose sizes differ by at most 1.
 constexpr Range part(std::int64_t n, std::int64_t count, std::int64_t i) {
-    return {n / count * i + std::min(n % count, i), n / count * (i + 1) + std::min(n % count, i + 1)};
+    const auto begin = [&](std::int64_t k) { return n / count * k + std::min(n % count, k); };
+    return {begin(i), begin(i + 1)};
 }
 
 constexpr Range both(Range a, Range b) {
@@ -81,7 +86,7 @@ constexpr std::int64_t cell_of(const TapAxis& axis, std::int64_t window, std::in
 Conv simplified(Conv conv) {
     std::int64_t cells = 1;
     for (const TapAxis& axis : conv.axes) {
-        if (axis.k > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
+        if (axis.k > 1 || axis.s > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
         cells *= axis.n;
     }
     if (!conv.channels_first) cells *= std::exchange(conv.images, 1);
@@ -111,11 +116,11 @@ struct Cut {
     explicit Cut(const Conv& conv) {
         const auto& [depth, height, width] = conv.axes;
         const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        // Copying pays when cells are read by several taps.
         const double cells = real(depth.s) * real(height.s) * real(width.s);
         const double taps = real(depth.k) * real(height.k) * real(width.k);
-        in_place = std::is_same_v<T, N> && !conv.channels_first && conv.in >= kFew &&
-                   taps <= 2 * cells;
+        constexpr bool wide = std::is_same_v<T, N>;
+        in_place = wide && !conv.channels_first && conv.in >= kFew &&
+                   taps / cells * real(conv.out) <= kUses;
         // Folding copies a cell once for each of its windows, and no others.
         const double span = std::min(real(width.n), real(width.out - 1) * real(width.s) +
                                                         real(width.k - 1) * real(width.d) + 1);
@@ -127,9 +132,8 @@ struct Cut {
         tile_rows = most_rows(panel == kPanel<N> ? 2 : 1);
 
         const double bytes = std::min(cells, taps) * real(conv.in) * sizeof(N);  // of a window of x
-        const std::int64_t deep =
-            in_place ? static_cast<std::int64_t>(std::clamp(kBytesOfX / 2 / bytes, 64.0, real(kDepth)))
-                     : kDepth;
+        const double fit = std::clamp(kBytesOfX / 2 / bytes, 64.0, real(kDepth));
+        const std::int64_t deep = in_place ? static_cast<std::int64_t>(fit) : kDepth;
         pieces = div_up(width.out, deep);
         rows = conv.images * depth.out * height.out * pieces;
         at_once = std::clamp<std::int64_t>(deep / width.out, 1, rows);
@@ -152,10 +156,11 @@ struct Cut {
                 const double blocks = real(conv.groups * in * out);
                 const auto apart = static_cast<std::int64_t>(std::clamp(
                     std::max(wanted / blocks, windows / kWindows) + 0.99, 1.0, most_chunks));
-                const double slow = bytes_of_x / real(in) > kBytesOfX && !in_place ? 1.2 : 1;
+                const bool large = (!in_place && bytes_of_x / real(in) > kBytesOfX) ||
+                                   (!wide && sums * sizeof(N) / blocks > kBytesOfTask);
                 const double copied =
                     windows * real(conv.groups) * (real(in * conv.out) + real(out * channels));
-                const double cost = (products / kPanel<N> * slow + copied / 2) *
+                const double cost = (products / kPanel<N> * (large ? 1.2 : 1) + copied / 2) *
                                         std::max(1.0, wanted / (blocks * real(apart))) +
                                     real(apart - 1) * sums;
                 if (least > 0 && cost >= least) continue;
@@ -189,7 +194,7 @@ class Numbers {
     std::unique_ptr<Block> block_;
 };
 
-// A row of x or dy as it lies in memory: numbers from one place to the next, and to the next channel.
+// A row of x or dy as it lies in memory: numbers from place to place, and from channel to channel.
 template <class T>
 struct Line {
     const T* first;
@@ -342,13 +347,13 @@ struct Pair {
     std::int64_t x, dy;
 };
 
-// What tiles read of such a pair at a tap along the width: from these places on, so many windows.
+// What tiles read of such a pair at a tap along the width: so many windows, from these places on.
 struct Stretch {
     std::int64_t x, dy, windows;
 };
 
-// sums[i, j] += x[i] * dy[j] over the windows of all pairs, where i are rows and j columns of a tile;
-// without `more` this is their first value.
+// sums[i, j] += x[i] * dy[j] over the windows of all pairs, for the rows i and columns j of a tile.
+// Without `more` this is their first value.
 template <class N, int rows, int vectors>
 void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_step,
                   const std::vector<Pair>& pairs, std::int64_t windows, bool more,
@@ -381,14 +386,21 @@ struct Problem {
 
     const T* x;
     const T* dy;
-    T* dw;
     Conv conv;
     Cut<T> cut{conv};
 
     std::int64_t in_channels() const { return conv.in * conv.groups; }
     std::int64_t out_channels() const { return conv.out * conv.groups; }
     std::int64_t row_taps() const { return conv.axes[0].k * conv.axes[1].k; }
-    std::int64_t sums() const { return row_taps() * cut.width_taps * cut.channels * out_channels(); }
+    std::int64_t taps() const { return row_taps() * cut.width_taps; }
+    std::int64_t sums() const { return taps() * cut.channels * out_channels(); }
+};
+
+// Where sums are: numbers from tap to tap, and from channel to channel of x.
+template <class N>
+struct Sums {
+    N* first;
+    std::int64_t tap, channel;
 };
 
 // Some channels of x, some of dy, and some rows of windows.
@@ -409,8 +421,8 @@ class Worker {
           cut_(problem.cut),
           pairs_(static_cast<std::size_t>(problem.row_taps())) {}
 
-    // Adds up what belongs to a part. `sums` is a whole dw.
-    void run(const Part& part, N* sums) {
+    // Adds up what belongs to a part.
+    void run(const Part& part, const Sums<N>& sums) {
         part_ = part;
         tiles_ = Groups::tiles(part.in.size(), cut_.tile_rows);
         panels_ = Groups::panels(part.out.size(), cut_.panel);
@@ -429,7 +441,7 @@ class Worker {
     }
 
    private:
-    // Which places a row of x has, cells or folded windows, and where the taps along the width begin.
+    // The places of a row of x, cells or folded windows, and where the taps along the width begin.
     void find_places() {
         const TapAxis& width = conv_.axes[2];
         stretches_.clear();
@@ -467,7 +479,8 @@ class Worker {
                 const std::int64_t d = cell_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
-                pairs.push_back({place_of(x_row), (row - rows_.first) * windows_.size() * cut_.panel});
+                pairs.push_back(
+                    {place_of(x_row), (row - rows_.first) * windows_.size() * cut_.panel});
             }
         }
     }
@@ -548,7 +561,9 @@ class Worker {
         }
     }
 
-    std::int64_t tap_of(std::int64_t channel) const { return (part_.in.first + channel) / conv_.in; }
+    std::int64_t tap_of(std::int64_t channel) const {
+        return (part_.in.first + channel) / conv_.in;
+    }
 
     void fold_channel(const Line<T>& line, std::int64_t channel, Range windows, N* to) const {
         if (windows.size() == 0) return;
@@ -562,8 +577,8 @@ class Worker {
             place(o) = widen(from.first[cell_of(width, o, tap) * line.place]);
     }
 
-    // Zeros of the padding add nothing, unless they meet an infinity or NaN: then windows at the edge
-    // are left to add_edges.
+    // Zeros of the padding add nothing, unless they meet an infinity or NaN: then windows at the
+    // edge are left to add_edges.
     void keep_padding_from_infinity() {
         const auto finite = [&](Range edge) {
             N sum = 0;
@@ -575,40 +590,42 @@ class Worker {
             }
             return sum == 0;
         };
-        edges_apart_ = !finite({windows_.first, whole_.first}) || !finite({whole_.last, windows_.last});
+        edges_apart_ =
+            !finite({windows_.first, whole_.first}) || !finite({whole_.last, windows_.last});
         const std::int64_t before = whole_.first - windows_.first;
         if (edges_apart_) stretches_[0] = {before, before, whole_.size()};
     }
 
-    // What the windows at the edge add to a tile of folded channels: row by row, as each has its own.
+    // What the windows at the edge add to a tile of folded channels: row by row, as each has its
+    // own real ones.
     template <int vectors>
     void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
-                   N* sums) const {
-        for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += problem_.out_channels())
-            for (const Range edge : {Range{windows_.first, whole_.first}, {whole_.last, windows_.last}}) {
+                   N* sums, std::int64_t pitch) const {
+        const Range edges[] = {{windows_.first, whole_.first}, {whole_.last, windows_.last}};
+        for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += pitch)
+            for (const Range& edge : edges) {
                 const Range real = both(real_windows(conv_.axes[2], tap_of(i)), edge);
+                if (real.size() == 0) continue;
                 const std::int64_t before = real.first - windows_.first;
-                if (real.size() > 0)
-                    add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
-                                                cut_.panel, pairs, real.size(), true, panel.size(),
-                                                sums, problem_.out_channels());
+                add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
+                                            cut_.panel, pairs, real.size(), true, panel.size(),
+                                            sums, pitch);
             }
     }
 
-    void multiply(N* sums, bool more) const {
-        sums += part_.in.first * problem_.out_channels() + part_.group * conv_.out + part_.out.first;
+    void multiply(const Sums<N>& sums, bool more) const {
         const N* dy = dy_.get();
         for (const Range& panel : panels_.channels) {
-            if (panel.size() > kLanes<N>) pass<2>(dy, panel, sums + panel.first, more);
-            else pass<1>(dy, panel, sums + panel.first, more);
+            if (panel.size() > kLanes<N>) pass<2>(dy, panel, sums, more);
+            else pass<1>(dy, panel, sums, more);
             dy += panel_size();
         }
     }
 
     // All tiles of a panel.
     template <int vectors>
-    void pass(const N* dy, Range panel, N* sums, bool more) const {
-        const std::int64_t pitch = problem_.out_channels();
+    void pass(const N* dy, Range panel, const Sums<N>& sums, bool more) const {
+        N* first = sums.first + panel.first;
         const std::int64_t x_pitch = cut_.in_place ? problem_.in_channels() : kPitch;
         const std::int64_t step = cut_.folded ? x_pitch : x_pitch * conv_.axes[2].s;
         for (const auto& pairs : pairs_) {
@@ -618,21 +635,23 @@ class Worker {
                 if constexpr (std::is_same_v<T, N>)
                     if (cut_.in_place)
                         x = problem_.x + part_.group * conv_.in + part_.in.first + tile.first;
+                N* const to = first + tile.first * sums.channel;
                 with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
-                    N* to = sums + tile.first * pitch;
+                    std::int64_t tap = 0;
                     for (const Stretch& stretch : stretches_) {
                         if (!more || (!pairs.empty() && stretch.windows > 0))
                             add_products<N, rows.value, vectors>(
                                 x + stretch.x * x_pitch, step, dy + stretch.dy * cut_.panel,
-                                cut_.panel, pairs, stretch.windows, more, panel.size(), to, pitch);
-                        to += cut_.channels * pitch;
+                                cut_.panel, pairs, stretch.windows, more, panel.size(),
+                                to + tap * sums.tap, sums.channel);
+                        ++tap;
                     }
                 });
                 if (edges_apart_)
-                    add_edges<vectors>(x, dy, tile, panel, pairs, sums + tile.first * pitch);
+                    add_edges<vectors>(x, dy, tile, panel, pairs, to, sums.channel);
                 copied += line_size();
             }
-            sums += cut_.width_taps * cut_.channels * pitch;
+            first += cut_.width_taps * sums.tap;
         }
     }
 
@@ -658,47 +677,75 @@ void add_all(const N* from, std::int64_t count, N* to) {
 }
 
 template <class T>
+void narrow_all(const Wide<T>* from, std::int64_t count, T* to) {
+    for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(from[i]);
+}
+
+// dw[i] = the sum of chunks[c * size + i] over c
+template <class T>
+void add_chunks(const Wide<T>* chunks, std::int64_t count, std::int64_t size, T* dw) {
+    const auto bytes = size * count * static_cast<std::int64_t>(sizeof(*chunks));
+    parallel_for(size, bytes, [=](std::int64_t begin, std::int64_t end) {
+        std::array<Wide<T>, 512> sum;  // of some that are side by side
+        for (std::int64_t i = begin; i < end; i += std::ssize(sum)) {
+            const std::int64_t some = std::min(end - i, std::ssize(sum));
+            sum.fill(0);
+            for (std::int64_t c = 0; c < count; ++c)
+                add_all(chunks + c * size + i, some, sum.data());
+            narrow_all(sum.data(), some, dw + i);
+        }
+    });
+}
+
+template <class T>
 void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
     using N = Wide<T>;
-    constexpr bool in_dw = std::is_same_v<T, N>;  // the first chunk adds up where the result belongs
-    const Problem<T> problem{x, dy, dw, simplified(conv)};
+    const Problem<T> problem{x, dy, simplified(conv)};
     const Cut<T>& cut = problem.cut;
-    Numbers<N> apart;
-    if (!in_dw || cut.chunks > 1) apart.make((cut.chunks - in_dw) * problem.sums());
-    const auto sums = [&](std::int64_t chunk) {
-        if constexpr (in_dw)
-            if (chunk == 0) return dw;
-        return apart.get() + (chunk - in_dw) * problem.sums();
+    const std::int64_t out_channels = problem.out_channels();
+    Numbers<N> chunks;
+    if (cut.chunks > 1) chunks.make(cut.chunks * problem.sums());
+
+    // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
+    const auto run = [&](auto& worker, auto& apart, const Part& part, std::int64_t chunk) {
+        const std::int64_t place =
+            part.in.first * out_channels + part.group * conv.out + part.out.first;
+        const Sums<N> in_dw{nullptr, cut.channels * out_channels, out_channels};
+        if (cut.chunks > 1) {
+            N* const first = chunks.get() + chunk * problem.sums() + place;
+            return worker.run(part, {first, in_dw.tap, in_dw.channel});
+        }
+        if constexpr (std::is_same_v<T, N>) {
+            worker.run(part, {dw + place, in_dw.tap, in_dw.channel});
+        } else {
+            const std::int64_t tap = part.in.size() * part.out.size();
+            const N* from = apart.make(problem.taps() * tap);
+            worker.run(part, {apart.get(), tap, part.out.size()});
+            for (std::int64_t t = 0; t < problem.taps(); ++t)
+                for (std::int64_t c = 0; c < part.in.size(); ++c, from += part.out.size())
+                    narrow_all(from, part.out.size(),
+                               dw + place + t * in_dw.tap + c * out_channels);
+        }
     };
     const std::int64_t blocks = cut.in_blocks * cut.out_blocks * conv.groups;
     // A core multiplies some four times while it moves a byte.
     const auto bytes = static_cast<std::int64_t>(std::min(cut.products / 4, 0x1p60));
     parallel_for(blocks * cut.chunks, bytes, [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(problem);
+        Numbers<N> apart;
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t block = i % blocks, chunk = i / blocks;
             const Range panels = part(div_up(conv.out, cut.panel), cut.out_blocks,
                                       block / cut.in_blocks % cut.out_blocks);
-            worker.run({block / cut.in_blocks / cut.out_blocks,
-                        part(cut.channels, cut.in_blocks, block % cut.in_blocks),
-                        {panels.first * cut.panel, std::min(panels.last * cut.panel, conv.out)},
-                        part(cut.rows, cut.chunks, chunk)},
-                       sums(chunk));
+            run(worker, apart,
+                {block / cut.in_blocks / cut.out_blocks,
+                 part(cut.channels, cut.in_blocks, block % cut.in_blocks),
+                 {panels.first * cut.panel, std::min(panels.last * cut.panel, conv.out)},
+                 part(cut.rows, cut.chunks, chunk)},
+                chunk);
         }
     });
-    if (in_dw && cut.chunks == 1) return;
-    const std::int64_t size = static_cast<std::int64_t>(sizeof(N)) * cut.chunks;
-    parallel_for(problem.sums(), problem.sums() * size, [&](std::int64_t begin, std::int64_t end) {
-        std::array<N, 512> sum;  // of some numbers side by side
-        for (std::int64_t i = begin; i < end; i += std::ssize(sum)) {
-            const std::int64_t count = std::min(end - i, std::ssize(sum));
-            std::copy_n(sums(0) + i, count, sum.begin());
-            for (std::int64_t chunk = 1; chunk < cut.chunks; ++chunk)
-                add_all(sums(chunk) + i, count, sum.data());
-            for (std::int64_t j = 0; j < count; ++j)
-                dw[i + j] = narrow<T>(sum[static_cast<std::size_t>(j)]);
-        }
-    });
+    if (cut.chunks > 1) add_chunks(chunks.get(), cut.chunks, problem.sums(), dw);
 }
 
 }  // namespace

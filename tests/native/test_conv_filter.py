@@ -87,6 +87,12 @@ PROBLEMS = {
     "an image": {"space": (9, 11), "k": (3, 3), "pads": SAME, "batch": 2},
     "one tap": {"space": (9, 31), "k": (1, 1), "batch": 3},
     "one tap, steps": {"space": (9, 11), "k": (1, 1), "s": (2, 3)},
+    "one tap, steps to the padding": {
+        "space": (3, 3),
+        "k": (1, 1),
+        "s": (2, 2),
+        "pads": ((0, 2),) * 2,
+    },
     "windows apart": {"space": (8, 12), "k": (2, 2), "s": (2, 2)},
     "windows that overlap": {"space": (11, 13), "k": (3, 5), "s": (2, 2), "pads": ((0, 1), (2, 1))},
     "taps apart": {"space": (9, 12), "k": (3, 2), "d": (2, 3), "s": (1, 2)},
