@@ -1,8 +1,8 @@
 // From cells to windows: what all kernels share that have one result for each window.
 //
 // Windows are boxes, so they are folded in two steps: first their rows of cells together, cell by
-// cell, reading all rows at once (which memory likes: 1.3 times as fast as row after row), then along
-// the width. For both, cells stand in lines that hold padding too, one row of windows after the
+// cell, reading all rows at once (1.3 times as fast as row after row, out of memory), then along the
+// width. For both, cells stand in lines that hold padding too, one row of windows after the
 // other, so that the second step is the same for every window of a line.
 #pragma once
 
@@ -53,7 +53,7 @@ constexpr Lane<N> kNoCell = std::numeric_limits<Lane<N>>::max() / 2;
 
 // Folds b into a, where a's cells come before b's in every window.
 template <Fold fold, class N>
-inline void later(State<N>& a, const State<N>& b) {
+BACKBLOCKS_INLINED inline void later(State<N>& a, const State<N>& b) {
     if constexpr (fold == Fold::sum) {
         a.value += b.value;
     } else if constexpr (fold == Fold::largest) {
@@ -71,7 +71,7 @@ inline void later(State<N>& a, const State<N>& b) {
 
 // Folds b into a, where a's and b's cells are mixed: of equals, that of the lower number wins.
 template <Fold fold, class N>
-inline void beside(State<N>& a, const State<N>& b) {
+BACKBLOCKS_INLINED inline void beside(State<N>& a, const State<N>& b) {
     if constexpr (fold == Fold::sum || fold == Fold::largest) {
         later<fold>(a, b);
     } else {
@@ -86,7 +86,7 @@ inline void beside(State<N>& a, const State<N>& b) {
 }
 
 template <Fold fold, class N, class Lanes>
-inline State<N> get(const States<N>& from, std::int64_t i, Lanes lanes) {
+BACKBLOCKS_INLINED inline State<N> get(const States<N>& from, std::int64_t i, Lanes lanes) {
     State<N> state{load(from.value + i, lanes), {}, {}};
     if constexpr (fold == Fold::winner || fold == Fold::pick) state.at = load(from.at + i, lanes);
     if constexpr (fold == Fold::pick) state.picked = load(from.picked + i, lanes);
@@ -94,7 +94,8 @@ inline State<N> get(const States<N>& from, std::int64_t i, Lanes lanes) {
 }
 
 template <Fold fold, class N, class Lanes>
-inline void put(const State<N>& state, const States<N>& to, std::int64_t i, Lanes lanes) {
+BACKBLOCKS_INLINED inline void put(const State<N>& state, const States<N>& to, std::int64_t i,
+                                   Lanes lanes) {
     store(state.value, to.value + i, lanes);
     if constexpr (fold == Fold::winner || fold == Fold::pick) store(state.at, to.at + i, lanes);
     if constexpr (fold == Fold::pick) store(state.picked, to.picked + i, lanes);
@@ -105,7 +106,7 @@ struct Layout {
     std::int64_t channels, k, s;
     bool parted;           // cells are split into s parts
     std::int64_t windows;  // in a row of a line, at most
-    std::int64_t slots;    // windows for which there is room in a row: some would be half in the next
+    std::int64_t slots;    // for windows in a row of a line; the last would reach into the next
     std::int64_t rows;     // in a line, at most
     std::int64_t tiles;    // stretches into which a row is cut
 
@@ -169,7 +170,9 @@ class Folder {
         : in_(in), pool_(pool), layout_(layout), numbering_(numbering), scratch_(bytes(layout)) {
         cells_ = states(layout.cells_in_line());
         parts_ = layout.parted ? states(layout.parts() * layout.part_pitch()) : cells_;
-        windows_ = states(layout.rows * layout.slots * layout.channels);
+        // Windows of one column are their cells.
+        single_ = layout.k == 1 && layout.s == 1;
+        windows_ = single_ ? cells_ : states(layout.rows * layout.slots * layout.channels);
     }
 
     Folded<N> operator()(std::int64_t row, std::int64_t rows, std::int64_t tile) {
@@ -190,7 +193,7 @@ class Folder {
             fold_rows(place, real, first);
         }
         if (layout_.parted) split_cells(rows * slots);
-        fold_width(rows * slots);
+        if (!single_) fold_width(rows * slots);
         return {windows_, row, rows, stretch, slots * channels};
     }
 
@@ -257,7 +260,7 @@ class Folder {
 
     void fold_offsets(const std::int64_t* offset, const Lane<N>* number, int count, bool begun,
                       std::int64_t length, std::int64_t to) {
-        const auto at = [&](int row, std::int64_t i, auto lanes) {
+        const auto at = [&](int row, std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
             State<N> state{load(in_.x + offset[row] + i, lanes), {}, {}};
             if constexpr (kNumbers) state.at = splat(number[row]);
             if constexpr (fold == Fold::pick) state.picked = load(in_.v + offset[row] + i, lanes);
@@ -267,28 +270,30 @@ class Folder {
         if (begun) {
             // In place, so no number twice.
             constexpr std::int64_t lanes = kLanes<N>;
-            const auto fold_all = [&](std::int64_t i, auto some) {
+            const auto fold_more = [&](std::int64_t i, auto some) {
                 State<N> state = get<fold>(cells, i, some);
                 for (int row = 0; row < count; ++row) later<fold>(state, at(row, i, some));
                 put<fold>(state, cells, i, some);
             };
             std::int64_t i = 0;
-            for (; i + lanes <= length; i += lanes) fold_all(i, Whole{});
-            if (i < length) fold_all(i, Part{length - i});
+            for (; i + lanes <= length; i += lanes) fold_more(i, Whole{});
+            if (i < length) fold_more(i, Part{length - i});
             return;
         }
-        each_vectors<N, kVectors>(length, [&](std::int64_t i, auto lanes, auto vectors) {
-            State<N> state[vectors.size];
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors.size; ++v) state[v] = at(0, i + v * kLanes<N>, lanes);
+        const auto fold_all = [&](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<State<N>> states;
+            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                state = at(0, i + v * kLanes<N>, lanes);
+            });
             for (int row = 1; row < count; ++row)
-#pragma GCC unroll 4
-                for (int v = 0; v < vectors.size; ++v)
-                    later<fold>(state[v], at(row, i + v * kLanes<N>, lanes));
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors.size; ++v)
-                put<fold>(state[v], cells, i + v * kLanes<N>, lanes);
-        });
+                states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                    later<fold>(state, at(row, i + v * kLanes<N>, lanes));
+                });
+            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                put<fold>(state, cells, i + v * kLanes<N>, lanes);
+            });
+        };
+        each_vectors<N, kVectors>(length, fold_all);
     }
 
     static States<N> shifted(States<N> states, std::int64_t by) {
@@ -319,25 +324,25 @@ class Folder {
         for (std::int64_t w = 0; w < (joined ? 1 : windows); ++w) {
             const States<N> cells = shifted(parts_, w * layout_.s * channels);
             const States<N> to = shifted(windows_, w * channels);
-            each_vectors<N, kVectors>(length, [=](std::int64_t i, auto lanes, auto vectors) {
-                State<N> state[vectors.size];
-#pragma GCC unroll 4
-                for (int v = 0; v < vectors.size; ++v)
-                    state[v] = get<fold>(cells, i + v * kLanes<N>, lanes);
+            const auto fold_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
+                typename decltype(vectors)::template Of<State<N>> states;
+                states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                    state = get<fold>(cells, i + v * kLanes<N>, lanes);
+                });
                 for (std::int64_t part = 0; part < parts; ++part)
                     for (std::int64_t tap = part ? part : step, at = part ? 0 : channels; tap < k;
                          tap += step, at += channels)
-#pragma GCC unroll 4
-                        for (int v = 0; v < vectors.size; ++v) {
-                            State<N> other =
-                                get<fold>(cells, part * pitch + at + i + v * kLanes<N>, lanes);
+                        states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                            const std::int64_t from = part * pitch + at + i + v * kLanes<N>;
+                            State<N> other = get<fold>(cells, from, lanes);
                             if constexpr (kNumbers) other.at += static_cast<Lane<N>>(tap);
-                            beside<fold>(state[v], other);
-                        }
-#pragma GCC unroll 4
-                for (int v = 0; v < vectors.size; ++v)
-                    put<fold>(state[v], to, i + v * kLanes<N>, lanes);
-            });
+                            beside<fold>(state, other);
+                        });
+                states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                    put<fold>(state, to, i + v * kLanes<N>, lanes);
+                });
+            };
+            each_vectors<N, kVectors>(length, fold_all);
         }
     }
 
@@ -347,6 +352,7 @@ class Folder {
     const Numbering numbering_;
     Scratch<0> scratch_;
     States<N> cells_, parts_, windows_;
+    bool single_;
 };
 
 // Calls finish(folded) for all windows, stretch by stretch, on several threads.

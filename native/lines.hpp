@@ -1,4 +1,4 @@
-// Lines of numbers to work in, and the way from them to results. Built once for each instruction set.
+// Lines of numbers to work in, and the way from them to results.
 #pragma once
 
 #include <algorithm>
@@ -70,7 +70,7 @@ void store_line(const Wide<T>* line, std::int64_t count, T* to, std::int64_t siz
     }
     each_vector<Wide<T>>(count - i, [=](std::int64_t j, auto lanes) {
         if constexpr (std::is_same_v<decltype(lanes), Part>)
-            for (std::int64_t k = 0; k < lanes.count; ++k) to[i + j + k] = narrow<T>(line[i + j + k]);
+            for (std::int64_t rest = i; rest < count; ++rest) to[rest] = narrow<T>(line[rest]);
         else
             store_rounded(load(line + i + j), to + i + j);
     });

@@ -46,8 +46,9 @@ struct Index {
 };
 
 // The kernels take trimmed pools only. Every array is C-contiguous and of the given type; results
-// share no memory with inputs. Each sum runs in one order, whatever the number of threads: results can
-// be repeated bit for bit. The winner of a window is its first NaN or, without one, its first maximum.
+// share no memory with inputs. Each sum runs in one order, whatever the number of threads: results
+// can be repeated bit for bit. The winner of a window is its first NaN or, without one, its first
+// maximum.
 struct PoolKernels {
     void (*max_pool)(Type, const void* x, void* y, const Pool&);
     void (*max_pool_grad)(Type, const void* x, const void* dy, void* dx, const Pool&);

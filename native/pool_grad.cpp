@@ -55,22 +55,24 @@ struct Rows {
 
 // to[r, i, c] = sum over windows o that hold cell i: term(r, o, c, i's number in o)
 //
-// `term` adds to vectors of sums, and gets where the windows stand in their lines, which follow each
-// other. Cells that no window of the line covers are 0. `parts` is a line to work in.
+// `term` adds to vectors of sums, and gets where the windows stand in their lines, which follow
+// each other. Cells that no window of the line covers are 0. `parts` is a line to work in.
 template <class N, class Term>
 void spread_rows(const Spread& spread, const Rows<N>& rows, N* parts, Term term) {
     const auto& [axis, channels, cells, first, windows] = spread;
     const std::int64_t s = axis.s, k = axis.k, begin = cells.first + axis.pads, q0 = begin / s;
     const std::int64_t last = std::min(cells.last, (first + windows) * s - axis.pads);
-    // Sums for some cells, the first of which are at `from` in the line, with number p in its window.
+    // Sums for some cells: the first is in the window at `from` in the line and has number p there.
     const auto sums = [=](std::int64_t p, std::int64_t from, std::int64_t count, N* to) {
-        each_vectors<N, kVectors>(count, [=](std::int64_t i, auto lanes, auto vectors) {
-            Vector<N> sum[vectors.size] = {};
+        const auto sum_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Vector<N>> all;
             for (std::int64_t tap = p, at = from + i; tap < k; tap += s, at -= channels)
-                term(sum, at, tap, lanes);
-#pragma GCC unroll 4
-            for (int v = 0; v < vectors.size; ++v) store(sum[v], to + i + v * kLanes<N>, lanes);
-        });
+                term(all, at, tap, lanes);
+            all.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                store(sum, to + i + v * kLanes<N>, lanes);
+            });
+        };
+        each_vectors<N, kVectors>(count, sum_all);
     };
     const std::int64_t front = (q0 - first) * channels, in_line = windows * channels;
     const std::int64_t pitch = spread.part_pitch(rows.count);
@@ -232,13 +234,12 @@ void avg_grad(const T* dy, T* dx, const Pool& pool) {
         N* together = scratch.template line<N>(in_line);
         N* parts = scratch.template line<N>(spread.size_of_parts(joined));
         const auto spread_shares = [&](const N* share, const Rows<N>& to) {
-            spread_rows(spread, to, parts, [share](auto& sum, std::int64_t i, auto, auto some) {
-#pragma GCC unroll 4
-                for (auto& each : sum) {
-                    each += load(share + i, some);
-                    i += kLanes<N>;
-                }
-            });
+            const auto term = [=](auto& all, std::int64_t i, auto, auto some) BACKBLOCKS_INLINED {
+                all.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                    sum += load(share + i + v * kLanes<N>, some);
+                });
+            };
+            spread_rows(spread, to, parts, term);
         };
         N* to = result;
         each_plane(pool, row, rows, [&](const RowPlace& place, Range hs) {
@@ -287,14 +288,14 @@ struct Sent {
     const Lane<N>* at;
     Lane<N> number;
 
-    template <std::size_t vectors, class Lanes>
-    void operator()(Vector<N> (&sum)[vectors], std::int64_t i, std::int64_t tap, Lanes lanes) const {
+    template <class All, class Lanes>
+    BACKBLOCKS_INLINED void operator()(All& all, std::int64_t i, std::int64_t tap,
+                                       Lanes lanes) const {
         const auto wanted = splat(static_cast<Lane<N>>(number + tap));
-#pragma GCC unroll 4
-        for (std::size_t v = 0; v < vectors; ++v, i += kLanes<N>) {
-            const auto won = load(at + i, lanes) == wanted;
-            sum[v] += won ? load(d + i, lanes) : Vector<N>{};
-        }
+        all.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+            const auto won = load(at + i + v * kLanes<N>, lanes) == wanted;
+            sum += won ? load(d + i + v * kLanes<N>, lanes) : Vector<N>{};
+        });
     }
 };
 
@@ -428,10 +429,11 @@ void send_back(const Number* w, const T* dy, T* dx, const Pool& pool) {
                             ds + line_of(od, oh), ats + line_of(od, oh),
                             static_cast<Lane<N>>((in_d * height.k + in_h) * width.k)};
                     }
-                spread_rows(spread, Rows<N>{1, to, in_row}, parts,
-                            [=](auto& sum, std::int64_t i, std::int64_t tap, auto some) {
-                                for (std::int64_t j = 0; j < count; ++j) sent[j](sum, i, tap, some);
-                            });
+                const auto all_sent = [=](auto& all, std::int64_t i, std::int64_t tap,
+                                          auto some) BACKBLOCKS_INLINED {
+                    for (std::int64_t j = 0; j < count; ++j) sent[j](all, i, tap, some);
+                };
+                spread_rows(spread, Rows<N>{1, to, in_row}, parts, all_sent);
             }
         });
         store_line(result, rows * in_row, dx + (row * width.n + cells.first) * pool.channels, size);

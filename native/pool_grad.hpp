@@ -35,8 +35,8 @@ T* out(void* array) {
     return static_cast<T*>(array);
 }
 
-// Calls f(windows, real) for stretches of windows that have as many real cells. `whole` are those of
-// the axis, which would take some divisions each time.
+// Calls f(windows, real) for stretches of windows that have as many real cells. `whole` is that of
+// the axis: to find it each time would take divisions.
 template <class F>
 void each_stretch(const WindowAxis& axis, Range whole, Range windows, F f) {
     std::int64_t o = windows.first;

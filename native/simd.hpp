@@ -122,16 +122,37 @@ inline void store_rounded(const Vector<Wide<T>>& v, T* to) {
     }
 }
 
-// How many vectors a loop takes at once. Their sums do not wait for each other.
+// In a lambda of the innermost loops: compilers tend to call one that is used twice.
+#define BACKBLOCKS_INLINED __attribute__((always_inline))
+
+// What a loop keeps of each of the vectors it takes at once, so that they need not wait for each
+// other. No array: of that, compilers store every change.
+template <class S, int count>
+struct Few {
+    S a{}, b{}, c{}, d{};
+    static constexpr int size = count;
+
+    template <class F>
+    BACKBLOCKS_INLINED void each(F f) {
+        f(a, 0);
+        if constexpr (count > 1) f(b, 1);
+        if constexpr (count > 2) {
+            f(c, 2);
+            f(d, 3);
+        }
+    }
+};
+
 template <int count>
 struct Vectors {
-    static constexpr int size = count;
+    template <class S>
+    using Of = Few<S, count>;
 };
 
 // Calls f(i, lanes, vectors) so that the numbers i .. i + lanes * vectors - 1 are together
 // 0 .. count - 1. Some may be visited twice: f must not change what it reads.
 template <class N, int most, class F>
-inline void each_vectors(std::int64_t count, F f) {
+BACKBLOCKS_INLINED inline void each_vectors(std::int64_t count, F f) {
     constexpr std::int64_t step = most * kLanes<N>;
     if (count < step) {
         if constexpr (most > 1) each_vectors<N, most / 2>(count, f);
@@ -152,8 +173,10 @@ inline void each_vectors(std::int64_t count, F f) {
 // Calls f(i, lanes) so that the numbers i .. i + lanes - 1 are together 0 .. count - 1. Some may be
 // visited twice: f must not change what it reads.
 template <class N, class F>
-inline void each_vector(std::int64_t count, F f) {
-    each_vectors<N, 1>(count, [&](std::int64_t i, auto lanes, auto) { f(i, lanes); });
+BACKBLOCKS_INLINED inline void each_vector(std::int64_t count, F f) {
+    each_vectors<N, 1>(count, [&](std::int64_t i, auto lanes, auto) BACKBLOCKS_INLINED {
+        f(i, lanes);
+    });
 }
 
 }  // namespace backblocks::ISA

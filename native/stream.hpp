@@ -15,7 +15,7 @@ namespace backblocks::ISA {
 constexpr std::size_t kStreamed = std::size_t{8} << 20;
 constexpr std::size_t kCacheLine = 64;
 
-// Stores `bytes` bytes of a cache line at a multiple of as many. All of the line should be stored so.
+// Stores so many bytes at a multiple of as many. All of a cache line should be stored so.
 // The compiler keeps what it knows to be in registers there.
 template <std::size_t bytes>
 inline void stream_bytes(const void* from, void* to) {
