@@ -228,9 +228,31 @@ backblocks::Conv checked_conv(const char* op, const Shape& cells, const Shape& o
     return conv;
 }
 
+// Depthwise kernels take one input channel in a group, and keep what lies between their taps.
+void require_for(const char*, const backblocks::ConvKernels&, const backblocks::Conv&) {}
+void require_for(const char* op, const backblocks::DepthwiseKernels&, const backblocks::Conv& conv) {
+    require(conv.in == 1, op, "each input channel must be a group");
+    std::int64_t left = backblocks::kMostReach;  // fits_int64 holds of the products below
+    for (const auto& axis : conv.axes) {
+        require((axis.k - 1) * axis.d < left, op, "taps are too far apart");
+        left /= (axis.k - 1) * axis.d + 1;
+    }
+}
+
+using Ready = backblocks::ConvKernels::Ready;
+
+// Kernels that plan, and those that have nothing to plan.
+Ready ready(Ready (*plan)(Type, const backblocks::Conv&), Type type, const backblocks::Conv& conv) {
+    return plan(type, conv);
+}
+Ready ready(void (*run)(Type, const void*, const void*, void*, const backblocks::Conv&), Type type,
+            const backblocks::Conv& conv) {
+    return [=](const void* a, const void* b, void* result) { run(type, a, b, result, conv); };
+}
+
 // The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
 // each cell, 'f', the filters, or 'o', one number for each output.
-template <auto kernel>
+template <auto kernels, auto kernel>
 void define_conv(nb::module_& m, const char* name, std::string inputs, char result) {
     m.def(
         name,
@@ -246,16 +268,18 @@ void define_conv(nb::module_& m, const char* name, std::string inputs, char resu
                                      : operand(name, type, {taps[0], taps[1], taps[2], conv.in,
                                                             outputs[4]});
             };
-            const auto prepare = backblocks::chosen_isa().conv.*kernel;
+            const auto& family = kernels(backblocks::chosen_isa());
+            require_for(name, family, conv);
+            const auto function = family.*kernel;
             // Not before the first call: then there are arrays of this size, and planning ends.
             struct Planned {
                 std::once_flag once;
-                backblocks::ConvKernels::Ready run;
+                Ready run;
             };
             return Prepared(name, {of(inputs[0]), of(inputs[1])}, {of(result)},
                             [=, planned = std::make_shared<Planned>()](void* const* a) {
                                 std::call_once(planned->once,
-                                               [&] { planned->run = prepare(type, conv); });
+                                               [&] { planned->run = ready(function, type, conv); });
                                 planned->run(a[0], a[1], a[2]);
                             });
         },
@@ -445,9 +469,15 @@ NB_MODULE(_native, m) {
     define_argmax<&Kernels::max_pool_grad_with_argmax>(m, "max_pool_grad_with_argmax", "wi", "c");
     define_argmax<&Kernels::max_pool_grad_grad_with_argmax>(m, "max_pool_grad_grad_with_argmax",
                                                             "ci", "w");
-    define_conv<&backblocks::ConvKernels::forward>(m, "conv", "cf", 'o');
-    define_conv<&backblocks::ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
-    define_conv<&backblocks::ConvKernels::filter_grad>(m, "conv_filter_grad", "co", 'f');
+    constexpr auto conv = [](const backblocks::Isa& isa) -> auto& { return isa.conv; };
+    using backblocks::ConvKernels, backblocks::DepthwiseKernels;
+    define_conv<conv, &ConvKernels::forward>(m, "conv", "cf", 'o');
+    define_conv<conv, &ConvKernels::input_grad>(m, "conv_input_grad", "fo", 'c');
+    define_conv<conv, &ConvKernels::filter_grad>(m, "conv_filter_grad", "co", 'f');
+    constexpr auto depthwise = [](const backblocks::Isa& isa) -> auto& { return isa.depthwise; };
+    define_conv<depthwise, &DepthwiseKernels::forward>(m, "depthwise_conv", "cf", 'o');
+    define_conv<depthwise, &DepthwiseKernels::input_grad>(m, "depthwise_conv_input_grad", "fo", 'c');
+    define_conv<depthwise, &DepthwiseKernels::filter_grad>(m, "depthwise_conv_filter_grad", "co", 'f');
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
         .def("__call__", &CallKey::operator(), "given"_a);

@@ -5,7 +5,11 @@
 
 namespace backblocks {
 
-#define KERNELS(isa) Isa{#isa, isa::pool_kernels, isa::conv_kernels, isa::limit_kernels}
+#define KERNELS(isa)                                                            \
+    Isa {                                                                       \
+        #isa, isa::pool_kernels, isa::conv_kernels, isa::depthwise_kernels,     \
+            isa::limit_kernels                                                  \
+    }
 
 std::vector<Isa> isas() {
     std::vector<Isa> all{KERNELS(baseline)};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "conv.hpp"
+#include "depthwise.hpp"
 #include "limits.hpp"
 #include "pool.hpp"
 
@@ -15,6 +16,7 @@ struct Isa {
     std::string name;
     const PoolKernels& pool;
     const ConvKernels& conv;
+    const DepthwiseKernels& depthwise;
     const LimitKernels& limits;
 };
 

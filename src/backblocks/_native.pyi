@@ -67,6 +67,11 @@ conv: _Conv  # prepared(x, w, y)
 conv_input_grad: _Conv  # prepared(w, dy, dx)
 conv_filter_grad: _Conv  # prepared(x, dy, dw)
 
+# With as many groups as input channels.
+depthwise_conv: _Conv  # prepared(x, w, y)
+depthwise_conv_input_grad: _Conv  # prepared(w, dy, dx)
+depthwise_conv_filter_grad: _Conv  # prepared(x, dy, dw)
+
 # What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
 class CallKey:
     def __init__(self, ndarray: type, dtypes: Sequence[Any]) -> None: ...

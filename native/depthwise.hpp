@@ -1,0 +1,31 @@
+// Convolution of each channel by itself, and its gradients. No Python in here.
+#pragma once
+
+#include "conv.hpp"
+
+namespace backblocks {
+
+// As ConvKernels, for groups of one input channel; those of the output are its multiplier.
+// Padding takes no part: not even 0 times infinity.
+struct DepthwiseKernels {
+    void (*forward)(Type, const void* x, const void* w, void* y, const Conv&);
+    void (*input_grad)(Type, const void* w, const void* dy, void* dx, const Conv&);
+    void (*filter_grad)(Type, const void* x, const void* dy, void* dw, const Conv&);
+};
+
+// Taps further apart than this, in all cells from the first to the last, are not for the kernels:
+// they keep what lies between.
+constexpr std::int64_t kMostReach = std::int64_t{1} << 16;
+
+// The same kernels, built for each instruction set.
+namespace baseline {
+extern const DepthwiseKernels depthwise_kernels;
+}
+namespace v2 {
+extern const DepthwiseKernels depthwise_kernels;
+}
+namespace v3 {
+extern const DepthwiseKernels depthwise_kernels;
+}
+
+}  // namespace backblocks
