@@ -298,6 +298,33 @@ def Cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
+def Concat(
+    *,
+    concat_dim: Any,
+    values: Sequence[Any],
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """ConcatV2 with the axis in front."""
+
+def ConcatOffset(
+    *,
+    concat_dim: Any,
+    shape: Sequence[Any],
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """Where each of several tensors begins in the tensor that joins them, from their shapes."""
+
+def ConcatV2(
+    *,
+    values: Sequence[Any],
+    axis: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Tensors joined end to end along one of their axes."""
+
 def Conj(
     *,
     input: Any,
@@ -553,6 +580,15 @@ def ExpandDims(
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
+def Fill(
+    *,
+    dims: Any,
+    value: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor of this shape with `value` in every cell."""
+
 def FractionalAvgPool(
     *,
     value: Any,
@@ -728,6 +764,16 @@ def FusedResizeAndPadConv2D(
 ) -> Any:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
 
+def Gather(
+    *,
+    params: Any,
+    indices: Any,
+    validate_indices: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """GatherV2 along the first axis."""
+
 def GatherNd(
     *,
     params: Any,
@@ -737,6 +783,17 @@ def GatherNd(
     out: Any = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
+
+def GatherV2(
+    *,
+    params: Any,
+    indices: Any,
+    axis: Any,
+    batch_dims: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`."""
 
 def Greater(
     *,
@@ -1130,6 +1187,25 @@ def Pack(
 ) -> Any:
     """Tensors of one shape, stacked along a new axis."""
 
+def Pad(
+    *,
+    input: Any,
+    paddings: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` with zeros around it. A row of `paddings` says how many before and after an axis."""
+
+def PadV2(
+    *,
+    input: Any,
+    paddings: Any,
+    constant_values: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Pad with another value than zero around it."""
+
 def QuantizedAvgPool(
     *,
     input: Any,
@@ -1256,6 +1332,14 @@ def Range(
 ) -> Any:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
 
+def Rank(
+    *,
+    input: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How many dimensions `input` has."""
+
 def RealDiv(
     *,
     x: Any,
@@ -1363,6 +1447,15 @@ def Shape(
 ) -> Any:
     """The sizes of `input`, as a vector."""
 
+def ShapeN(
+    *,
+    input: Sequence[Any],
+    out_type: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """The sizes of each of several tensors."""
+
 def Sigmoid(
     *,
     x: Any,
@@ -1387,6 +1480,16 @@ def Size(
     out: Any = None,
 ) -> Any:
     """How many cells `input` has."""
+
+def Slice(
+    *,
+    input: Any,
+    begin: Any,
+    size: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
 
 def Softmax(
     *,
@@ -1448,6 +1551,27 @@ def SparseSoftmaxCrossEntropyWithLogits(
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
 
+def Split(
+    *,
+    axis: Any,
+    value: Any,
+    num_split: int,
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """`value` cut along an axis into parts of one size."""
+
+def SplitV(
+    *,
+    value: Any,
+    size_splits: Any,
+    axis: Any,
+    num_split: int,
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over."""
+
 def Sqrt(
     *,
     x: Any,
@@ -1463,6 +1587,48 @@ def Square(
     out: Any = None,
 ) -> Any:
     """x times x."""
+
+def Squeeze(
+    *,
+    input: Any,
+    axis: Sequence[int] = (),
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+
+def StridedSlice(
+    *,
+    input: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis."""
+
+def StridedSliceGrad(
+    *,
+    shape: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    dy: Any,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
 
 def Sub(
     *,
@@ -1490,6 +1656,15 @@ def Tanh(
     out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def Tile(
+    *,
+    input: Any,
+    multiples: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` laid side by side with itself, so many times along each axis."""
 
 def TopK(
     *,

@@ -414,3 +414,33 @@ def test_second_gradient_is_the_slope_of_the_first(op, case):
             continue
         for x, d in zip(wrt, second, strict=True):
             at.check([dx], [weight], x, d, rng)
+
+
+@pytest.mark.parametrize("unknown", ["values", "sizes", "rank"])
+@pytest.mark.parametrize(("op", "case"), SMOOTH)
+def test_gradient_is_the_same_when_less_is_known(op, case, unknown):
+    def symbol(array):
+        shape = {"values": array.shape, "sizes": (None,) * array.ndim}.get(unknown)
+        return placeholder(shape, array.dtype)
+
+    at = slope_at(op, case, np.random.default_rng(3))
+    symbols = each_value(symbol, at.inputs)
+    outputs = op(*symbols, **at.attrs)
+    outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+    ys = [y for y in outputs if is_float(y.dtype)]
+    dys = [symbol(at.point[dy]) for dy in at.dys]
+    xs = [x for x in flat(symbols) if is_float(x.dtype)]
+    try:
+        dxs = bb.gradients(ys, xs, dys)
+    except bb.OpError as error:
+        assert error.hint, "it says what must be known"  # noqa: PT017
+        return
+    assert [dx is None for dx in dxs] == [dx is None for dx in at.dxs]
+    feeds = dict(zip(flat(symbols), flat(at.inputs), strict=True))
+    feeds |= {x: at.point[known] for x, known in zip(xs, at.xs, strict=True)}
+    feeds |= {dy: at.point[known] for dy, known in zip(dys, at.dys, strict=True)}
+    for got, want in zip(dxs, at.dxs, strict=True):
+        if got is not None:
+            np.testing.assert_array_equal(
+                *(bb.evaluate([dx], feed)[0] for dx, feed in ((got, feeds), (want, at.point)))
+            )

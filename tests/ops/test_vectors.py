@@ -17,7 +17,9 @@ SELECTING = {
     *("MaxPool", "MaxPoolV2", "MaxPoolWithArgmax", "MaxPool3D", "FractionalMaxPool", "TopKV2"),
     *("MaxPoolGradGrad", "MaxPoolGradGradV2", "MaxPool3DGradGrad", "Relu", "Relu6", "Neg"),
     *("Reshape", "ExpandDims", "Identity", "BroadcastTo", "Transpose", "Pack", "Unpack"),
-    *("ZerosLike", "OnesLike", "SelectV2", "GatherNd"),
+    *("ZerosLike", "OnesLike", "SelectV2", "GatherNd", "ConcatV2", "Concat", "Split", "SplitV"),
+    *("Slice", "StridedSlice", "StridedSliceGrad", "Pad", "PadV2", "GatherV2", "Gather", "Tile"),
+    *("Fill", "Squeeze"),
 }
 # How far results may be apart, as a part of the largest: sums are not taken in the same order. Where
 # TensorFlow rounds half types after every step, as a part of 1 at least.

@@ -27,7 +27,7 @@ Calls = Callable[[str, str], Iterator[Call]]
 SHAPES: tuple[tuple[int, ...], ...] = ((), (1,), (5,), (2, 3), (3, 1, 2), (0,), (2, 0, 3))
 
 
-def _tags(*shapes: tuple[int, ...]) -> list[str]:
+def tags(*shapes: tuple[int, ...]) -> list[str]:
     return ["empty"] if any(0 in shape for shape in shapes) else []
 
 
@@ -36,7 +36,7 @@ def each_shape(arg: str, *attrs: dict[str, Any]) -> Calls:
         source = Source(op, dtype)
         for shape in SHAPES:
             for each in attrs or ({},):
-                yield Call({arg: source.whole(shape, dtype)}, each, _tags(shape))
+                yield Call({arg: source.whole(shape, dtype)}, each, tags(shape))
         if is_float(dtype):
             x = source.sprinkled(source.real((9,), dtype), 0.5, np.nan, np.inf, -0.0)
             yield Call({arg: x}, {}, ["nan", "inf"])
@@ -44,7 +44,7 @@ def each_shape(arg: str, *attrs: dict[str, Any]) -> Calls:
     return calls
 
 
-def _index(i: int, values: Any) -> Array:
+def either(i: int, values: Any) -> Array:
     """Indices, in turn of either type."""
     return np.array(values, INDEX[i % 2])
 
@@ -61,7 +61,7 @@ def reshape(op: str, dtype: str) -> Iterator[Call]:
         ((0, 2), (-1, 2)),
     ]
     for i, (a, b) in enumerate(table):
-        yield Call({"tensor": source.whole(a, dtype), "shape": _index(i, b)}, {}, _tags(a))
+        yield Call({"tensor": source.whole(a, dtype), "shape": either(i, b)}, {}, tags(a))
 
 
 def expand_dims(op: str, dtype: str) -> Iterator[Call]:
@@ -69,7 +69,7 @@ def expand_dims(op: str, dtype: str) -> Iterator[Call]:
     for i, (shape, axis) in enumerate(
         [((), 0), ((), -1), ((3,), 0), ((3,), 1), ((3,), -2), ((2, 3), 1), ((2, 0), -1)]
     ):
-        yield Call({"input": source.whole(shape, dtype), "axis": _index(i, axis)}, {}, _tags(shape))
+        yield Call({"input": source.whole(shape, dtype), "axis": either(i, axis)}, {}, tags(shape))
 
 
 def broadcast_to(op: str, dtype: str) -> Iterator[Call]:
@@ -85,7 +85,7 @@ def broadcast_to(op: str, dtype: str) -> Iterator[Call]:
         ((0, 1), (0, 2)),
     ]
     for i, (a, b) in enumerate(table):
-        yield Call({"input": source.whole(a, dtype), "shape": _index(i, b)}, {}, _tags(a, b))
+        yield Call({"input": source.whole(a, dtype), "shape": either(i, b)}, {}, tags(a, b))
 
 
 def broadcast_gradient_args(op: str, dtype: str) -> Iterator[Call]:
@@ -127,7 +127,7 @@ def transpose(op: str, dtype: str) -> Iterator[Call]:
         ((0, 3), (1, 0)),
     ]
     for i, (shape, order) in enumerate(table):
-        yield Call({"x": source.whole(shape, dtype), "perm": _index(i, order)}, {}, _tags(shape))
+        yield Call({"x": source.whole(shape, dtype), "perm": either(i, order)}, {}, tags(shape))
 
 
 def invert_permutation(op: str, dtype: str) -> Iterator[Call]:
@@ -148,7 +148,7 @@ def pack(op: str, dtype: str) -> Iterator[Call]:
     ):
         for axis in axes:
             values = [source.whole(shape, dtype) for _ in range(1 + len(shape))]
-            yield Call({"values": values}, {"axis": axis}, _tags(shape))
+            yield Call({"values": values}, {"axis": axis}, tags(shape))
 
 
 def unpack(op: str, dtype: str) -> Iterator[Call]:
@@ -161,7 +161,7 @@ def unpack(op: str, dtype: str) -> Iterator[Call]:
     ):
         for axis in axes:
             x = source.whole(shape, dtype)
-            yield Call({"value": x}, {"num": shape[axis], "axis": axis}, _tags(shape))
+            yield Call({"value": x}, {"num": shape[axis], "axis": axis}, tags(shape))
 
 
 MIRRORS = (
@@ -178,7 +178,7 @@ def mirror_pad(op: str, dtype: str) -> Iterator[Call]:
         for mode in ("REFLECT", "SYMMETRIC"):
             padded = tuple(n + sum(p) for n, p in zip(shape, pads, strict=True))
             x = source.whole(padded if op == "MirrorPadGrad" else shape, dtype)
-            yield Call({"input": x, "paddings": _index(i, pads)}, {"mode": mode}, [])
+            yield Call({"input": x, "paddings": either(i, pads)}, {"mode": mode}, [])
     for mode in ("REFLECT", "SYMMETRIC"):
         x = source.whole((0, 2), dtype)
         paddings = sizes(0, 0, 0, 0).reshape(2, 2)
@@ -208,9 +208,9 @@ def gather_nd(op: str, dtype: str) -> Iterator[Call]:
             else np.zeros(index)
         )
         yield Call(
-            {"params": source.whole(shape, dtype), "indices": _index(i, where.astype(np.int64))},
+            {"params": source.whole(shape, dtype), "indices": either(i, where.astype(np.int64))},
             {},
-            _tags(shape, index),
+            tags(shape, index),
         )
 
 
@@ -229,9 +229,9 @@ def scatter_nd(op: str, dtype: str) -> Iterator[Call]:
         where = np.stack([source.rng.integers(0, n, index[:-1]) for n in shape[: index[-1]]], -1)
         updates = source.whole((*index[:-1], *shape[index[-1] :]), dtype)
         yield Call(
-            {"indices": _index(i, where), "updates": updates, "shape": _index(i, shape)},
+            {"indices": either(i, where), "updates": updates, "shape": either(i, shape)},
             {},
-            _tags(index),
+            tags(index),
         )
     if is_half(dtype):
         yield Call(
@@ -263,12 +263,12 @@ def reduction(op: str, dtype: str) -> Iterator[Call]:
     for i, (shape, axis) in enumerate(table):
         for keep in (False, True):
             yield Call(
-                {"input": source.whole(shape, dtype), "axis": _index(i, axis)},
+                {"input": source.whole(shape, dtype), "axis": either(i, axis)},
                 {"keep_dims": keep},
-                _tags(shape),
+                tags(shape),
             )
         if is_float(dtype) and 0 not in shape:
-            yield Call({"input": source.real(shape, dtype), "axis": _index(i, axis)}, {}, [])
+            yield Call({"input": source.real(shape, dtype), "axis": either(i, axis)}, {}, [])
     if is_float(dtype):
         for tag, special in (("nan", [np.nan]), ("inf", [np.inf, -np.inf])):
             yield Call(

@@ -302,6 +302,33 @@ def cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
+def concat(
+    concat_dim: Any,
+    values: Sequence[Any],
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """ConcatV2 with the axis in front."""
+
+def concat_offset(
+    concat_dim: Any,
+    shape: Sequence[Any],
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """Where each of several tensors begins in the tensor that joins them, from their shapes."""
+
+def concat_v2(
+    values: Sequence[Any],
+    axis: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Tensors joined end to end along one of their axes."""
+
 def conj(
     input: Any,
     *,
@@ -557,6 +584,15 @@ def expand_dims(
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
+def fill(
+    dims: Any,
+    value: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor of this shape with `value` in every cell."""
+
 def fractional_avg_pool(
     value: Any,
     *,
@@ -732,6 +768,16 @@ def fused_resize_and_pad_conv_2d(
 ) -> Any:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
 
+def gather(
+    params: Any,
+    indices: Any,
+    *,
+    validate_indices: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """GatherV2 along the first axis."""
+
 def gather_nd(
     params: Any,
     indices: Any,
@@ -741,6 +787,17 @@ def gather_nd(
     out: Any = None,
 ) -> Any:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
+
+def gather_v2(
+    params: Any,
+    indices: Any,
+    axis: Any,
+    *,
+    batch_dims: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`."""
 
 def greater(
     x: Any,
@@ -1134,6 +1191,25 @@ def pack(
 ) -> Any:
     """Tensors of one shape, stacked along a new axis."""
 
+def pad(
+    input: Any,
+    paddings: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` with zeros around it. A row of `paddings` says how many before and after an axis."""
+
+def pad_v2(
+    input: Any,
+    paddings: Any,
+    constant_values: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Pad with another value than zero around it."""
+
 def quantized_avg_pool(
     input: Any,
     min_input: Any,
@@ -1260,6 +1336,14 @@ def range(
 ) -> Any:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
 
+def rank(
+    input: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How many dimensions `input` has."""
+
 def real_div(
     x: Any,
     y: Any,
@@ -1367,6 +1451,15 @@ def shape(
 ) -> Any:
     """The sizes of `input`, as a vector."""
 
+def shape_n(
+    input: Sequence[Any],
+    *,
+    out_type: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """The sizes of each of several tensors."""
+
 def sigmoid(
     x: Any,
     *,
@@ -1391,6 +1484,16 @@ def size(
     out: Any = None,
 ) -> Any:
     """How many cells `input` has."""
+
+def slice(
+    input: Any,
+    begin: Any,
+    size: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
 
 def softmax(
     logits: Any,
@@ -1452,6 +1555,27 @@ def sparse_softmax_cross_entropy_with_logits(
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
 
+def split(
+    axis: Any,
+    value: Any,
+    *,
+    num_split: int,
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """`value` cut along an axis into parts of one size."""
+
+def split_v(
+    value: Any,
+    size_splits: Any,
+    axis: Any,
+    *,
+    num_split: int,
+    name: str | None = None,
+    out: Any = None,
+) -> list[Any]:
+    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over."""
+
 def sqrt(
     x: Any,
     *,
@@ -1467,6 +1591,48 @@ def square(
     out: Any = None,
 ) -> Any:
     """x times x."""
+
+def squeeze(
+    input: Any,
+    *,
+    axis: Sequence[int] = (),
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+
+def strided_slice(
+    input: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    *,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis."""
+
+def strided_slice_grad(
+    shape: Any,
+    begin: Any,
+    end: Any,
+    strides: Any,
+    dy: Any,
+    *,
+    begin_mask: int = 0,
+    end_mask: int = 0,
+    ellipsis_mask: int = 0,
+    new_axis_mask: int = 0,
+    shrink_axis_mask: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
 
 def sub(
     x: Any,
@@ -1494,6 +1660,15 @@ def tanh(
     out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def tile(
+    input: Any,
+    multiples: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` laid side by side with itself, so many times along each axis."""
 
 def top_k(
     input: Any,

@@ -198,6 +198,10 @@ PartialShape = Annotated[
         _partial_shape,
     ),
 ]
+Axes = Annotated[
+    tuple[int, ...],
+    Kind("axes", "Sequence[int]", "Axes, counted from 0 or from -1 at the end.", _integers),
+]
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]

@@ -1,13 +1,24 @@
-"""Repeating cells to fit a larger shape, and summing them back."""
+"""Repeating cells to fill a larger shape, and summing them back."""
 
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Size, Spec, broadcast, ranked, shape_text, sizes_from
+from backblocks.ops._spec import (
+    Shape,
+    Size,
+    Spec,
+    agreed,
+    broadcast,
+    known_value,
+    ranked,
+    scalar_value,
+    shape_text,
+    sizes_from,
+)
 from backblocks.ops.array.shapes import INDEX, shape_of
 
 
@@ -98,3 +109,79 @@ broadcast_gradient_args.case(
     s1=np.array([2, 3], np.int32),
     out=(np.array([0], np.int32), np.array([], np.int32)),
 )
+
+
+@op("Fill", "index_type, T -> T", T=ALL, index_type=INDEX)
+def fill(dims: Array, value: Array) -> Array:
+    """A tensor of this shape with `value` in every cell."""
+    return np.full(dims.tolist(), value, value.dtype)
+
+
+@fill.shape
+def _(dims: Spec, value: Spec) -> Shape:
+    scalar_value("value", Spec(value.shape, value.dtype))
+    (rank,) = ranked("dims", dims, 1)
+    return None if rank is None else sizes_from("dims", dims, [rank])
+
+
+@fill.grad
+def _(dy: Value, y: Value, dims: Value, value: Value) -> list[Value]:
+    return [None, fit(dy, value)]
+
+
+fill.case("a row of fives", dims=np.array([1, 2]), value=np.array(5.0), out=np.array([[5.0, 5]]))
+fill.case("nothing", dims=np.array([0, 2]), value=np.array(5.0), out=np.zeros((0, 2)))
+fill.case("a scalar", dims=np.zeros(0, np.int32), value=np.array(5.0), out=np.array(5.0))
+fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
+fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must be a scalar")
+
+
+@op("Tile", "T, Tmultiples -> T", T=ALL, Tmultiples=INDEX)
+def tile(input: Array, multiples: Array) -> Array:
+    """`input` laid side by side with itself, so many times along each axis."""
+    return np.tile(input, multiples.tolist())
+
+
+@tile.shape
+def _(input: Spec, multiples: Spec) -> Shape:
+    (count,) = ranked("multiples", multiples, 1)
+    rank = count if input.shape is None else len(input.shape)
+    if rank is None:
+        return None
+    hint = "Use 1 for an axis that is to stay as it is."
+    agreed("multiples", multiples, (rank,), "an entry for each dimension of input", hint)
+    times = sizes_from("multiples", multiples, [rank])
+    sizes = input.shape or (None,) * rank
+    return tuple(
+        0 if 0 in (m, n) else None if m is None or n is None else m * n
+        for m, n in zip(times, sizes, strict=True)
+    )
+
+
+@tile.grad
+def _(dy: Value, y: Value, input: Value, multiples: Value) -> list[Value]:
+    known = known_value(multiples)
+    times = multiples if known is None else known
+    sizes = shape_of(input, NAMES[times.dtype])
+    # Each axis becomes two, the copies and the cells of one, and the copies are summed.
+    apart = ops.reshape(ops.pack([times, sizes], axis=1), [-1])
+    rank = None if input.shape is None else len(input.shape)
+    copies = ops.range(0, ops.size(apart) if rank is None else 2 * rank, 2)
+    return [ops.reshape(ops.sum(ops.reshape(dy, apart), copies), sizes), None]
+
+
+tile.case(
+    "twice down, three times across",
+    input=np.array([[1.0, 2]]),
+    multiples=np.array([2, 3]),
+    out=np.array([[1.0, 2, 1, 2, 1, 2], [1, 2, 1, 2, 1, 2]]),
+)
+tile.case("not at all", input=np.array([1.0, 2]), multiples=np.array([0]), out=np.zeros(0))
+tile.case(
+    "a scalar has no axes",
+    input=np.array(5.0),
+    multiples=np.zeros(0, np.int32),
+    out=np.array(5.0),
+)
+tile.fails("fewer than none", input=[1.0], multiples=[-1], error="negative")
+tile.fails("an entry missing", input=np.zeros((2, 2)), multiples=[2], error="each dimension")

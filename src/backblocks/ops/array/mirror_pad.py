@@ -5,10 +5,11 @@ from typing import Annotated
 import numpy as np
 
 from backblocks.dtypes import ALL, NUMBERS, wide
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
-from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text
+from backblocks.ops._spec import Shape, Spec
+from backblocks.ops.array.padding import pad_pairs
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import choice
 
@@ -32,7 +33,7 @@ def _mirror(n: int, pads: list[int], mode: str) -> Array:
 
 def mirrored_shape(input: Shape, paddings: Spec, mode: str) -> Shape:
     """The shape of a tensor with its mirror image around it; refused if the mirror would not reach."""
-    rank, pairs = _pairs(input, paddings)
+    rank, pairs = pad_pairs(input, paddings)
     if rank is None:
         return None
     if input is None or pairs is None:
@@ -42,21 +43,6 @@ def mirrored_shape(input: Shape, paddings: Spec, mode: str) -> Shape:
         None if n is None else n + _checked(n, pads, mode, hint)
         for n, pads in zip(input, pairs, strict=True)
     )
-
-
-def _pairs(shape: Shape, paddings: Spec) -> tuple[Size, list[list[int]] | None]:
-    """The rank, and the padding before and after each axis; None for what is not known yet."""
-    rows, columns = ranked("paddings", paddings, 2, "one row a dimension: before, after")
-    rank = rows if shape is None else len(shape)
-    if columns not in (None, 2) or rows not in (None, rank):
-        wanted = "any" if rank is None else rank
-        raise OpError(
-            f"must have a row of 2 entries for each dimension of input ({wanted})",
-            arg="paddings",
-            got=described(f"shape {shape_text(paddings.shape)}"),
-            hint="Use [0, 0] for a dimension that is to stay as it is.",
-        )
-    return rank, None if paddings.value is None else paddings.value.tolist()
 
 
 def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
@@ -106,7 +92,7 @@ def mirror_pad_grad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
 
 @mirror_pad_grad.shape
 def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
-    rank, pairs = _pairs(input.shape, paddings)
+    rank, pairs = pad_pairs(input.shape, paddings)
     if rank is None:
         return None
     if input.shape is None or pairs is None:

@@ -12,7 +12,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Size, Spec, check_axis, ranked, scalar_value, shape_text
-from backblocks.ops.attrs import dtype_of
+from backblocks.ops.attrs import Axes, dtype_of
 
 INDEX = ("int32", "int64")
 IndexType = Annotated[Any, dtype_of(*INDEX)]
@@ -74,6 +74,49 @@ for _each in (shape, size):
         input=np.broadcast_to(np.int8(0), (2**31,)),
         error="must fit in int32",
     )
+
+
+@op("ShapeN", "T* -> output: out_type*", T=ALL)
+def shape_n(input: tuple[Array, ...], *, out_type: IndexType = "int32") -> tuple[Array, ...]:
+    """The sizes of each of several tensors."""
+    return tuple(np.array(x.shape, out_type) for x in input)
+
+
+@shape_n.shape
+def _(input: tuple[Spec, ...], *, out_type: Any) -> tuple[Shape, ...]:
+    if not input:
+        hint = "Pass a list: [x, y]."
+        raise OpError("must have at least one tensor", arg="input", got=input, hint=hint)
+    for spec in input:
+        _check_counts(spec.shape or (), out_type)
+    return tuple((None if spec.shape is None else len(spec.shape),) for spec in input)
+
+
+shape_n.grad(nothing)
+shape_n.case(
+    "of a matrix and a scalar",
+    input=[np.zeros((2, 3)), np.zeros(())],
+    out=(np.array([2, 3], np.int32), np.zeros(0, np.int32)),
+)
+shape_n.case("of one", input=[np.zeros(4)], out_type="int64", out=(np.array([4]),))
+shape_n.fails("of none", input=[], error="at least one")
+shape_n.fails(
+    "more cells than int32 can count",
+    input=[np.broadcast_to(np.int8(0), (2**31,))],
+    error="must fit in int32",
+)
+
+
+@op("Rank", "T -> output: int32", T=ALL)
+def rank(input: Array) -> Array:
+    """How many dimensions `input` has."""
+    return np.array(input.ndim, np.int32)
+
+
+rank.shape(lambda input: ())
+rank.grad(nothing)
+rank.case("of a matrix", input=np.zeros((2, 3)), out=np.array(2, np.int32))
+rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 
 @op("Reshape", "T, Tshape -> T", T=ALL, Tshape=INDEX)
@@ -157,6 +200,40 @@ def _(dy: Value, y: Value, input: Value, axis: Value) -> list[Value]:
 
 expand_dims.case("at the end", input=np.zeros((2, 3)), axis=np.array(-1), out=np.zeros((2, 3, 1)))
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
+
+
+@op("Squeeze", "T -> T", T=ALL)
+def squeeze(input: Array, *, axis: Axes = ()) -> Array:
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+    return np.squeeze(input, tuple(axis) or None)
+
+
+@squeeze.shape
+def _(input: Spec, *, axis: tuple[int, ...]) -> Shape:
+    if input.shape is None:
+        return None
+    rank = len(input.shape)
+    for a in axis:
+        check_axis("axis", a, rank)
+        if input.shape[a] not in (None, 1):
+            rule = f"must have size 1 to be dropped, and axis {a} has {input.shape[a]}"
+            raise OpError(rule, arg="axis", got=axis, hint="Name axes of size 1, or none for all.")
+    if not axis and None in input.shape:
+        return None
+    gone = {a % rank for a in axis} if axis else {i for i, n in enumerate(input.shape) if n == 1}
+    return tuple(n for i, n in enumerate(input.shape) if i not in gone)
+
+
+@squeeze.grad
+def _(dy: Value, y: Value, input: Value, *, axis: tuple[int, ...]) -> list[Value]:
+    return [reshape(dy, shape_of(input))]
+
+
+squeeze.case("all of size 1", input=np.array([[[1.0], [2]]]), out=np.array([1.0, 2]))
+squeeze.case("the last", input=np.array([[[1.0], [2]]]), axis=[-1], out=np.array([[1.0, 2]]))
+squeeze.case("an empty one stays", input=np.zeros((1, 0)), axis=[0], out=np.zeros(0))
+squeeze.fails("of another size", input=np.zeros((1, 2)), axis=[1], error="must have size 1")
+squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must lie in")
 
 
 @op("Identity", "T -> T", T=ALL)
