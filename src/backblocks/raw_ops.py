@@ -24,7 +24,7 @@ class RawOp:
                 "takes its arguments by name only",
                 op=self.op.name,
                 got=described(f"{len(args)} by position"),
-                hint=f"Write {self.op.name}({self.op.inputs[0].name}=...).",
+                hint=f"Write {self.op.name}({next(iter(signature(self.op).parameters))}=...).",
             )
         try:
             return self.op.call(arguments)

@@ -122,6 +122,15 @@ class TopKV2Result(NamedTuple):
     values: Any
     indices: Any
 
+class UniqueResult(NamedTuple):
+    y: Any
+    idx: Any
+
+class UniqueWithCountsResult(NamedTuple):
+    y: Any
+    idx: Any
+    count: Any
+
 def Add(
     *,
     x: Any,
@@ -270,6 +279,15 @@ def BiasAddV1(
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
+def Bitcast(
+    *,
+    input: Any,
+    type: DTypeLike,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of `input`, read as numbers of another type."""
+
 def BroadcastGradientArgs(
     *,
     s0: Any,
@@ -297,6 +315,15 @@ def Cast(
     out: Any = None,
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+
+def CheckNumerics(
+    *,
+    tensor: Any,
+    message: str,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
 
 def Concat(
     *,
@@ -332,6 +359,15 @@ def Conj(
     out: Any = None,
 ) -> Any:
     """x with the sign of its imaginary part changed."""
+
+def Const(
+    *,
+    value: Any,
+    dtype: DTypeLike,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that never changes, in type `dtype`."""
 
 def Conv2D(
     *,
@@ -562,6 +598,15 @@ def EluGrad(
     out: Any = None,
 ) -> Any:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+
+def EnsureShape(
+    *,
+    input: Any,
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is, if it has this shape. Sizes that may be any are None."""
 
 def Exp(
     *,
@@ -1170,6 +1215,18 @@ def Neg(
 ) -> Any:
     """Minus x."""
 
+def OneHot(
+    *,
+    indices: Any,
+    depth: Any,
+    on_value: Any,
+    off_value: Any,
+    axis: int = -1,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere."""
+
 def OnesLike(
     *,
     x: Any,
@@ -1205,6 +1262,33 @@ def PadV2(
     out: Any = None,
 ) -> Any:
     """Pad with another value than zero around it."""
+
+def Placeholder(
+    *,
+    dtype: DTypeLike,
+    shape: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that is fed at run time. Sizes that are not known before are None."""
+
+def PlaceholderWithDefault(
+    *,
+    input: Any,
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that can be fed at run time, and is `input` when it is not."""
+
+def PreventGradient(
+    *,
+    input: Any,
+    message: str = '',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
 
 def QuantizedAvgPool(
     *,
@@ -1411,6 +1495,16 @@ def ScatterNd(
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def Select(
+    *,
+    condition: Any,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Where `condition` holds, the cell of `x`; elsewhere that of `y`."""
+
 def SelectV2(
     *,
     condition: Any,
@@ -1597,6 +1691,14 @@ def Squeeze(
 ) -> Any:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
 
+def StopGradient(
+    *,
+    input: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is; gradients do not pass."""
+
 def StridedSlice(
     *,
     input: Any,
@@ -1696,6 +1798,24 @@ def Transpose(
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
 
+def Unique(
+    *,
+    x: Any,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> UniqueResult:
+    """The values of the row `x`, each once, in the order in which they come."""
+
+def UniqueWithCounts(
+    *,
+    x: Any,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> UniqueWithCountsResult:
+    """Unique, and how often each value comes."""
+
 def Unpack(
     *,
     value: Any,
@@ -1705,6 +1825,23 @@ def Unpack(
     out: Any = None,
 ) -> list[Any]:
     """The slices of `value` along `axis`, each with one axis less."""
+
+def UnravelIndex(
+    *,
+    indices: Any,
+    dims: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def Where(
+    *,
+    condition: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
 
 def ZerosLike(
     *,

@@ -23,6 +23,11 @@ REFUSALS = [
 ]
 
 
+FED = {"Placeholder"}  # has no answer of its own
+# What they make of a number depends on its type.
+BITS = {"Bitcast", *(name for name in REGISTRY if name.startswith("Quantized"))}
+
+
 def prepared(op, case):
     """Inputs as arrays and parsed attributes of a case."""
     inputs, attrs, _ = op.bind((), case.args)
@@ -48,7 +53,7 @@ def assert_close(got, expected, **how):
 def test_is_complete(op):
     assert op.__doc__, "say in one sentence what it computes"
     assert op.shape_rule, "say what shape comes out"
-    assert op.cases, "give a worked case"
+    assert op.cases or op.name in FED, "give a worked case"
     assert op.gradient or op.no_gradient_because, "give a gradient, or say why there is none"
     assert op.version >= 1
 
@@ -89,10 +94,19 @@ def test_raw_op_gives_what_the_op_gives(op, case):
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_shape_rule_foretells_the_result(op, case):
     inputs, attrs = prepared(op, case)
-    specs = flat(op.infer(each_value(Spec.of, inputs), attrs))
-    assert [(s.shape, s.dtype) for s in specs] == [
-        (r.shape, r.dtype) for r in run(op, inputs, attrs)
-    ]
+    specs = list(flat(op.infer(each_value(Spec.of, inputs), attrs)))
+    results = run(op, inputs, attrs)
+    assert [s.dtype for s in specs] == [r.dtype for r in results]
+    for spec, result in zip(specs, results, strict=True):
+        assert spec.shape == result.shape or (op.open_sizes and may_be(spec, result))
+
+
+def may_be(spec, result):
+    """Whether a shape rule says nothing false of a result."""
+    return spec.shape is None or (
+        len(spec.shape) == result.ndim
+        and all(n in (None, m) for n, m in zip(spec.shape, result.shape, strict=True))
+    )
 
 
 def parts(inputs):
@@ -117,9 +131,7 @@ def test_shape_rule_says_nothing_false_when_it_knows_less(op, case, unknown):
         assert len(specs) == len(results)
         for spec, result in zip(specs, results, strict=True):
             assert spec.dtype == result.dtype
-            if spec.shape is not None:
-                assert len(spec.shape) == result.ndim
-                assert all(n in (None, m) for n, m in zip(spec.shape, result.shape, strict=True))
+            assert may_be(spec, result)
 
 
 @pytest.mark.parametrize("name", ["Sum", "Mean"])
@@ -200,7 +212,7 @@ def fits(values, dtype):
 def test_works_in_every_type_it_declares(op, case):
     """Values that a type has give the answer that the widest type gives, as far as the type has it."""
     inputs, attrs = prepared(op, case)
-    codes = op.name.startswith("Quantized")  # what they stand for depends on the type
+    codes = op.name in BITS
     kinds = {x.dtype.kind for x in flat(inputs)}
     for variable, allowed in op._dtypes.items():
         order = ["c" in kinds and "c", "f", "i"]
@@ -274,7 +286,7 @@ def rounded(x, half, whole):
 def test_half_types_round_once(op, half):
     """The answer in a half type is the one in float32, rounded."""
     wider = np.float64 if op.name in SUMS_IN_FLOAT64 else np.float32
-    if not any(half in allowed for allowed in op._dtypes.values()):
+    if op.name in BITS or not any(half in allowed for allowed in op._dtypes.values()):
         return
     tried = 0
     for inputs, attrs in calls_in_halves(op, half):
@@ -306,7 +318,7 @@ def test_fast_kernels_agree_with_the_meaning(op, case):
 
 
 @pytest.mark.parametrize("unknown", ["values", "sizes", "rank"])
-@pytest.mark.parametrize(("op", "case"), CASES)
+@pytest.mark.parametrize(("op", "case"), [p for p in CASES if p.values[0].inputs])
 def test_symbols_give_what_arrays_give(op, case, unknown):
     def symbol(array):
         shape = {"values": array.shape, "sizes": (None,) * array.ndim}.get(unknown)
@@ -341,7 +353,8 @@ class Slope:
         outputs = op(*self.symbols, **self.attrs)
         outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
         self.ys = [y for y in outputs if is_float(y.dtype)]
-        self.dys = [placeholder(y.shape, y.dtype) for y in self.ys]
+        results = [r for r in run(op, self.inputs, self.attrs) if is_float(r.dtype)]
+        self.dys = [placeholder(r.shape, r.dtype) for r in results]
         self.xs = [s for s in flat(self.symbols) if s.value is None]
         self.dxs = bb.gradients(self.ys, self.xs, self.dys)
         low, high = op.slope_range

@@ -222,3 +222,37 @@ def test_no_op_may_have_an_argument_of_that_name():
             return out
 
     assert "HasOut" not in REGISTRY
+
+
+# -- sizes that are known only afterwards ----------------------------------------------------------
+
+
+def test_sizes_may_be_known_only_afterwards():
+    for x in ([1, 0, 1], [0, 0, 0], [1, 1, 1]):
+        places = bb.raw_ops.Where(condition=np.array(x))
+        assert places[:, 0].tolist() == [i for i in range(3) if x[i]]
+    for x in ([5, 5, 5], [5, 6, 5]):
+        assert bb.raw_ops.Unique(x=np.array(x)).y.tolist() == sorted(set(x))
+
+
+def test_an_array_for_such_a_result_must_have_its_size():
+    for n, x in ((2, [1, 0, 1]), (1, [0, 0, 1])):
+        out = np.empty((n, 1), np.int64)
+        assert bb.raw_ops.Where(condition=np.array(x), out=out) is out
+        with pytest.raises(bb.OpError, match=r"Where\.out: must have the shape of the result"):
+            bb.raw_ops.Where(condition=np.array([1, 1, 1]), out=out)
+    with pytest.raises(bb.OpError, match=r"Where\.out: must be int64 \[\?, 1\]"):
+        bb.raw_ops.Where(condition=np.array([1, 1, 1]), out=np.empty(3, np.int64))
+
+
+def test_only_ops_that_say_so_may_leave_sizes_open():
+    @op("Forgetful", "float32 -> float32")
+    def forgetful(x):
+        return x
+
+    forgetful.shape(lambda x: (None,))
+    try:
+        with pytest.raises(TypeError, match=r"left \[\?\] open"):
+            forgetful(np.zeros(2, np.float32))
+    finally:
+        del REGISTRY["Forgetful"]

@@ -19,7 +19,16 @@ SELECTING = {
     *("Reshape", "ExpandDims", "Identity", "BroadcastTo", "Transpose", "Pack", "Unpack"),
     *("ZerosLike", "OnesLike", "SelectV2", "GatherNd", "ConcatV2", "Concat", "Split", "SplitV"),
     *("Slice", "StridedSlice", "StridedSliceGrad", "Pad", "PadV2", "GatherV2", "Gather", "Tile"),
-    *("Fill", "Squeeze"),
+    *("Fill", "Squeeze", "Const", "PlaceholderWithDefault", "EnsureShape", "StopGradient"),
+    *(
+        "PreventGradient",
+        "CheckNumerics",
+        "Bitcast",
+        "Unique",
+        "UniqueWithCounts",
+        "OneHot",
+        "Select",
+    ),
 }
 # How far results may be apart, as a part of the largest: sums are not taken in the same order. Where
 # TensorFlow rounds half types after every step, as a part of 1 at least.

@@ -126,6 +126,15 @@ class TopKV2Result(NamedTuple):
     values: Any
     indices: Any
 
+class UniqueResult(NamedTuple):
+    y: Any
+    idx: Any
+
+class UniqueWithCountsResult(NamedTuple):
+    y: Any
+    idx: Any
+    count: Any
+
 def add(
     x: Any,
     y: Any,
@@ -274,6 +283,15 @@ def bias_add_v1(
 ) -> Any:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
+def bitcast(
+    input: Any,
+    *,
+    type: DTypeLike,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of `input`, read as numbers of another type."""
+
 def broadcast_gradient_args(
     s0: Any,
     s1: Any,
@@ -301,6 +319,15 @@ def cast(
     out: Any = None,
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+
+def check_numerics(
+    tensor: Any,
+    *,
+    message: str,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
 
 def concat(
     concat_dim: Any,
@@ -336,6 +363,15 @@ def conj(
     out: Any = None,
 ) -> Any:
     """x with the sign of its imaginary part changed."""
+
+def const(
+    *,
+    value: Any,
+    dtype: DTypeLike,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that never changes, in type `dtype`."""
 
 def conv_2d(
     input: Any,
@@ -566,6 +602,15 @@ def elu_grad(
     out: Any = None,
 ) -> Any:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+
+def ensure_shape(
+    input: Any,
+    *,
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is, if it has this shape. Sizes that may be any are None."""
 
 def exp(
     x: Any,
@@ -1174,6 +1219,18 @@ def neg(
 ) -> Any:
     """Minus x."""
 
+def one_hot(
+    indices: Any,
+    depth: Any,
+    on_value: Any,
+    off_value: Any,
+    *,
+    axis: int = -1,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere."""
+
 def ones_like(
     x: Any,
     *,
@@ -1209,6 +1266,33 @@ def pad_v2(
     out: Any = None,
 ) -> Any:
     """Pad with another value than zero around it."""
+
+def placeholder(
+    *,
+    dtype: DTypeLike,
+    shape: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that is fed at run time. Sizes that are not known before are None."""
+
+def placeholder_with_default(
+    input: Any,
+    *,
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that can be fed at run time, and is `input` when it is not."""
+
+def prevent_gradient(
+    input: Any,
+    *,
+    message: str = '',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
 
 def quantized_avg_pool(
     input: Any,
@@ -1415,6 +1499,16 @@ def scatter_nd(
 ) -> Any:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def select(
+    condition: Any,
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Where `condition` holds, the cell of `x`; elsewhere that of `y`."""
+
 def select_v2(
     condition: Any,
     t: Any,
@@ -1601,6 +1695,14 @@ def squeeze(
 ) -> Any:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
 
+def stop_gradient(
+    input: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` as it is; gradients do not pass."""
+
 def strided_slice(
     input: Any,
     begin: Any,
@@ -1700,6 +1802,24 @@ def transpose(
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
 
+def unique(
+    x: Any,
+    *,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> UniqueResult:
+    """The values of the row `x`, each once, in the order in which they come."""
+
+def unique_with_counts(
+    x: Any,
+    *,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Any = None,
+) -> UniqueWithCountsResult:
+    """Unique, and how often each value comes."""
+
 def unpack(
     value: Any,
     *,
@@ -1709,6 +1829,23 @@ def unpack(
     out: Any = None,
 ) -> list[Any]:
     """The slices of `value` along `axis`, each with one axis less."""
+
+def unravel_index(
+    indices: Any,
+    dims: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def where(
+    condition: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
 
 def zeros_like(
     x: Any,

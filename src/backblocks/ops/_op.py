@@ -133,6 +133,7 @@ class Op:
     beyond: tuple[str, ...] = ()
     slope_range: tuple[float, float] = (-2.0, 2.0)
     stateful: bool = False
+    open_sizes: bool = False
     shape_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
@@ -484,7 +485,9 @@ class Op:
         ]
         specs = self.infer(inputs, attrs)
         fill = None
-        empty = all(0 in spec.shape for spec in flat(specs))
+        if self.open_sizes and any(map(_is_open, flat(specs))):
+            return Plan(attrs, specs, fill, (), empty=False, large=False)
+        empty = all(0 in _known(spec.shape) for spec in flat(specs))
         if not empty:
             plans = (k.plan(*inputs, **attrs) for k in self.kernels if wanted in ("", k.name))
             fill = next((plan for plan in plans if plan is not None), None)
@@ -527,6 +530,14 @@ class Op:
                 taken = {id(x) for x in flat(arrays)}
                 return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
             for array, result in zip(flat(out), flat(results), strict=True):
+                if self.open_sizes and array.shape != np.shape(result):
+                    raise OpError(
+                        f"must have the shape of the result, {shape_text(np.shape(result))}",
+                        op=self.name,
+                        arg="out",
+                        got=described(shape_text(array.shape)),
+                        hint="Leave it out: the size is known only after the call.",
+                    )
                 np.copyto(array, result, casting="unsafe")
             return out
 
@@ -568,6 +579,7 @@ def op(
     beyond: tuple[str, ...] = (),
     slope_range: tuple[float, float] = (-2.0, 2.0),
     stateful: bool = False,
+    open_sizes: bool = False,
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declares an op; see the module's docstring.
@@ -575,11 +587,12 @@ def op(
     `attrs` is a function whose keyword-only parameters are attributes that several ops share; the op's
     own function takes them as `**windows`, say, and hands them on. `beyond` names the attributes that
     TensorFlow does not have. `slope_range` is where tests draw the numbers for finite differences
-    from. `stateful` says that the same inputs may give another answer next time. `version` is raised
-    when the meaning changes.
+    from. `stateful` says that the same inputs may give another answer next time. `open_sizes` says that
+    sizes of the results may be known only when they are computed. `version` is raised when the
+    meaning changes.
     """
     return lambda function: Op(
-        name, signature, dtypes, function, attrs, version, beyond, slope_range, stateful
+        name, signature, dtypes, function, attrs, version, beyond, slope_range, stateful, open_sizes
     )
 
 
@@ -642,6 +655,17 @@ def _known(shape: Shape) -> tuple[int, ...]:
     return shape  # type: ignore[return-value]
 
 
+def _is_open(spec: Spec) -> bool:
+    return spec.shape is None or None in spec.shape
+
+
+def _can_be(shape: tuple[int, ...], known: Shape) -> bool:
+    """Whether a tensor of which this much is known can have this shape."""
+    return known is None or (
+        len(shape) == len(known) and all(n in (None, m) for m, n in zip(shape, known, strict=True))
+    )
+
+
 def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
     if not pin.is_list:
         return Spec(shape, dtype)
@@ -668,7 +692,7 @@ def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
     """The rule that keeps an output from being computed into an array; empty if none does."""
     if not isinstance(array, np.ndarray):
         return "must be a NumPy array"
-    if array.dtype != spec.dtype or array.shape != spec.shape:
+    if array.dtype != spec.dtype or not _can_be(array.shape, spec.shape):
         return f"must be {spec}"
     if not array.flags.c_contiguous or not array.flags.writeable:
         return "must be in row-major order and writeable"

@@ -19,6 +19,7 @@ import numpy as np
 
 from backblocks.dtypes import DType, as_dtype
 from backblocks.errors import OpError
+from backblocks.ops._inputs import Array, as_array
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ def _number(value: Any) -> float:
 def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
-    raise OpError("must be text", got=value, hint='Put it in quotes, as in "ij->ji".')
+    raise OpError("must be text", got=value, hint='Put it in quotes: "text".')
 
 
 def _finite_numbers(value: Any) -> tuple[float, ...]:
@@ -121,6 +122,12 @@ def _partial_shape(value: Any) -> tuple[int | None, ...] | None:
             "sizes must be whole numbers from 0", got=value, hint="Leave unknown sizes None."
         )
     return tuple(None if n == -1 else n for n in sizes)
+
+
+def _tensor(value: Any) -> Array:
+    array = as_array(value).copy()  # the caller may go on writing to theirs
+    array.flags.writeable = False
+    return array
 
 
 def choice(about: str, *options: str) -> Kind:
@@ -205,6 +212,9 @@ Axes = Annotated[
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
+Tensor = Annotated[
+    Any, Kind("tensor", "Any", "A number, nested lists of numbers, or an array.", _tensor)
+]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Text = Annotated[str, Kind("text", "str", "Words or letters.", _text)]
 Floats = Annotated[

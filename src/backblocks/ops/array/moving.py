@@ -14,14 +14,12 @@ from backblocks.ops._spec import (
     Size,
     Spec,
     agreed,
-    broadcast,
     check_axis,
     known_value,
     ranked,
     shape_text,
     sizes_from,
 )
-from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int, choice
 
@@ -178,31 +176,6 @@ unpack.case(
 )
 unpack.fails("a billion parts", value=np.zeros((3, 2)), num=10**9, error="at most 65536")
 unpack.fails("another number", value=np.zeros((3, 2)), num=2, error="size of axis 0, 3")
-
-
-@op("SelectV2", "bool, T, T -> T", T=ALL)
-def select_v2(condition: Array, t: Array, e: Array) -> Array:
-    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
-    return np.where(condition, t, e)
-
-
-@select_v2.shape
-def _(condition: Spec, t: Spec, e: Spec) -> Shape:
-    return broadcast("e", broadcast("t", condition.shape, t.shape), e.shape)
-
-
-@select_v2.grad
-def _(dy: Value, y: Value, condition: Value, t: Value, e: Value) -> list[Value]:
-    return [None, fit(select_v2(condition, dy, 0), t), fit(select_v2(condition, 0, dy), e)]
-
-
-select_v2.case(
-    "the larger",
-    condition=np.array([True, False]),
-    t=np.array([1.0, 2]),
-    e=np.array([3.0]),
-    out=np.array([1.0, 3]),
-)
 
 
 INDEX_TYPES = ("int16", *INDEX)
