@@ -251,6 +251,16 @@ def BatchMatMulV3(
 ) -> Any:
     """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
 
+def BatchToSpaceND(
+    *,
+    input: Any,
+    block_shape: Any,
+    crops: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off."""
+
 def BiasAdd(
     *,
     value: Any,
@@ -488,6 +498,16 @@ def Conv3DBackpropInputV2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def DepthToSpace(
+    *,
+    input: Any,
+    block_size: int,
+    data_format: str = 'NHWC',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels."""
+
 def DepthwiseConv2dNative(
     *,
     input: Any,
@@ -531,6 +551,22 @@ def DepthwiseConv2dNativeBackpropInput(
     out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its input."""
+
+def Diag(
+    *,
+    diagonal: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice."""
+
+def DiagPart(
+    *,
+    input: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The diagonal of a tensor that has every axis twice, as Diag makes it."""
 
 def Dilation2D(
     *,
@@ -993,6 +1029,41 @@ def MatMul(
     out: Any = None,
 ) -> Any:
     """The product of two matrices, each of which may be transposed first."""
+
+def MatrixBandPart(
+    *,
+    input: Any,
+    num_lower: Any,
+    num_upper: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above."""
+
+def MatrixDiag(
+    *,
+    diagonal: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere."""
+
+def MatrixDiagPart(
+    *,
+    input: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The diagonals of matrices, which stand along the last two axes."""
+
+def MatrixSetDiag(
+    *,
+    input: Any,
+    diagonal: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Matrices with other diagonals."""
 
 def MaxPool(
     *,
@@ -1476,6 +1547,26 @@ def Reshape(
 ) -> Any:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
+def ReverseSequence(
+    *,
+    input: Any,
+    seq_lengths: Any,
+    seq_dim: int,
+    batch_dim: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
+
+def ReverseV2(
+    *,
+    tensor: Any,
+    axis: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`tensor` backwards along each of these axes."""
+
 def Rsqrt(
     *,
     x: Any,
@@ -1636,6 +1727,26 @@ def SoftsignGrad(
 ) -> Any:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
+def SpaceToBatchND(
+    *,
+    input: Any,
+    block_shape: Any,
+    paddings: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart."""
+
+def SpaceToDepth(
+    *,
+    input: Any,
+    block_size: int,
+    data_format: str = 'NHWC',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Images whose channels are all cells of a block: a smaller image with more channels."""
+
 def SparseSoftmaxCrossEntropyWithLogits(
     *,
     features: Any,
@@ -1644,6 +1755,18 @@ def SparseSoftmaxCrossEntropyWithLogits(
     out: Any = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
+
+def SparseToDense(
+    *,
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any,
+    validate_indices: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name."""
 
 def Split(
     *,

@@ -255,6 +255,16 @@ def batch_mat_mul_v3(
 ) -> Any:
     """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
 
+def batch_to_space_nd(
+    input: Any,
+    block_shape: Any,
+    crops: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off."""
+
 def bias_add(
     value: Any,
     bias: Any,
@@ -492,6 +502,16 @@ def conv_3d_backprop_input_v2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def depth_to_space(
+    input: Any,
+    *,
+    block_size: int,
+    data_format: str = 'NHWC',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels."""
+
 def depthwise_conv_2d_native(
     input: Any,
     filter: Any,
@@ -535,6 +555,22 @@ def depthwise_conv_2d_native_backprop_input(
     out: Any = None,
 ) -> Any:
     """The gradient of DepthwiseConv2dNative with respect to its input."""
+
+def diag(
+    diagonal: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice."""
+
+def diag_part(
+    input: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The diagonal of a tensor that has every axis twice, as Diag makes it."""
 
 def dilation_2d(
     input: Any,
@@ -997,6 +1033,41 @@ def mat_mul(
     out: Any = None,
 ) -> Any:
     """The product of two matrices, each of which may be transposed first."""
+
+def matrix_band_part(
+    input: Any,
+    num_lower: Any,
+    num_upper: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above."""
+
+def matrix_diag(
+    diagonal: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere."""
+
+def matrix_diag_part(
+    input: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The diagonals of matrices, which stand along the last two axes."""
+
+def matrix_set_diag(
+    input: Any,
+    diagonal: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Matrices with other diagonals."""
 
 def max_pool(
     input: Any,
@@ -1480,6 +1551,26 @@ def reshape(
 ) -> Any:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
+def reverse_sequence(
+    input: Any,
+    seq_lengths: Any,
+    *,
+    seq_dim: int,
+    batch_dim: int = 0,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
+
+def reverse_v2(
+    tensor: Any,
+    axis: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`tensor` backwards along each of these axes."""
+
 def rsqrt(
     x: Any,
     *,
@@ -1640,6 +1731,26 @@ def softsign_grad(
 ) -> Any:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
+def space_to_batch_nd(
+    input: Any,
+    block_shape: Any,
+    paddings: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart."""
+
+def space_to_depth(
+    input: Any,
+    *,
+    block_size: int,
+    data_format: str = 'NHWC',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Images whose channels are all cells of a block: a smaller image with more channels."""
+
 def sparse_softmax_cross_entropy_with_logits(
     features: Any,
     labels: Any,
@@ -1648,6 +1759,18 @@ def sparse_softmax_cross_entropy_with_logits(
     out: Any = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
+
+def sparse_to_dense(
+    sparse_indices: Any,
+    output_shape: Any,
+    sparse_values: Any,
+    default_value: Any,
+    *,
+    validate_indices: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name."""
 
 def split(
     axis: Any,
