@@ -8,7 +8,7 @@ or of its tests) and runs this file in it. It writes into tests/ops/vectors:
 
     <Op>.npz        two arrays of bytes. `calls` is JSON, one object for each call:
                       inputs   name -> [dtype, shape, where its bytes begin in `cells`]; a list of these
-                               for a list of tensors
+                               for a list of tensors. Strings stand in place of the last, as Latin-1.
                       attrs    name -> value; types by their TensorFlow names
                       tags     what is special about the call: "ties", "nan", "empty" ...
                       outputs  as inputs, without names; null for an output that TensorFlow leaves
@@ -146,7 +146,7 @@ def leave_behind(pattern: int, outputs: list[Any], count: int) -> None:
 def tensor(value: Array | Codes) -> tf.Tensor:
     if isinstance(value, Codes):
         return tf.bitcast(tf.constant(value.array), value.dtype)
-    return tf.constant(value)
+    return tf.constant(value, tf.string if value.dtype.kind == "O" else None)
 
 
 def array(result: tf.Tensor) -> Array | Codes:
@@ -187,6 +187,8 @@ class File:
         if isinstance(value, list):
             return [self.place(v) for v in value]
         x = plain(value)
+        if x.dtype.kind == "O":
+            return ["string", list(x.shape), [cell.decode("latin-1") for cell in x.flat]]
         cells = x.astype(x.dtype.newbyteorder("<"), copy=False).tobytes()
         if cells not in self.places:
             self.places[cells] = len(self.cells)

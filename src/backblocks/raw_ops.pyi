@@ -498,6 +498,16 @@ def Conv3DBackpropInputV2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def DecodeRaw(
+    *,
+    bytes: Any,
+    out_type: DTypeLike,
+    little_endian: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bytes of each string, read as numbers along a new last axis."""
+
 def DepthToSpace(
     *,
     input: Any,

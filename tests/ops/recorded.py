@@ -27,6 +27,9 @@ def recorded(name):
         if isinstance(place[0], list):
             return [read(each) for each in place]
         dtype, shape, start = place
+        if dtype == "string":
+            cells_of_it = [text.encode("latin-1") for text in start]
+            return np.array(cells_of_it, object).reshape(shape)
         array = np.frombuffer(cells, as_dtype(dtype), prod(shape), start)
         return array.reshape(shape)
 

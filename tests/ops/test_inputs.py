@@ -254,3 +254,24 @@ def test_raw_ops_have_signatures_and_documentation():
 )
 def test_python_names(name, python_name):
     assert getattr(bb.ops, python_name) is bb.ops.REGISTRY[name]
+
+
+def test_strings_keep_all_their_bytes():
+    wanted = [97, 0, 0]
+    for given in (b"a\0\0", [b"a\0\0"], np.array([b"a\0\0"], object), "a\0\0"):
+        assert bb.ops.decode_raw(given, out_type="uint8").ravel().tolist() == wanted
+    assert bb.ops.decode_raw("\u00e9", out_type="uint8").tolist() == [0xC3, 0xA9]
+    assert bb.ops.decode_raw(np.array(["ab", "cd"]), out_type="uint8").shape == (2, 2)
+
+
+def test_strings_with_the_same_shape_are_told_apart():
+    for given in (b"ab", b"cd", b"abc"):
+        array = np.array([given], object)
+        assert bb.ops.decode_raw(array, out_type="uint8").tolist() == [list(given)]
+
+
+def test_strings_are_constants_and_can_be_fed():
+    x = bb.placeholder([None], "string")
+    y = bb.ops.decode_raw(x, out_type="uint8")
+    assert bb.evaluate([y], {x: [b"ab", b"cd"]})[0].tolist() == [[97, 98], [99, 100]]
+    assert bb.constant("text").value.item() == b"text"

@@ -120,7 +120,20 @@ def unravel_index(op: str, dtype: str) -> Iterator[Call]:
         yield Call(inputs, {}, notes)
 
 
+def decode_raw(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape, count in (((), 3), ((2,), 2), ((2, 3), 1), ((2,), 0), ((0,), 2)):
+        numbers = source.whole((*shape, count), dtype)
+        rows = [row.tobytes() for row in numbers.reshape(-1, count)] if numbers.size else []
+        rows = rows or [b""] * int(np.prod(shape))
+        for little_endian in (True, False):
+            strings = np.array(rows, object).reshape(shape)
+            attrs = {"out_type": dtype, "little_endian": little_endian}
+            yield Call({"bytes": strings}, attrs, tags((*shape, count)))
+
+
 handed_on: Calls = each_shape("input")
+RAW = tuple(name for name in ALL if name not in ("uint32", "uint64"))
 TABLE = {
     "Const": (ALL, const),
     "Placeholder": (ALL, placeholder),
@@ -135,5 +148,6 @@ TABLE = {
     "UniqueWithCounts": (ALL, unique),
     "OneHot": (ALL, one_hot),
     "Select": (ALL, select),
+    "DecodeRaw": (RAW, decode_raw),
     "UnravelIndex": (INDEX, unravel_index),
 }

@@ -123,13 +123,13 @@ def constant(value: Any, dtype: Any = None) -> Symbol:
     with _naming("Const", "dtype"):
         wanted = None if dtype is None else _kind(AnyType).parse(dtype)
     with _naming("Const", "value"):
-        array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value)
+        array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value, True)
     kept = array.astype(wanted or array.dtype)  # a copy: the caller may go on writing to theirs
     kept.flags.writeable = False
     return Symbol(Spec.of(kept))
 
 
-AnyType = Annotated[Any, dtype_of(*ALL)]
+AnyType = Annotated[Any, dtype_of(*ALL, "string")]
 
 
 def _kind(annotated: Any) -> Kind:

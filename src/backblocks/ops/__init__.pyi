@@ -502,6 +502,16 @@ def conv_3d_backprop_input_v2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def decode_raw(
+    bytes: Any,
+    *,
+    out_type: DTypeLike,
+    little_endian: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bytes of each string, read as numbers along a new last axis."""
+
 def depth_to_space(
     input: Any,
     *,

@@ -25,15 +25,22 @@ def is_weak(value: Any, depth: int = 0) -> bool:
     return type(value) in (bool, int, float, complex)
 
 
-def as_array(value: Any) -> Array:
-    """An array of one of our dtypes, sharing memory with `value` where that is possible."""
+def as_array(value: Any, strings: bool = False) -> Array:
+    """An array of one of our dtypes, sharing memory with `value` where that is possible.
+
+    Text is refused unless `strings` are wanted.
+    """
     if isinstance(value, np.ma.MaskedArray):
         raise OpError(
             "must have a value in every cell",
             got=described("a masked array"),
             hint="Fill it first: x.filled(0).",
         )
-    array = _read(value)
+    array = np.array(value, object) if strings and _has_text(value) else _read(value)
+    if strings and array.dtype.kind in "SUO":
+        return _strings(value, array)
+    if array.dtype.hasobject:
+        raise _no_numbers(value, array)
     if array.dtype in NAMES:
         return array
     swapped = array.dtype.newbyteorder("=")
@@ -41,11 +48,34 @@ def as_array(value: Any) -> Array:
         return array.astype(swapped)
     if array.dtype.names and len(array.dtype.names) == 1:  # TensorFlow's quantized dtypes
         return as_array(array[array.dtype.names[0]])
-    raise OpError(
+    raise _no_numbers(value, array)
+
+
+def _no_numbers(value: Any, array: Array) -> OpError:
+    return OpError(
         "must be an array of numbers",
         got=described(f"{type(value).__name__} of dtype {array.dtype}"),
         hint="Use numbers only, in rows of one length.",
     )
+
+
+def _has_text(value: Any, depth: int = 0) -> bool:
+    """Text, or nested lists that begin with some: NumPy would cut zero bytes off its end."""
+    if isinstance(value, list | tuple) and value and depth < DEEPEST:
+        return _has_text(value[0], depth + 1)
+    return isinstance(value, str | bytes)
+
+
+def _strings(value: Any, array: Array) -> Array:
+    """An array of bytes; text becomes UTF-8."""
+    if array.dtype.kind == "O" and all(type(cell) is bytes for cell in array.flat):
+        return array
+    out = np.empty(array.shape, object)
+    for i, cell in enumerate(array.flat):
+        if not isinstance(cell, str | bytes):
+            raise _no_numbers(value, array)
+        out.flat[i] = cell.encode() if isinstance(cell, str) else bytes(cell)
+    return out
 
 
 def _read(value: Any) -> Array:
@@ -93,7 +123,7 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
 
 def as_typed(value: Any, dtype: DType) -> Array:
     """`value` as an array; numbers without a dtype of their own become `dtype`."""
-    return from_weak(value, dtype, (dtype,)) if is_weak(value) else as_array(value)
+    return from_weak(value, dtype, (dtype,)) if is_weak(value) else as_array(value, dtype.hasobject)
 
 
 def as_integers(array: Array, dtype: DType) -> Array:
@@ -115,7 +145,7 @@ def _fits(array: Array, dtype: DType) -> bool:
         return array.dtype.kind in "iu" and bool(
             array.min() >= limits.min and array.max() <= limits.max
         )
-    if dtype.kind == "b" or (array.dtype.kind == "c" and dtype.kind != "c"):
+    if dtype.kind in "bO" or (array.dtype.kind == "c" and dtype.kind != "c"):
         return False
     with np.errstate(all="ignore"):
         return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())
@@ -125,4 +155,6 @@ def _what_fits(dtype: DType) -> str:
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
         return f"Use whole numbers from {limits.min} to {limits.max}."
+    if dtype.kind == "O":
+        return "Use text or bytes."
     return "Use True and False." if dtype.kind == "b" else "Use real numbers within its range."

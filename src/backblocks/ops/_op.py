@@ -434,18 +434,18 @@ class Op:
 
     def _array(self, pin: Pin, value: Any, weak: bool, bound: dict[str, DType]) -> Array:
         variable = pin.dtype in self._dtypes
+        allowed = self._dtypes[pin.dtype] if variable else (BY_NAME[pin.dtype],)
         try:
             array: Array
             if hasattr(value, "__apply_op__"):  # a symbol has a dtype, and no value to convert
                 array = value
             elif weak:
                 dtype = bound.get(pin.dtype) if variable else BY_NAME[pin.dtype]
-                allowed = self._dtypes[pin.dtype] if variable else (BY_NAME[pin.dtype],)
                 array = from_weak(value, dtype, allowed)
-            elif variable:
-                array = as_array(value)
             else:
-                array = as_integers(as_array(value), BY_NAME[pin.dtype])
+                array = as_array(value, BY_NAME["string"] in allowed)
+                if not variable:
+                    array = as_integers(array, BY_NAME[pin.dtype])
         except OpError as error:
             error.arg = error.arg or pin.name
             raise

@@ -16,7 +16,8 @@ MOST_PLANS = 256
 _FEW = 64
 """An array of more numbers than this is no window, shape or axis, and its key would be long."""
 
-_key_by_shapes = _kernels.CallKey(np.ndarray, list(NAMES))
+# The cells of strings are not in their arrays, so they have no key.
+_key_by_shapes = _kernels.CallKey(np.ndarray, [dtype for dtype in NAMES if not dtype.hasobject])
 
 
 def call_key(given: dict[str, Any], by_value: Collection[str]) -> bytes | None:
