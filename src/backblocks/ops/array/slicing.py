@@ -171,7 +171,11 @@ def _entries(begin: Spec, end: Spec, strides: Spec) -> Size:
     for arg, spec in (("end", end), ("strides", strides)):
         ranked(arg, spec, 1)
         length = agreed(arg, spec, length, "the length of begin", "Give all three for each axis.")
-    return length[0] if length else None
+    count = length[0] if length else None
+    if count is not None and count >= 32:  # the masks have as many bits
+        hint = "Slice in two steps."
+        raise OpError("must have fewer than 32 entries", arg="begin", got=count, hint=hint)
+    return count
 
 
 def _one_cell(n: Size, at: Size, step: Size, axis: int) -> int:
@@ -311,6 +315,7 @@ for _op, _given in (
     _op.fails(
         "two ellipses", **_given, **_box((0, 1, 1), (0, 1, 1)), ellipsis_mask=3, error="two bits"
     )
+    _op.fails("more than a mask can name", **_given, **_box(*[(0, 1, 1)] * 32), error="than 32")
     _op.fails(
         "an end missing", **_given, begin=[0, 0], end=[1], strides=[1, 1], error="length of begin"
     )
