@@ -17,6 +17,7 @@ INTS = (*SIGNED, *UNSIGNED)
 REALS = (*FLOATS, *INTS)
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (*REALS, *COMPLEX)
+SMOOTH = (*FLOATS, *COMPLEX)
 ALL = (*NUMBERS, "bool")
 
 # TensorFlow tells a quantized integer from a plain one by its type. NumPy has no such types: here the

@@ -131,6 +131,39 @@ class UniqueWithCountsResult(NamedTuple):
     idx: Any
     count: Any
 
+def Abs(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x without its sign."""
+
+def AccumulateNV2(
+    *,
+    inputs: Sequence[Any],
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sum of all inputs, which have this shape."""
+
+def Acos(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose cosine is x, from 0 to pi."""
+
+def Acosh(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number from 0 up whose hyperbolic cosine is x."""
+
 def Add(
     *,
     x: Any,
@@ -156,6 +189,66 @@ def AddV2(
     out: Any = None,
 ) -> Any:
     """x plus y."""
+
+def Angle(
+    *,
+    input: Any,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle of `input` as seen from 0, from -pi to pi."""
+
+def ApproximateEqual(
+    *,
+    x: Any,
+    y: Any,
+    tolerance: float = 1e-05,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell."""
+
+def Asin(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose sine is x, from -pi/2 to pi/2."""
+
+def Asinh(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose hyperbolic sine is x."""
+
+def Atan(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose tangent is x, from -pi/2 to pi/2."""
+
+def Atan2(
+    *,
+    y: Any,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle of the point (x, y), from -pi to pi."""
+
+def Atanh(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose hyperbolic tangent is x."""
 
 def AvgPool(
     *,
@@ -298,6 +391,33 @@ def Bitcast(
 ) -> Any:
     """The bits of `input`, read as numbers of another type."""
 
+def BitwiseAnd(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that both x and y have."""
+
+def BitwiseOr(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that x or y or both have."""
+
+def BitwiseXor(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that either x or y has."""
+
 def BroadcastGradientArgs(
     *,
     s0: Any,
@@ -326,6 +446,14 @@ def Cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
+def Ceil(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded up to a whole number."""
+
 def CheckNumerics(
     *,
     tensor: Any,
@@ -334,6 +462,35 @@ def CheckNumerics(
     out: Any = None,
 ) -> Any:
     """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
+
+def ClipByValue(
+    *,
+    t: Any,
+    clip_value_min: Any,
+    clip_value_max: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`t`, kept between two bounds, each of which is one number or has the shape of `t`."""
+
+def Complex(
+    *,
+    real: Any,
+    imag: Any,
+    Tout: DTypeLike = 'complex64',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Complex numbers from their real and imaginary parts, which broadcast."""
+
+def ComplexAbs(
+    *,
+    x: Any,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How far `x` is from 0."""
 
 def Concat(
     *,
@@ -498,6 +655,31 @@ def Conv3DBackpropInputV2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def Cos(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The cosine of x."""
+
+def Cosh(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The hyperbolic cosine of x."""
+
+def Cross(
+    *,
+    a: Any,
+    b: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
+
 def DecodeRaw(
     *,
     bytes: Any,
@@ -578,6 +760,14 @@ def DiagPart(
 ) -> Any:
     """The diagonal of a tensor that has every axis twice, as Diag makes it."""
 
+def Digamma(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The slope of Lgamma at x."""
+
 def Dilation2D(
     *,
     input: Any,
@@ -619,6 +809,24 @@ def Dilation2DBackpropInput(
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
+def Div(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y. Whole numbers lose the fraction."""
+
+def DivNoNan(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, or 0 where y is 0."""
+
 def Einsum(
     *,
     inputs: Sequence[Any],
@@ -654,6 +862,40 @@ def EnsureShape(
 ) -> Any:
     """`input` as it is, if it has this shape. Sizes that may be any are None."""
 
+def Equal(
+    *,
+    x: Any,
+    y: Any,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is y, for each cell. NaN is not even itself."""
+
+def Erf(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x."""
+
+def Erfc(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 - Erf(x), with all its digits where that is small."""
+
+def Erfinv(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose error function is x."""
+
 def Exp(
     *,
     x: Any,
@@ -671,6 +913,14 @@ def ExpandDims(
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
+def Expm1(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """e to the power of x, less 1, with all digits near 0."""
+
 def Fill(
     *,
     dims: Any,
@@ -679,6 +929,32 @@ def Fill(
     out: Any = None,
 ) -> Any:
     """A tensor of this shape with `value` in every cell."""
+
+def Floor(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded down to a whole number."""
+
+def FloorDiv(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, rounded down to a whole number."""
+
+def FloorMod(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y and rounded down leaves over; it has the sign of y."""
 
 def FractionalAvgPool(
     *,
@@ -912,6 +1188,15 @@ def Identity(
 ) -> Any:
     """`input` as it is."""
 
+def Imag(
+    *,
+    input: Any,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The imaginary part of `input`."""
+
 def InTopK(
     *,
     predictions: Any,
@@ -932,6 +1217,31 @@ def InTopKV2(
 ) -> Any:
     """InTopK whose `k` is a tensor."""
 
+def Inv(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 divided by x."""
+
+def InvGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Inv: minus what came back, times the square of what came out."""
+
+def Invert(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that x does not have."""
+
 def InvertPermutation(
     *,
     x: Any,
@@ -939,6 +1249,30 @@ def InvertPermutation(
     out: Any = None,
 ) -> Any:
     """The order that undoes the order `x`."""
+
+def IsFinite(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is neither infinite nor NaN."""
+
+def IsInf(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is infinite."""
+
+def IsNan(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is NaN."""
 
 def L2Loss(
     *,
@@ -993,6 +1327,15 @@ def LeakyReluGrad(
 ) -> Any:
     """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
 
+def LeftShift(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of x moved up by y places, of which there are at most all but one."""
+
 def Less(
     *,
     x: Any,
@@ -1011,6 +1354,14 @@ def LessEqual(
 ) -> Any:
     """Whether x is at most y."""
 
+def Lgamma(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The logarithm of |gamma(x)|; gamma(n + 1) is n!."""
+
 def Log(
     *,
     x: Any,
@@ -1019,6 +1370,14 @@ def Log(
 ) -> Any:
     """The natural logarithm of x."""
 
+def Log1p(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The natural logarithm of 1 + x, with all digits near 0."""
+
 def LogSoftmax(
     *,
     logits: Any,
@@ -1026,6 +1385,32 @@ def LogSoftmax(
     out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
+
+def LogicalAnd(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether both x and y hold."""
+
+def LogicalNot(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x does not hold."""
+
+def LogicalOr(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x or y or both hold."""
 
 def MatMul(
     *,
@@ -1249,6 +1634,15 @@ def MaxPoolWithArgmax(
 ) -> MaxPoolWithArgmaxResult:
     """The largest value of each window, and where it was."""
 
+def Maximum(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The larger of x and y; NaN if one of them is."""
+
 def Mean(
     *,
     input: Any,
@@ -1258,6 +1652,15 @@ def Mean(
     out: Any = None,
 ) -> Any:
     """The mean over the named axes."""
+
+def Minimum(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The smaller of x and y; NaN if one of them is."""
 
 def MirrorPad(
     *,
@@ -1279,6 +1682,15 @@ def MirrorPadGrad(
 ) -> Any:
     """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
 
+def Mod(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y without fraction leaves over; it has the sign of x."""
+
 def Mul(
     *,
     x: Any,
@@ -1288,6 +1700,23 @@ def Mul(
 ) -> Any:
     """x times y."""
 
+def MulNoNan(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times y, or 0 where y is 0, whatever x is."""
+
+def Ndtri(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number below which a share x of the standard normal distribution lies."""
+
 def Neg(
     *,
     x: Any,
@@ -1295,6 +1724,25 @@ def Neg(
     out: Any = None,
 ) -> Any:
     """Minus x."""
+
+def NextAfter(
+    *,
+    x1: Any,
+    x2: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number of its type that follows x1 on the way to x2."""
+
+def NotEqual(
+    *,
+    x: Any,
+    y: Any,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is not y, for each cell. NaN is not even itself."""
 
 def OneHot(
     *,
@@ -1361,6 +1809,32 @@ def PlaceholderWithDefault(
     out: Any = None,
 ) -> Any:
     """A value that can be fed at run time, and is `input` when it is not."""
+
+def Polygamma(
+    *,
+    a: Any,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The a-th slope of Digamma at x, for whole a from 0; else NaN."""
+
+def PopulationCount(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How many bits of x are set."""
+
+def Pow(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x to the power of y."""
 
 def PreventGradient(
     *,
@@ -1505,6 +1979,15 @@ def Rank(
 ) -> Any:
     """How many dimensions `input` has."""
 
+def Real(
+    *,
+    input: Any,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The real part of `input`."""
+
 def RealDiv(
     *,
     x: Any,
@@ -1513,6 +1996,23 @@ def RealDiv(
     out: Any = None,
 ) -> Any:
     """x divided by y."""
+
+def Reciprocal(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 divided by x."""
+
+def ReciprocalGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Reciprocal: minus what came back, times the square of what came out."""
 
 def Relu(
     *,
@@ -1577,6 +2077,31 @@ def ReverseV2(
 ) -> Any:
     """`tensor` backwards along each of these axes."""
 
+def RightShift(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of x moved down by y places, of which there are at most all but one. The sign stays."""
+
+def Rint(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded to the nearest whole number, halves to the even one."""
+
+def Round(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded to the nearest whole number, halves to the even one."""
+
 def Rsqrt(
     *,
     x: Any,
@@ -1584,6 +2109,15 @@ def Rsqrt(
     out: Any = None,
 ) -> Any:
     """One divided by the square root of x."""
+
+def RsqrtGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
 
 def ScatterNd(
     *,
@@ -1659,13 +2193,38 @@ def Sigmoid(
 ) -> Any:
     """1 / (1 + exp(-x))."""
 
+def SigmoidGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out."""
+
 def Sign(
     *,
     x: Any,
     name: str | None = None,
     out: Any = None,
 ) -> Any:
-    """-1, 0 or 1, as x is below, at or above 0."""
+    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0."""
+
+def Sin(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sine of x."""
+
+def Sinh(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The hyperbolic sine of x."""
 
 def Size(
     *,
@@ -1807,6 +2366,15 @@ def Sqrt(
 ) -> Any:
     """The square root of x."""
 
+def SqrtGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Sqrt: half of what came back, divided by what came out."""
+
 def Square(
     *,
     x: Any,
@@ -1814,6 +2382,15 @@ def Square(
     out: Any = None,
 ) -> Any:
     """x times x."""
+
+def SquaredDifference(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The square of x - y; of a complex number, of its distance from 0."""
 
 def Squeeze(
     *,
@@ -1884,6 +2461,14 @@ def Sum(
 ) -> Any:
     """The sum over the named axes."""
 
+def Tan(
+    *,
+    x: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The tangent of x."""
+
 def Tanh(
     *,
     x: Any,
@@ -1891,6 +2476,15 @@ def Tanh(
     out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def TanhGrad(
+    *,
+    y: Any,
+    dy: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
 
 def Tile(
     *,
@@ -1930,6 +2524,24 @@ def Transpose(
     out: Any = None,
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
+
+def TruncateDiv(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, without the fraction."""
+
+def TruncateMod(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y without fraction leaves over; it has the sign of x."""
 
 def Unique(
     *,
@@ -1976,6 +2588,33 @@ def Where(
 ) -> Any:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
 
+def Xdivy(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, or 0 where x is 0."""
+
+def Xlog1py(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times the logarithm of 1 + y, or 0 where x is 0."""
+
+def Xlogy(
+    *,
+    x: Any,
+    y: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times the logarithm of y, or 0 where x is 0."""
+
 def ZerosLike(
     *,
     x: Any,
@@ -1983,3 +2622,12 @@ def ZerosLike(
     out: Any = None,
 ) -> Any:
     """Zeros in the shape of `x`."""
+
+def Zeta(
+    *,
+    x: Any,
+    q: Any,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ..."""

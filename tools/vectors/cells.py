@@ -60,14 +60,18 @@ def one(arg: str, *, positive: bool = False, attrs: tuple[dict[str, Any], ...] =
 
         for each in attrs:
             note = ["alpha in float64"] if op.startswith("Leaky") and dtype == "float64" else []
+            if op == "Round" and dtype in INTS:
+                note = ["whole numbers"]
             for shape in SHAPES:
-                yield Call({arg: values(source.whole(shape, dtype))}, each, note)
+                x = values(source.whole(shape, dtype))
+                pole = op == "Log1p" and dtype in COMPLEX and -1 in x
+                yield Call({arg: x}, each, ["complex -1"] if pole else note)
                 if is_float(dtype) or dtype.startswith("complex"):
                     yield Call({arg: values(source.real(shape, dtype))}, each, note)
             for shape in EMPTY:
                 yield Call({arg: source.whole(shape, dtype)}, each, [*note, "empty"])
             if dtype in INTS:
-                yield Call({arg: extremes(source, dtype)}, each, ["overflow"])
+                yield Call({arg: extremes(source, dtype)}, each, [*note, "overflow"])
             if is_float(dtype):
                 for tag, special in SPECIAL.items():
                     yield Call(
@@ -100,26 +104,39 @@ def one(arg: str, *, positive: bool = False, attrs: tuple[dict[str, Any], ...] =
 # -- two inputs ----------------------------------------------------------------------------------------
 
 
-def two(*, positive: bool = False) -> Calls:
+def two(
+    *args: str, positive: bool = False, not_zero: bool = False, attrs: dict[str, Any] | None = None
+) -> Calls:
+    """Both inputs broadcast. With `positive` the second is above 0, with `not_zero` not 0 if whole."""
+    first, second = args or ("x", "y")
+
     def calls(op: str, dtype: str) -> Iterator[Call]:
-        source = Source(op, dtype)
+        source, how = Source(op, dtype), attrs or {}
         for a, b in PAIRS:
             tags = ["empty"] if 0 in a else []
             for shapes in ((a, b), (b, a)):
                 x, y = (source.whole(shape, dtype) for shape in shapes)
                 if positive:
                     y = np.abs(y) + numpy_dtype(dtype).type(1)
-                yield Call({"x": x, "y": y.astype(x.dtype)}, {}, tags)
+                elif not_zero and dtype in INTS:
+                    y = np.where(y == 0, 3, y)
+                by_zero = op in ("Div", "Xdivy") and dtype in COMPLEX and 0 in y
+                note = ["complex numbers divided by 0"] if by_zero else []
+                yield Call({first: x, second: y.astype(x.dtype)}, how, [*tags, *note])
             if is_float(dtype) or dtype.startswith("complex"):
-                yield Call({"x": source.real(a, dtype), "y": source.real(b, dtype)}, {}, tags)
+                x, y = source.real(a, dtype), source.real(b, dtype)
+                rounded = op == "TruncateDiv" and is_half(dtype)
+                note = ["quotients of half types"] if rounded else []
+                yield Call({first: x, second: y}, how, [*tags, *note])
         if dtype in INTS and not positive:
-            yield Call(
-                {"x": extremes(source, dtype), "y": extremes(source, dtype)}, {}, ["overflow"]
-            )
+            x, y = extremes(source, dtype), extremes(source, dtype)
+            if not_zero:  # nor -1: the smallest number divided by it has no room in the type
+                y = np.where((y == 0) | (y == np.array(-1).astype(y.dtype)), 3, y).astype(y.dtype)
+            yield Call({first: x, second: y}, how, ["overflow"])
         if is_float(dtype):
             for tag, special in SPECIAL.items():
                 x, y = (source.sprinkled(source.whole((29,), dtype), 0.5, *special) for _ in "xy")
-                yield Call({"x": x, "y": y}, {}, [tag])
+                yield Call({first: x, second: y}, how, [tag])
 
     return calls
 
@@ -173,13 +190,146 @@ def slope(arg: str, *, attrs: tuple[dict[str, Any], ...] = ({},)) -> Calls:
 # -- several inputs, other types ------------------------------------------------------------------------
 
 
+def powers(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for a, b in PAIRS:
+        tags = ["empty"] if 0 in a else []
+        x, y = source.whole(a, dtype), source.whole(b, dtype, 0, 4)
+        yield Call({"x": x, "y": y}, {}, tags)
+        if is_float(dtype) or dtype.startswith("complex"):
+            x, y = np.abs(source.real(a, dtype)), source.real(b, dtype)
+            yield Call({"x": x.astype(y.dtype), "y": y}, {}, tags)
+    if dtype in INTS:
+        yield Call(
+            {"x": extremes(source, dtype), "y": source.whole((8,), dtype, 0, 9)}, {}, ["overflow"]
+        )
+    if is_float(dtype):
+        for tag, special in SPECIAL.items():
+            x, y = (source.sprinkled(source.whole((29,), dtype), 0.5, *special) for _ in "xy")
+            yield Call({"x": x, "y": y}, {}, [tag])
+
+
+def shifts(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for a, b in PAIRS:
+        x, y = source.whole(a, dtype), source.whole(b, dtype, -2, 70)
+        yield Call({"x": x, "y": y}, {}, ["empty"] if 0 in a else [])
+    yield Call(
+        {"x": extremes(source, dtype), "y": source.whole((8,), dtype, -1, 9)}, {}, ["overflow"]
+    )
+
+
+def same_shapes(first: str, second: str, **attrs: Any) -> Calls:
+    """Two inputs of one shape."""
+
+    def calls(op: str, dtype: str) -> Iterator[Call]:
+        source = Source(op, dtype)
+        for shape in (*SHAPES, *EMPTY):
+            tags = ["empty"] if 0 in shape else []
+            inputs = {first: source.whole(shape, dtype), second: source.whole(shape, dtype)}
+            by_zero = op == "SqrtGrad" and dtype in COMPLEX and 0 in inputs[first]
+            note = ["complex numbers divided by 0"] if by_zero else []
+            yield Call(inputs, attrs, [*tags, *note])
+            if is_float(dtype) or dtype.startswith("complex"):
+                inputs = {first: source.real(shape, dtype), second: source.real(shape, dtype)}
+                yield Call(inputs, attrs, tags)
+        if is_float(dtype):
+            for tag, special in SPECIAL.items():
+                x, y = (source.sprinkled(source.whole((19,), dtype), 0.4, *special) for _ in "xy")
+                yield Call({first: x, second: y}, attrs, [tag])
+
+    return calls
+
+
+def incompatible(op: str, dtype: str) -> Iterator[Call]:
+    yield from two()(op, dtype)
+    source = Source(op, "shapes", dtype)
+    for a, b in (((2,), (3,)), ((2, 3), (2,)), ((2, 1), (3,)), ((0,), (2,))):
+        x, y = source.whole(a, dtype), source.whole(b, dtype)
+        yield Call({"x": x, "y": y}, {"incompatible_shape_error": False}, [])
+
+
+def specials(arg: str = "x", low: float = -5, high: float = 5) -> Calls:
+    """Numbers all over the stretch where a function is not yet what it is at infinity."""
+
+    def calls(op: str, dtype: str) -> Iterator[Call]:
+        source = Source(op, dtype)
+        for shape in (*SHAPES, (200,)):
+            x = low + (high - low) * source.rng.random(shape)
+            yield Call({arg: np.asarray(x).astype(numpy_dtype(dtype))}, {}, [])
+        yield Call({arg: source.real((0,), dtype)}, {}, ["empty"])
+        for tag, special in SPECIAL.items():
+            x = np.abs(source.sprinkled(source.real((19,), dtype), 0.4, *special)) / 16
+            yield Call({arg: x.astype(numpy_dtype(dtype))}, {}, [tag])
+
+    return calls
+
+
+def pairs_of_numbers(first: str, second: str, whole: bool) -> Calls:
+    """Arguments of polygamma (the first a whole number) and zeta (it is above 1)."""
+
+    def calls(op: str, dtype: str) -> Iterator[Call]:
+        source, kind = Source(op, dtype), numpy_dtype(dtype)
+        for a, b in PAIRS:
+            x = source.rng.integers(0, 5, a) if whole else 1.1 + 5 * source.rng.random(a)
+            y = 0.1 + 20 * source.rng.random(b)
+            inputs = {first: np.asarray(x).astype(kind), second: np.asarray(y).astype(kind)}
+            yield Call(inputs, {}, ["empty"] if 0 in a else [])
+        x = np.array([0, 1, 2, 3, 1.5, -1, np.nan, 2, 2, 2, 2]).astype(kind)
+        y = np.array([1, 0.0, 0, -1, -0.5, 1, 1, np.nan, np.inf, -0.5, -1.25]).astype(kind)
+        yield Call({first: x, second: y}, {}, ["nan", "inf"])
+
+    return calls
+
+
+def parts(arg: str) -> Calls:
+    def calls(op: str, dtype: str) -> Iterator[Call]:
+        source = Source(op, dtype)
+        width = {"Tout": "float32" if dtype == "complex64" else "float64"}
+        for shape in (*SHAPES, *EMPTY):
+            for x in (source.whole(shape, dtype), source.real(shape, dtype)):
+                yield Call({arg: x}, width, ["empty"] if 0 in shape else [])
+
+    return calls
+
+
+def complex_(op: str, dtype: str) -> Iterator[Call]:
+    width = {"Tout": "complex64" if dtype == "float32" else "complex128"}
+    for call in two("real", "imag")(op, dtype):
+        yield Call(call.inputs, width, call.tags)
+
+
+def clip(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in ((), (5,), (2, 3), (0, 2)):
+        for low, high in (((), ()), (shape, ()), ((), shape), (shape, shape)):
+            t, a, b = (source.whole(s, dtype) for s in (shape, low, high))
+            inputs = {"t": t, "clip_value_min": a, "clip_value_max": b}
+            yield Call(inputs, {}, ["empty"] if 0 in shape else [])
+    if is_float(dtype):
+        t = source.sprinkled(source.whole((19,), dtype), 0.4, np.nan, np.inf)
+        for a, b in ((-1, 2), (np.nan, 1), (0, np.nan), (3, 1)):
+            bounds = [np.array(n).astype(t.dtype) for n in (a, b)]
+            inputs = {"t": t, "clip_value_min": bounds[0], "clip_value_max": bounds[1]}
+            yield Call(inputs, {}, ["nan"])
+
+
+def cross(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in ((3,), (2, 3), (2, 1, 3), (0, 3)):
+        a, b = source.whole(shape, dtype), source.whole(shape, dtype)
+        yield Call({"a": a, "b": b}, {}, ["empty"] if 0 in shape else [])
+
+
 def add_n(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     for count in (1, 2, 3, 9, 12):
         for shape in ((), (5,), (2, 3), (0, 2)):
             tags = ["empty"] if 0 in shape else []
-            yield Call({"inputs": [source.whole(shape, dtype) for _ in range(count)]}, {}, tags)
-    if is_half(dtype):
+            attrs = {"shape": list(shape)} if op == "AccumulateNV2" else {}
+            inputs = [source.whole(shape, dtype) for _ in range(count)]
+            yield Call({"inputs": inputs}, attrs, tags)
+    if is_half(dtype) and op == "AddN":
         yield Call({"inputs": [ones((3,), dtype)] * 300}, {}, ["half sums"])
 
 
@@ -288,16 +438,73 @@ ALPHAS: tuple[dict[str, Any], ...] = (
     {"alpha": 0.2},
     {"alpha": -1.0},
 )
+SMOOTH = (*FLOATS, *COMPLEX)
 TABLE = {
-    **{op: (NUMBERS, two()) for op in ("Add", "AddV2", "Sub", "Mul")},
-    "RealDiv": (FLOATS, two(positive=True)),
-    **{op: (REALS, two()) for op in ("Less", "LessEqual", "Greater", "GreaterEqual")},
+    **{op: (NUMBERS, two()) for op in ("Add", "AddV2", "Sub", "Mul", "SquaredDifference")},
+    "RealDiv": (SMOOTH, two(positive=True)),
+    "Div": (NUMBERS, two(not_zero=True)),
+    **{op: (SMOOTH, two()) for op in ("DivNoNan", "MulNoNan", "Xdivy", "Xlogy", "Xlog1py")},
+    **{
+        op: (REALS, two(not_zero=True))
+        for op in ("FloorDiv", "TruncateDiv", "Mod", "TruncateMod", "FloorMod")
+    },
+    **{
+        op: (REALS, two())
+        for op in ("Less", "LessEqual", "Greater", "GreaterEqual", "Maximum", "Minimum")
+    },
+    **dict.fromkeys(("Equal", "NotEqual"), (ALL, incompatible)),
+    "ApproximateEqual": (NUMBERS, same_shapes("x", "y", tolerance=1.5)),
+    **{op: (("bool",), two()) for op in ("LogicalAnd", "LogicalOr")},
+    "LogicalNot": (("bool",), one("x")),
+    **{op: (INTS, two()) for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor")},
+    **dict.fromkeys(("LeftShift", "RightShift"), (INTS, shifts)),
+    **{op: (INTS, one("x")) for op in ("Invert", "PopulationCount")},
+    "Pow": (WITH_SIGN, powers),
+    "NextAfter": (("float32", "float64"), two("x1", "x2")),
+    "Atan2": (FLOATS, two("y", "x")),
     "Neg": (WITH_SIGN, one("x")),
     "Square": (NUMBERS, one("x")),
-    "Sign": ((*FLOATS, *SIGNED), one("x")),
-    **{op: (FLOATS, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
-    **{op: (FLOATS, one("x")) for op in ("Exp", "Tanh", "Sigmoid")},
+    "Sign": ((*FLOATS, *SIGNED, *COMPLEX), one("x")),
+    "Abs": ((*FLOATS, *SIGNED), one("x")),
+    "Round": ((*FLOATS, *SIGNED), one("x")),
+    **{op: (SMOOTH, one("x", positive=True)) for op in ("Sqrt", "Rsqrt", "Log")},
+    **{
+        op: (SMOOTH, one("x"))
+        for op in (
+            *("Exp", "Expm1", "Tanh", "Sigmoid", "Reciprocal", "Inv", "Log1p"),
+            *(
+                "Sin",
+                "Cos",
+                "Tan",
+                "Asin",
+                "Acos",
+                "Atan",
+                "Sinh",
+                "Cosh",
+                "Asinh",
+                "Acosh",
+                "Atanh",
+            ),
+        )
+    },
+    **{op: (FLOATS, one("x")) for op in ("Floor", "Ceil", "Rint", "IsNan", "IsInf", "IsFinite")},
+    **{
+        op: (SMOOTH, same_shapes("y", "dy"))
+        for op in ("ReciprocalGrad", "InvGrad", "SqrtGrad", "RsqrtGrad", "SigmoidGrad", "TanhGrad")
+    },
+    **{op: (FLOATS, specials()) for op in ("Erf", "Erfc")},
+    "Erfinv": (FLOATS, specials(low=-1, high=1)),
+    "Ndtri": (FLOATS, specials(low=0, high=1)),
+    **{op: (FLOATS, specials(low=-3, high=40)) for op in ("Lgamma", "Digamma")},
+    "Polygamma": (FLOATS, pairs_of_numbers("a", "x", whole=True)),
+    "Zeta": (FLOATS, pairs_of_numbers("x", "q", whole=False)),
     "Conj": (COMPLEX, one("input")),
+    **{op: (COMPLEX, parts("input")) for op in ("Real", "Imag", "Angle")},
+    "ComplexAbs": (COMPLEX, parts("x")),
+    "Complex": (("float32", "float64"), complex_),
+    "ClipByValue": (REALS, clip),
+    "Cross": (REALS, cross),
+    "AccumulateNV2": (NUMBERS, add_n),
     "AddN": (NUMBERS, add_n),
     "SelectV2": (ALL, select),
     "Cast": (ALL, cast),

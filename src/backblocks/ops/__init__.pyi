@@ -135,6 +135,39 @@ class UniqueWithCountsResult(NamedTuple):
     idx: Any
     count: Any
 
+def abs(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x without its sign."""
+
+def accumulate_n_v2(
+    inputs: Sequence[Any],
+    *,
+    shape: Sequence[int | None] | None,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sum of all inputs, which have this shape."""
+
+def acos(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose cosine is x, from 0 to pi."""
+
+def acosh(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number from 0 up whose hyperbolic cosine is x."""
+
 def add(
     x: Any,
     y: Any,
@@ -160,6 +193,66 @@ def add_v2(
     out: Any = None,
 ) -> Any:
     """x plus y."""
+
+def angle(
+    input: Any,
+    *,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle of `input` as seen from 0, from -pi to pi."""
+
+def approximate_equal(
+    x: Any,
+    y: Any,
+    *,
+    tolerance: float = 1e-05,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell."""
+
+def asin(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose sine is x, from -pi/2 to pi/2."""
+
+def asinh(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose hyperbolic sine is x."""
+
+def atan(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle whose tangent is x, from -pi/2 to pi/2."""
+
+def atan2(
+    y: Any,
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The angle of the point (x, y), from -pi to pi."""
+
+def atanh(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose hyperbolic tangent is x."""
 
 def avg_pool(
     value: Any,
@@ -302,6 +395,33 @@ def bitcast(
 ) -> Any:
     """The bits of `input`, read as numbers of another type."""
 
+def bitwise_and(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that both x and y have."""
+
+def bitwise_or(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that x or y or both have."""
+
+def bitwise_xor(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that either x or y has."""
+
 def broadcast_gradient_args(
     s0: Any,
     s1: Any,
@@ -330,6 +450,14 @@ def cast(
 ) -> Any:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
 
+def ceil(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded up to a whole number."""
+
 def check_numerics(
     tensor: Any,
     *,
@@ -338,6 +466,35 @@ def check_numerics(
     out: Any = None,
 ) -> Any:
     """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
+
+def clip_by_value(
+    t: Any,
+    clip_value_min: Any,
+    clip_value_max: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """`t`, kept between two bounds, each of which is one number or has the shape of `t`."""
+
+def complex(
+    real: Any,
+    imag: Any,
+    *,
+    Tout: DTypeLike = 'complex64',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Complex numbers from their real and imaginary parts, which broadcast."""
+
+def complex_abs(
+    x: Any,
+    *,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How far `x` is from 0."""
 
 def concat(
     concat_dim: Any,
@@ -502,6 +659,31 @@ def conv_3d_backprop_input_v2(
 ) -> Any:
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
 
+def cos(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The cosine of x."""
+
+def cosh(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The hyperbolic cosine of x."""
+
+def cross(
+    a: Any,
+    b: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
+
 def decode_raw(
     bytes: Any,
     *,
@@ -582,6 +764,14 @@ def diag_part(
 ) -> Any:
     """The diagonal of a tensor that has every axis twice, as Diag makes it."""
 
+def digamma(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The slope of Lgamma at x."""
+
 def dilation_2d(
     input: Any,
     filter: Any,
@@ -623,6 +813,24 @@ def dilation_2d_backprop_input(
 ) -> Any:
     """Sends each window's gradient back to the cell that won it; of equals, the first."""
 
+def div(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y. Whole numbers lose the fraction."""
+
+def div_no_nan(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, or 0 where y is 0."""
+
 def einsum(
     inputs: Sequence[Any],
     *,
@@ -658,6 +866,40 @@ def ensure_shape(
 ) -> Any:
     """`input` as it is, if it has this shape. Sizes that may be any are None."""
 
+def equal(
+    x: Any,
+    y: Any,
+    *,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is y, for each cell. NaN is not even itself."""
+
+def erf(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x."""
+
+def erfc(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 - Erf(x), with all its digits where that is small."""
+
+def erfinv(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number whose error function is x."""
+
 def exp(
     x: Any,
     *,
@@ -675,6 +917,14 @@ def expand_dims(
 ) -> Any:
     """`input` with a new axis of size 1 at `axis`."""
 
+def expm1(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """e to the power of x, less 1, with all digits near 0."""
+
 def fill(
     dims: Any,
     value: Any,
@@ -683,6 +933,32 @@ def fill(
     out: Any = None,
 ) -> Any:
     """A tensor of this shape with `value` in every cell."""
+
+def floor(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded down to a whole number."""
+
+def floor_div(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, rounded down to a whole number."""
+
+def floor_mod(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y and rounded down leaves over; it has the sign of y."""
 
 def fractional_avg_pool(
     value: Any,
@@ -916,6 +1192,15 @@ def identity(
 ) -> Any:
     """`input` as it is."""
 
+def imag(
+    input: Any,
+    *,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The imaginary part of `input`."""
+
 def in_top_k(
     predictions: Any,
     targets: Any,
@@ -936,6 +1221,31 @@ def in_top_k_v2(
 ) -> Any:
     """InTopK whose `k` is a tensor."""
 
+def inv(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 divided by x."""
+
+def inv_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Inv: minus what came back, times the square of what came out."""
+
+def invert(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits that x does not have."""
+
 def invert_permutation(
     x: Any,
     *,
@@ -943,6 +1253,30 @@ def invert_permutation(
     out: Any = None,
 ) -> Any:
     """The order that undoes the order `x`."""
+
+def is_finite(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is neither infinite nor NaN."""
+
+def is_inf(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is infinite."""
+
+def is_nan(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is NaN."""
 
 def l2_loss(
     t: Any,
@@ -997,6 +1331,15 @@ def leaky_relu_grad(
 ) -> Any:
     """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
 
+def left_shift(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of x moved up by y places, of which there are at most all but one."""
+
 def less(
     x: Any,
     y: Any,
@@ -1015,6 +1358,14 @@ def less_equal(
 ) -> Any:
     """Whether x is at most y."""
 
+def lgamma(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The logarithm of |gamma(x)|; gamma(n + 1) is n!."""
+
 def log(
     x: Any,
     *,
@@ -1023,6 +1374,14 @@ def log(
 ) -> Any:
     """The natural logarithm of x."""
 
+def log1p(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The natural logarithm of 1 + x, with all digits near 0."""
+
 def log_softmax(
     logits: Any,
     *,
@@ -1030,6 +1389,32 @@ def log_softmax(
     out: Any = None,
 ) -> Any:
     """The logarithm of Softmax, without the loss of digits where that is near 0."""
+
+def logical_and(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether both x and y hold."""
+
+def logical_not(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x does not hold."""
+
+def logical_or(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x or y or both hold."""
 
 def mat_mul(
     a: Any,
@@ -1253,6 +1638,15 @@ def max_pool_with_argmax(
 ) -> MaxPoolWithArgmaxResult:
     """The largest value of each window, and where it was."""
 
+def maximum(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The larger of x and y; NaN if one of them is."""
+
 def mean(
     input: Any,
     axis: Any,
@@ -1262,6 +1656,15 @@ def mean(
     out: Any = None,
 ) -> Any:
     """The mean over the named axes."""
+
+def minimum(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The smaller of x and y; NaN if one of them is."""
 
 def mirror_pad(
     input: Any,
@@ -1283,6 +1686,15 @@ def mirror_pad_grad(
 ) -> Any:
     """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
 
+def mod(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y without fraction leaves over; it has the sign of x."""
+
 def mul(
     x: Any,
     y: Any,
@@ -1292,6 +1704,23 @@ def mul(
 ) -> Any:
     """x times y."""
 
+def mul_no_nan(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times y, or 0 where y is 0, whatever x is."""
+
+def ndtri(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number below which a share x of the standard normal distribution lies."""
+
 def neg(
     x: Any,
     *,
@@ -1299,6 +1728,25 @@ def neg(
     out: Any = None,
 ) -> Any:
     """Minus x."""
+
+def next_after(
+    x1: Any,
+    x2: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The number of its type that follows x1 on the way to x2."""
+
+def not_equal(
+    x: Any,
+    y: Any,
+    *,
+    incompatible_shape_error: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Whether x is not y, for each cell. NaN is not even itself."""
 
 def one_hot(
     indices: Any,
@@ -1365,6 +1813,32 @@ def placeholder_with_default(
     out: Any = None,
 ) -> Any:
     """A value that can be fed at run time, and is `input` when it is not."""
+
+def polygamma(
+    a: Any,
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The a-th slope of Digamma at x, for whole a from 0; else NaN."""
+
+def population_count(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """How many bits of x are set."""
+
+def pow(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x to the power of y."""
 
 def prevent_gradient(
     input: Any,
@@ -1509,6 +1983,15 @@ def rank(
 ) -> Any:
     """How many dimensions `input` has."""
 
+def real(
+    input: Any,
+    *,
+    Tout: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The real part of `input`."""
+
 def real_div(
     x: Any,
     y: Any,
@@ -1517,6 +2000,23 @@ def real_div(
     out: Any = None,
 ) -> Any:
     """x divided by y."""
+
+def reciprocal(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """1 divided by x."""
+
+def reciprocal_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Reciprocal: minus what came back, times the square of what came out."""
 
 def relu(
     features: Any,
@@ -1581,6 +2081,31 @@ def reverse_v2(
 ) -> Any:
     """`tensor` backwards along each of these axes."""
 
+def right_shift(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The bits of x moved down by y places, of which there are at most all but one. The sign stays."""
+
+def rint(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded to the nearest whole number, halves to the even one."""
+
+def round(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x rounded to the nearest whole number, halves to the even one."""
+
 def rsqrt(
     x: Any,
     *,
@@ -1588,6 +2113,15 @@ def rsqrt(
     out: Any = None,
 ) -> Any:
     """One divided by the square root of x."""
+
+def rsqrt_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
 
 def scatter_nd(
     indices: Any,
@@ -1663,13 +2197,38 @@ def sigmoid(
 ) -> Any:
     """1 / (1 + exp(-x))."""
 
+def sigmoid_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out."""
+
 def sign(
     x: Any,
     *,
     name: str | None = None,
     out: Any = None,
 ) -> Any:
-    """-1, 0 or 1, as x is below, at or above 0."""
+    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0."""
+
+def sin(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sine of x."""
+
+def sinh(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The hyperbolic sine of x."""
 
 def size(
     input: Any,
@@ -1811,6 +2370,15 @@ def sqrt(
 ) -> Any:
     """The square root of x."""
 
+def sqrt_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Sqrt: half of what came back, divided by what came out."""
+
 def square(
     x: Any,
     *,
@@ -1818,6 +2386,15 @@ def square(
     out: Any = None,
 ) -> Any:
     """x times x."""
+
+def squared_difference(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The square of x - y; of a complex number, of its distance from 0."""
 
 def squeeze(
     input: Any,
@@ -1888,6 +2465,14 @@ def sum(
 ) -> Any:
     """The sum over the named axes."""
 
+def tan(
+    x: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The tangent of x."""
+
 def tanh(
     x: Any,
     *,
@@ -1895,6 +2480,15 @@ def tanh(
     out: Any = None,
 ) -> Any:
     """The hyperbolic tangent of x."""
+
+def tanh_grad(
+    y: Any,
+    dy: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
 
 def tile(
     input: Any,
@@ -1934,6 +2528,24 @@ def transpose(
     out: Any = None,
 ) -> Any:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
+
+def truncate_div(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, without the fraction."""
+
+def truncate_mod(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """What x divided by y without fraction leaves over; it has the sign of x."""
 
 def unique(
     x: Any,
@@ -1980,6 +2592,33 @@ def where(
 ) -> Any:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
 
+def xdivy(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x divided by y, or 0 where x is 0."""
+
+def xlog1py(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times the logarithm of 1 + y, or 0 where x is 0."""
+
+def xlogy(
+    x: Any,
+    y: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """x times the logarithm of y, or 0 where x is 0."""
+
 def zeros_like(
     x: Any,
     *,
@@ -1987,3 +2626,12 @@ def zeros_like(
     out: Any = None,
 ) -> Any:
     """Zeros in the shape of `x`."""
+
+def zeta(
+    x: Any,
+    q: Any,
+    *,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ..."""

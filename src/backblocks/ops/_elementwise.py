@@ -19,6 +19,9 @@ from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 
 Gradient = Callable[..., list[Any]]
+Check = Callable[..., None]
+Cases = dict[str, tuple[Any, ...]]
+"""What each case is about, and its values: those of the inputs, and the answer."""
 
 
 def unary(
@@ -31,6 +34,7 @@ def unary(
     *,
     out: str = "y: T",
     slope_range: tuple[float, float] = (-2.0, 2.0),
+    corners: Cases | None = None,
 ) -> Op:
     """An op of one input. `case` is a value and the answer; `grad(dy, y, x)` is written with ops."""
 
@@ -38,8 +42,9 @@ def unary(
         return meaning(x)
 
     function = named if isinstance(meaning, np.ufunc) else meaning
+    cases = {"by hand": case, **(corners or {})}
     return _complete(
-        name, f"T -> {out}", dtypes, function, doc, case, grad, slope_range, _same_shape, meaning
+        name, f"T -> {out}", dtypes, function, doc, cases, grad, slope_range, _same_shape, meaning
     )
 
 
@@ -53,16 +58,29 @@ def binary(
     *,
     out: str = "z: T",
     slope_range: tuple[float, float] = (-2.0, 2.0),
+    corners: Cases | None = None,
+    check: Check | None = None,
+    fast: np.ufunc | None = None,
 ) -> Op:
-    """An op of two inputs that broadcast. `case` is both values and the answer."""
+    """An op of two inputs that broadcast. `case` is both values and the answer.
+
+    `check` gets both Specs and refuses values that the meaning cannot take. `fast` is NumPy's own
+    function, where that has the same meaning only in the types whose results it leaves in the type.
+    """
 
     def named(x: Array, y: Array) -> Array:
         return meaning(x, y)
 
+    def rule(x: Spec, y: Spec, **attrs: Any) -> Shape:
+        if check is not None:
+            check(x, y)
+        return broadcast(op.inputs[1].name, x.shape, y.shape)
+
     function = named if isinstance(meaning, np.ufunc) else meaning
-    return _complete(
-        name, f"T, T -> {out}", dtypes, function, doc, case, grad, slope_range, _broadcast, meaning
-    )
+    cases, ufunc = {"by hand": case, **(corners or {})}, fast or meaning
+    signature = f"T, T -> {out}"
+    op = _complete(name, signature, dtypes, function, doc, cases, grad, slope_range, rule, ufunc)
+    return op
 
 
 def activation_gradient(
@@ -73,16 +91,19 @@ def activation_gradient(
     case: tuple[Any, Any, Any],
     grad: Gradient,
     *,
+    out: str = "backprops: T",
     slope_range: tuple[float, float] = (-2.0, 2.0),
+    corners: Cases | None = None,
 ) -> Op:
-    """The gradient op of an activation, of two tensors of one shape: what came back, and what went in."""
+    """The gradient op of another, of two tensors of one shape: what came back, and what went in."""
 
-    def same_shape(gradients: Spec, features: Spec, **attrs: Any) -> Shape:
-        why, hint = "the shape of gradients", "Take both from one call of the forward op."
-        return agreed(op.inputs[1].name, features, gradients.shape, why, hint)
+    def same_shape(first: Spec, second: Spec, **attrs: Any) -> Shape:
+        one, other = (pin.name for pin in op.inputs)
+        hint = "Take both from one call of the forward op."
+        return agreed(other, second, first.shape, f"the shape of {one}", hint)
 
-    signature = "T, T -> backprops: T"
-    op = _complete(name, signature, dtypes, meaning, doc, case, grad, slope_range, same_shape)
+    signature, cases = f"T, T -> {out}", {"by hand": case, **(corners or {})}
+    op = _complete(name, signature, dtypes, meaning, doc, cases, grad, slope_range, same_shape)
     return op
 
 
@@ -90,11 +111,7 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
-def _broadcast(x: Spec, y: Spec) -> Shape:
-    return broadcast("y", x.shape, y.shape)
-
-
-def _in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
+def in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
     """NumPy's own function, which writes straight into the result."""
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
@@ -102,7 +119,7 @@ def _in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
 
     def fill(*arrays: Array) -> None:
         with np.errstate(all="ignore"):
-            ufunc(*arrays)
+            ufunc(*arrays[:-1], out=arrays[-1])
 
     return fill
 
@@ -113,7 +130,7 @@ def _complete(
     dtypes: tuple[str, ...],
     meaning: Callable[..., Any],
     doc: str,
-    case: tuple[Any, ...],
+    cases: Cases,
     grad: Gradient,
     slope_range: tuple[float, float],
     shape: Callable[..., Any],
@@ -127,12 +144,16 @@ def _complete(
     def rounded_once(*inputs: Array, **attrs: Any) -> Any:
         return meaning(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
 
-    op = Op(name, signature, {"T": dtypes}, rounded_once, slope_range=slope_range)
+    if dtypes == ("bool",):  # the only type is no variable
+        signature, dtypes = signature.replace("T", "bool"), ()
+    variables = {"T": dtypes} if dtypes else {}
+    op = Op(name, signature, variables, rounded_once, slope_range=slope_range)
     op.shape(shape)
     op.grad(grad)
     if isinstance(ufunc, np.ufunc):
-        op.kernel("in place")(functools.partial(_in_place, ufunc))
-    values = [np.asarray(value) for value in case]
-    args = {pin.name: value for pin, value in zip(op.inputs, values, strict=False)}
-    op.case("by hand", **args, out=values[-1])
+        op.kernel("in place")(functools.partial(in_place, ufunc))
+    for about, case in cases.items():
+        values = [np.asarray(value) for value in case]
+        args = {pin.name: value for pin, value in zip(op.inputs, values, strict=False)}
+        op.case(about, **args, out=values[-1])
     return op
