@@ -50,7 +50,7 @@ STUB_HEADER = f"""# {GENERATED}
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from backblocks.ops._op import Op
 """

@@ -113,6 +113,9 @@ def answers(op: str, call: Call) -> list[Any] | str:
 
 
 def ask(op: str, call: Call) -> list[Any] | str:
+    variables = {arg.name for arg in op_def_registry.get(op).input_arg if arg.is_ref}
+    if variables:
+        return ask_in_a_graph(op, call, variables)
     inputs = {
         name: [tensor(v) for v in value] if isinstance(value, list) else tensor(value)
         for name, value in call.inputs.items()
@@ -134,6 +137,20 @@ def constant(value: Any, dtype: str) -> tf.Tensor:
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         result = session.run(tf.raw_ops.Const(value=proto, dtype=dtype))
     return tf.constant(result)
+
+
+def ask_in_a_graph(op: str, call: Call, variables: set[str]) -> list[Any] | str:
+    """Asks an op that changes variables, which must be inside a graph."""
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        inputs = {name: tf.constant(value) for name, value in call.inputs.items()}
+        for name in variables:
+            value = inputs[name]
+            inputs[name] = tf.raw_ops.VariableV2(shape=value.shape, dtype=value.dtype)
+            session.run(tf.raw_ops.Assign(ref=inputs[name], value=value))
+        try:
+            return [np.asarray(session.run(getattr(tf.raw_ops, op)(**inputs, **call.attrs)))]
+        except (tf.errors.OpError, TypeError, ValueError) as error:
+            return type(error).__name__
 
 
 def leave_behind(pattern: int, outputs: list[Any], count: int) -> None:

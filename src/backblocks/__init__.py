@@ -3,12 +3,17 @@
 from backblocks import memory, ops, raw_ops
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
-from backblocks.graph.symbol import Symbol, constant, evaluate, placeholder
+from backblocks.graph.scope import Graph, Scope
+from backblocks.graph.session import Session, evaluate
+from backblocks.graph.symbol import Symbol, constant, placeholder, variable
 from backblocks.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
+    "Graph",
     "OpError",
+    "Scope",
+    "Session",
     "Symbol",
     "constant",
     "evaluate",
@@ -19,4 +24,5 @@ __all__ = [
     "placeholder",
     "raw_ops",
     "set_num_threads",
+    "variable",
 ]

@@ -19,6 +19,8 @@ class OpError(ValueError):
     ) -> None:
         super().__init__(problem)
         self.problem, self.op, self.arg, self.hint = problem, op, arg, hint
+        self.block = ""
+        """The name of the block, where it stands in a graph."""
         self.got = None if got is _NOTHING else got
         self._got_text = "" if got is _NOTHING else f"; got {_short(got)}"
 
@@ -29,6 +31,8 @@ class OpError(ValueError):
     def __str__(self) -> str:
         where = ".".join(part for part in (self.op, self.arg) if part)
         start = f"{where}: " if where else ""
+        if self.block:
+            start = f'block "{self.block}": {start}'
         return f"{start}{self.problem}{self._got_text}." + (f" {self.hint}" if self.hint else "")
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 class BroadcastGradientArgsResult(NamedTuple):
     r0: Any
@@ -199,6 +199,17 @@ def Angle(
 ) -> Any:
     """The angle of `input` as seen from 0, from -pi to pi."""
 
+def ApplyGradientDescent(
+    *,
+    var: Any,
+    alpha: Any,
+    delta: Any,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Moves a variable against its gradient: `var - alpha * delta`."""
+
 def ApproximateEqual(
     *,
     x: Any,
@@ -224,6 +235,37 @@ def Asinh(
     out: Any = None,
 ) -> Any:
     """The number whose hyperbolic sine is x."""
+
+def Assign(
+    *,
+    ref: Any,
+    value: Any,
+    validate_shape: bool = True,
+    use_locking: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Gives a variable a new value."""
+
+def AssignAdd(
+    *,
+    ref: Any,
+    value: Any,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Adds to a variable."""
+
+def AssignSub(
+    *,
+    ref: Any,
+    value: Any,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Subtracts from a variable."""
 
 def Atan(
     *,
@@ -2579,6 +2621,17 @@ def UnravelIndex(
     out: Any = None,
 ) -> Any:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def VariableV2(
+    *,
+    shape: Sequence[int | None] | None,
+    dtype: DTypeLike,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that a session keeps from one run to the next, and that other blocks can change."""
 
 def Where(
     *,

@@ -121,13 +121,13 @@ def test_what_only_shows_at_run_time_is_refused_then():
 )
 def test_feeds_are_checked(fed):
     x = bb.placeholder((None, 4, 4, 1), name="image")
-    with pytest.raises(bb.OpError, match=r"Placeholder.image: must be fed float32"):
+    with pytest.raises(bb.OpError, match=r'block "image": Placeholder.output: must be fed float32'):
         bb.evaluate([bb.ops.exp(x)], {x: fed})
 
 
 def test_what_was_not_fed_is_named():
     x = bb.placeholder((2,), name="image")
-    with pytest.raises(bb.OpError, match=r"Placeholder.image: must be fed"):
+    with pytest.raises(bb.OpError, match=r'block "image": Placeholder.output: must be fed'):
         bb.evaluate([bb.ops.exp(x)], {})
 
 

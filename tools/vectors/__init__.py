@@ -1,31 +1,13 @@
-"""The calls that are recorded: for each op its types, and a function that makes its calls for a type."""
+"""The calls that are recorded: for each op its types, and a function that makes its calls for a type.
 
-from vectors import (
-    arrays,
-    cells,
-    convolution,
-    layout,
-    parts,
-    pooling,
-    products,
-    quantized,
-    rows,
-    values,
-)
+Every module beside this one that has a TABLE takes part.
+"""
+
+import importlib
+from pathlib import Path
 
 TABLE = {
     op: table
-    for module in (
-        pooling,
-        convolution,
-        cells,
-        rows,
-        arrays,
-        products,
-        quantized,
-        parts,
-        values,
-        layout,
-    )
-    for op, table in module.TABLE.items()
+    for path in sorted(Path(__file__).parent.glob("[a-z]*.py"))
+    for op, table in getattr(importlib.import_module(f"vectors.{path.stem}"), "TABLE", {}).items()
 }

@@ -8,7 +8,7 @@ from typing import Any
 from backblocks import ops
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, described
-from backblocks.graph.symbol import Node, Symbol, constant, nodes_behind
+from backblocks.graph.symbol import Block, Symbol, blocks_behind, constant
 from backblocks.ops._inputs import as_typed
 from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import agreed
@@ -29,12 +29,12 @@ def gradients(
     flowing: dict[int, list[Any]] = {}
     for y, dy in zip(ys, _weights(ys, grad_ys), strict=True):
         flowing.setdefault(id(y), []).append(dy)
-    for node in _between(xs, ys):
-        arriving = each_value(lambda out: _collected(flowing, out), node.outputs)
+    for block in _between(xs, ys):
+        arriving = each_value(lambda out: _collected(flowing, out), block.outputs)
         if all(d is None for d in flat(arriving)):
             continue
-        leaving = _backward(node, arriving)
-        for x, d in zip(flat(node.inputs), flat(_tupled(leaving, node)), strict=True):
+        leaving = _backward(block, arriving)
+        for x, d in zip(flat(block.inputs), flat(_tupled(leaving, block)), strict=True):
             if d is not _NONE:
                 flowing.setdefault(id(x), []).append(d)
     return [_collected(flowing, x) for x in xs]
@@ -79,14 +79,14 @@ def _weight(y: Symbol, dy: Any) -> Symbol:
     return symbol
 
 
-def _between(xs: Sequence[Symbol], ys: Sequence[Symbol]) -> list[Node]:
-    """The nodes on the way from `xs` to `ys`, last first."""
+def _between(xs: Sequence[Symbol], ys: Sequence[Symbol]) -> list[Block]:
+    """The blocks on the way from `xs` to `ys`, last first."""
     reached = {id(x) for x in xs}
     path = []
-    for node in sorted(nodes_behind(ys), key=lambda n: n.number):
-        if any(id(s) in reached for s in flat(node.inputs)):
-            reached.update(id(out) for out in flat(node.outputs))
-            path.append(node)
+    for block in sorted(blocks_behind(ys), key=lambda n: n.number):
+        if any(id(s) in reached for s in flat(block.inputs)):
+            reached.update(id(out) for out in flat(block.outputs))
+            path.append(block)
     return path[::-1]
 
 
@@ -98,18 +98,18 @@ def _collected(flowing: dict[int, list[Any]], symbol: Symbol) -> Any:
     return parts[0] if parts else None
 
 
-def _backward(node: Node, arriving: list[Any]) -> list[Any]:
-    op = node.op
+def _backward(block: Block, arriving: list[Any]) -> list[Any]:
+    op = block.op
     if op.gradient is None:
         raise OpError("has no gradient", op=op.name, hint=op.no_gradient_because)
-    dy, y = (op.result(side) for side in (arriving, node.outputs))
-    return list(op.gradient(dy, y, *node.inputs, **node.attrs))
+    dy, y = (op.result(side) for side in (arriving, block.outputs))
+    return list(op.gradient(dy, y, *block.inputs, **block.attrs))
 
 
-def _tupled(leaving: list[Any], node: Node) -> list[Any]:
-    """The gradients in the form of the node's inputs, with a mark where there is none."""
+def _tupled(leaving: list[Any], block: Block) -> list[Any]:
+    """The gradients in the form of the block's inputs, with a mark where there is none."""
     form: list[Any] = []
-    for d, pin, value in zip(leaving, node.op.inputs, node.inputs, strict=True):
+    for d, pin, value in zip(leaving, block.op.inputs, block.inputs, strict=True):
         if value is None:
             form.append(None)
         elif pin.is_list:

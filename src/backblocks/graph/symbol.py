@@ -1,46 +1,76 @@
-"""A value that is not there yet: what ops give when they are called on symbols instead of arrays."""
+"""Blocks and symbols: what ops add and give when they are called on symbols instead of arrays."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES, DType
+from backblocks.dtypes import ALL, DType
 from backblocks.errors import OpError, described
-from backblocks.ops._inputs import Array, as_array, as_typed, from_weak, is_weak
-from backblocks.ops._op import Attrs, Op, Value, each_value, flat
+from backblocks.ops._inputs import Array, as_constant
+from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders, each_value, flat
 from backblocks.ops._spec import Shape, Spec
-from backblocks.ops.attrs import Kind, PartialShape, dtype_of
+from backblocks.ops.attrs import dtype_of
 
+if TYPE_CHECKING:
+    from backblocks.graph.scope import Scope
+
+_CONST, _PLACEHOLDER, _VARIABLE = (REGISTRY[n] for n in ("Const", "Placeholder", "VariableV2"))
+_VALUE_TYPE = dtype_of(*ALL, "string")
 _numbers = itertools.count()
 
 
 @dataclass(eq=False)
-class Node:
-    """An op applied to symbols. Numbers grow as nodes are made, so their order is one to run in."""
+class Block:
+    """An op on a page: its attributes, and the symbols its inputs are wired to.
+
+    `after` are blocks that have to run first although nothing flows from them, `initial` is what a
+    variable starts from. Numbers grow as blocks are made, so their order is one to run in.
+    """
 
     op: Op
     inputs: list[Value]
     attrs: Attrs
-    name: str
-    number: int = field(default_factory=lambda: next(_numbers))
+    name: str = ""
+    after: tuple[Block, ...] = ()
+    initial: Symbol | None = None
     outputs: tuple[Value, ...] = ()
+    number: int = field(default_factory=lambda: next(_numbers))
+
+    def __repr__(self) -> str:
+        return f"<block {self.label}>"
+
+    @property
+    def label(self) -> str:
+        """How errors speak of it."""
+        return self.name or self.op.name
+
+    def __copy__(self) -> Block:
+        return self  # it stands in one place of a graph, and a copy would stand in none
+
+    def __deepcopy__(self, memo: Any) -> Block:
+        return self
 
 
 @dataclass(eq=False)
 class Symbol:
-    """One output of a node, a constant, or a placeholder that is fed at run time."""
+    """One output of a block: a value that is not there yet."""
 
     spec: Spec
-    node: Node | None = None
-    name: str = ""
+    block: Block
+    pin: str
 
     # An array on the left of an operator leaves the work to the symbol on its right.
     __array_ufunc__ = None
+
+    @property
+    def name(self) -> str:
+        """Block and pin, as a page writes them."""
+        return f"{self.block.label}:{self.pin}"
 
     @property
     def shape(self) -> Shape:
@@ -52,17 +82,12 @@ class Symbol:
 
     @property
     def value(self) -> Array | None:
-        """The value, of a constant."""
+        """The value, where it is known before anything runs."""
         return self.spec.value
 
     def __apply_op__(self, op: Op, inputs: list[Value], attrs: Attrs, name: str) -> Any:
-        """Called by an op that was given a symbol: add a node instead of computing."""
-        bound = op.arrays(inputs)
-        symbols = each_value(lambda x: x if isinstance(x, Symbol) else constant(x), bound)
-        node = Node(op, symbols, attrs, name)
-        specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
-        node.outputs = tuple(each_value(lambda spec: Symbol(spec, node, name), specs))
-        return op.result(node.outputs)
+        """Called by an op that was given a symbol: add a block instead of computing."""
+        return wired(op, inputs, attrs, name)
 
     def __add__(self, other: Any) -> Any:
         return ops.add_v2(self, other)
@@ -92,135 +117,118 @@ class Symbol:
         return ops.neg(self)
 
     def __copy__(self) -> Symbol:
-        return self  # a symbol stands for one place in a graph, and a copy would stand for none
+        return self
 
     def __deepcopy__(self, memo: Any) -> Symbol:
         return self
 
     def __repr__(self) -> str:
-        source = (
-            self.node.op.name
-            if self.node
-            else "constant"
-            if self.value is not None
-            else "placeholder"
-        )
-        return f"<{source} {self.spec}>"
+        return f"<{self.block.op.name} {self.spec}>"
+
+
+def is_variable(block: Block) -> bool:
+    return block.op is _VARIABLE
+
+
+def variable_of(symbol: Symbol) -> Block | None:
+    """The variable that a symbol stands for: its own, or the one that a block gives its new value of."""
+    block = symbol.block
+    if is_variable(block):
+        return block
+    for name, output in zip(block.op.writes, block.outputs, strict=False):
+        if output is symbol:
+            place = [pin.name for pin in block.op.inputs].index(name)
+            return variable_of(block.inputs[place])
+    return None
+
+
+def _check_variables(block: Block) -> None:
+    for pin, symbol in zip(block.op.inputs, block.inputs, strict=True):
+        if pin.name in block.op.writes and variable_of(symbol) is None:
+            raise OpError(
+                "must be a variable",
+                op=block.op.name,
+                arg=pin.name,
+                got=described(repr(symbol)),
+                hint="Make one with bb.variable(initial value).",
+            )
+
+
+def wired(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> Any:
+    """What a new block of `op` gives: its symbols, or the block itself if it has no output."""
+    block = add_block(op, inputs, attrs, name)
+    return op.result(block.outputs) if block.outputs else block
+
+
+def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> Block:
+    """A block wired to symbols; what is no symbol yet becomes a constant. It joins the current scope."""
+    scope: Scope | None = next(iter(builders.get()[-1:]), None)
+    symbols = each_value(lambda x: x if isinstance(x, Symbol) else constant(x), op.arrays(inputs))
+    block = Block(op, symbols, attrs, name)
+    if scope is not None:
+        block.name, block.after = scope.unique_name(name or op.name), scope.after
+    try:
+        _check_variables(block)
+        specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
+    except OpError as error:
+        if block.name:
+            error.block = block.name
+        raise
+    block.outputs = tuple(
+        each_value(lambda spec, pin=pin: Symbol(spec, block, pin.name), (each,))[0]  # type: ignore[misc]
+        for each, pin in zip(specs, op.outputs, strict=True)
+    )
+    if scope is not None:
+        scope.graph.add(block)
+    return block
+
+
+def constant(value: Any, dtype: Any = None, name: str = "") -> Symbol:
+    """A symbol whose value is known. Numbers without a dtype become float32 or int32."""
+    with _naming("Const", "dtype"):
+        wanted = None if dtype is None else _VALUE_TYPE.parse(dtype)
+    with _naming("Const", "value"):
+        array = as_constant(value, wanted)
+    symbol: Symbol = wired(_CONST, [], {"value": array, "dtype": array.dtype}, name)
+    return symbol
 
 
 def placeholder(
     shape: Sequence[int | None] | None, dtype: Any = "float32", name: str = ""
 ) -> Symbol:
     """A symbol to be fed. A size, or the whole shape, may be None: not known yet."""
-    with _naming("Placeholder", "shape"):
-        sizes = _kind(PartialShape).parse(shape)
-    with _naming("Placeholder", "dtype"):
-        return Symbol(Spec(sizes, _kind(AnyType).parse(dtype)), name=name)
+    with _naming("Placeholder"):
+        _, attrs, _ = _PLACEHOLDER.bind((), {"shape": shape, "dtype": dtype})
+    symbol: Symbol = wired(_PLACEHOLDER, [], attrs, name)
+    return symbol
 
 
-def constant(value: Any, dtype: Any = None) -> Symbol:
-    """A symbol whose value is known. Numbers without a dtype become float32 or int32."""
-    with _naming("Const", "dtype"):
-        wanted = None if dtype is None else _kind(AnyType).parse(dtype)
-    with _naming("Const", "value"):
-        array = from_weak(value, wanted, NAMES) if is_weak(value) else as_array(value, True)
-    kept = array.astype(wanted or array.dtype)  # a copy: the caller may go on writing to theirs
-    kept.flags.writeable = False
-    return Symbol(Spec.of(kept))
-
-
-AnyType = Annotated[Any, dtype_of(*ALL, "string")]
-
-
-def _kind(annotated: Any) -> Kind:
-    kind: Kind = annotated.__metadata__[0]
-    return kind
+def variable(initial: Any, dtype: Any = None, name: str = "") -> Symbol:
+    """A symbol whose value a session keeps, and which other blocks can change."""
+    start = initial if isinstance(initial, Symbol) else constant(initial, dtype)
+    attrs = {"shape": start.shape, "dtype": start.dtype, "container": "", "shared_name": ""}
+    symbol: Symbol = wired(_VARIABLE, [], attrs, name)
+    symbol.block.initial = start
+    return symbol
 
 
 @contextmanager
-def _naming(op: str, arg: str) -> Iterator[None]:
+def _naming(op: str, arg: str = "") -> Iterator[None]:
     """Says whose argument it is in an error that kinds and readers leave without a name."""
     try:
         yield
     except OpError as error:
-        error.op, error.arg = op, arg
+        error.op, error.arg = op, arg or error.arg
         raise
 
 
-def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> list[Array]:
-    """The values of `fetches`, each node run once, every shape rule asked again with the real values."""
-    if isinstance(fetches, Symbol):
-        raise _mistake("must be a list", "fetches", fetches, "Write [symbol], even for one.")
-    wanted = [_fetched(symbol) for symbol in fetches]
-    values = {id(symbol): _fed(symbol, value) for symbol, value in feeds.items()}
-
-    def value_of(symbol: Symbol) -> Array:
-        if id(symbol) in values:
-            return values[id(symbol)]
-        if symbol.value is None:
-            raise OpError(
-                "must be fed",
-                op="Placeholder",
-                arg=symbol.name or repr(symbol),
-                hint="Give it a value in `feeds`.",
-            )
-        return symbol.value
-
-    given = set(values)
-    for node in sorted(nodes_behind(wanted, stop=given), key=lambda n: n.number):
-        outputs = node.op.run(each_value(value_of, node.inputs), node.attrs)
-        for symbol, output in zip(flat(node.outputs), flat(outputs), strict=True):
-            values.setdefault(id(symbol), output)
-    computed = set(values) - given
-    return [
-        value_of(symbol) if id(symbol) in computed else value_of(symbol).copy() for symbol in wanted
-    ]
-
-
-def _mistake(problem: str, arg: str, got: Any, hint: str) -> OpError:
-    return OpError(problem, op="evaluate", arg=arg, got=got, hint=hint)
-
-
-def _fetched(symbol: Any) -> Symbol:
-    if symbol is None:
-        hint = "A gradient is None when what was differentiated does not depend on the input."
-        raise _mistake("None cannot be fetched", "fetches", symbol, hint)
-    if not isinstance(symbol, Symbol):
-        kind = described(type(symbol).__name__)
-        raise _mistake("must be symbols", "fetches", kind, "Fetch what an op gave for a symbol.")
-    return symbol
-
-
-def _fed(symbol: Any, value: Any) -> Array:
-    if not isinstance(symbol, Symbol):
-        hint = "Use the placeholder itself as the key, not its name."
-        raise _mistake("must be fed by symbol", "feeds", symbol, hint)
-    arg = symbol.name or "value"
-    with _naming("Placeholder", arg):
-        array = as_typed(value, symbol.dtype)
-    known = symbol.shape
-    fits = known is None or (
-        len(known) == array.ndim
-        and all(n in (None, m) for n, m in zip(known, array.shape, strict=True))
-    )
-    if array.dtype != symbol.dtype or not fits:
-        raise OpError(
-            f"must be fed {symbol.spec}",
-            op="Placeholder",
-            arg=arg,
-            got=described(str(Spec.of(array))),
-            hint="Convert it with x.astype, or reshape it.",
-        )
-    return array
-
-
-def nodes_behind(symbols: Sequence[Symbol], stop: set[int] = frozenset()) -> Iterator[Node]:  # type: ignore[assignment]
-    """Every node that `symbols` are computed from, without looking behind the ids in `stop`."""
+def blocks_behind(symbols: Sequence[Symbol], stop: set[int] = frozenset()) -> Iterator[Block]:  # type: ignore[assignment]
+    """Every block that `symbols` are computed from, without looking behind the ids in `stop`."""
     seen: set[int] = set()
     todo = [s for s in symbols if id(s) not in stop]
     while todo:
-        node = todo.pop().node
-        if node is not None and node.number not in seen:
-            seen.add(node.number)
-            yield node
-            todo += [s for s in flat(node.inputs) if id(s) not in stop]
+        block = todo.pop().block
+        if block.number not in seen:
+            seen.add(block.number)
+            yield block
+            todo += [s for s in flat(block.inputs) if id(s) not in stop]

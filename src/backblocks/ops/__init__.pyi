@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from numpy.typing import DTypeLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from backblocks.ops._op import Op
 
@@ -203,6 +203,17 @@ def angle(
 ) -> Any:
     """The angle of `input` as seen from 0, from -pi to pi."""
 
+def apply_gradient_descent(
+    var: Any,
+    alpha: Any,
+    delta: Any,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Moves a variable against its gradient: `var - alpha * delta`."""
+
 def approximate_equal(
     x: Any,
     y: Any,
@@ -228,6 +239,37 @@ def asinh(
     out: Any = None,
 ) -> Any:
     """The number whose hyperbolic sine is x."""
+
+def assign(
+    ref: Any,
+    value: Any,
+    *,
+    validate_shape: bool = True,
+    use_locking: bool = True,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Gives a variable a new value."""
+
+def assign_add(
+    ref: Any,
+    value: Any,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Adds to a variable."""
+
+def assign_sub(
+    ref: Any,
+    value: Any,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """Subtracts from a variable."""
 
 def atan(
     x: Any,
@@ -2583,6 +2625,17 @@ def unravel_index(
     out: Any = None,
 ) -> Any:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def variable_v2(
+    *,
+    shape: Sequence[int | None] | None,
+    dtype: DTypeLike,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Any = None,
+) -> Any:
+    """A value that a session keeps from one run to the next, and that other blocks can change."""
 
 def where(
     condition: Any,

@@ -116,12 +116,7 @@ def in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
         return None
-
-    def fill(*arrays: Array) -> None:
-        with np.errstate(all="ignore"):
-            ufunc(*arrays[:-1], out=arrays[-1])
-
-    return fill
+    return ufunc
 
 
 def _complete(
@@ -151,7 +146,7 @@ def _complete(
     op.shape(shape)
     op.grad(grad)
     if isinstance(ufunc, np.ufunc):
-        op.kernel("in place")(functools.partial(in_place, ufunc))
+        op.kernel("in place", warns=True)(functools.partial(in_place, ufunc))
     for about, case in cases.items():
         values = [np.asarray(value) for value in case]
         args = {pin.name: value for pin, value in zip(op.inputs, values, strict=False)}

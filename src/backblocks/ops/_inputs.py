@@ -121,6 +121,14 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
     return array.astype(dtype)
 
 
+def as_constant(value: Any, dtype: DType | None = None) -> Array:
+    """A copy that nobody can write to. Numbers without a dtype become `dtype`, or float32 or int32."""
+    array = from_weak(value, dtype, NAMES) if is_weak(value) else as_array(value, True)
+    kept = array.astype(dtype or array.dtype)
+    kept.flags.writeable = False
+    return kept
+
+
 def as_typed(value: Any, dtype: DType) -> Array:
     """`value` as an array; numbers without a dtype of their own become `dtype`."""
     return from_weak(value, dtype, (dtype,)) if is_weak(value) else as_array(value, dtype.hasobject)

@@ -17,6 +17,7 @@ import math
 import re
 from collections import namedtuple
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import itemgetter
@@ -34,6 +35,9 @@ from backblocks.ops._spec import Shape, Spec, shape_text
 from backblocks.ops.attrs import Kind
 
 REGISTRY: dict[str, Op] = {}
+
+builders: ContextVar[tuple[Any, ...]] = ContextVar("builders", default=())
+"""Who takes over every call, the last one first: inside a scope, ops add blocks and compute nothing."""
 
 Attrs = dict[str, Any]
 Value = Any
@@ -103,6 +107,8 @@ class Kernel:
 
     name: str
     plan: Callable[..., Fill | None]
+    warns: bool = False
+    """Whether NumPy would warn of infinities and NaN in it."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,7 @@ class Plan:
     attrs: Attrs
     specs: tuple[Value, ...]
     fill: Fill | None
+    warns: bool
     makers: tuple[Callable[[], Array], ...]
     empty: bool
     large: bool
@@ -134,7 +141,11 @@ class Op:
     slope_range: tuple[float, float] = (-2.0, 2.0)
     stateful: bool = False
     open_sizes: bool = False
+    writes: tuple[str, ...] = ()
+    replaces: bool = False
+    fed: bool = False
     shape_rule: Callable[..., Any] | None = None
+    value_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
     kernels: list[Kernel] = field(default_factory=list)
@@ -198,6 +209,11 @@ class Op:
         self.shape_rule = rule
         return rule
 
+    def foreseen(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
+        self.value_rule = rule
+        return rule
+
     def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The gradient, written with ops: (dy, y, *inputs, **attrs) in, one for each input out."""
         self.gradient = rule
@@ -207,11 +223,13 @@ class Op:
         """Says why asking for a gradient through this op is an error."""
         self.no_gradient_because = because
 
-    def kernel(self, name: str) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
+    def kernel(
+        self, name: str, warns: bool = False
+    ) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
         """A faster kernel; the function plans a call, see Kernel."""
 
         def add(plan: Callable[..., Fill | None]) -> Callable[..., Any]:
-            self.kernels.append(Kernel(name, plan))
+            self.kernels.append(Kernel(name, plan, warns))
             return plan
 
         return add
@@ -240,12 +258,15 @@ class Op:
     def call(self, given: dict[str, Any]) -> Any:
         """Calls with arguments by name. A call like an earlier one is not checked again."""
         out = given.pop("out", None)
+        if builders.get():
+            return self._first_call(given, out)
         known = self._plans.get(call_key(given, self._by_value))
         return self._first_call(given, out) if known is None else known(given, out)
 
     def _first_call(self, given: dict[str, Any], out: Any) -> Any:
         inputs, attrs, name = self.bind((), given)
-        for value in flat(inputs):  # symbols and lazy arrays take the call over
+        # Symbols and lazy arrays take the call over, and so does a scope.
+        for value in (*flat(inputs), *builders.get()[-1:]):
             if hasattr(value, "__apply_op__"):
                 if out is not None:
                     hint = "Leave it out; each run of a graph makes new arrays."
@@ -278,7 +299,7 @@ class Op:
     ) -> Callable[[dict[str, Any], Any], Any]:
         """The function that answers a call by a plan."""
         names = [pin.name for pin in self.inputs]
-        fill, makers = plan.fill, plan.makers
+        fill, warns, makers = plan.fill, plan.warns, plan.makers
 
         def in_general(given: dict[str, Any], out: Any) -> Any:
             given.update(constants)
@@ -293,7 +314,11 @@ class Op:
             given.update(constants)
             try:
                 result = make() if out is None else self._check_out(plan, take(given), out)[0]
-                fill(*take(given), result)
+                if warns:
+                    with np.errstate(all="ignore"):
+                        fill(*take(given), result)
+                else:
+                    fill(*take(given), result)
             except (TypeError, MemoryError):  # an array in another order, or no room
                 return in_general(given, out)
             return result
@@ -360,11 +385,18 @@ class Op:
                 _output_spec(pin, known[pin.dtype], shape)
                 for pin, shape in zip(self.outputs, self._each_output(shapes), strict=True)
             )
-            refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
-            return specs
+            if specs:
+                refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
+            return self._with_value(specs, inputs, attrs)
         except OpError as error:
             error.op = error.op or self.name
             raise
+
+    def _with_value(
+        self, specs: tuple[Value, ...], inputs: Sequence[Value], attrs: Attrs
+    ) -> tuple[Value, ...]:
+        value = None if self.value_rule is None else self.value_rule(*inputs, **attrs)
+        return specs if value is None else (Spec(specs[0].shape, specs[0].dtype, value),)
 
     def run(
         self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "", out: Any = None
@@ -375,8 +407,14 @@ class Op:
         """
         return self._compute(self._plan(arrays, attrs, kernel), arrays, out)
 
+    def compute(self, plan: Plan, arrays: Sequence[Value]) -> Sequence[Value]:
+        """The outputs of a call that was planned."""
+        return self._compute(plan, arrays, None)
+
     def result(self, outputs: Sequence[Value]) -> Any:
-        """Outputs as callers get them: alone or in a named tuple, and lists as lists."""
+        """Outputs as callers get them: alone or in a named tuple, and lists as lists; None of none."""
+        if not outputs:
+            return None
         values = [list(value) if isinstance(value, tuple) else value for value in outputs]
         return values[0] if len(values) == 1 else self.Result(*values)
 
@@ -384,7 +422,11 @@ class Op:
 
     def _each_output(self, given: Any) -> Any:
         """What a function gave for every output; with one output it gives just that."""
-        return (given,) if len(self.outputs) == 1 else given
+        return (given,) if len(self.outputs) == 1 else given or ()
+
+    def values(self, given: Any) -> Any:
+        """What the meaning gave, one for each output and further variable; a lone one is just that."""
+        return (given,) if max(len(self.outputs), len(self.writes)) == 1 else given or ()
 
     def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         """All arguments by name, those by position first."""
@@ -483,17 +525,23 @@ class Op:
             each_value(partial(Spec.of, looked=self._watch(pin)), (value,))[0]
             for pin, value in zip(self.inputs, arrays, strict=True)
         ]
+        return self.plan(inputs, attrs, wanted)
+
+    def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
+        """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
         specs = self.infer(inputs, attrs)
-        fill = None
+        fill, warns = None, True
         if self.open_sizes and any(map(_is_open, flat(specs))):
-            return Plan(attrs, specs, fill, (), empty=False, large=False)
-        empty = all(0 in _known(spec.shape) for spec in flat(specs))
+            return Plan(attrs, specs, fill, warns, (), empty=False, large=False)
+        pure = not (self.stateful or self.writes)
+        empty = pure and all(0 in _known(spec.shape) for spec in flat(specs))
         if not empty:
-            plans = (k.plan(*inputs, **attrs) for k in self.kernels if wanted in ("", k.name))
-            fill = next((plan for plan in plans if plan is not None), None)
+            for kernel in self.kernels:
+                if fill is None and wanted in ("", kernel.name):
+                    fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
         makers = tuple(_memory.maker(_known(spec.shape), spec.dtype) for spec in specs if fill)
         large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
-        return Plan(attrs, specs, fill, makers, empty, large)
+        return Plan(attrs, specs, fill, warns, makers, empty, large)
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
@@ -507,13 +555,14 @@ class Op:
             if plan.large and given is None:
                 refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
             results = [make() for make in plan.makers] if given is None else given
-            plan.fill(*each_value(_in_row_major_order, arrays), *results)
+            with np.errstate(all="ignore"):
+                plan.fill(*each_value(_in_row_major_order, arrays), *results)
             return results
         except MemoryError:
             raise OpMemoryError(
                 "needs more memory than there is",
                 op=self.name,
-                arg=self.outputs[0].name,
+                arg=self.outputs[0].name if self.outputs else "",
                 got=described(", ".join(map(str, flat(plan.specs)))),
                 hint="Use smaller tensors or a smaller type.",
             ) from None
@@ -525,7 +574,7 @@ class Op:
             empty = each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), plan.specs)
             return empty if out is None else out
         with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-            results = self._each_output(self.meaning(*arrays, **plan.attrs))
+            results = self.values(self.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
             if out is None:
                 taken = {id(x) for x in flat(arrays)}
                 return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
@@ -580,6 +629,9 @@ def op(
     slope_range: tuple[float, float] = (-2.0, 2.0),
     stateful: bool = False,
     open_sizes: bool = False,
+    writes: tuple[str, ...] = (),
+    replaces: bool = False,
+    fed: bool = False,
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declares an op; see the module's docstring.
@@ -588,11 +640,25 @@ def op(
     own function takes them as `**windows`, say, and hands them on. `beyond` names the attributes that
     TensorFlow does not have. `slope_range` is where tests draw the numbers for finite differences
     from. `stateful` says that the same inputs may give another answer next time. `open_sizes` says that
-    sizes of the results may be known only when they are computed. `version` is raised when the
-    meaning changes.
+    sizes of the results may be known only when they are computed. `writes` names the inputs that are
+    variables and get a new value: the function gives these values, the first of which are the outputs,
+    and whoever runs the op keeps them; `replaces` says that their old values do not matter. `fed` says
+    that the output has no value unless a run gives it one. `version` is raised when the meaning changes.
     """
     return lambda function: Op(
-        name, signature, dtypes, function, attrs, version, beyond, slope_range, stateful, open_sizes
+        name,
+        signature,
+        dtypes,
+        function,
+        attrs,
+        version,
+        beyond,
+        slope_range,
+        stateful,
+        open_sizes,
+        writes,
+        replaces,
+        fed,
     )
 
 

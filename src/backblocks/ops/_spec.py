@@ -40,6 +40,11 @@ class Spec:
         return f"{NAMES[self.dtype]} {shape_text(self.shape)}"
 
 
+def is_known(shape: Shape) -> bool:
+    """Whether every size is."""
+    return shape is not None and None not in shape
+
+
 def shape_text(shape: Shape) -> str:
     if shape is None:
         return "unknown shape"

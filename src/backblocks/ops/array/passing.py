@@ -16,17 +16,23 @@ from backblocks.ops.math.types import AnyType
 @op("Const", "-> output: dtype")
 def const(*, value: Tensor, dtype: AnyType) -> Array:
     """A value that never changes, in type `dtype`."""
-    return from_weak(value, dtype, (dtype,))
+    return value if value.dtype == dtype else from_weak(value, dtype, (dtype,))
 
 
 @const.shape
 def _(*, value: Array, dtype: Any) -> Shape:
     try:
-        from_weak(value, dtype, (dtype,))
+        const.meaning(value=value, dtype=dtype)
     except OpError as error:
         error.arg = "value"
         raise
     return tuple(value.shape)
+
+
+@const.foreseen
+def _(*, value: Array, dtype: Any) -> Array:
+    known: Array = const.meaning(value=value, dtype=dtype)
+    return known
 
 
 const.grad(nothing)
@@ -38,7 +44,7 @@ const.fails("a fraction for a whole number", value=0.5, dtype="int32", error="mu
 const.fails("words", value="five", dtype="int32", error="array of numbers")
 
 
-@op("Placeholder", "-> output: dtype", open_sizes=True)
+@op("Placeholder", "-> output: dtype", open_sizes=True, fed=True)
 def placeholder(*, dtype: AnyType, shape: PartialShape = None) -> Array:
     """A value that is fed at run time. Sizes that are not known before are None."""
     raise OpError(

@@ -11,7 +11,16 @@ from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
-from backblocks.ops._spec import Shape, Size, Spec, check_axis, ranked, scalar_value, shape_text
+from backblocks.ops._spec import (
+    Shape,
+    Size,
+    Spec,
+    check_axis,
+    is_known,
+    ranked,
+    scalar_value,
+    shape_text,
+)
 from backblocks.ops.attrs import Axes, dtype_of
 
 INDEX = ("int32", "int64")
@@ -49,6 +58,11 @@ def _(input: Spec, *, out_type: Any) -> Shape:
     return (None if input.shape is None else len(input.shape),)
 
 
+@shape.foreseen
+def _(input: Spec, *, out_type: Any) -> Any:
+    return np.array(input.shape, out_type) if is_known(input.shape) else None
+
+
 shape.grad(nothing)
 shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32))
 
@@ -64,6 +78,13 @@ def _(input: Spec, *, out_type: Any) -> Shape:
     if input.shape is not None and None not in input.shape:
         _check_counts([math.prod(n for n in input.shape if n is not None)], out_type)
     return ()
+
+
+@size.foreseen
+def _(input: Spec, *, out_type: Any) -> Any:
+    if input.shape is None or None in input.shape:
+        return None
+    return np.array(math.prod(n for n in input.shape if n is not None), out_type)
 
 
 size.grad(nothing)

@@ -1,0 +1,287 @@
+"""What one run has to do, and in which order.
+
+A program is made once for what is fetched, fed and targeted, and run as often as wanted. It says for
+each block which values it takes. Values live in numbered slots.
+
+Variables are read and written within a run by one rule. A variable has a row of versions: its value
+before the run, then one more for each block that writes it. Writes whose value does not depend on the
+variable (loading data) come first, then those that change it (optimisers, counters), each in the order
+in which the blocks were made. A block reads the version that the loading writes leave, unless it must
+run before or after a write because something flows between them, or because it was told to.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from backblocks.errors import OpError, described
+from backblocks.graph.symbol import Block, Symbol, is_variable, variable_of
+from backblocks.ops._op import Value, each_value, flat
+
+
+@dataclass(eq=False)
+class Step:
+    """A block, and the slots of its values."""
+
+    block: Block
+    takes: list[Value]
+    """For each input a slot; a tuple of them for a list, None for one that is left out."""
+    gives: list[Value]
+    """For each output a slot, or a tuple of them; then for each further variable that is written."""
+    before: list[int]
+    """Where the variables that it writes are before it: they stay so if it does not run."""
+    after: list[Block]
+    """Blocks that run before it although nothing flows from them."""
+    drops: list[int] = field(default_factory=list)
+    """Slots that nobody reads after it."""
+
+
+@dataclass(eq=False)
+class Program:
+    """Steps in an order in which they can run, and where to find and leave values."""
+
+    steps: list[Step]
+    slots: int
+    fed: list[int]
+    fetched: list[int]
+    constants: dict[int, Symbol]
+    variables: dict[int, Block]
+    """Slots of variables as they are before the run."""
+    read: set[int]
+    """Those of them that must have a value: somebody looks at it."""
+    written: dict[Block, int]
+    """Slots of variables as they are after it."""
+
+
+def is_constant(block: Block) -> bool:
+    return block.op.name == "Const"
+
+
+def program(
+    fetches: Sequence[Symbol], feeds: Sequence[Symbol], targets: Sequence[Block]
+) -> Program:
+    """What has to run for these fetches and targets when these symbols are fed."""
+    fed = {id(symbol) for symbol in feeds}
+    blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
+    rows = _rows_of_versions(blocks, fed)
+    places: dict[Hashable, int] = {}
+
+    def slot(key: Hashable) -> int:
+        return places.setdefault(key, len(places))
+
+    def seen(symbol: Symbol, reader: Block | None) -> int:
+        if is_variable(symbol.block) and id(symbol) not in fed:
+            return slot((symbol.block, rows[symbol.block].seen_by(reader)))
+        return slot(id(symbol))
+
+    steps = []
+    for block in blocks:
+        if is_variable(block) or is_constant(block):
+            continue
+        if block.op.name == "Placeholder" and id(block.outputs[0]) not in fed:
+            raise _unfed(block)
+        before, new = [], []
+        for name in block.op.writes:
+            variable = _variable_behind(block, name)
+            at = rows[variable].writers.index(block)
+            before.append(slot((variable, at)))
+            new.append(slot((variable, at + 1)))
+        for symbol, place in zip(flat(block.outputs), new, strict=False):
+            places[id(symbol)] = place  # what an op gives for a variable is its new value
+        takes = each_value(lambda s, block=block: seen(s, block), block.inputs)  # type: ignore[misc]
+        gives = each_value(lambda s: slot(id(s)), block.outputs)
+        steps.append(Step(block, takes, gives + new[len(gives) :], before, list(block.after)))
+    fetched = [seen(symbol, None) for symbol in fetches]
+    written = {
+        row.variable: slot((row.variable, len(row.writers))) for row in rows.values() if row.writers
+    }
+    constants = {
+        slot(id(symbol)): symbol
+        for block in blocks
+        if is_constant(block)
+        for symbol in flat(block.outputs)
+        if id(symbol) not in fed
+    }
+    variables = {slot((row.variable, 0)): row.variable for row in rows.values()}
+    steps = _sorted(steps)
+    _drop(steps, {*fetched, *written.values()})
+    fed_slots = [slot(id(symbol)) for symbol in feeds]
+    read = {*fetched, *(slot for step in steps for slot in _looked_at(step))} & variables.keys()
+    return Program(steps, len(places), fed_slots, fetched, constants, variables, read, written)
+
+
+def _looked_at(step: Step) -> Iterator[int]:
+    """The slots whose values matter to a step: not those of variables that it only replaces."""
+    op = step.block.op
+    for pin, slots in zip(op.inputs, step.takes, strict=True):
+        if not (op.replaces and pin.name in op.writes):
+            yield from flat((slots,))
+
+
+def _needed(wanted: Sequence[Block], fed: set[int]) -> list[Block]:
+    """Every block that the wanted ones are computed from or run after, in the order they were made."""
+    found: dict[int, Block] = {}
+    todo = list(wanted)
+    while todo:
+        block = todo.pop()
+        if block.number not in found:
+            found[block.number] = block
+            todo += _behind(block, fed)
+    return [found[number] for number in sorted(found)]
+
+
+def _behind(block: Block, fed: set[int]) -> list[Block]:
+    if is_variable(block):
+        return []  # its initial value is no part of a run
+    return [*(s.block for s in flat(block.inputs) if id(s) not in fed), *block.after]
+
+
+def _unfed(block: Block) -> OpError:
+    error = OpError(
+        "must be fed", op="Placeholder", arg="output", hint="Give it a value in `feeds`."
+    )
+    error.block = block.name
+    return error
+
+
+# -- variables ------------------------------------------------------------------------------------
+
+
+@dataclass(eq=False)
+class _Row:
+    """A variable, and the blocks that write it in the order in which they do."""
+
+    variable: Block
+    writers: list[Block]
+    loaded: int
+    """How many of them run before others read it."""
+    ahead: list[set[Block]]
+    """For each writer, the blocks that must run before it."""
+    behind: list[set[Block]]
+    """For each writer, the blocks that must run after it."""
+
+    def seen_by(self, reader: Block | None) -> int:
+        """How many of the writers have written when `reader` reads."""
+        if reader in self.writers:
+            return self.writers.index(reader)
+        earliest = max((i + 1 for i, after in enumerate(self.behind) if reader in after), default=0)
+        latest = min(
+            (i for i, first in enumerate(self.ahead) if reader in first), default=len(self.writers)
+        )
+        return min(max(self.loaded, earliest), latest)
+
+
+def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Row]:
+    writers: dict[Block, list[Block]] = {block: [] for block in blocks if is_variable(block)}
+    for block in blocks:
+        for name in block.op.writes:
+            writers[_variable_behind(block, name)].append(block)
+    followers: dict[Block, list[Block]] = {}
+    if any(writers.values()):
+        for block in blocks:
+            for first in _behind(block, fed):
+                followers.setdefault(first, []).append(block)
+    return {variable: _row(variable, each, fed, followers) for variable, each in writers.items()}
+
+
+def _row(
+    variable: Block, writers: list[Block], fed: set[int], followers: dict[Block, list[Block]]
+) -> _Row:
+    ahead = {w: _reached(w, lambda b: _behind(b, fed)) for w in writers}
+    loads = {w for w in writers if w.op.replaces and variable not in _reached_by_values(w, fed)}
+    ordered: list[Block] = []
+    left = set(writers)
+    while left:
+        free = [w for w in left if not (ahead[w] & left)]
+        if not free:
+            raise _circle(sorted(left, key=lambda b: b.number))
+        ordered.append(min(free, key=lambda w: (w not in loads, w.number)))
+        left.remove(ordered[-1])
+    return _Row(
+        variable,
+        ordered,
+        max((i + 1 for i, w in enumerate(ordered) if w in loads), default=0),
+        [ahead[w] for w in ordered],
+        [_reached(w, lambda b: followers.get(b, [])) for w in ordered],
+    )
+
+
+def _reached(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[Block]:
+    found: set[Block] = set()
+    todo = list(further(start))
+    while todo:
+        block = todo.pop()
+        if block not in found:
+            found.add(block)
+            todo += further(block)
+    return found
+
+
+def _reached_by_values(writer: Block, fed: set[int]) -> set[Block]:
+    """The blocks that what it writes is computed from; the variables that it writes do not count."""
+    found: set[Block] = set()
+    for pin, value in zip(writer.op.inputs, writer.inputs, strict=True):
+        for symbol in flat((value,)) if pin.name not in writer.op.writes else ():
+            if id(symbol) not in fed:
+                found |= {symbol.block, *_reached(symbol.block, lambda b: _behind(b, fed))}
+    return found
+
+
+def _variable_behind(block: Block, name: str) -> Block:
+    """The variable that is wired to an input which is written."""
+    place = [pin.name for pin in block.op.inputs].index(name)
+    variable = variable_of(block.inputs[place])
+    if variable is None:
+        raise TypeError(f"{block} writes to what is no variable")  # add_block sees to it
+    return variable
+
+
+# -- order ----------------------------------------------------------------------------------------
+
+
+def _sorted(steps: list[Step]) -> list[Step]:
+    """The steps so that each comes after those it takes values from or runs after; else as made."""
+    giver = {slot: step for step in steps for slot in flat(step.gives)}
+    of_block = {step.block: step for step in steps}
+    waiting: dict[Step, int] = {}
+    followers: dict[Step, list[Step]] = {}
+    for step in steps:
+        first = {giver[slot] for slot in (*flat(step.takes), *step.before) if slot in giver}
+        first |= {of_block[block] for block in step.after if block in of_block}
+        waiting[step] = len(first)
+        for each in first:
+            followers.setdefault(each, []).append(step)
+    ready = [(step.block.number, step) for step in steps if not waiting[step]]
+    ordered = []
+    while ready:
+        _, step = heapq.heappop(ready)
+        ordered.append(step)
+        for follower in followers.get(step, []):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, (follower.block.number, follower))
+    if len(ordered) < len(steps):
+        raise _circle([step.block for step in steps if waiting[step]])
+    return ordered
+
+
+def _circle(blocks: Sequence[Block]) -> OpError:
+    names = ", ".join(block.label for block in blocks[:5])
+    return OpError(
+        "blocks wait for each other",
+        op="Session",
+        arg="run",
+        got=described(names),
+        hint="Take one of the orders between them away.",
+    )
+
+
+def _drop(steps: list[Step], kept: set[int]) -> None:
+    seen = set(kept)
+    for step in reversed(steps):
+        for slot in {*flat(step.takes), *flat(step.gives), *step.before}:
+            if slot not in seen:
+                seen.add(slot)
+                step.drops.append(slot)

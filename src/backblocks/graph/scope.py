@@ -1,0 +1,126 @@
+"""Graphs and scopes: blocks kept together, each under a name of its own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import Token
+from typing import Any
+
+from backblocks.errors import OpError
+from backblocks.graph.symbol import Block, Symbol, wired
+from backblocks.ops._op import Attrs, Op, Value, builders, flat
+
+
+class Graph:
+    """Blocks by name, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self.blocks: dict[str, Block] = {}
+        self._taken: dict[str, int] = {}
+
+    def unique_name(self, name: str) -> str:
+        """`name`, or `name_1` and so on if that was given out already."""
+        unique = name
+        while unique in self._taken:
+            unique = f"{name}_{self._taken[name]}"
+            self._taken[name] += 1
+        self._taken[unique] = 1
+        return unique
+
+    def add(self, block: Block) -> None:
+        for symbol in flat(block.inputs):
+            if symbol.block.name and self.blocks.get(symbol.block.name) is not symbol.block:
+                raise OpError(
+                    "must come from the same graph",
+                    op=block.op.name,
+                    arg=symbol.name,
+                    hint="Make both blocks inside one scope, or feed the value.",
+                )
+        self.blocks[block.name] = block
+
+    def __getitem__(self, name: str) -> Block:
+        if name not in self.blocks:
+            import difflib  # only mistakes pay for it
+
+            near = difflib.get_close_matches(name, self.blocks, 1)
+            raise KeyError(
+                f"there is no block {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near))
+            )
+        return self.blocks[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.blocks
+
+    def __iter__(self) -> Iterator[Block]:
+        return iter(self.blocks.values())
+
+    def __len__(self) -> int:
+        return len(self.blocks)
+
+    def symbol(self, name: str) -> Symbol:
+        """The symbol that a page writes as `block:pin`; the first pin when only the block is named."""
+        block_name, _, pin = name.partition(":")
+        block = self[block_name]
+        symbol: Symbol
+        for symbol in flat(block.outputs):
+            if not pin or symbol.pin == pin:
+                return symbol
+        pins = ", ".join(dict.fromkeys(symbol.pin for symbol in flat(block.outputs))) or "none"
+        raise KeyError(f"block {block_name!r} has no output {pin!r}; its outputs: {pins}")
+
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")
+
+
+class Scope:
+    """Where new blocks get their names. Inside `with scope:` ops add blocks and compute nothing.
+
+    with bb.Scope() as page:
+        x = bb.placeholder([8, 3], name="x")
+        with page.child("layer"):
+            y = bb.ops.relu(x)        # block "layer/Relu"
+    """
+
+    def __init__(self, graph: Graph | None = None, prefix: str = "") -> None:
+        self.graph = Graph() if graph is None else graph
+        self.prefix = prefix
+        self.after: tuple[Block, ...] = ()
+        self._entered: list[Token[tuple[Any, ...]]] = []
+
+    def child(self, name: str) -> Scope:
+        """A scope inside this one; a second of the same name gets a number."""
+        return Scope(self.graph, self.unique_name(name))
+
+    def unique_name(self, name: str) -> str:
+        """The full name of a new block: `name`, or `name_1` and so on if that is taken."""
+        if not _NAME.fullmatch(name):
+            raise OpError(
+                "must begin with a letter or digit and have letters, digits, _ . - only",
+                arg="name",
+                got=name,
+                hint="Use scopes for names with a slash.",
+            )
+        return self.graph.unique_name(f"{self.prefix}/{name}" if self.prefix else name)
+
+    def __apply_op__(self, op: Op, inputs: list[Value], attrs: Attrs, name: str) -> Any:
+        return wired(op, inputs, attrs, name)
+
+    def __enter__(self) -> Scope:
+        self._entered.append(builders.set((*builders.get(), self)))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        builders.reset(self._entered.pop())
+
+    @contextmanager
+    def running_after(self, *first: Block | Symbol) -> Iterator[Scope]:
+        """Blocks made inside run after these, although nothing flows from them."""
+        before = self.after
+        self.after = (*before, *(x.block if isinstance(x, Symbol) else x for x in first))
+        try:
+            with self:
+                yield self
+        finally:
+            self.after = before

@@ -1,0 +1,372 @@
+"""Scopes, sessions and variables: what a run computes, in which order, and what it leaves behind."""
+
+import threading
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.graph.session import Cancelled
+
+ops = bb.ops
+
+
+# -- scopes -------------------------------------------------------------------------------------
+
+
+def test_blocks_get_names_of_their_own():
+    with bb.Scope() as page:
+        x = bb.placeholder([2], name="x")
+        ops.relu(x)
+        ops.relu(x, name="again")
+        with page.child("layer") as layer:
+            ops.relu(x)
+            with layer.child("inner"):
+                ops.relu(x)
+        with page.child("layer"):
+            ops.relu(x)
+        ops.relu(x)
+    assert list(page.graph.blocks) == [
+        "x", "Relu", "again", "layer/Relu", "layer/inner/Relu", "layer_1/Relu", "Relu_1",
+    ]  # fmt: skip
+
+
+def test_inside_a_scope_ops_on_arrays_add_blocks_too():
+    with bb.Scope() as page:
+        y = ops.add_v2(1.0, 2.0)
+    assert isinstance(y, bb.Symbol)
+    assert list(page.graph.blocks) == ["Const", "Const_1", "AddV2"]
+    assert bb.Session(page).run(y) == 3
+    assert ops.add_v2(1.0, 2.0) == 3, "and outside they compute"
+
+
+def test_symbols_are_found_by_name():
+    with bb.Scope() as page:
+        x = bb.placeholder([1, 4], name="x")
+        ops.top_k_v2(x, 2, name="top")
+    graph = page.graph
+    assert graph.symbol("x") is x
+    assert graph.symbol("top:indices").dtype == np.int32
+    values, indices = bb.Session(page).run(["top:values", "top:indices"], {"x": [[1.0, 5, 3, 2]]})
+    np.testing.assert_array_equal(values, [[5, 3]])
+    np.testing.assert_array_equal(indices, [[1, 2]])
+    with pytest.raises(KeyError, match="did you mean 'top'"):
+        graph.symbol("tp")
+    with pytest.raises(KeyError, match="its outputs: values, indices"):
+        graph.symbol("top:output")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "ä", "-x"])
+def test_names_that_would_be_misread_are_refused(name):
+    page = bb.Scope()
+    with pytest.raises(bb.OpError, match="must begin with"):
+        page.unique_name(name)
+
+
+def test_an_error_names_the_block():
+    with bb.Scope():
+        x = bb.placeholder([1, 3, 3, 1])
+        how = {"strides": [1, 1, 1, 1], "padding": "VALID"}
+        with pytest.raises(bb.OpError, match=r'^block "pool": MaxPool\.ksize: a window of 5') as e:
+            ops.max_pool(x, ksize=[1, 5, 5, 1], name="pool", **how)
+    assert e.value.block == "pool"
+
+
+def test_graphs_do_not_mix():
+    with bb.Scope():
+        x = bb.placeholder([2], name="x")
+    with bb.Scope(), pytest.raises(bb.OpError, match="same graph"):
+        ops.relu(x)
+
+
+# -- runs ---------------------------------------------------------------------------------------
+
+
+def test_only_what_is_fetched_runs():
+    with bb.Scope() as page:
+        x = bb.placeholder([2], "float64", name="x")
+        y = ops.exp(x, name="y")
+        ops.log(x, name="unused")
+    session, seen = bb.Session(page), []
+    session.watch(lambda event: seen.append((event.kind, event.block.name)))
+    np.testing.assert_allclose(session.run(y, {x: [0.0, 1]}), np.exp([0, 1]))
+    assert seen == [("started", "y"), ("finished", "y")]
+    assert session.report.executed == 1
+
+
+def test_targets_run_and_give_nothing():
+    with bb.Scope() as page:
+        n = bb.variable(0.0, name="n")
+        count = ops.assign_add(n, 1.0, name="count")
+    session = bb.Session(page)
+    assert session.run([], targets=[count]) == []
+    assert session.run([], targets=["count"]) == []
+    assert session.value(n) == 2
+
+
+def test_any_symbol_can_be_fed():
+    x = bb.placeholder([2], "float64")
+    y = ops.square(ops.exp(x))
+    middle = y.block.inputs[0]
+    np.testing.assert_array_equal(bb.Session().run(y, {middle: np.array([2.0, 3])}), [4, 9])
+
+
+def test_other_shapes_can_be_fed_in_the_next_run():
+    x = bb.placeholder([None, 2], "float64")
+    y = ops.sum(ops.square(x), [1])
+    session = bb.Session()
+    for rows in (1, 3, 1, 0):
+        np.testing.assert_array_equal(session.run(y, {x: np.ones((rows, 2))}), [2.0] * rows)
+
+
+def test_what_must_be_fed_is_named():
+    with bb.Scope() as page:
+        x = bb.placeholder([2], name="x")
+        y = ops.relu(x)
+    with pytest.raises(bb.OpError, match=r'block "x": Placeholder\.output: must be fed'):
+        bb.Session(page).run(y)
+    with pytest.raises(bb.OpError, match=r"must be fed float32 \[2\]; got float32 \[3\]"):
+        bb.Session(page).run(y, {x: np.zeros(3, np.float32)})
+
+
+def test_a_shape_that_does_not_fit_is_found_before_anything_runs():
+    with bb.Scope() as page:
+        x = bb.placeholder(None, "float64", name="x")
+        n = bb.variable(np.float64(0), name="n")
+        grown = ops.assign_add(n, np.float64(1))
+        y = ops.add_v2(x, np.zeros(3), name="sum")
+    session = bb.Session(page)
+    with pytest.raises(bb.OpError, match=r'block "sum": AddV2\.y'):
+        session.run([grown, y], {x: np.zeros(2)})
+    assert session.value(n) == 0
+
+
+def test_fetched_arrays_are_the_callers_own():
+    with bb.Scope() as page:
+        x = bb.placeholder([2], "float64")
+        v = bb.variable(np.zeros(2))
+        c = bb.constant(np.zeros(2))
+        new = ops.assign_add(v, np.ones(2))
+        same = ops.identity(x)
+    session = bb.Session(page)
+    fed = np.zeros(2)
+    for value in session.run([x, v, c, new, same], {x: fed}):
+        value += 100
+    assert (fed == 0).all()
+    assert (session.value(v) == 1).all()
+    assert (session.run(c) == 0).all()
+
+
+def test_a_value_is_dropped_after_its_last_reader():
+    x = bb.placeholder([2**20], "float32")
+    y = x
+    for _ in range(8):
+        y = ops.exp(y)
+    alive, most = [], []
+    session = bb.Session()
+    before = bb.memory.kept()
+
+    def watch(event):
+        if event.kind == "finished":
+            alive.append(event.bytes)
+            most.append(bb.memory.kept())
+
+    session.watch(watch)
+    session.run(y, {x: np.zeros(2**20, np.float32)})
+    assert len(alive) == 8
+    assert bb.memory.kept() - before <= 2 * 2**22
+
+
+# -- variables ----------------------------------------------------------------------------------
+
+
+def test_variables_live_in_the_session():
+    with bb.Scope() as page:
+        n = bb.variable(5, name="n")
+        more = ops.assign_add(n, 2)
+    a, b = bb.Session(page), bb.Session(page)
+    assert a.run(more) == 7
+    assert a.run(more) == 9
+    assert b.run(more) == 7
+    a.reset()
+    assert a.run(n) == 5
+
+
+def test_reads_see_the_value_from_before_a_change():
+    with bb.Scope() as page:
+        w = bb.variable(np.float64(10), name="w")
+        before = ops.identity(w)
+        step = ops.apply_gradient_descent(w, np.float64(0.1), w)
+        late = ops.square(w)
+        after = ops.square(step)
+    session = bb.Session(page)
+    assert session.run([before, step, late, after, w]) == [10, 9, 100, 81, 10]
+    assert session.run([late, w]) == [81, 9]
+
+
+def test_a_load_comes_before_the_reads():
+    with bb.Scope() as page:
+        image = bb.variable(np.zeros(2), name="image")
+        early = ops.square(image)
+        data = bb.placeholder([2], "float64", name="data")
+        load = ops.assign(image, ops.neg(data))
+        late = ops.square(image)
+    session = bb.Session(page)
+    np.testing.assert_array_equal(session.run([early, late, load], {data: [2.0, 3]})[0], [4, 9])
+    np.testing.assert_array_equal(session.run(image), [-2, -3])
+    np.testing.assert_array_equal(session.run(early), [4, 9])
+
+
+def test_an_assignment_that_depends_on_the_variable_is_a_change():
+    with bb.Scope() as page:
+        w = bb.variable(np.float64(10))
+        loss = ops.square(w)
+        update = ops.assign(w, ops.sub(w, np.float64(1)))
+    assert bb.Session(page).run([loss, update]) == [100, 9]
+
+
+def test_several_writes_follow_each_other_in_the_order_of_the_blocks():
+    with bb.Scope() as page:
+        n = bb.variable(np.float64(1))
+        doubled = ops.assign_add(n, n)
+        plus = ops.assign_add(n, np.float64(5))
+        load = ops.assign(n, np.float64(10))
+        read = ops.identity(n)
+    session = bb.Session(page)
+    assert session.run([doubled, plus, load, read]) == [20, 25, 10, 10]
+    assert session.value(n) == 25
+
+
+def test_an_order_that_was_asked_for_overrides_the_rule():
+    with bb.Scope() as page:
+        w = bb.variable(np.float64(1))
+        step = ops.assign_add(w, np.float64(1))
+        with page.running_after(step):
+            after = ops.identity(w)
+        first = ops.square(w)
+        with page.running_after(first):
+            load = ops.assign(w, np.float64(50))
+    assert bb.Session(page).run([step, after]) == [2, 2]
+    session = bb.Session(page)
+    assert session.run([first, load]) == [1, 50]
+    assert session.run(first) == 2500
+
+
+def test_orders_that_cannot_be_are_refused():
+    with bb.Scope() as page:
+        a, b = ops.exp(1.0, name="a"), ops.exp(2.0, name="b")
+    a.block.after, b.block.after = (b.block,), (a.block,)
+    with pytest.raises(bb.OpError, match="wait for each other; got a, b"):
+        bb.Session(page).run([a, b])
+
+
+def test_a_run_that_fails_leaves_the_variables_alone():
+    with bb.Scope() as page:
+        n = bb.variable(np.float64(0))
+        up = ops.assign_add(n, np.float64(1))
+        x = bb.placeholder([None], "int32", name="x")
+        with page.running_after(up):
+            fails = ops.reshape(np.zeros(6), x, name="shaped")
+    session = bb.Session(page)
+    assert session.run([up, fails], {x: [2, 3]})[0] == 1
+    with pytest.raises(bb.OpError, match=r'block "shaped": Reshape\.shape'):
+        session.run([up, fails], {x: [2, 5]})
+    assert session.value(n) == 1
+
+
+def test_a_variable_without_a_value_says_so():
+    with bb.Scope() as page:
+        v = ops.variable_v2(shape=[2], dtype="float32", name="v")
+        set_ = ops.assign(v, np.zeros(2, np.float32))
+    session = bb.Session(page)
+    with pytest.raises(bb.OpError, match=r"Session\.v: has no value yet"):
+        session.run(v)
+    session.run(set_)
+    assert (session.run(v) == 0).all()
+
+
+def test_only_variables_can_be_written():
+    x = bb.placeholder([2])
+    with pytest.raises(bb.OpError, match=r"Assign\.ref: must be a variable; got <Placeholder"):
+        ops.assign(x, np.zeros(2, np.float32))
+
+
+def test_what_a_write_gives_can_be_written_again():
+    with bb.Scope() as page:
+        n = bb.variable(1)
+        twice = ops.assign_add(ops.assign_add(n, 10), 100)
+    session = bb.Session(page)
+    assert session.run(twice) == 111
+    assert session.value(n) == 111
+
+
+def test_initial_values_may_be_computed():
+    with bb.Scope() as page:
+        v = bb.variable(ops.exp(np.zeros(3)))
+    assert (bb.Session(page).run(v) == 1).all()
+
+
+# -- the tutorial's regression ------------------------------------------------------------------
+
+TABLE = np.array(
+    [
+        [1, 5, 21, 79], [15, 12, 22, 110], [35, 13, 23, 135], [4, 45, 24, 171],
+        [5, 15, 53, 199], [6, 44, 7, 120], [12, 17, 27, 132], [6, 20, 28, 135],
+    ],
+    float,
+)  # fmt: skip
+
+
+def test_descent_by_added_gradients_takes_the_steps_of_descent_by_hand():
+    x, y = TABLE[:, :3], TABLE[:, 3:]
+    with bb.Scope() as page:
+        w, b = bb.variable(np.array([[1.5, 3.5, 0.5]])), bb.variable(np.float64(0.5))
+        off = ops.sum(ops.mul(x, w), [1], keep_dims=True) + b - y
+        loss = ops.mean(ops.square(off), [0, 1])
+        rate = np.float64(1e-4)
+        steps = [
+            ops.apply_gradient_descent(v, rate, d)
+            for v, d in zip((w, b), bb.gradients(loss, [w, b]), strict=True)
+        ]
+    session = bb.Session(page)
+    mine = np.array([[1.5, 3.5, 0.5]]), 0.5
+    for _ in range(50):
+        session.run([], targets=steps)
+        error = (x * mine[0]).sum(1, keepdims=True) + mine[1] - y
+        mine = mine[0] - 2e-4 * (error * x).mean(0), mine[1] - 2e-4 * error.mean()
+    np.testing.assert_allclose(session.value(w), mine[0], rtol=1e-12)
+    np.testing.assert_allclose(session.value(b), mine[1], rtol=1e-12)
+
+
+# -- stopping -----------------------------------------------------------------------------------
+
+
+def test_cancel_stops_between_blocks_and_leaves_the_variables_alone():
+    with bb.Scope() as page:
+        n = bb.variable(np.float64(0), name="n")
+        up = ops.assign_add(n, np.float64(1), name="up")
+        y = bb.placeholder([2**16], "float64", name="x")
+        for _ in range(50):
+            y = ops.exp(y)
+    session = bb.Session(page)
+    session.watch(lambda event: session.cancel() if event.block.name == "Exp_3" else None)
+    with pytest.raises(Cancelled):
+        session.run([up, y], {"x": np.zeros(2**16)})
+    assert session.value(n) == 0
+    session = bb.Session(page)
+    assert session.run(up) == 1
+
+
+def test_two_threads_take_turns():
+    with bb.Scope() as page:
+        n = bb.variable(0)
+        up = ops.assign_add(n, 1)
+    session = bb.Session(page)
+    threads = [
+        threading.Thread(target=lambda: [session.run(up) for _ in range(200)]) for _ in range(4)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert session.value(n) == 800

@@ -1,0 +1,51 @@
+"""Calls of the ops that change variables, and the sources of a graph, which cannot be called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vectors.data import ALL, NUMBERS, Call, Source, is_float
+
+SHAPES = ((), (1,), (7,), (3, 5), (0,), (2, 0))
+
+
+def assign(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in SHAPES:
+        tags = ["empty"] if 0 in shape else []
+        yield Call(
+            {"ref": source.whole(shape, dtype), "value": source.whole(shape, dtype)}, {}, tags
+        )
+        if is_float(dtype):
+            yield Call(
+                {"ref": source.real(shape, dtype), "value": source.real(shape, dtype)}, {}, tags
+            )
+
+
+def descend(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in SHAPES:
+        tags = ["empty"] if 0 in shape else []
+        for numbers in (source.whole, source.real)[: 1 + is_float(dtype)]:
+            yield Call(
+                {
+                    "var": numbers(shape, dtype),
+                    "alpha": numbers((), dtype),
+                    "delta": numbers(shape, dtype),
+                },
+                {},
+                tags,
+            )
+
+
+def none(op: str, dtype: str) -> Iterator[Call]:
+    return iter(())
+
+
+TABLE = {
+    "Assign": (ALL, assign),
+    "AssignAdd": (NUMBERS, assign),
+    "AssignSub": (NUMBERS, assign),
+    "ApplyGradientDescent": (NUMBERS, descend),
+    "VariableV2": ((), none),
+}
