@@ -146,9 +146,10 @@ def _native(
     **windows: Any,
 ) -> _kernels.Prepared | None:
     """The compiled kernel for arrays of these shapes: each channel is a group of its own."""
-    if filter is None:
+    sizes = [n for n in filter or () if n is not None]
+    if not sizes:
         return None
-    *k, channels, multiplier = filter
+    *k, channels, multiplier = sizes
     _, *d, _ = last(windows["dilations"], windows["data_format"])
     if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_REACH:
         return None
