@@ -116,7 +116,11 @@ def in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
         return None
-    return ufunc
+
+    def fill(*arrays: Array) -> None:
+        ufunc(*arrays[:-1], out=arrays[-1])  # some want to have it by name
+
+    return fill
 
 
 def _complete(

@@ -1,6 +1,6 @@
 """Where values come from, and values handed on as they are: with a check, or a word about gradients."""
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -9,12 +9,13 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array, from_weak
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed
-from backblocks.ops.attrs import PartialShape, Tensor, Text
-from backblocks.ops.math.types import AnyType
+from backblocks.ops.attrs import PartialShape, Tensor, Text, dtype_of
+
+ValueType = Annotated[Any, dtype_of(*ALL, "string")]
 
 
 @op("Const", "-> output: dtype")
-def const(*, value: Tensor, dtype: AnyType) -> Array:
+def const(*, value: Tensor, dtype: ValueType) -> Array:
     """A value that never changes, in type `dtype`."""
     return value if value.dtype == dtype else from_weak(value, dtype, (dtype,))
 
@@ -45,7 +46,7 @@ const.fails("words", value="five", dtype="int32", error="array of numbers")
 
 
 @op("Placeholder", "-> output: dtype", open_sizes=True, fed=True)
-def placeholder(*, dtype: AnyType, shape: PartialShape = None) -> Array:
+def placeholder(*, dtype: ValueType, shape: PartialShape = None) -> Array:
     """A value that is fed at run time. Sizes that are not known before are None."""
     raise OpError(
         "must be fed",
