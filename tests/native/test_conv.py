@@ -116,6 +116,20 @@ def test_more_channels_than_the_cache_holds(first):
         )
 
 
+def test_images_that_are_first_resized_or_mirrored():
+    rng = np.random.default_rng(0)
+    x, f = (rng.standard_normal(shape).astype(np.float32) for shape in [(2, 9, 8, 3), (3, 3, 3, 5)])
+    size, paddings = (np.array(v, np.int32) for v in [(7, 12), [(0, 0), (1, 2), (2, 1), (0, 0)]])
+    for name, inputs in {
+        "FusedPadConv2D": [x, paddings, f],
+        "FusedResizeAndPadConv2D": [x, size, paddings, f],
+    }.items():
+        op = bb.ops.REGISTRY[name]
+        _, how, _ = op.bind(inputs, {"mode": "REFLECT", "strides": [1, 2, 1, 1], "padding": "SAME"})
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
 @st.composite
 def problems(draw):
     dims = draw(st.sampled_from([2, 3]))

@@ -6,8 +6,9 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, op, refuse_what_cannot_fit
+from backblocks.ops._op import Fill, Value, op, refuse_what_cannot_fit
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
 from backblocks.ops.array.mirror_pad import (
     Mirror,
@@ -18,7 +19,7 @@ from backblocks.ops.array.mirror_pad import (
 )
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, SamePadding, Strides
-from backblocks.ops.nn._convolution import convolved
+from backblocks.ops.nn._convolution import convolved, native_conv
 from backblocks.ops.nn._windows import PLAIN
 from backblocks.ops.nn.conv import conv_2d_backprop_filter, conv_2d_backprop_input, convolve
 
@@ -105,13 +106,19 @@ def fused_resize_and_pad_conv_2d(
     Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
     keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
     """
-    x = input.astype(wide(input.dtype), copy=False)
-    for axis, new in enumerate(size.tolist(), 1):
-        x = _resized(x, axis, new, resize_align_corners)
+    x = _resized(input, size, resize_align_corners)
     return _padded_conv(x, paddings, filter, mode, strides=strides, padding=padding)
 
 
-def _resized(x: Array, axis: int, new: int, align_corners: bool) -> Array:
+def _resized(x: Array, size: Array, align_corners: bool) -> Array:
+    """Images of another height and width, in the type of sums."""
+    x = x.astype(wide(x.dtype), copy=False)
+    for axis, new in enumerate(size.tolist(), 1):
+        x = _resized_along(x, axis, new, align_corners)
+    return x
+
+
+def _resized_along(x: Array, axis: int, new: int, align_corners: bool) -> Array:
     """`x` with `new` cells along an axis, interpolated between the two that are nearest.
 
     Places are in float32 for every type, as in TensorFlow.
@@ -156,6 +163,46 @@ def _(
 fused_resize_and_pad_conv_2d.no_gradient(
     "Resize the image before and use FusedPadConv2D, which has a gradient."
 )
+
+
+# -- the compiled kernels -------------------------------------------------------------------------
+
+
+def _native_padded(
+    shape: Shape, paddings: Spec, filter: Spec, *, mode: str, **windows: Any
+) -> _kernels.Prepared | None:
+    padded = mirrored_shape(shape, paddings, mode)
+    return native_conv(_kernels.conv, padded, filter.shape, filter.dtype, **windows, **_PLAIN)
+
+
+@fused_pad_conv_2d.kernel("native")
+def _(input: Spec, paddings: Spec, filter: Spec, *, mode: str, **windows: Any) -> Fill | None:
+    conv = _native_padded(input.shape, paddings, filter, mode=mode, **windows)
+    return conv and (lambda x, pads, f, y: conv(mirrored(x, pads, mode), f, y))
+
+
+@fused_resize_and_pad_conv_2d.kernel("native")
+def _(
+    input: Spec,
+    size: Spec,
+    paddings: Spec,
+    filter: Spec,
+    *,
+    mode: str,
+    resize_align_corners: bool,
+    **windows: Any,
+) -> Fill | None:
+    # Half types stay in the type of sums after resizing, and the kernel has no filters for that.
+    if input.shape is None or wide(input.dtype) != input.dtype:
+        return None
+    batch, *_, channels = input.shape
+    resized = (batch, *sizes_from("size", size, [2]), channels)
+    conv = _native_padded(resized, paddings, filter, mode=mode, **windows)
+    return conv and (
+        lambda x, new, pads, f, y: conv(
+            mirrored(_resized(x, new, resize_align_corners), pads, mode), f, y
+        )
+    )
 
 
 # -- cases ---------------------------------------------------------------------------------------
