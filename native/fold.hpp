@@ -1,8 +1,8 @@
 // From cells to windows: what all kernels share that have one result for each window.
 //
 // Windows are boxes, so they are folded in two steps: first their rows of cells together, cell by
-// cell, reading all rows at once (1.3 times as fast as row after row, out of memory), then along the
-// width. For both, cells stand in lines that hold padding too, one row of windows after the
+// cell, reading all rows at once (1.3 times as fast as row after row, out of memory), then along
+// the width. For both, cells stand in lines that hold padding too, one row of windows after the
 // other, so that the second step is the same for every window of a line.
 #pragma once
 

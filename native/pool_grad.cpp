@@ -51,6 +51,24 @@ struct Rows {
     std::int64_t count;
     N* to;  // where the first goes
     std::int64_t pitch;
+    bool past = false;  // around the cache
+};
+
+// How sums become the result: straight, if that takes no rounding and no merging of parts, or by
+// way of a line.
+struct Way {
+    bool straight = false, past = false;
+
+    template <class T>
+    Way(const Spread& spread, const T* dx, std::int64_t size) {
+        const std::size_t cell = static_cast<std::size_t>(spread.channels) * sizeof(T);
+        const bool large = static_cast<std::size_t>(size) * sizeof(T) > kStreamed;
+        // Around the cache only whole cache lines should go.
+        past = kCanStream && large && cell % kCacheLine == 0 &&
+               reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
+        straight = std::is_same_v<T, Wide<T>> && !spread.parted() &&
+                   (past || !large || !kCanStream);
+    }
 };
 
 // to[r, i, c] = sum over windows o that hold cell i: term(r, o, c, i's number in o)
@@ -63,13 +81,14 @@ void spread_rows(const Spread& spread, const Rows<N>& rows, N* parts, Term term)
     const std::int64_t s = axis.s, k = axis.k, begin = cells.first + axis.pads, q0 = begin / s;
     const std::int64_t last = std::min(cells.last, (first + windows) * s - axis.pads);
     // Sums for some cells: the first is in the window at `from` in the line and has number p there.
-    const auto sums = [=](std::int64_t p, std::int64_t from, std::int64_t count, N* to) {
+    const auto sums = [=](std::int64_t p, std::int64_t from, std::int64_t count, N* to, auto past) {
         const auto sum_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
             typename decltype(vectors)::template Of<Vector<N>> all;
             for (std::int64_t tap = p, at = from + i; tap < k; tap += s, at -= channels)
                 term(all, at, tap, lanes);
             all.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-                store(sum, to + i + v * kLanes<N>, lanes);
+                if constexpr (past) stream_bytes<sizeof sum>(&sum, to + i + v * kLanes<N>);
+                else store(sum, to + i + v * kLanes<N>, lanes);
             });
         };
         each_vectors<N, kVectors>(count, sum_all);
@@ -78,19 +97,22 @@ void spread_rows(const Spread& spread, const Rows<N>& rows, N* parts, Term term)
     const std::int64_t pitch = spread.part_pitch(rows.count);
     if (spread.parted())
         for (std::int64_t p = 0; p < s; ++p)
-            sums(p, front, rows.count * in_line - front, parts + p * pitch);
+            sums(p, front, rows.count * in_line - front, parts + p * pitch, std::false_type{});
     for (std::int64_t r = 0; r < rows.count; ++r) {
         N* to = rows.to + r * rows.pitch;
         if (spread.parted()) {
             merge(parts + r * in_line, pitch, begin - q0 * s, s, channels, to, last - cells.first);
-        } else if (s == 1) {
-            sums(0, r * in_line + front, (last - cells.first) * channels, to);
         } else {
-            std::int64_t p = begin - q0 * s, at = r * in_line + front;
-            for (std::int64_t i = 0; i < last - cells.first; ++i) {
-                sums(p, at, channels, to + i * channels);
-                if (++p == s) p = 0, at += channels;
-            }
+            const auto row = [&](auto past) {
+                std::int64_t p = begin - q0 * s, at = r * in_line + front;
+                if (s == 1) return sums(0, at, (last - cells.first) * channels, to, past);
+                for (std::int64_t i = 0; i < last - cells.first; ++i) {
+                    sums(p, at, channels, to + i * channels, past);
+                    if (++p == s) p = 0, at += channels;
+                }
+            };
+            if (rows.past) row(std::true_type{});
+            else row(std::false_type{});
         }
         std::fill(to + (last - cells.first) * channels, to + cells.size() * channels, N{0});
     }
@@ -227,9 +249,12 @@ void avg_grad(const T* dy, T* dx, const Pool& pool) {
         const std::int64_t in_row = cells.size() * pool.channels;
         const std::int64_t lines = lines_over(height, rows);
         const std::int64_t joined = height.apart() ? lines : 1;
+        const Way way(spread, dx, size);
         S scratch(S::bytes_of<N>(rows * in_row) + S::bytes_of<N>(lines * in_line) +
                   S::bytes_of<N>(in_line) + S::bytes_of<N>(spread.size_of_parts(joined)));
-        N* result = scratch.template line<N>(rows * in_row);
+        T* there = dx + (row * width.n + cells.first) * pool.channels;
+        N* result = way.straight ? reinterpret_cast<N*>(there)
+                                 : scratch.template line<N>(rows * in_row);
         N* shares = scratch.template line<N>(lines * in_line);
         N* together = scratch.template line<N>(in_line);
         N* parts = scratch.template line<N>(spread.size_of_parts(joined));
@@ -261,7 +286,8 @@ void avg_grad(const T* dy, T* dx, const Pool& pool) {
                     std::fill_n(here, in_row, N{0});
                 } else if (height.apart()) {
                     if (h < hs.first + height.s)
-                        spread_shares(share, {alike(h, over.first), here, height.s * in_row});
+                        spread_shares(
+                            share, {alike(h, over.first), here, height.s * in_row, way.past});
                 } else {
                     each_vector<N>(in_line, [&](std::int64_t i, auto some) {
                         Vector<N> sum = load(share + i, some);
@@ -269,12 +295,12 @@ void avg_grad(const T* dy, T* dx, const Pool& pool) {
                             sum += load(share + o * in_line + i, some);
                         store(sum, together + i, some);
                     });
-                    spread_shares(together, {1, here, in_row});
+                    spread_shares(together, {1, here, in_row, way.past});
                 }
             }
             to += hs.size() * in_row;
         });
-        store_line(result, rows * in_row, dx + (row * width.n + cells.first) * pool.channels, size);
+        if (!way.straight) store_line(result, rows * in_row, there, size);
     });
 }
 
@@ -320,6 +346,8 @@ void max_grad_apart(const T* x, const T* dy, T* dx, const Pool& pool) {
                   S::bytes_of<N>(spread.size_of_parts(folded.rows)));
         N* ds = scratch.template line<N>(folded.rows * in_line);
         N* result = scratch.template line<N>(most_rows * in_row);
+        const Way way(spread, dx, size);
+        const std::int64_t row = width.n * pool.channels;
         N* parts = scratch.template line<N>(spread.size_of_parts(folded.rows));
         for (std::int64_t r = 0; r < folded.rows; ++r) {
             const T* from = dy + ((folded.row + r) * width.out + stretch.first) * pool.channels;
@@ -333,9 +361,14 @@ void max_grad_apart(const T* x, const T* dy, T* dx, const Pool& pool) {
             const Range hs = height.territory(ohs), own = depth.territory({place.d, place.d + 1});
             for (std::int64_t d = own.first; d < own.last; ++d) {
                 const std::int64_t in_d = d - place.d * depth.s + depth.pads;
+                T* there = dx + (((place.image * depth.n + d) * height.n + hs.first) * width.n +
+                                 spread.cells.first) * pool.channels;
+                N* to = way.straight ? reinterpret_cast<N*>(there) : result;
+                const std::int64_t pitch = way.straight ? row : in_row;
                 // Rows that no window covers stay 0.
                 if (in_d >= depth.k || !height.covers(hs))
-                    std::fill_n(result, hs.size() * in_row, N{0});
+                    for (std::int64_t h = 0; h < hs.size(); ++h)
+                        std::fill_n(to + h * pitch, in_row, N{0});
                 for (std::int64_t in_h = 0; in_d < depth.k && in_h < height.k; ++in_h) {
                     // The windows whose row of this number is real.
                     std::int64_t oh = ohs.first, last = ohs.last;
@@ -343,22 +376,17 @@ void max_grad_apart(const T* x, const T* dy, T* dx, const Pool& pool) {
                     while (oh < last && height.cell(last - 1, in_h) >= height.n) --last;
                     const std::int64_t line = r + oh - ohs.first;
                     spread_rows(spread,
-                                Rows<N>{last - oh,
-                                        result + (height.cell(oh, in_h) - hs.first) * in_row,
-                                        height.s * in_row},
+                                Rows<N>{last - oh, to + (height.cell(oh, in_h) - hs.first) * pitch,
+                                        height.s * pitch, way.past},
                                 parts,
                                 Sent<N>{ds + line * in_line, folded.windows.at + line * in_line,
                                         static_cast<Lane<N>>((in_d * height.k + in_h) * width.k)});
                 }
-                const std::int64_t at =
-                    ((place.image * depth.n + d) * height.n + hs.first) * width.n +
-                    spread.cells.first;
-                if (in_row == width.n * pool.channels)
-                    store_line(result, hs.size() * in_row, dx + at * pool.channels, size);
+                if (way.straight) continue;
+                if (in_row == row) store_line(result, hs.size() * row, there, size);
                 else
                     for (std::int64_t h = 0; h < hs.size(); ++h)
-                        store_line(result + h * in_row, in_row,
-                                   dx + (at + h * width.n) * pool.channels, size);
+                        store_line(result + h * in_row, in_row, there + h * row, size);
             }
             r += ohs.size();
         }
@@ -393,7 +421,10 @@ void send_back(const Number* w, const T* dy, T* dx, const Pool& pool) {
         S scratch(S::bytes_of<N>(rows * in_row) + S::bytes_of<N>(lines * in_line) +
                   S::bytes_of<Lane<N>>(lines * in_line) + S::bytes_of<Sent<N>>(most) +
                   S::bytes_of<N>(spread.size_of_parts(1)));
-        N* result = scratch.template line<N>(rows * in_row);
+        const Way way(spread, dx, size);
+        T* there = dx + (row * width.n + cells.first) * pool.channels;
+        N* result = way.straight ? reinterpret_cast<N*>(there)
+                                 : scratch.template line<N>(rows * in_row);
         N* ds = scratch.template line<N>(lines * in_line);
         auto* ats = scratch.template line<Lane<N>>(lines * in_line);
         auto* sent = scratch.template line<Sent<N>>(most);
@@ -433,10 +464,10 @@ void send_back(const Number* w, const T* dy, T* dx, const Pool& pool) {
                                           auto some) BACKBLOCKS_INLINED {
                     for (std::int64_t j = 0; j < count; ++j) sent[j](all, i, tap, some);
                 };
-                spread_rows(spread, Rows<N>{1, to, in_row}, parts, all_sent);
+                spread_rows(spread, Rows<N>{1, to, in_row, way.past}, parts, all_sent);
             }
         });
-        store_line(result, rows * in_row, dx + (row * width.n + cells.first) * pool.channels, size);
+        if (!way.straight) store_line(result, rows * in_row, there, size);
     });
 }
 
