@@ -30,23 +30,6 @@ using namespace convolution;
 // Filters of more bytes are packed by those who use them, as they go.
 constexpr std::int64_t kMostPacked = std::int64_t{16} << 20;
 
-// Memory to work in, with anything in it.
-template <class N>
-class Scratch {
-   public:
-    N* of(std::int64_t size) {
-        const std::size_t bytes = static_cast<std::size_t>(size) * sizeof(N);
-        if (!block_ || block_->bytes() < bytes) {
-            block_.reset();
-            block_ = std::make_unique<Block>(bytes);
-        }
-        return static_cast<N*>(block_->data());
-    }
-
-   private:
-    std::unique_ptr<Block> block_;
-};
-
 // -- filters --------------------------------------------------------------------------------------
 
 // The columns of the filters, in panels as wide as a tile.
@@ -371,7 +354,7 @@ class Worker {
     std::int64_t group_ = 0;
     const N* from_ = nullptr;
     std::vector<std::int64_t> sum_places_;
-    Scratch<N> copies_, own_packed_, sums_, row_sums_, lines_;
+    Room<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
 
 // -- kernels --------------------------------------------------------------------------------------
@@ -400,7 +383,7 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
     if (boxes == 0) return;
     const Panels<N> panels(plan);
     const std::int64_t all = plan.groups * panels.all() * plan.depth.n;
-    Scratch<N> packed;
+    Room<N> packed;
     const bool pack_first = boxes > 3 && all <= kMostPacked / static_cast<std::int64_t>(sizeof(N));
     if (pack_first) pack_all(plan, filters, packed.of(all));
     // Few boxes would leave threads idle: then each panel of a box is a job.
@@ -436,17 +419,6 @@ ConvKernels::Ready input_grad(const Conv& conv) {
                                                                  void* dx) {
         add_up(*work, static_cast<const T*>(dy), static_cast<const T*>(w), static_cast<T*>(dx));
     };
-}
-
-template <class F>
-ConvKernels::Ready with_type(Type type, F f) {
-    switch (type) {
-        case Type::float16: return f(Float16{});
-        case Type::bfloat16: return f(BFloat16{});
-        case Type::float32: return f(float{});
-        case Type::float64: break;
-    }
-    return f(double{});
 }
 
 }  // namespace

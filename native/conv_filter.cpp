@@ -174,26 +174,6 @@ struct Cut {
 
 // -- copying --------------------------------------------------------------------------------------
 
-// Numbers to be overwritten, from the beginning of a cache line.
-template <class N>
-class Numbers {
-   public:
-    N* get() const { return block_ ? static_cast<N*>(block_->data()) : nullptr; }
-
-    // Room for so many. What was there may be lost.
-    N* make(std::int64_t count) {
-        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(N);
-        if (!block_ || block_->bytes() < bytes) {
-            block_.reset();
-            block_ = std::make_unique<Block>(bytes);
-        }
-        return static_cast<N*>(block_->data());
-    }
-
-   private:
-    std::unique_ptr<Block> block_;
-};
-
 // A row of x or dy as it lies in memory: numbers from place to place, and from channel to channel.
 template <class T>
 struct Line {
@@ -303,7 +283,7 @@ void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels,
 // Copies some places of a row. The groups' lines begin `stride` numbers apart.
 template <int pitch, class T>
 void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
-          Wide<T>* to, Numbers<Wide<T>>& spare) {
+          Wide<T>* to, Room<Wide<T>>& spare) {
     using N = Wide<T>;
     if (line.channel != 1) {
         for (const Range& channels : groups.channels) {
@@ -323,8 +303,8 @@ void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::i
         if constexpr (std::is_same_v<T, N>) {
             wide = line.from(p, 0).first;
         } else {
-            wide = spare.make(all);
-            widen_all(line.from(p, 0).first, all, spare.make(all));
+            wide = spare.of(all);
+            widen_all(line.from(p, 0).first, all, spare.of(all));
         }
         N* place = to;
         for (const Range& channels : groups.channels) {
@@ -510,7 +490,7 @@ class Worker {
 
     void copy_dy() {
         const auto& [depth, height, width] = conv_.axes;
-        N* to = dy_.make(panel_size() * panels_.count());
+        N* to = dy_.of(panel_size() * panels_.count());
         // The last panel may be half empty.
         if (part_.out.size() % cut_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
@@ -529,7 +509,7 @@ class Worker {
     void copy_x() {
         const auto& [depth, height, width] = conv_.axes;
         const std::int64_t size = tiles_.count() * line_size();
-        N* to = x_.make(static_cast<std::int64_t>(x_rows_.size()) * size);
+        N* to = x_.of(static_cast<std::int64_t>(x_rows_.size()) * size);
         for (const std::int64_t row : x_rows_) {
             const Line<T> line = line_of(problem_.x, row, depth.n * height.n, width.n, conv_.in);
             if (cut_.folded) fold(line, to);
@@ -668,7 +648,7 @@ class Worker {
     std::vector<std::vector<Pair>> pairs_;                    // for each other tap
     std::vector<std::int64_t> x_rows_;                        // that are read, over all images
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where they are in x_rows_
-    Numbers<N> x_, dy_, spare_;
+    Room<N> x_, dy_, spare_;
 };
 
 template <class N>
@@ -703,8 +683,8 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
     const Problem<T> problem{x, dy, simplified(conv)};
     const Cut<T>& cut = problem.cut;
     const std::int64_t out_channels = problem.out_channels();
-    Numbers<N> chunks;
-    if (cut.chunks > 1) chunks.make(cut.chunks * problem.sums());
+    Room<N> chunks;
+    if (cut.chunks > 1) chunks.of(cut.chunks * problem.sums());
 
     // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
     const auto run = [&](auto& worker, auto& apart, const Part& part, std::int64_t chunk) {
@@ -719,7 +699,7 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
             worker.run(part, {dw + place, in_dw.tap, in_dw.channel});
         } else {
             const std::int64_t tap = part.in.size() * part.out.size();
-            const N* from = apart.make(problem.taps() * tap);
+            const N* from = apart.of(problem.taps() * tap);
             worker.run(part, {apart.get(), tap, part.out.size()});
             for (std::int64_t t = 0; t < problem.taps(); ++t)
                 for (std::int64_t c = 0; c < part.in.size(); ++c, from += part.out.size())
@@ -732,7 +712,7 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
     const auto bytes = static_cast<std::int64_t>(std::min(cut.products / 4, 0x1p60));
     parallel_for(blocks * cut.chunks, bytes, [&](std::int64_t begin, std::int64_t end) {
         Worker<T> worker(problem);
-        Numbers<N> apart;
+        Room<N> apart;
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t block = i % blocks, chunk = i / blocks;
             const Range panels = part(div_up(conv.out, cut.panel), cut.out_blocks,
@@ -751,15 +731,7 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
 }  // namespace
 
 void ISA::conv_filter_grad(Type type, const void* x, const void* dy, void* dw, const Conv& conv) {
-    const auto run = [&]<class T>(T) {
-        filter_grad(static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dw), conv);
-    };
-    switch (type) {
-        case Type::float16: return run(Float16{});
-        case Type::bfloat16: return run(BFloat16{});
-        case Type::float32: return run(float{});
-        case Type::float64: return run(double{});
-    }
+    with_type(type, [&]<class T>(T) { filter_grad(in<T>(x), in<T>(dy), out<T>(dw), conv); });
 }
 
 }  // namespace backblocks

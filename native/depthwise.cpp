@@ -741,28 +741,6 @@ void filter_grad(const T* x, const T* dy, T* df, const Conv& conv) {
     else std::fill_n(df, pass.taps() * pass.lanes, T{});
 }
 
-// -- types ----------------------------------------------------------------------------------------
-
-template <class F>
-void with_type(Type type, F f) {
-    switch (type) {
-        case Type::float16: return f(Float16{});
-        case Type::bfloat16: return f(BFloat16{});
-        case Type::float32: return f(float{});
-        case Type::float64: return f(double{});
-    }
-}
-
-template <class T>
-const T* in(const void* array) {
-    return static_cast<const T*>(array);
-}
-
-template <class T>
-T* out(void* array) {
-    return static_cast<T*>(array);
-}
-
 }  // namespace
 
 const DepthwiseKernels ISA::depthwise_kernels{

@@ -318,7 +318,7 @@ class Folder {
     void fold_width(std::int64_t windows) {
         const std::int64_t channels = layout_.channels, k = layout_.k;
         const bool joined = layout_.parted || layout_.s == 1;
-        const std::int64_t step = layout_.parted ? layout_.s : 1, parts = layout_.parts();
+        const std::int64_t parts = layout_.parts();
         const std::int64_t length = joined ? windows * channels : channels;
         const std::int64_t pitch = layout_.part_pitch();
         for (std::int64_t w = 0; w < (joined ? 1 : windows); ++w) {
@@ -329,15 +329,16 @@ class Folder {
                 states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
                     state = get<fold>(cells, i + v * kLanes<N>, lanes);
                 });
-                for (std::int64_t part = 0; part < parts; ++part)
-                    for (std::int64_t tap = part ? part : step, at = part ? 0 : channels; tap < k;
-                         tap += step, at += channels)
-                        states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
-                            const std::int64_t from = part * pitch + at + i + v * kLanes<N>;
-                            State<N> other = get<fold>(cells, from, lanes);
-                            if constexpr (kNumbers) other.at += static_cast<Lane<N>>(tap);
-                            beside<fold>(state, other);
-                        });
+                // From left to right, however cells are stored: sums have one order.
+                for (std::int64_t tap = 1, part = 0, at = 0; tap < k; ++tap) {
+                    if (++part == parts) part = 0, at += channels;
+                    states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                        const std::int64_t from = part * pitch + at + i + v * kLanes<N>;
+                        State<N> other = get<fold>(cells, from, lanes);
+                        if constexpr (kNumbers) other.at += static_cast<Lane<N>>(tap);
+                        beside<fold>(state, other);
+                    });
+                }
                 states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
                     put<fold>(state, to, i + v * kLanes<N>, lanes);
                 });

@@ -15,6 +15,30 @@ struct BFloat16 {
     std::uint16_t bits;
 };
 
+enum class Type { float16, bfloat16, float32, float64 };
+
+// Calls f with a number of the type, and gives what f gives.
+template <class F>
+auto with_type(Type type, F f) {
+    switch (type) {
+        case Type::float16: return f(Float16{});
+        case Type::bfloat16: return f(BFloat16{});
+        case Type::float32: return f(float{});
+        case Type::float64: break;
+    }
+    return f(double{});
+}
+
+template <class T>
+const T* in(const void* array) {
+    return static_cast<const T*>(array);
+}
+
+template <class T>
+T* out(void* array) {
+    return static_cast<T*>(array);
+}
+
 // The type in which sums and comparisons of T are made.
 template <class T>
 struct WideOf {

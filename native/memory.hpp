@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 
 namespace backblocks {
 
@@ -22,6 +24,26 @@ class Block {
     std::size_t bytes_;     // asked for
     std::size_t capacity_;  // what there is
     void* data_;
+};
+
+// Memory to work in, with anything in it.
+template <class N>
+class Room {
+   public:
+    N* get() const { return block_ ? static_cast<N*>(block_->data()) : nullptr; }
+
+    // Room for so many numbers. What was there may be lost.
+    N* of(std::int64_t count) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(N);
+        if (!block_ || block_->bytes() < bytes) {
+            block_.reset();
+            block_ = std::make_unique<Block>(bytes);
+        }
+        return get();
+    }
+
+   private:
+    std::unique_ptr<Block> block_;
 };
 
 // How many bytes are kept for blocks to come, and how many may be.

@@ -4,11 +4,10 @@
 #include <array>
 #include <cstdint>
 
+#include "half.hpp"
 #include "window.hpp"
 
 namespace backblocks {
-
-enum class Type { float16, bfloat16, float32, float64 };
 
 // Inputs are (images, axes[0].n, axes[1].n, axes[2].n, channels), outputs have `out` for `n`.
 // Images are volumes of depth 1. With channels first, each channel is an image of its own.

@@ -14,27 +14,6 @@ void max_pool_grad_with_argmax(Type, const void* dy, const void* argmax, void* d
 void max_pool_grad_grad_with_argmax(Type, const void* ddx, const void* argmax, void* ddy,
                                     const Pool&, Index);
 
-// Calls f with a number of the type.
-template <class F>
-void with_type(Type type, F f) {
-    switch (type) {
-        case Type::float16: return f(Float16{});
-        case Type::bfloat16: return f(BFloat16{});
-        case Type::float32: return f(float{});
-        case Type::float64: return f(double{});
-    }
-}
-
-template <class T>
-const T* in(const void* array) {
-    return static_cast<const T*>(array);
-}
-
-template <class T>
-T* out(void* array) {
-    return static_cast<T*>(array);
-}
-
 // Calls f(windows, real) for stretches of windows that have as many real cells. `whole` is that of
 // the axis: to find it each time would take divisions.
 template <class F>

@@ -1,4 +1,4 @@
-// Vectors of numbers. Built once for each instruction set, hence the namespace.
+// Loops over vectors of numbers, half types included.
 #pragma once
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "half.hpp"
+#include "vector.hpp"
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -17,23 +18,6 @@
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 namespace backblocks::ISA {
-
-#ifdef __AVX2__
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <class N>
-struct VectorOf {
-    typedef N type __attribute__((vector_size(kVectorBytes)));
-};
-template <class N>
-using Vector = typename VectorOf<N>::type;
-
-// How many numbers a vector has.
-template <class N>
-constexpr std::int64_t kLanes = kVectorBytes / static_cast<std::int64_t>(sizeof(N));
 
 // An integer as wide as N, so that vectors of both have as many lanes.
 template <class N>

@@ -1,33 +1,13 @@
 // The innermost loops of all products of matrices: a small tile of the result stays in registers
-// while everything that adds to it passes by. Vectors are GCC's and Clang's own, so that one source
-// serves every instruction set.
-//
-// Everything is in the namespace of the instruction set, because its size depends on it: the linker
-// must not take one for the other.
+// while everything that adds to it passes by.
 #pragma once
 
 #include <cstdint>
 #include <type_traits>
 
+#include "vector.hpp"
+
 namespace backblocks::ISA {
-
-#ifdef __AVX__
-constexpr int kVectorBytes = 32;
-#else
-constexpr int kVectorBytes = 16;
-#endif
-
-template <class N>
-struct VectorOf {
-    typedef N type __attribute__((vector_size(kVectorBytes)));
-    // The same among other numbers: at any address, and another name for them.
-    typedef N loose __attribute__((vector_size(kVectorBytes), aligned(alignof(N)), may_alias));
-};
-template <class N>
-using Vector = typename VectorOf<N>::type;
-
-template <class N>
-constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(N));
 
 // Columns of a full tile.
 template <class N>

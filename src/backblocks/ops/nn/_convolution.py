@@ -3,12 +3,13 @@
 from collections.abc import Callable
 from typing import Any
 
-from backblocks.dtypes import BY_NAME, FLOATS, DType
+from backblocks.dtypes import DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
 from backblocks.ops.nn._windows import (
+    NATIVE,
     Axis,
     Sliding,
     channels_first,
@@ -134,8 +135,6 @@ def backprop_shape(
 
 # -- the compiled kernels -------------------------------------------------------------------------
 
-_NATIVE = tuple(BY_NAME[name] for name in FLOATS)
-
 
 def native_conv(
     kernel: Callable[..., _kernels.Prepared],
@@ -145,7 +144,7 @@ def native_conv(
     **windows: Any,
 ) -> _kernels.Prepared | None:
     """The compiled kernel for arrays of these shapes, or None if they are not for it."""
-    if input is None or filter is None or dtype not in _NATIVE:
+    if input is None or filter is None or dtype not in NATIVE:
         return None
     batch, *space, channels = last(input, windows["data_format"])
     *k, c_in, c_out = filter

@@ -4,13 +4,14 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backblocks.dtypes import BY_NAME, FLOATS, DType
+from backblocks.dtypes import DType
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Shape, Size, Spec, agreed
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, Strides, VolumeLayout, Window
 from backblocks.ops.nn._windows import (
+    NATIVE,
     Axis,
     Sliding,
     channels_first,
@@ -83,8 +84,6 @@ def pool_axes(x: Array, **windows: Any) -> list[Axis]:
 
 # -- the compiled kernels -------------------------------------------------------------------------
 
-_NATIVE = tuple(BY_NAME[name] for name in FLOATS)
-
 
 def native_pool(
     kernel: Callable[..., _kernels.Prepared],
@@ -98,7 +97,7 @@ def native_pool(
     window = windows["ksize"]
     if (
         cells is None
-        or dtype not in _NATIVE
+        or dtype not in NATIVE
         or window[data_format.index("C")] != 1
         or math.prod(window) >= 2**30  # it numbers a window's cells with 30 bits
     ):

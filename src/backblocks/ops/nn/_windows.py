@@ -13,12 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import lowest
+from backblocks.dtypes import BY_NAME, FLOATS, lowest
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Size, Spec, ranked
 
 Slices = tuple[slice, ...]
+
+NATIVE = tuple(BY_NAME[name] for name in FLOATS)
+"""The types that the compiled kernels are built for."""
 
 
 @dataclass(frozen=True, slots=True)
