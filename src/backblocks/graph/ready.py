@@ -1,0 +1,168 @@
+"""Programs made ready for the shapes that are fed: each step becomes a function on the slots."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from backblocks.errors import OpError
+from backblocks.graph.program import Program, Step
+from backblocks.graph.symbol import Block
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Plan, Value, each_value, flat
+from backblocks.ops._spec import Spec
+
+Compute = Callable[[list[Any]], None]
+
+
+class Ready:
+    """A program, and for each step a function that computes it in the slots.
+
+    Shapes are inferred anew from what is fed, so that a step whose shapes are all known is checked once
+    and not in every run.
+    """
+
+    def __init__(self, plan: Program, arrays: Sequence[Array], alive: Any) -> None:
+        self.program = plan
+        self.alive = alive  # the key of a program has ids, which others could get
+        self.branches = any(step.block.op.name == "Switch" for step in plan.steps)
+        specs: dict[int, Spec] = {
+            slot: Spec(a.shape, a.dtype) for slot, a in zip(plan.fed, arrays, strict=True)
+        }
+        specs |= {slot: symbol.spec for slot, symbol in plan.constants.items()}
+        for slot, block in plan.variables.items():
+            specs[slot] = block.outputs[0].spec
+        self.constants = {slot: symbol.value for slot, symbol in plan.constants.items()}
+        self.steps: list[tuple[Step, Compute]] = []
+        for step in plan.steps:
+            compute = self._compute(step, specs)
+            foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
+            if foreseen and all(value is not None for value in foreseen.values()):
+                self.constants |= foreseen
+            else:
+                self.steps.append((step, compute))
+
+    def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:
+        block, op = step.block, step.block.op
+        inputs = each_value(specs.__getitem__, step.takes)
+        try:
+            given = op.infer(inputs, block.attrs)
+            if _is_small_and_known(block, inputs, given):
+                arrays = each_value(lambda spec: spec.known, inputs)
+                given = tuple(each_value(Spec.of, op.run(arrays, block.attrs)))
+        except OpError as error:
+            error.block = block.name
+            raise
+        specs.update(zip(flat(step.gives), flat(given), strict=False))
+        for slot, before in zip(step.gives[len(given) :], step.before[len(given) :], strict=True):
+            specs[slot] = specs[before]
+        plan = _plan_for_ever(block, inputs)
+        if op.writes:
+            return _writing(step, plan is not None)
+        return _checked(step) if plan is None else _by_plan(step, plan)
+
+
+def _is_small_and_known(block: Block, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+    """Whether a block gives the same few numbers in every run, such as sizes and axes."""
+    if block.op.stateful or block.op.writes:
+        return False
+    return all(spec.known is not None for spec in flat(inputs)) and all(
+        spec.shape is not None and len(spec.shape) <= 1 and (spec.shape or (1,))[0] in _FEW
+        for spec in flat(outputs)
+    )
+
+
+_FEW = {None, *range(65)}
+
+
+def _plan_for_ever(block: Block, inputs: Sequence[Value]) -> Plan | None:
+    """A plan that holds in every run, if shapes alone decide it; None if values do."""
+    unknown: list[Spec] = []
+
+    def watched(spec: Spec) -> Spec:
+        if spec.shape is None or None in spec.shape:
+            unknown.append(spec)
+        looked = None if spec.known is not None else lambda: unknown.append(spec)
+        return Spec(spec.shape, spec.dtype, spec.known, looked)
+
+    specs = each_value(watched, inputs)
+    if unknown:
+        return None
+    outputs = block.op.infer(specs, block.attrs)
+    if unknown or any(s.shape is None or None in s.shape for s in flat(outputs)):
+        return None
+    plan = block.op.plan(specs, block.attrs)
+    return None if unknown else plan
+
+
+def _by_plan(step: Step, plan: Plan) -> Compute:
+    op, takes, gives = step.block.op, step.takes, step.gives
+    fill, makers = plan.fill, plan.makers
+    simple = len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives))
+    if fill is not None and simple and len(makers) == 1:
+        ((make,), (give,)) = makers, gives
+
+        def in_short(slots: list[Any]) -> None:
+            out = slots[give] = make()
+            fill(*[slots[slot] for slot in takes], out)
+
+        return in_short
+    if fill is None and simple and not plan.empty and not op.writes:
+        return _by_meaning(step, plan)
+
+    def in_general(slots: list[Any]) -> None:
+        arrays = each_value(slots.__getitem__, takes)
+        _put(slots, gives, op.compute(plan, arrays))
+
+    return in_general
+
+
+def _by_meaning(step: Step, plan: Plan) -> Compute:
+    """For a step of one output without a kernel. What the meaning gives is taken as it is if it may be."""
+    meaning, attrs, takes, (give,) = step.block.op.meaning, plan.attrs, step.takes, step.gives
+    dtype = plan.specs[0].dtype
+
+    def compute(slots: list[Any]) -> None:
+        value = meaning(*[slots[slot] for slot in takes], **attrs)
+        if type(value) is not np.ndarray or value.dtype is not dtype or value.base is not None:
+            value = np.array(value, dtype, order="C")
+        elif not value.flags.c_contiguous or any(value is slots[slot] for slot in takes):
+            value = value.copy()
+        slots[give] = value
+
+    return compute
+
+
+def _checked(step: Step) -> Compute:
+    """For a step whose shapes or values differ from run to run, or which has a state."""
+    block, op = step.block, step.block.op
+
+    def compute(slots: list[Any]) -> None:
+        _put(slots, step.gives, op.run(each_value(slots.__getitem__, step.takes), block.attrs))
+
+    return compute
+
+
+def _writing(step: Step, checked: bool) -> Compute:
+    """For a step that changes variables."""
+    op, attrs, takes, gives = step.block.op, step.block.attrs, step.takes, step.gives
+    specs = [symbol.spec for symbol in step.block.inputs]
+    dtypes = [s.dtype for s, pin in zip(specs, op.inputs, strict=True) if pin.name in op.writes]
+
+    def compute(slots: list[Any]) -> None:
+        arrays = [slots[slot] for slot in takes]
+        if not checked:
+            known = zip(arrays, specs, strict=True)
+            op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
+        values = op.values(op.meaning(*arrays, **attrs))
+        for slot, value, dtype in zip(gives, values, dtypes, strict=True):
+            slots[slot] = np.array(value, dtype, order="C")
+
+    return compute
+
+
+def _put(slots: list[Any], places: Sequence[Value], values: Sequence[Value]) -> None:
+    for slot, value in zip(flat(places), flat(values), strict=True):
+        slots[slot] = value
