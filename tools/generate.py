@@ -45,10 +45,11 @@ def files() -> dict[Path, str]:
 
 # -- stubs ---------------------------------------------------------------------------------------
 
+# There is an op called Any.
 STUB_HEADER = f"""# {GENERATED}
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any as Value, NamedTuple
 
 from numpy.typing import ArrayLike, DTypeLike
 
@@ -57,7 +58,7 @@ from backblocks.ops._op import Op
 
 
 NAME = "name: str | None = None"
-OUT = "out: Any = None"
+OUT = "out: Value = None"
 
 
 def ops_stub(ops: list[Op]) -> str:
@@ -91,14 +92,14 @@ def raw_ops_stub(ops: list[Op]) -> str:
 def _results(ops: list[Op]) -> Iterator[str]:
     for op in ops:
         if len(op.outputs) > 1:
-            fields = "\n".join(f"    {pin.name}: Any" for pin in op.outputs)
+            fields = "\n".join(f"    {pin.name}: Value" for pin in op.outputs)
             yield f"class {op.Result.__name__}(NamedTuple):\n{fields}\n"
 
 
 def _tensor(pin: Pin) -> str:
     if pin.is_list:
-        return f"{pin.name}: Sequence[Any]"
-    return f"{pin.name}: Any = None" if pin.count == "optional" else f"{pin.name}: Any"
+        return f"{pin.name}: Sequence[Value]"
+    return f"{pin.name}: Value = None" if pin.count == "optional" else f"{pin.name}: Value"
 
 
 def _attribute(attr: Attr) -> str:
@@ -107,9 +108,9 @@ def _attribute(attr: Attr) -> str:
 
 
 def _function(name: str, arguments: list[str], op: Op) -> str:
-    result = op.Result.__name__ if len(op.outputs) > 1 else "Any"
+    result = op.Result.__name__ if len(op.outputs) > 1 else "Value"
     if op.outputs[0].is_list:
-        result = "list[Any]"
+        result = "list[Value]"
     body = "".join(f"    {argument},\n" for argument in arguments)
     first_line = (op.__doc__ or "").splitlines()[0]
     return f'def {name}(\n{body}) -> {result}:\n    """{first_line}"""\n'

@@ -73,3 +73,15 @@ def is_float(dtype: DType) -> bool:
 def lowest(dtype: DType) -> Any:
     """What every other value of the type is at least: where a maximum starts from."""
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
+
+
+def lowest_finite(dtype: DType) -> Any:
+    """The lowest of its numbers that is no infinity."""
+    limits: Any = ml_dtypes.finfo if is_float(dtype) else np.iinfo
+    return limits(dtype).min
+
+
+def highest_finite(dtype: DType) -> Any:
+    """The highest of its numbers that is no infinity."""
+    limits: Any = ml_dtypes.finfo if is_float(dtype) else np.iinfo
+    return limits(dtype).max

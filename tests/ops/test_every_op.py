@@ -29,6 +29,8 @@ BITS = {
     "Bitcast",
     "NextAfter",
     "PopulationCount",
+    "UnsortedSegmentMax",
+    "UnsortedSegmentMin",
     *(name for name in REGISTRY if name.startswith("Quantized")),
 }
 
@@ -403,8 +405,10 @@ class Slope:
 
         def total(step):
             moved = {**self.point, wrt: self.point[wrt] + (step * v).astype(wrt.dtype)}
+            values = bb.evaluate(fetches, moved)  # of which those at infinity stay there
             return sum(
-                np.vdot(w, f) for w, f in zip(weights, bb.evaluate(fetches, moved), strict=True)
+                np.vdot(w, np.where(np.isfinite(f), f, 0))
+                for w, f in zip(weights, values, strict=True)
             )
 
         slope = (total(self.eps) - total(-self.eps)) / (2 * self.eps)

@@ -9,9 +9,10 @@ import numpy as np
 
 from vectors.data import (
     ALL,
-    FLOATS,
+    COMPLEX,
     INDEX,
     NUMBERS,
+    REALS,
     Array,
     Call,
     Source,
@@ -265,7 +266,7 @@ def reduction(op: str, dtype: str) -> Iterator[Call]:
             yield Call(
                 {"input": source.whole(shape, dtype), "axis": either(i, axis)},
                 {"keep_dims": keep},
-                tags(shape),
+                [*tags(shape), *["no complex numbers"] * (dtype in COMPLEX and 0 in shape)],
             )
         if is_float(dtype) and 0 not in shape:
             yield Call({"input": source.real(shape, dtype), "axis": either(i, axis)}, {}, [])
@@ -279,7 +280,7 @@ def reduction(op: str, dtype: str) -> Iterator[Call]:
                 {},
                 [tag],
             )
-    if is_half(dtype):
+    if is_half(dtype) and op in ("Sum", "Mean", "EuclideanNorm"):
         for shape, axis in (((4096,), 0), ((4096, 2), 0), ((2, 4096), 1)):
             x = np.full(shape, 1 if op == "Sum" else 100).astype(numpy_dtype(dtype))
             yield Call({"input": x, "axis": sizes(axis)}, {}, ["half sums"])
@@ -324,7 +325,8 @@ TABLE = {
     "Unpack": (ALL, unpack),
     "GatherNd": (ALL, gather_nd),
     "ScatterNd": (NUMBERS, scatter_nd),
-    "Sum": (NUMBERS, reduction),
-    "Mean": (FLOATS, reduction),
+    **dict.fromkeys(("Sum", "Mean", "Prod", "EuclideanNorm"), (NUMBERS, reduction)),
+    **dict.fromkeys(("Max", "Min"), (REALS, reduction)),
+    **dict.fromkeys(("All", "Any"), (("bool",), reduction)),
     "Range": (("int32", "int64", "float32", "float64"), range_),
 }

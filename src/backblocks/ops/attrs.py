@@ -213,7 +213,7 @@ Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
 Tensor = Annotated[
-    Any, Kind("tensor", "Any", "A number, nested lists of numbers, or an array.", _tensor)
+    Any, Kind("tensor", "Value", "A number, nested lists of numbers, or an array.", _tensor)
 ]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Text = Annotated[str, Kind("text", "str", "Words or letters.", _text)]
