@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.graph.session import Cancelled
+from backblocks.graph.events import Cancelled
 
 ops = bb.ops
 

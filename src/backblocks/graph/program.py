@@ -53,6 +53,8 @@ class Program:
     """Those of them that must have a value: somebody looks at it."""
     written: dict[Block, int]
     """Slots of variables as they are after it."""
+    targets: set[Block]
+    """Blocks that are to run although nobody wants their values."""
 
 
 def is_constant(block: Block) -> bool:
@@ -109,7 +111,9 @@ def program(
     _drop(steps, {*fetched, *written.values()})
     fed_slots = [slot(id(symbol)) for symbol in feeds]
     read = {*fetched, *(slot for step in steps for slot in _looked_at(step))} & variables.keys()
-    return Program(steps, len(places), fed_slots, fetched, constants, variables, read, written)
+    return Program(
+        steps, len(places), fed_slots, fetched, constants, variables, read, written, set(targets)
+    )
 
 
 def _looked_at(step: Step) -> Iterator[int]:
@@ -243,16 +247,7 @@ def _variable_behind(block: Block, name: str) -> Block:
 
 def _sorted(steps: list[Step]) -> list[Step]:
     """The steps so that each comes after those it takes values from or runs after; else as made."""
-    giver = {slot: step for step in steps for slot in flat(step.gives)}
-    of_block = {step.block: step for step in steps}
-    waiting: dict[Step, int] = {}
-    followers: dict[Step, list[Step]] = {}
-    for step in steps:
-        first = {giver[slot] for slot in (*flat(step.takes), *step.before) if slot in giver}
-        first |= {of_block[block] for block in step.after if block in of_block}
-        waiting[step] = len(first)
-        for each in first:
-            followers.setdefault(each, []).append(step)
+    waiting, followers = followers_of(steps)
     ready = [(step.block.number, step) for step in steps if not waiting[step]]
     ordered = []
     while ready:
@@ -265,6 +260,21 @@ def _sorted(steps: list[Step]) -> list[Step]:
     if len(ordered) < len(steps):
         raise _circle([step.block for step in steps if waiting[step]])
     return ordered
+
+
+def followers_of(steps: Sequence[Step]) -> tuple[dict[Step, int], dict[Step, list[Step]]]:
+    """For how many of these steps each of them waits, and which wait for it."""
+    giver = {slot: step for step in steps for slot in flat(step.gives)}
+    of_block = {step.block: step for step in steps}
+    waiting: dict[Step, int] = {}
+    followers: dict[Step, list[Step]] = {}
+    for step in steps:
+        first = {giver[slot] for slot in (*flat(step.takes), *step.before) if slot in giver}
+        first |= {of_block[block] for block in step.after if block in of_block}
+        waiting[step] = len(first)
+        for each in first:
+            followers.setdefault(each, []).append(step)
+    return waiting, followers
 
 
 def _circle(blocks: Sequence[Block]) -> OpError:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from backblocks.errors import OpError
-from backblocks.graph.program import Program, Step
+from backblocks.graph.program import Program, Step, followers_of
+from backblocks.graph.remembering import Memory
 from backblocks.graph.symbol import Block
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Plan, Value, each_value, flat
-from backblocks.ops._spec import Spec
+from backblocks.ops._spec import Spec, is_known
 
 Compute = Callable[[list[Any]], None]
 
@@ -34,8 +37,11 @@ class Ready:
         specs |= {slot: symbol.spec for slot, symbol in plan.constants.items()}
         for slot, block in plan.variables.items():
             specs[slot] = block.outputs[0].spec
-        self.constants = {slot: symbol.value for slot, symbol in plan.constants.items()}
+        self.constants: dict[int, Any] = {
+            slot: symbol.value for slot, symbol in plan.constants.items()
+        }
         self.steps: list[tuple[Step, Compute]] = []
+        """Steps and what computes them, without those whose values are foreseen."""
         for step in plan.steps:
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
@@ -43,6 +49,15 @@ class Ready:
                 self.constants |= foreseen
             else:
                 self.steps.append((step, compute))
+        steps = [step for step, _ in self.steps]
+        self.memory = Memory(plan, steps, self.constants)
+        self.estimate = Estimate.of(steps, specs, plan)
+        self.heavy = _side_by_side(steps, specs)
+        given = {slot for step in steps for slot in flat(step.gives)}
+        self.computed = given - set(plan.written.values())
+        """Slots of values that the run makes and no variable keeps."""
+        self.never_kept = self.computed - self.memory.giver.keys()
+        """Those of them that are not remembered either."""
 
     def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:
         block, op = step.block, step.block.op
@@ -166,3 +181,67 @@ def _writing(step: Step, checked: bool) -> Compute:
 def _put(slots: list[Any], places: Sequence[Value], values: Sequence[Value]) -> None:
     for slot, value in zip(flat(places), flat(values), strict=True):
         slots[slot] = value
+
+
+# -- what is known of a run before it begins ------------------------------------------------------
+
+HEAVY = 1 << 20
+"""Steps that read and write more bytes are worth a thread of their own: handing over takes 50 us."""
+
+
+def _size(spec: Spec) -> int:
+    """Its bytes, as far as they are known."""
+    return 0 if spec.shape is None else math.prod(n or 0 for n in spec.shape) * spec.dtype.itemsize
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How much memory a run takes for values, by their shapes. What ops need in passing is not in it."""
+
+    held: int
+    """Bytes of what is fed, of constants and of variables."""
+    peak: int
+    """The most bytes at one time, those included."""
+    whole: bool
+    """Whether every shape is known; if not, it may be more."""
+    largest: Block | None
+    largest_bytes: int
+
+    @staticmethod
+    def of(steps: Sequence[Step], specs: dict[int, Spec], plan: Program) -> Estimate:
+        sizes = {slot: _size(spec) for slot, spec in specs.items()}
+        own = {slot for step in steps for slot in flat(step.gives)}
+        live = peak = held = sum(size for slot, size in sizes.items() if slot not in own)
+        largest, most = None, 0
+        for step in steps:
+            given = sum(sizes[slot] for slot in flat(step.gives))
+            live += given
+            peak = max(peak, live)
+            live -= sum(sizes[slot] for slot in step.drops if slot in own)
+            if given > most:
+                largest, most = step.block, given
+        whole = all(is_known(spec.shape) for spec in specs.values())
+        return Estimate(held, peak, whole, largest, most)
+
+
+def _side_by_side(steps: Sequence[Step], specs: dict[int, Spec]) -> set[Step]:
+    """The heavy steps, if some of them do not wait for each other."""
+    heavy = {
+        step
+        for step in steps
+        if sum(_size(specs[slot]) for slot in flat((*step.takes, *step.gives))) > HEAVY
+    }
+    if len(heavy) < 2:
+        return set()
+    _, followers = followers_of(steps)
+    place = {step: 1 << i for i, step in enumerate(steps)}
+    before: dict[Step, int] = dict.fromkeys(steps, 0)
+    waiting_heavy = 0
+    for step in steps:
+        if step in heavy:
+            if waiting_heavy & ~before[step]:
+                return heavy
+            waiting_heavy |= place[step]
+        for follower in followers.get(step, ()):
+            before[follower] |= before[step] | place[step]
+    return set()

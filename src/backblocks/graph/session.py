@@ -6,54 +6,26 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError, OpMemoryError, described
+from backblocks.graph.events import DEAD, Event, Report
+from backblocks.graph.execute import Execution
 from backblocks.graph.program import Step, program
-from backblocks.graph.ready import Compute, Ready
+from backblocks.graph.ready import Compute, Estimate, Ready
+from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._inputs import Array, as_typed
+from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._op import flat
 from backblocks.ops._spec import Spec
+from backblocks.threads import get_num_threads
 
 MOST_PROGRAMS = 64
 """Programs that a session remembers."""
-
-
-class Cancelled(Exception):
-    """A run was told to stop. Variables are as they were before it."""
-
-
-@dataclass(frozen=True)
-class Event:
-    """What happened to a block: "started", "finished", "failed" or "skipped"."""
-
-    kind: str
-    block: Block
-    seconds: float = 0.0
-    bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Report:
-    """What the last run did."""
-
-    executed: int
-    seconds: float
-
-
-class _Dead:
-    """The value of a branch that was not taken."""
-
-    def __repr__(self) -> str:
-        return "<dead>"
-
-
-DEAD: Any = _Dead()
 
 
 class Session:
@@ -66,12 +38,26 @@ class Session:
     although nobody wants their values. A run that fails or is cancelled leaves the variables as they were.
     """
 
-    def __init__(self, graph: Graph | Scope | None = None) -> None:
+    def __init__(
+        self,
+        graph: Graph | Scope | None = None,
+        *,
+        remember: int = 1 << 28,
+        memory_limit: int | None = None,
+    ) -> None:
+        """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
+
+        A run whose values need more than `memory_limit` bytes, or than the machine has, is refused.
+        """
         self.graph = graph.graph if isinstance(graph, Scope) else graph
-        self.report = Report(0, 0.0)
+        self.report = Report()
+        self.memory_limit = memory_limit
+        self._remembered = Remembered(remember)
         self._values: dict[Block, Array] = {}
+        self._contents: dict[Block, tuple[Array, Key]] = {}
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
         self._watchers: list[Callable[[Event], None]] = []
+        self._telling = threading.Lock()
         self._cancelled = threading.Event()
         self._running = threading.Lock()
 
@@ -107,6 +93,38 @@ class Session:
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
     ) -> list[Array]:
         begun = time.perf_counter()
+        ready = self._ready(fetches, feeds, arrays, targets)
+        plan = ready.program
+        self._refuse_what_cannot_fit(ready.estimate)
+        slots: list[Any] = [None] * plan.slots
+        for slot, value in ready.constants.items():
+            slots[slot] = value
+        for slot, array in zip(plan.fed, arrays, strict=True):
+            slots[slot] = array
+        for slot, block in plan.variables.items():
+            slots[slot] = self.value(block) if slot in plan.read else self._values.get(block)
+        with np.errstate(all="ignore"):  # infinities and NaN are answers
+            counts = self._execute(ready, slots)
+        values = [slots[slot] for slot in plan.fetched]
+        for symbol, value in zip(fetches, values, strict=True):
+            if value is DEAD:
+                raise _mistake(
+                    "cannot be fetched: it lies in a branch that was not taken",
+                    symbol.name,
+                    "Fetch what Merge gives, or make it a target.",
+                )
+        # One call, so that not even Ctrl-C can leave some variables old and some new.
+        self._values.update({variable: slots[slot] for variable, slot in plan.written.items()})
+        executed, cached, peak = counts
+        seconds = time.perf_counter() - begun
+        self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
+        fresh = ready.never_kept if self._remembered.limit else ready.computed
+        places = zip(values, plan.fetched, strict=True)
+        return [value if slot in fresh else value.copy() for value, slot in places]
+
+    def _ready(
+        self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
+    ) -> Ready:
         key = (
             tuple(map(id, fetches)),
             tuple(map(id, feeds)),
@@ -119,69 +137,78 @@ class Session:
             self._programs[key] = ready
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)
-        plan = ready.program
-        slots: list[Any] = [None] * plan.slots
-        for slot, value in ready.constants.items():
-            slots[slot] = value
-        for slot, array in zip(plan.fed, arrays, strict=True):
-            slots[slot] = array
-        for slot, block in plan.variables.items():
-            slots[slot] = self.value(block) if slot in plan.read else self._values.get(block)
-        with np.errstate(all="ignore"):  # infinities and NaN are answers
-            executed = self._execute(ready, slots)
-        values = [slots[slot] for slot in plan.fetched]
-        for symbol, value in zip(fetches, values, strict=True):
-            if value is DEAD:
-                raise _mistake(
-                    "cannot be fetched: it lies in a branch that was not taken",
-                    symbol.name,
-                    "Fetch what Merge gives, or make it a target.",
-                )
-        self._values |= {variable: slots[slot] for variable, slot in plan.written.items()}
-        self.report = Report(executed, time.perf_counter() - begun)
-        kept = {id(v) for v in self._values.values()} | {id(a) for a in arrays}
-        kept |= {id(value) for value in ready.constants.values()}
-        return [v.copy() if id(v) in kept else v for v in values]
+        return ready
 
-    def _execute(self, ready: Ready, slots: list[Any]) -> int:
-        watched, executed = bool(self._watchers), 0
-        dead: set[Block] = set()
-        cancelled = self._cancelled.is_set
+    def _execute(self, ready: Ready, slots: list[Any]) -> tuple[int, int, int]:
+        """Gives how many blocks were computed and how many known, and the most bytes at a time."""
+        todo, total = ready.steps, len(ready.steps)
+        if self._remembered.limit and ready.memory.steps:
+            todo = self._what_is_not_known(ready, slots)
+        known = total - len(todo)
+        tell = self._tell if self._watchers else None
+        if tell is not None and known:
+            running = {step for step, _ in todo}
+            cached = (step.block for step, _ in ready.steps if step not in running)
+            for done, block in enumerate(cached, 1):
+                tell(Event("cached", block, done=done, total=total))
+        run = Execution(slots, ready.branches, tell, self._cancelled.is_set, known, total)
+        estimate = ready.estimate
+        if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
+            peak = run.side_by_side(todo, ready.program, ready.heavy, estimate.held)
+        elif estimate.whole and not known:
+            run.one_by_one(todo)
+            peak = estimate.peak
+        else:
+            peak = run.measured(todo, estimate.held)
+        return len(run.executed), known, peak
+
+    def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> list[tuple[Step, Compute]]:
+        """The steps that must run; values of others that are known from earlier runs are put in place."""
+        memory, variables = ready.memory, ready.program.variables
+        sources = {
+            slot: self._content(variables[slot]) if slot in variables else content(slots[slot])
+            for slot in memory.sources
+        }
+        keys = memory.keys(sources)
+        missing = memory.missing(keys, self._remembered, slots)
+        todo = []
         for step, compute in ready.steps:
-            if cancelled():
-                raise Cancelled("the run was cancelled")
-            if ready.branches and _dies(step, slots, dead):
-                if watched:
-                    self._tell(Event("skipped", step.block))
-                continue
-            try:
-                if watched:
-                    self._watched(step, compute, slots)
-                else:
-                    compute(slots)
-            except OpError as error:
-                error.op = error.op or step.block.op.name
-                error.block = error.block or step.block.name
-                raise
-            executed += 1
-            for slot in step.drops:
-                slots[slot] = None
-        return executed
+            if step in missing:
+                todo.append((step, _remembering(step, compute, keys[step], self._remembered)))
+            elif step in memory.others:
+                todo.append((step, compute))
+        return todo
 
-    def _watched(self, step: Step, compute: Compute, slots: list[Any]) -> None:
-        self._tell(Event("started", step.block))
-        begun = time.perf_counter()
-        try:
-            compute(slots)
-        except BaseException:
-            self._tell(Event("failed", step.block, time.perf_counter() - begun))
-            raise
-        size = sum(slots[slot].nbytes for slot in flat(step.gives))
-        self._tell(Event("finished", step.block, time.perf_counter() - begun, size))
+    def _content(self, variable: Block) -> Key:
+        """A digest of what a variable holds, made anew only when it was written."""
+        value = self._values[variable]
+        known = self._contents.get(variable)
+        if known is None or known[0] is not value:
+            known = self._contents[variable] = value, content(value)
+        return known[1]
+
+    def _refuse_what_cannot_fit(self, estimate: Estimate) -> None:
+        needed = estimate.peak if self.memory_limit is not None else estimate.peak - estimate.held
+        if needed <= (self.memory_limit if self.memory_limit is not None else SMALL):
+            return
+        if self.memory_limit is None and has(needed):
+            return
+        limit = available_bytes() if self.memory_limit is None else self.memory_limit
+        error = OpMemoryError(
+            f"needs about {needed / 2**20:,.0f} MiB at one time, and {limit / 2**20:,.0f} MiB may be used",
+            op="Session",
+            arg="run",
+            hint=f"The largest value, of {estimate.largest_bytes / 2**20:,.0f} MiB, is that of the block "
+            "named here: make it smaller, or raise memory_limit.",
+        )
+        if estimate.largest is not None:
+            error.block = estimate.largest.label
+        raise error
 
     def _tell(self, event: Event) -> None:
-        for watcher in tuple(self._watchers):
-            watcher(event)
+        with self._telling:  # blocks that run side by side have threads of their own
+            for watcher in tuple(self._watchers):
+                watcher(event)
 
     # -- variables ----------------------------------------------------------------------
 
@@ -195,12 +222,35 @@ class Session:
                     block.label,
                     "Give it an initial value, or assign one first.",
                 )
-            (self._values[block],) = Session(self.graph)._run([block.initial], [], [], [])
+            once = Session(self.graph, remember=0)
+            (self._values[block],) = once._run([block.initial], [], [], [])
         return self._values[block]
 
     def reset(self) -> None:
         """Lets every variable start again from its initial value."""
         self._values.clear()
+        self._contents.clear()
+
+    def use(self, graph: Graph | Scope) -> None:
+        """Goes on with another graph, such as an edited page.
+
+        Variables with the name, dtype and shape of an earlier one keep its value. What was remembered
+        stays known, since it is found by content.
+        """
+        new = graph.graph if isinstance(graph, Scope) else graph
+        kept: dict[Block, Array] = {}
+        with self._running:
+            for block, value in self._values.items():
+                other = new.blocks.get(block.name)
+                if other is not None and other.op is block.op and other.attrs == block.attrs:
+                    kept[other] = value
+            self.graph, self._values = new, kept
+            self._programs.clear()
+            self._contents.clear()
+
+    def forget(self) -> None:
+        """Gives up all values that were remembered for later runs."""
+        self._remembered.clear()
 
     # -- what callers hand in -----------------------------------------------------------
 
@@ -225,6 +275,16 @@ class Session:
         if isinstance(given, str) and self.graph is not None:
             return self.graph[given]
         return self._symbol(given, "targets").block
+
+
+def _remembering(step: Step, compute: Compute, key: Key, known: Remembered) -> Compute:
+    gives = list(flat(step.gives))
+
+    def compute_and_remember(slots: list[Any]) -> None:
+        compute(slots)
+        known.put(key, tuple(slots[slot] for slot in gives))
+
+    return compute_and_remember
 
 
 def _mistake(problem: str, arg: str, hint: str, *got: Any) -> OpError:
@@ -255,25 +315,9 @@ def _fed(symbol: Symbol, value: Any) -> Array:
     return array
 
 
-def _dies(step: Step, slots: list[Any], dead: set[Block]) -> bool:
-    """Whether a step lies in a branch that was not taken; then so does all it gives."""
-    inputs = [slots[slot] for slot in flat(step.takes)]
-    if step.block.op.name == "Merge":
-        dies = all(value is DEAD for value in inputs)
-    else:
-        dies = any(value is DEAD for value in inputs) or any(b in dead for b in step.after)
-    if dies:
-        dead.add(step.block)
-        for slot in flat(step.gives):
-            slots[slot] = DEAD
-        for slot, before in zip(reversed(step.gives), reversed(step.before), strict=False):
-            slots[slot] = slots[before]
-    return dies
-
-
 def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> list[Array]:
     """The values of `fetches` in a session that lasts for this call."""
     if not isinstance(fetches, list | tuple):
         raise _mistake("must be a list", "fetches", "Write [symbol], even for one.", fetches)
-    values: list[Array] = Session().run(list(fetches), feeds)
+    values: list[Array] = Session(remember=0).run(list(fetches), feeds)
     return values

@@ -1,0 +1,53 @@
+"""What a run tells whoever watches it, and what it says of itself afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from backblocks.graph.symbol import Block
+
+
+class Cancelled(Exception):
+    """A run was told to stop. Variables are as they were before it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """What happened to a block: "started", "finished", "cached", "failed" or "skipped".
+
+    "cached" is a block whose value is known from an earlier run, "skipped" one in a branch that was not
+    taken. `done` of `total` blocks are through with this run.
+    """
+
+    kind: str
+    block: Block
+    seconds: float = 0.0
+    bytes: int = 0
+    done: int = 0
+    total: int = 0
+
+
+@dataclass(frozen=True)
+class Report:
+    """What the last run did."""
+
+    executed: int = 0
+    """Blocks that were computed."""
+    cached: int = 0
+    """Blocks whose values were known from an earlier run."""
+    seconds: float = 0.0
+    peak_bytes: int = 0
+    """The most memory that values held at one time: those fed, constants and variables too."""
+    remembered_bytes: int = 0
+    """What is kept of this and earlier runs for those to come."""
+
+
+class _Dead:
+    """The value of a branch that was not taken."""
+
+    def __repr__(self) -> str:
+        return "<dead>"
+
+
+DEAD: Any = _Dead()

@@ -1,0 +1,191 @@
+"""How steps are carried out: side by side, within a memory limit, told to whoever watches."""
+
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.errors import OpMemoryError
+from backblocks.graph.events import Cancelled
+from backblocks.ops._op import REGISTRY
+
+ops = bb.ops
+LARGE = 1 << 19
+"""Numbers of a tensor that is worth a thread of its own."""
+
+
+@pytest.fixture
+def two_threads():
+    before = bb.get_num_threads()
+    bb.set_num_threads(2)
+    yield
+    bb.set_num_threads(before)
+
+
+def wide_page(width=4):
+    with bb.Scope() as page:
+        x = bb.placeholder([LARGE], name="x")
+        branches = [ops.reverse_v2(x + float(k), [0]) for k in range(width)]
+        ops.add_n(branches, name="sum")
+    return page
+
+
+def slowed(monkeypatch, op, meet):
+    """Has every call of an op's meaning wait at `meet` first."""
+    meaning = op.meaning
+
+    def waiting(*args, **attrs):
+        meet()
+        return meaning(*args, **attrs)
+
+    monkeypatch.setattr(op, "meaning", waiting)
+
+
+def test_blocks_that_do_not_wait_for_each_other_run_at_once(monkeypatch, two_threads):
+    barrier = threading.Barrier(2, timeout=20)  # breaks unless two calls are inside together
+    met = []
+    slowed(monkeypatch, REGISTRY["ReverseV2"], lambda: met.append(barrier.wait()))
+    session = bb.Session(wide_page(4))
+    total = session.run("sum", {"x": np.ones(LARGE, np.float32)})
+    np.testing.assert_array_equal(total, np.full(LARGE, 1 + 2 + 3 + 4, np.float32))
+    assert len(met) == 4
+
+
+def test_one_thread_runs_one_after_another(monkeypatch):
+    inside, most, lock = 0, 0, threading.Lock()
+
+    def meet():
+        nonlocal inside, most
+        with lock:
+            inside += 1
+            most = max(most, inside)
+        time.sleep(0.01)
+        with lock:
+            inside -= 1
+
+    slowed(monkeypatch, REGISTRY["ReverseV2"], meet)
+    bb.set_num_threads(1)
+    try:
+        bb.Session(wide_page(4)).run("sum", {"x": np.ones(LARGE, np.float32)})
+    finally:
+        bb.set_num_threads(2)
+    assert most == 1
+
+
+def test_side_by_side_gives_the_same_numbers_and_versions(two_threads):
+    rng = np.random.default_rng(0)
+    with bb.Scope() as page:
+        v = bb.variable(rng.normal(size=LARGE).astype(np.float32), name="v")
+        a = ops.tanh(v) * 2.0
+        b = ops.exp(ops.neg(ops.square(v)))
+        grown = ops.assign_add(v, ops.mul(a, b), name="grow")
+        c = ops.sin(grown)
+        ops.add_n([a, b, c], name="y")
+    sessions = bb.Session(page), bb.Session(page)
+    for _ in range(3):
+        bb.set_num_threads(2)
+        together = sessions[0].run("y")
+        bb.set_num_threads(1)
+        alone = sessions[1].run("y")
+        np.testing.assert_array_equal(together, alone)
+    np.testing.assert_array_equal(sessions[0].value("v"), sessions[1].value("v"))
+
+
+def test_an_error_beside_others_names_its_block_and_leaves_no_thread(two_threads):
+    with bb.Scope() as page:
+        x = bb.placeholder([None], name="x")
+        good = ops.sqrt(x)
+        bad = ops.reshape(x, bb.placeholder([2], "int32", name="sizes"), name="bad")
+        ops.mul(good, ops.reshape(bad, [-1]), name="y")
+    session = bb.Session(page)
+    before = threading.active_count()
+    with pytest.raises(bb.OpError) as caught:
+        session.run("y", {"x": np.ones(LARGE, np.float32), "sizes": [3, 7]})
+    assert caught.value.block == "bad"
+    assert threading.active_count() == before
+
+
+def test_cancel_ends_blocks_that_run_side_by_side(monkeypatch, two_threads):
+    session = bb.Session(wide_page(8))
+    slowed(monkeypatch, REGISTRY["ReverseV2"], session.cancel)
+    with pytest.raises(Cancelled):
+        session.run("sum", {"x": np.ones(LARGE, np.float32)})
+
+
+# -- memory -------------------------------------------------------------------------------------
+
+
+def chain(length, size=1000):
+    with bb.Scope() as page:
+        x = bb.placeholder([size], name="x")
+        for k in range(length):
+            x = ops.neg(x, name=f"n{k}")
+    return page
+
+
+def test_the_peak_is_known_before_the_run_and_reported_after_it():
+    session = bb.Session(chain(10), remember=0)
+    session.run("n9", {"x": np.ones(1000, np.float32)})
+    assert session.report.peak_bytes == 3 * 4000, "what is fed, one input and one output"
+
+
+def test_sizes_that_are_not_known_are_measured():
+    with bb.Scope() as page:
+        x = bb.placeholder([4000], "bool", name="x")
+        ops.cast(ops.where(x), DstT="float64", name="y")
+    session = bb.Session(page, remember=0)
+    session.run("y", {"x": np.ones(4000, bool)})
+    assert session.report.peak_bytes == 4000 + 2 * 32000
+
+
+def test_the_peak_of_blocks_side_by_side_is_measured(two_threads):
+    session = bb.Session(wide_page(3), remember=0)
+    session.run("sum", {"x": np.ones(LARGE, np.float32)})
+    assert 4 * 4 * LARGE <= session.report.peak_bytes <= 12 * 4 * LARGE
+
+
+def test_a_run_beyond_the_limit_is_refused_before_it_starts():
+    with bb.Scope() as page:
+        x = bb.placeholder([1024, 1], name="x")
+        wide = ops.broadcast_to(x, [1024, 1024], name="wide")
+        ops.sum(wide, [0, 1], name="y")
+    events = []
+    session = bb.Session(page, memory_limit=1 << 20)
+    session.watch(events.append)
+    with pytest.raises(OpMemoryError, match=r"4 MiB.*1 MiB may be used") as caught:
+        session.run("y", {"x": np.ones([1024, 1], np.float32)})
+    assert caught.value.block == "wide"
+    assert not events
+    session.memory_limit = 8 << 20
+    assert session.run("y", {"x": np.ones([1024, 1], np.float32)}) == 1024 * 1024
+
+
+def test_more_than_the_machine_has_is_refused():
+    with bb.Scope() as page:
+        x = bb.placeholder([1 << 20], "int8", name="x")
+        parts = [ops.broadcast_to(x, [1 << 13, 1 << 20]) for _ in range(200)]
+        ops.add_n(parts, name="y")
+    with pytest.raises(OpMemoryError, match="may be used"):
+        bb.Session(page).run("y", {"x": np.zeros(1 << 20, np.int8)})
+
+
+# -- events -------------------------------------------------------------------------------------
+
+
+def test_watchers_see_every_block_and_how_far_the_run_is():
+    events = []
+    session = bb.Session(chain(3))
+    session.watch(events.append)
+    session.run("n2", {"x": np.ones(1000, np.float32)})
+    told = [(e.kind, e.block.name, e.done, e.total) for e in events]
+    assert told == [
+        ("started", "n0", 0, 3), ("finished", "n0", 1, 3),
+        ("started", "n1", 1, 3), ("finished", "n1", 2, 3),
+        ("started", "n2", 2, 3), ("finished", "n2", 3, 3),
+    ]  # fmt: skip
+    assert all(e.bytes == 4000 and e.seconds > 0 for e in events if e.kind == "finished")
+    events.clear()
+    session.run("n2", {"x": np.ones(1000, np.float32)})
+    assert [(e.kind, e.done) for e in events] == [("cached", 1), ("cached", 2), ("cached", 3)]
