@@ -18,6 +18,7 @@ import numpy as np
 import backblocks as bb
 from backblocks.dtypes import ALL, NAMES, QUANTIZED, is_float
 from backblocks.ops import REGISTRY
+from backblocks.ops._handles import RESOURCE, state_in
 from backblocks.ops._op import Attr, Case, Op, each_value, flat, nothing
 from backblocks.ops._pins import Pin
 
@@ -109,7 +110,7 @@ def _attribute(attr: Attr) -> str:
 
 def _function(name: str, arguments: list[str], op: Op) -> str:
     result = op.Result.__name__ if len(op.outputs) > 1 else "Value"
-    if op.outputs[0].is_list:
+    if op.outputs and op.outputs[0].is_list:
         result = "list[Value]"
     body = "".join(f"    {argument},\n" for argument in arguments)
     first_line = (op.__doc__ or "").splitlines()[0]
@@ -138,7 +139,8 @@ def op_page(op: Op) -> str:
         ]
         head = ["| about | TensorFlow's CPU kernel | backblocks | to agree |", "|---|---|---|---|"]
         sections += ["## Differences from TensorFlow", "\n".join(head + rows)]
-    sections += ["## Worked cases", *(_case_text(op, case) for case in op.cases)]
+    if op.cases:
+        sections += ["## Worked cases", *(_case_text(op, case) for case in op.cases)]
     if op.refusals:
         rows = [f"* {r.about}: `{_refusal_text(op, r.args)}`" for r in op.refusals]
         sections += ["## What it refuses", "\n".join(rows)]
@@ -148,7 +150,7 @@ def op_page(op: Op) -> str:
 def _call(op: Op) -> str:
     parts = [p.name for p in op.inputs]
     parts += [a.name if a.required else f"{a.name}={a.default!r}" for a in op.attrs.values()]
-    outputs = ", ".join(p.name for p in op.outputs)
+    outputs = ", ".join(p.name for p in op.outputs) or "nothing"
     return f"{op.name}({', '.join(parts)}) -> {outputs}"
 
 
@@ -225,16 +227,22 @@ def _case_text(op: Op, case: Case) -> str:
     lines = [f"**{case.about}**", "", "```"]
     for pin, value in zip(op.inputs, arrays, strict=True):
         lines.append(f"{pin.name} = {_value_text(value)}")
+    handles = {p.name: x for p, x in zip(op.inputs, arrays, strict=True) if p.dtype == "resource"}
     given = {name: case.args[name] for name in op.attrs if name in case.args}
     lines += [f"{name} = {_plain(value)}" for name, value in given.items()]
     for pin, result in zip(op.outputs, op.run(arrays, attrs), strict=True):
         lines.append(f"-> {pin.name} = {_value_text(result)}")
+    for name, value in handles.items():
+        if name in case.leaves:
+            lines.append(f"then {name} = {_value_text(value)}")
     return "\n".join([*lines, "```"])
 
 
 def _value_text(value: Any) -> str:
     if isinstance(value, tuple):
         return "[" + ", ".join(_value_text(v) for v in value) + "]"
+    if value.dtype == RESOURCE:
+        return repr(state_in(value))
     sizes = "x".join(map(str, value.shape)) or "scalar"
     with np.printoptions(threshold=40, linewidth=10_000, precision=6, suppress=True):
         text = np.array2string(value.reshape(-1).astype(_printable(value)), separator=" ")

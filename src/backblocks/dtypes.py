@@ -33,13 +33,15 @@ QUANTIZED = {
 BY_NAME: dict[str, DType] = {name: np.dtype(name) for name in ALL if name != "bfloat16"}
 BY_NAME["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 BY_NAME["string"] = np.dtype(object)  # whose cells are Python bytes, as TensorFlow hands them over
+# What a handle stands for, a queue say, is an object: no number, and no text either.
+BY_NAME["resource"] = np.dtype([("resource", object)])
 NAMES: dict[DType, str] = {dtype: name for name, dtype in BY_NAME.items()}
 
 _TENSORFLOW_CODES = {
     "DT_FLOAT": "float32",
     "DT_DOUBLE": "float64",
     "DT_HALF": "float16",
-} | {f"DT_{name.upper()}": name for name in (*ALL, *QUANTIZED, "string")}
+} | {f"DT_{name.upper()}": name for name in (*ALL, *QUANTIZED, "string", "resource")}
 
 
 def as_dtype(value: Any) -> DType:

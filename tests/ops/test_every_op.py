@@ -12,6 +12,7 @@ import backblocks as bb
 from backblocks.dtypes import BY_NAME, is_float, is_half
 from backblocks.graph.symbol import placeholder
 from backblocks.ops import REGISTRY
+from backblocks.ops._handles import RESOURCE, fresh, state_in
 from backblocks.ops._op import each_value, flat, nothing, snake
 from backblocks.ops._spec import Spec
 
@@ -22,6 +23,15 @@ CASES = [
 REFUSALS = [
     pytest.param(op, r, id=f"{op.name}: {r.about}") for op in REGISTRY.values() for r in op.refusals
 ]
+
+
+def takes_handles(op):
+    return any(pin.dtype == "resource" for pin in op.inputs)
+
+
+# Ops on values alone. What a handle stands for changes from call to call, is of a few types, and is no
+# constant and no variable.
+PURE = [p for p in CASES if not takes_handles(p.values[0])]
 
 
 # What they make of a number depends on its type.
@@ -46,11 +56,14 @@ def answers(op, case):
 
 
 def run(op, inputs, attrs, kernel=""):
-    """All results, with lists of tensors opened."""
-    return tuple(flat(op.run(inputs, attrs, kernel)))
+    """All results, with lists of tensors opened. What handles stand for stays as it is."""
+    return tuple(flat(op.run(each_value(fresh, inputs), attrs, kernel)))
 
 
 def assert_close(got, expected, **how):
+    if got.dtype.kind == "O":
+        assert got.tolist() == np.asarray(expected, object).tolist()
+        return
     if got.dtype.kind == "V" or is_half(got.dtype):
         got = got.astype(np.float32)
     np.testing.assert_allclose(got, np.asarray(expected).astype(got.dtype), **how)
@@ -60,7 +73,9 @@ def assert_close(got, expected, **how):
 def test_is_complete(op):
     assert op.__doc__, "say in one sentence what it computes"
     assert op.shape_rule, "say what shape comes out"
-    assert op.cases or op.fed, "give a worked case"
+    assert op.cases or op.fed or op.holds, "give a worked case"
+    handles = [pin for pin in (*op.inputs, *op.outputs) if pin.dtype == "resource"]
+    assert op.stateful or not handles, "its answer depends on more than its inputs"
     assert op.gradient or op.no_gradient_because, "give a gradient, or say why there is none"
     assert op.version >= 1
 
@@ -87,13 +102,27 @@ def test_gives_the_known_answer(op, case):
         assert_close(got, expected, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.parametrize(("op", "case"), [p for p in CASES if takes_handles(p.values[0])])
+def test_leaves_the_known_state(op, case):
+    args = case.args
+    before = {name: repr(state_in(x)) for name, x in args.items() if is_handle(x)}
+    op(**args)
+    after = {name: repr(state_in(args[name])) for name in before}
+    assert after == before | case.leaves
+
+
+def is_handle(value):
+    return isinstance(value, np.ndarray) and value.dtype == RESOURCE
+
+
 @pytest.mark.parametrize(("op", "case"), CASES)
 def test_raw_op_gives_what_the_op_gives(op, case):
     raw = getattr(bb.raw_ops, op.name)(**case.args, name="a name")
     mine = op(**case.args)
     pairs = zip(raw, mine, strict=True) if isinstance(raw, list | tuple) else [(raw, mine)]
     for a, b in pairs:
-        np.testing.assert_array_equal(a, b)
+        if not is_handle(a):
+            np.testing.assert_array_equal(a, b)
     if len(op.outputs) > 1:
         assert raw._fields == tuple(pin.name for pin in op.outputs)
 
@@ -162,7 +191,7 @@ def test_refuses_with_a_clear_message(op, refusal):
     )
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@pytest.mark.parametrize(("op", "case"), PURE)
 def test_does_not_care_about_memory_layout(op, case):
     inputs, attrs = prepared(op, case)
     every_other = each_value(lambda x: np.repeat(x[..., None], 2, -1)[..., 0], inputs)
@@ -174,7 +203,7 @@ def test_does_not_care_about_memory_layout(op, case):
             np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@pytest.mark.parametrize(("op", "case"), PURE)
 def test_leaves_its_inputs_alone(op, case):
     inputs, attrs = prepared(op, case)
     inputs = each_value(np.copy, inputs)
@@ -215,7 +244,7 @@ def fits(values, dtype):
         return np.array_equal(values.astype(dtype).astype(values.dtype), values)
 
 
-@pytest.mark.parametrize(("op", "case"), CASES)
+@pytest.mark.parametrize(("op", "case"), PURE)
 def test_works_in_every_type_it_declares(op, case):
     """Values that a type has give the answer that the widest type gives, as far as the type has it."""
     inputs, attrs = prepared(op, case)
@@ -297,7 +326,11 @@ def rounded(x, half, whole):
 def test_half_types_round_once(op, half):
     """The answer in a half type is the one in float32, rounded."""
     wider = np.float64 if op.name in SUMS_IN_FLOAT64 else np.float32
-    if op.name in BITS or not any(half in allowed for allowed in op._dtypes.values()):
+    if (
+        op.name in BITS
+        or takes_handles(op)
+        or not any(half in allowed for allowed in op._dtypes.values())
+    ):
         return
     tried = 0
     for inputs, attrs in calls_in_halves(op, half):
@@ -329,7 +362,7 @@ def test_fast_kernels_agree_with_the_meaning(op, case):
 
 
 @pytest.mark.parametrize("unknown", ["values", "sizes", "rank"])
-@pytest.mark.parametrize(("op", "case"), [p for p in CASES if p.values[0].inputs])
+@pytest.mark.parametrize(("op", "case"), [p for p in PURE if p.values[0].inputs])
 def test_symbols_give_what_arrays_give(op, case, unknown):
     def symbol(array):
         shape = {"values": array.shape, "sizes": (None,) * array.ndim}.get(unknown)
@@ -427,7 +460,7 @@ def slope_at(op, case, rng):
 
 
 FLOATS = tuple(map(BY_NAME.get, ("bfloat16", "float16", "float32", "float64")))
-SMOOTH = [p for p in CASES if p.values[0].gradient not in (None, nothing)]
+SMOOTH = [p for p in PURE if p.values[0].gradient not in (None, nothing)]
 
 
 @pytest.mark.parametrize(("op", "case"), SMOOTH)

@@ -8,6 +8,9 @@ before the run, then one more for each block that writes it. Writes whose value 
 variable (loading data) come first, then those that change it (optimisers, counters), each in the order
 in which the blocks were made. A block reads the version that the loading writes leave, unless it must
 run before or after a write because something flows between them, or because it was told to.
+
+What a handle stands for, a queue say, is kept and versioned in the same way. To put something in is to load
+data, so a queue is filled before others take from it; where TensorFlow would wait, ours has the right order.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from backblocks.errors import OpError, described
-from backblocks.graph.symbol import Block, Symbol, is_variable, variable_of
+from backblocks.graph.symbol import Block, Symbol, holds_state, variable_of
 from backblocks.ops._op import Value, each_value, flat
 
 
@@ -74,13 +77,13 @@ def program(
         return places.setdefault(key, len(places))
 
     def seen(symbol: Symbol, reader: Block | None) -> int:
-        if is_variable(symbol.block) and id(symbol) not in fed:
+        if holds_state(symbol.block) and id(symbol) not in fed:
             return slot((symbol.block, rows[symbol.block].seen_by(reader)))
         return slot(id(symbol))
 
     steps = []
     for block in blocks:
-        if is_variable(block) or is_constant(block):
+        if holds_state(block) or is_constant(block):
             continue
         if block.op.name == "Placeholder" and id(block.outputs[0]) not in fed:
             raise _unfed(block)
@@ -90,11 +93,13 @@ def program(
             at = rows[variable].writers.index(block)
             before.append(slot((variable, at)))
             new.append(slot((variable, at + 1)))
-        for symbol, place in zip(flat(block.outputs), new, strict=False):
+        given_back = new[: len(block.op.gives_back)]
+        for symbol, place in zip(flat(block.outputs), given_back, strict=False):
             places[id(symbol)] = place  # what an op gives for a variable is its new value
         takes = each_value(lambda s, block=block: seen(s, block), block.inputs)  # type: ignore[misc]
         gives = each_value(lambda s: slot(id(s)), block.outputs)
-        steps.append(Step(block, takes, gives + new[len(gives) :], before, list(block.after)))
+        gives += [place for place in new if place not in gives]
+        steps.append(Step(block, takes, gives, before, list(block.after)))
     fetched = [seen(symbol, None) for symbol in fetches]
     written = {
         row.variable: slot((row.variable, len(row.writers))) for row in rows.values() if row.writers
@@ -137,7 +142,7 @@ def _needed(wanted: Sequence[Block], fed: set[int]) -> list[Block]:
 
 
 def _behind(block: Block, fed: set[int]) -> list[Block]:
-    if is_variable(block):
+    if holds_state(block):
         return []  # its initial value is no part of a run
     return [*(s.block for s in flat(block.inputs) if id(s) not in fed), *block.after]
 
@@ -178,7 +183,7 @@ class _Row:
 
 
 def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Row]:
-    writers: dict[Block, list[Block]] = {block: [] for block in blocks if is_variable(block)}
+    writers: dict[Block, list[Block]] = {block: [] for block in blocks if holds_state(block)}
     for block in blocks:
         for name in block.op.writes:
             writers[_variable_behind(block, name)].append(block)
@@ -194,14 +199,15 @@ def _row(
     variable: Block, writers: list[Block], fed: set[int], followers: dict[Block, list[Block]]
 ) -> _Row:
     ahead = {w: _reached(w, lambda b: _behind(b, fed)) for w in writers}
-    loads = {w for w in writers if w.op.replaces and variable not in _reached_by_values(w, fed)}
+    loading = (w for w in writers if w.op.replaces or w.op.fills)
+    loads = {w for w in loading if variable not in _reached_by_values(w, fed)}
     ordered: list[Block] = []
     left = set(writers)
     while left:
         free = [w for w in left if not (ahead[w] & left)]
         if not free:
             raise _circle(sorted(left, key=lambda b: b.number))
-        ordered.append(min(free, key=lambda w: (w not in loads, w.number)))
+        ordered.append(min(free, key=lambda w: (w not in loads, not w.op.fills, w.number)))
         left.remove(ordered[-1])
     return _Row(
         variable,

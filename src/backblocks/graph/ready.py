@@ -13,6 +13,7 @@ from backblocks.errors import OpError
 from backblocks.graph.program import Program, Step, followers_of
 from backblocks.graph.remembering import Memory
 from backblocks.graph.symbol import Block
+from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Plan, Value, each_value, flat
 from backblocks.ops._spec import Spec, is_known
@@ -45,7 +46,8 @@ class Ready:
         for step in plan.steps:
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
-            if foreseen and all(value is not None for value in foreseen.values()):
+            always = not step.block.op.writes and all(v is not None for v in foreseen.values())
+            if foreseen and always:
                 self.constants |= foreseen
             else:
                 self.steps.append((step, compute))
@@ -71,11 +73,14 @@ class Ready:
             error.block = block.name
             raise
         specs.update(zip(flat(step.gives), flat(given), strict=False))
-        for slot, before in zip(step.gives[len(given) :], step.before[len(given) :], strict=True):
+        further = step.gives[len(given) :]
+        for slot, before in zip(reversed(further), reversed(step.before), strict=False):
             specs[slot] = specs[before]
         plan = _plan_for_ever(block, inputs)
-        if op.writes:
+        if op.gives_back:
             return _writing(step, plan is not None)
+        if op.writes:
+            return _changing(step)
         return _checked(step) if plan is None else _by_plan(step, plan)
 
 
@@ -174,6 +179,20 @@ def _writing(step: Step, checked: bool) -> Compute:
         values = op.values(op.meaning(*arrays, **attrs))
         for slot, value, dtype in zip(gives, values, dtypes, strict=True):
             slots[slot] = np.array(value, dtype, order="C")
+
+    return compute
+
+
+def _changing(step: Step) -> Compute:
+    """For a step that changes what handles stand for: a copy, so that a run which fails leaves the old."""
+    block, op, outputs = step.block, step.block.op, len(step.block.outputs)
+    written = [i for i, pin in enumerate(op.inputs) if pin.name in op.writes]
+
+    def compute(slots: list[Any]) -> None:
+        values = each_value(slots.__getitem__, step.takes)
+        for i, slot in zip(written, step.gives[outputs:], strict=True):
+            values[i] = slots[slot] = fresh(values[i])
+        _put(slots, step.gives[:outputs], op.run(values, block.attrs))
 
     return compute
 

@@ -18,6 +18,7 @@ from backblocks.graph.ready import Compute, Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.symbol import Block, Symbol
+from backblocks.ops import _handles
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._op import flat
@@ -72,6 +73,10 @@ class Session:
         """The value of a fetch, or a list of them for a list."""
         several = isinstance(fetches, list | tuple)
         wanted = [self._symbol(f, "fetches") for f in (fetches if several else [fetches])]
+        for symbol in wanted:
+            if symbol.dtype == _handles.RESOURCE:
+                hint = "Fetch what a block reads from it, such as QueueSizeV2."
+                raise _mistake("is a handle, which has no value to fetch", symbol.name, hint)
         fed = {self._symbol(s, "feeds"): value for s, value in (feeds or {}).items()}
         blocks = [self._block(target) for target in targets]
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
@@ -102,7 +107,7 @@ class Session:
         for slot, array in zip(plan.fed, arrays, strict=True):
             slots[slot] = array
         for slot, block in plan.variables.items():
-            slots[slot] = self.value(block) if slot in plan.read else self._values.get(block)
+            slots[slot] = self._value(block) if slot in plan.read else self._values.get(block)
         with np.errstate(all="ignore"):  # infinities and NaN are answers
             counts = self._execute(ready, slots)
         values = [slots[slot] for slot in plan.fetched]
@@ -213,8 +218,16 @@ class Session:
     # -- variables ----------------------------------------------------------------------
 
     def value(self, variable: Block | Symbol | str) -> Array:
-        """What a variable holds now. It gets its initial value when it is first asked for."""
-        block = self._block(variable)
+        """What a variable holds now. It gets its initial value when it is first asked for.
+
+        For a queue or a reader it is a handle of a copy: what is done to it changes nothing here.
+        """
+        held: Array = _handles.fresh(self._value(self._block(variable)))
+        return held
+
+    def _value(self, block: Block) -> Array:
+        if block not in self._values and not block.op.fed:
+            (self._values[block],) = block.op.run([], block.attrs)
         if block not in self._values:
             if block.initial is None:
                 raise _mistake(
@@ -227,7 +240,7 @@ class Session:
         return self._values[block]
 
     def reset(self) -> None:
-        """Lets every variable start again from its initial value."""
+        """Lets every variable start again from its initial value, and every queue empty."""
         self._values.clear()
         self._contents.clear()
 
@@ -297,6 +310,9 @@ def _mistake(problem: str, arg: str, hint: str, *got: Any) -> OpError:
 
 def _fed(symbol: Symbol, value: Any) -> Array:
     try:
+        if symbol.dtype == _handles.RESOURCE:
+            hint = "Feed what goes into it, or what is read from it."
+            raise OpError("is a handle and cannot be fed", hint=hint)
         array = np.asarray(as_typed(value, symbol.dtype), order="C")
         known = symbol.shape
         fits = known is None or (

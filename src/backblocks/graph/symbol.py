@@ -126,16 +126,17 @@ class Symbol:
         return f"<{self.block.op.name} {self.spec}>"
 
 
-def is_variable(block: Block) -> bool:
-    return block.op is _VARIABLE
+def holds_state(block: Block) -> bool:
+    """Whether a session keeps what it gives: a variable, a queue, a reader."""
+    return block.op.holds
 
 
 def variable_of(symbol: Symbol) -> Block | None:
-    """The variable that a symbol stands for: its own, or the one that a block gives its new value of."""
+    """The block whose state a symbol is: its own, or the variable that a block gives the new value of."""
     block = symbol.block
-    if is_variable(block):
+    if holds_state(block):
         return block
-    for name, output in zip(block.op.writes, block.outputs, strict=False):
+    for name, output in zip(block.op.gives_back, block.outputs, strict=False):
         if output is symbol:
             place = [pin.name for pin in block.op.inputs].index(name)
             return variable_of(block.inputs[place])
@@ -145,12 +146,15 @@ def variable_of(symbol: Symbol) -> Block | None:
 def _check_variables(block: Block) -> None:
     for pin, symbol in zip(block.op.inputs, block.inputs, strict=True):
         if pin.name in block.op.writes and variable_of(symbol) is None:
+            handle = pin.dtype == "resource"
             raise OpError(
-                "must be a variable",
+                "must be what a block gives that holds a state" if handle else "must be a variable",
                 op=block.op.name,
                 arg=pin.name,
                 got=described(repr(symbol)),
-                hint="Make one with bb.variable(initial value).",
+                hint="Wire it to a queue or a reader."
+                if handle
+                else "Make one with bb.variable(initial value).",
             )
 
 
@@ -206,6 +210,8 @@ def placeholder(
 def variable(initial: Any, dtype: Any = None, name: str = "") -> Symbol:
     """A symbol whose value a session keeps, and which other blocks can change."""
     start = initial if isinstance(initial, Symbol) else constant(initial, dtype)
+    with _naming("VariableV2", "dtype"):
+        _VALUE_TYPE.parse(start.dtype)
     attrs = {"shape": start.shape, "dtype": start.dtype, "container": "", "shared_name": ""}
     symbol: Symbol = wired(_VARIABLE, [], attrs, name)
     symbol.block.initial = start

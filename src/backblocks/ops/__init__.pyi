@@ -1050,6 +1050,18 @@ def expm1(
 ) -> Value:
     """e to the power of x, less 1, with all digits near 0."""
 
+def fifo_queue_v2(
+    *,
+    component_types: Sequence[DTypeLike],
+    shapes: Sequence[Sequence[int | None] | None] = (),
+    capacity: int = -1,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A queue whose elements come out in the order in which they went in."""
+
 def fill(
     dims: Value,
     value: Value,
@@ -2129,6 +2141,83 @@ def quantized_relu_x(
     out: Value = None,
 ) -> QuantizedReluXResult:
     """Codes below that of 0 become the code of 0, those above that of `max_value` its code."""
+
+def queue_close_v2(
+    handle: Value,
+    *,
+    cancel_pending_enqueues: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Closes a queue: nothing more goes in, and what is in can be taken out."""
+
+def queue_dequeue_many_v2(
+    handle: Value,
+    n: Value,
+    *,
+    component_types: Sequence[DTypeLike],
+    timeout_ms: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """Takes the next `n` elements out of a queue, stacked along a new first axis."""
+
+def queue_dequeue_up_to_v2(
+    handle: Value,
+    n: Value,
+    *,
+    component_types: Sequence[DTypeLike],
+    timeout_ms: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """Takes the next `n` elements out of a queue, or those that are left when it is closed."""
+
+def queue_dequeue_v2(
+    handle: Value,
+    *,
+    component_types: Sequence[DTypeLike],
+    timeout_ms: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """Takes the next element out of a queue."""
+
+def queue_enqueue_many_v2(
+    handle: Value,
+    components: Sequence[Value],
+    *,
+    timeout_ms: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts elements into a queue: the slices of the components along their first axis."""
+
+def queue_enqueue_v2(
+    handle: Value,
+    components: Sequence[Value],
+    *,
+    timeout_ms: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts one element into a queue: a tensor for each component."""
+
+def queue_is_closed_v2(
+    handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whether a queue was closed."""
+
+def queue_size_v2(
+    handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many elements a queue holds."""
 
 def range(
     start: Value,

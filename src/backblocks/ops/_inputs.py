@@ -39,7 +39,7 @@ def as_array(value: Any, strings: bool = False) -> Array:
     array = np.array(value, object) if strings and _has_text(value) else _read(value)
     if strings and array.dtype.kind in "SUO":
         return _strings(value, array)
-    if array.dtype.hasobject:
+    if array.dtype.hasobject and array.dtype != BY_NAME["resource"]:
         raise _no_numbers(value, array)
     if array.dtype in NAMES:
         return array
@@ -124,6 +124,9 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
 def as_constant(value: Any, dtype: DType | None = None) -> Array:
     """A copy that nobody can write to. Numbers without a dtype become `dtype`, or float32 or int32."""
     array = from_weak(value, dtype, NAMES) if is_weak(value) else as_array(value, True)
+    if array.dtype == BY_NAME["resource"]:
+        got, hint = described("a handle"), "Make the queue or reader inside the graph."
+        raise OpError("must be a value that stays as it is", got=got, hint=hint)
     kept = array.astype(dtype or array.dtype)
     kept.flags.writeable = False
     return kept
@@ -153,7 +156,7 @@ def _fits(array: Array, dtype: DType) -> bool:
         return array.dtype.kind in "iu" and bool(
             array.min() >= limits.min and array.max() <= limits.max
         )
-    if dtype.kind in "bO" or (array.dtype.kind == "c" and dtype.kind != "c"):
+    if dtype.hasobject or dtype.kind == "b" or (array.dtype.kind == "c" and dtype.kind != "c"):
         return False
     with np.errstate(all="ignore"):
         return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())
@@ -165,4 +168,6 @@ def _what_fits(dtype: DType) -> str:
         return f"Use whole numbers from {limits.min} to {limits.max}."
     if dtype.kind == "O":
         return "Use text or bytes."
+    if dtype.hasobject:
+        return "Use a handle, as the block that holds the state gives it."
     return "Use True and False." if dtype.kind == "b" else "Use real numbers within its range."

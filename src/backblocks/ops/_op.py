@@ -28,6 +28,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
+from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._pins import Pin, read_signature
 from backblocks.ops._plan import MOST_PLANS, call_key
@@ -70,8 +71,15 @@ class Case:
     """A call with a known answer: documentation, regression test and demo at once."""
 
     about: str
-    args: dict[str, Any]
+    given: dict[str, Any]
     out: Any
+    leaves: Mapping[str, str]
+    """What handles stand for afterwards, as text."""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments; handles of states that nobody has changed yet."""
+        return {name: fresh(value) for name, value in self.given.items()}
 
 
 @dataclass(frozen=True)
@@ -143,6 +151,8 @@ class Op:
     open_sizes: bool = False
     writes: tuple[str, ...] = ()
     replaces: bool = False
+    fills: bool = False
+    holds: bool = False
     fed: bool = False
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
@@ -171,6 +181,9 @@ class Op:
         self._plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
         self._by_value: set[str] = set()
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
+        handles = {pin.name for pin in self.inputs if pin.dtype == "resource"}
+        self.gives_back = tuple(name for name in self.writes if name not in handles)
+        """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
         self.snake_name = snake(self.name)
         self.group = _group_of(self.meaning.__module__)
         self.__doc__ = inspect.getdoc(self.meaning)
@@ -234,9 +247,12 @@ class Op:
 
         return add
 
-    def case(self, about: str, *, out: Any, **args: Any) -> None:
-        """A worked case. `out` is a tuple when there are several outputs."""
-        self.cases.append(Case(about, args, out))
+    def case(self, about: str, *, out: Any, leaves: Any = None, **args: Any) -> None:
+        """A worked case. `out` is a tuple when there are several outputs, and empty when there is none.
+
+        `leaves` says in words, by name, what handles among the inputs stand for after the call.
+        """
+        self.cases.append(Case(about, args, out, leaves or {}))
 
     def fails(self, about: str, *, error: str, **args: Any) -> None:
         """A call that must be refused with these words."""
@@ -631,6 +647,8 @@ def op(
     open_sizes: bool = False,
     writes: tuple[str, ...] = (),
     replaces: bool = False,
+    fills: bool = False,
+    holds: bool = False,
     fed: bool = False,
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
@@ -642,8 +660,11 @@ def op(
     from. `stateful` says that the same inputs may give another answer next time. `open_sizes` says that
     sizes of the results may be known only when they are computed. `writes` names the inputs that are
     variables and get a new value: the function gives these values, the first of which are the outputs,
-    and whoever runs the op keeps them; `replaces` says that their old values do not matter. `fed` says
-    that the output has no value unless a run gives it one. `version` is raised when the meaning changes.
+    and whoever runs the op keeps them; `replaces` says that their old values do not matter. What a handle
+    stands for is changed where it is, and whoever wants to keep the old state hands in a copy; `fills`
+    says that it puts in what other ops take out. `holds` says that a session keeps the output from one
+    run to the next: a variable, or a handle. `fed` says that the output has no value unless a run gives
+    it one. `version` is raised when the meaning changes.
     """
     return lambda function: Op(
         name,
@@ -658,6 +679,8 @@ def op(
         open_sizes,
         writes,
         replaces,
+        fills,
+        holds,
         fed,
     )
 
@@ -775,6 +798,8 @@ _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
 
 
 def _convert(dtype: DType) -> str:
+    if dtype == BY_NAME["resource"]:
+        return "Use a handle, as the block that holds the state gives it."
     return f"Convert it: x.astype({NAMES[dtype]!r})."
 
 

@@ -124,6 +124,13 @@ def _partial_shape(value: Any) -> tuple[int | None, ...] | None:
     return tuple(None if n == -1 else n for n in sizes)
 
 
+def _shapes(value: Any) -> tuple[tuple[int | None, ...] | None, ...]:
+    if not isinstance(value, list | tuple):
+        hint = "Write each out, as in [[2, 3], []]."
+        raise OpError("must be a list of shapes", got=value, hint=hint)
+    return tuple(_partial_shape(shape) for shape in value)
+
+
 def _tensor(value: Any) -> Array:
     array = as_array(value).copy()  # the caller may go on writing to theirs
     array.flags.writeable = False
@@ -158,6 +165,19 @@ def dtype_of(*names: str) -> Kind:
         return dtype
 
     return Kind("dtype", "DTypeLike", "An element type.", parse, names)
+
+
+def dtypes_of(*names: str) -> Kind:
+    """One or more of a few element types."""
+    one = dtype_of(*names)
+
+    def parse(value: Any) -> tuple[DType, ...]:
+        if not isinstance(value, list | tuple) or not value:
+            hint = f"Write them out, as in [{names[0]!r}]."
+            raise OpError("must be a list of at least one element type", got=value, hint=hint)
+        return tuple(one.parse(each) for each in value)
+
+    return Kind("dtypes", "Sequence[DTypeLike]", "Element types.", parse, names)
 
 
 Window = Annotated[
@@ -208,6 +228,15 @@ PartialShape = Annotated[
 Axes = Annotated[
     tuple[int, ...],
     Kind("axes", "Sequence[int]", "Axes, counted from 0 or from -1 at the end.", _integers),
+]
+Shapes = Annotated[
+    tuple[tuple[int | None, ...] | None, ...],
+    Kind(
+        "shapes",
+        "Sequence[Sequence[int | None] | None]",
+        "A shape for each component, or none at all.",
+        _shapes,
+    ),
 ]
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]

@@ -16,7 +16,7 @@ from backblocks.ops.attrs import Flag, PartialShape, Text
 from backblocks.ops.math.types import AnyType
 
 
-@op("VariableV2", "-> ref: dtype", fed=True)
+@op("VariableV2", "-> ref: dtype", holds=True, fed=True)
 def variable_v2(
     *, shape: PartialShape, dtype: AnyType, container: Text = "", shared_name: Text = ""
 ) -> Array:

@@ -1,0 +1,1 @@
+"""Queues, tensor arrays, and tensors taken apart and put together by index."""
