@@ -77,6 +77,11 @@ def lowest(dtype: DType) -> Any:
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min
 
 
+def highest(dtype: DType) -> Any:
+    """What every other value of the type is at most: where a minimum starts from."""
+    return np.inf if is_float(dtype) else np.iinfo(dtype).max
+
+
 def lowest_finite(dtype: DType) -> Any:
     """The lowest of its numbers that is no infinity."""
     limits: Any = ml_dtypes.finfo if is_float(dtype) else np.iinfo

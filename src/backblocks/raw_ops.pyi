@@ -464,6 +464,16 @@ def BiasAddV1(
 ) -> Value:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
+def Bincount(
+    *,
+    arr: Value,
+    size: Value,
+    weights: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights."""
+
 def Bitcast(
     *,
     input: Value,
@@ -517,6 +527,15 @@ def BroadcastTo(
     out: Value = None,
 ) -> Value:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+
+def Bucketize(
+    *,
+    input: Value,
+    boundaries: Sequence[float],
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all."""
 
 def Cast(
     *,
@@ -804,6 +823,17 @@ def DecodeRaw(
     out: Value = None,
 ) -> Value:
     """The bytes of each string, read as numbers along a new last axis."""
+
+def DenseBincount(
+    *,
+    input: Value,
+    size: Value,
+    weights: Value,
+    binary_output: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights."""
 
 def DepthToSpace(
     *,
@@ -1316,6 +1346,17 @@ def GreaterEqual(
     out: Value = None,
 ) -> Value:
     """Whether x is at least y."""
+
+def HistogramFixedWidth(
+    *,
+    values: Value,
+    value_range: Value,
+    nbins: Value,
+    dtype: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many values lie in each of `nbins` equal parts of a range."""
 
 def Identity(
     *,
@@ -2384,6 +2425,51 @@ def ScatterNd(
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def SegmentMax(
+    *,
+    data: Value,
+    segment_ids: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+
+def SegmentMean(
+    *,
+    data: Value,
+    segment_ids: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The mean of the rows of each segment; of whole numbers it loses the fraction."""
+
+def SegmentMin(
+    *,
+    data: Value,
+    segment_ids: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+
+def SegmentProd(
+    *,
+    data: Value,
+    segment_ids: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The product of the rows of each segment. A segment without rows is 1."""
+
+def SegmentSum(
+    *,
+    data: Value,
+    segment_ids: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The sum of the rows of each segment. A segment without rows is 0."""
+
 def Select(
     *,
     condition: Value,
@@ -2833,6 +2919,46 @@ def UnravelIndex(
     out: Value = None,
 ) -> Value:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def UnsortedSegmentMax(
+    *,
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The largest of the rows of each segment, cell by cell; NaN wins."""
+
+def UnsortedSegmentMin(
+    *,
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The smallest of the rows of each segment, cell by cell; NaN wins."""
+
+def UnsortedSegmentProd(
+    *,
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0."""
+
+def UnsortedSegmentSum(
+    *,
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0."""
 
 def VariableV2(
     *,

@@ -17,6 +17,7 @@ from vectors.data import (
     is_float,
     is_half,
     numpy_dtype,
+    ones,
     scalar,
     sizes,
 )
@@ -73,8 +74,9 @@ def segments(op: str, dtype: str) -> Iterator[Call]:
         ids = either(0, [0, 0, 0, 0, 1, 1, 1, 1, 1])
         yield Call({"data": x, "segment_ids": ids, **more}, {}, ["nan"])
     if is_half(dtype):
-        x = source.real((300,), dtype)
-        yield Call({"data": x, "segment_ids": either(0, [0] * 300), **more}, {}, ["half sums"])
+        for x in (source.real((300,), dtype), ones((4096,), dtype)):
+            ids = either(0, [0] * len(x))
+            yield Call({"data": x, "segment_ids": ids, **more}, {}, ["half sums"])
 
 
 def bincount(op: str, dtype: str) -> Iterator[Call]:

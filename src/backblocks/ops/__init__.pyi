@@ -468,6 +468,16 @@ def bias_add_v1(
 ) -> Value:
     """`value` with `bias[c]` added to all of channel c, the last dimension."""
 
+def bincount(
+    arr: Value,
+    size: Value,
+    weights: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights."""
+
 def bitcast(
     input: Value,
     *,
@@ -521,6 +531,15 @@ def broadcast_to(
     out: Value = None,
 ) -> Value:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+
+def bucketize(
+    input: Value,
+    *,
+    boundaries: Sequence[float],
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all."""
 
 def cast(
     x: Value,
@@ -808,6 +827,17 @@ def decode_raw(
     out: Value = None,
 ) -> Value:
     """The bytes of each string, read as numbers along a new last axis."""
+
+def dense_bincount(
+    input: Value,
+    size: Value,
+    weights: Value,
+    *,
+    binary_output: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights."""
 
 def depth_to_space(
     input: Value,
@@ -1320,6 +1350,17 @@ def greater_equal(
     out: Value = None,
 ) -> Value:
     """Whether x is at least y."""
+
+def histogram_fixed_width(
+    values: Value,
+    value_range: Value,
+    nbins: Value,
+    *,
+    dtype: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many values lie in each of `nbins` equal parts of a range."""
 
 def identity(
     input: Value,
@@ -2388,6 +2429,51 @@ def scatter_nd(
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def segment_max(
+    data: Value,
+    segment_ids: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+
+def segment_mean(
+    data: Value,
+    segment_ids: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The mean of the rows of each segment; of whole numbers it loses the fraction."""
+
+def segment_min(
+    data: Value,
+    segment_ids: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+
+def segment_prod(
+    data: Value,
+    segment_ids: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The product of the rows of each segment. A segment without rows is 1."""
+
+def segment_sum(
+    data: Value,
+    segment_ids: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The sum of the rows of each segment. A segment without rows is 0."""
+
 def select(
     condition: Value,
     x: Value,
@@ -2837,6 +2923,46 @@ def unravel_index(
     out: Value = None,
 ) -> Value:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+
+def unsorted_segment_max(
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The largest of the rows of each segment, cell by cell; NaN wins."""
+
+def unsorted_segment_min(
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The smallest of the rows of each segment, cell by cell; NaN wins."""
+
+def unsorted_segment_prod(
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0."""
+
+def unsorted_segment_sum(
+    data: Value,
+    segment_ids: Value,
+    num_segments: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0."""
 
 def variable_v2(
     *,

@@ -12,8 +12,7 @@ from backblocks.dtypes import (
     NAMES,
     NUMBERS,
     REALS,
-    DType,
-    is_float,
+    highest,
     is_half,
     lowest,
     lowest_finite,
@@ -170,11 +169,7 @@ def max_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
 @op("Min", "T, Tidx -> T", T=REALS, Tidx=INDEX)
 def min_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is."""
-    return np.min(_ordered(input), _axes(axis), keepdims=keep_dims, initial=_highest(input.dtype))
-
-
-def _highest(dtype: DType) -> Any:
-    return np.inf if is_float(dtype) else np.iinfo(dtype).max
+    return np.min(_ordered(input), _axes(axis), keepdims=keep_dims, initial=highest(input.dtype))
 
 
 def _ordered(x: Array) -> Array:
@@ -261,7 +256,7 @@ for each, _ufunc, _start in (
     (mean, np.add, lambda dtype: 0),
     (prod, np.multiply, lambda dtype: 1),
     (max_, np.maximum, lowest),
-    (min_, np.minimum, _highest),
+    (min_, np.minimum, highest),
     (all_, np.logical_and, lambda dtype: True),
     (any_, np.logical_or, lambda dtype: False),
 ):

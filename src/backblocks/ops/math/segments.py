@@ -1,0 +1,566 @@
+"""Sums and other totals of the rows that belong together, and counts of numbers by size."""
+
+from itertools import pairwise
+from typing import Annotated, Any
+
+import numpy as np
+
+from backblocks import ops
+from backblocks.dtypes import NUMBERS, REALS, highest, highest_finite, lowest, lowest_finite, wide
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Op, Value, nothing, op
+from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value, shape_text
+from backblocks.ops.array.shapes import INDEX
+from backblocks.ops.attrs import Flag, Floats, dtype_of
+from backblocks.ops.math.arithmetic import conjugate
+
+
+def _gathered(table: Value, ids: Value) -> Value:
+    """The row of `table` that each id names; zeros for an id below 0."""
+    return ops.gather_nd(table, ops.expand_dims(ids, -1), bad_indices_policy="IGNORE")
+
+
+# -- rows in order -----------------------------------------------------------------------------------
+
+
+def _segments(data: Spec, segment_ids: Spec) -> Shape:
+    (count,) = ranked("segment_ids", segment_ids, 1)
+    if data.shape == ():
+        hint = "Put it in brackets: [x]."
+        raise OpError("must have rows", arg="data", got=described("a scalar"), hint=hint)
+    rows = None if data.shape is None else data.shape[0]
+    if count is not None and rows is not None and count != rows:
+        raise OpError(
+            f"must have one entry for each of the {rows} rows of data",
+            arg="segment_ids",
+            got=count,
+            hint="Say of every row to which segment it belongs.",
+        )
+    ids = segment_ids.value
+    if ids is not None and ids.size and (ids[0] < 0 or (ids[1:] < ids[:-1]).any()):
+        raise OpError(
+            "must not be negative and must not go down",
+            arg="segment_ids",
+            got=ids.tolist(),
+            hint="Use UnsortedSegmentSum and its kin for rows in any order.",
+        )
+    if data.shape is None:
+        return None
+    segments = None if ids is None else int(ids[-1]) + 1 if ids.size else 0
+    return (segments, *data.shape[1:])
+
+
+def _by_segment(ufunc: np.ufunc, start: Any, data: Array, ids: Array, count: int) -> Array:
+    """For each segment the total of its rows; `start` where there is none."""
+    out = np.full((count, *data.shape[ids.ndim :]), start, wide(data.dtype))
+    inside = ids >= 0
+    ufunc.at(out, ids[inside], data[inside].astype(out.dtype, copy=False))
+    return out
+
+
+def _count_of(ids: Array) -> int:
+    return int(ids[-1]) + 1 if ids.size else 0
+
+
+@op("SegmentSum", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
+def segment_sum(data: Array, segment_ids: Array) -> Array:
+    """The sum of the rows of each segment. A segment without rows is 0."""
+    return _by_segment(np.add, 0, data, segment_ids, _count_of(segment_ids))
+
+
+@op("SegmentMean", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
+def segment_mean(data: Array, segment_ids: Array) -> Array:
+    """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+    A segment without rows is 0.
+    """
+    total = segment_sum.meaning(data, segment_ids)
+    rows = np.maximum(np.bincount(segment_ids, minlength=len(total)), 1)
+    rows = rows.reshape(-1, *[1] * (data.ndim - 1)).astype(total.dtype)
+    return np.asarray(ops.truncate_div(total, rows) if total.dtype.kind in "iu" else total / rows)
+
+
+@op("SegmentProd", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
+def segment_prod(data: Array, segment_ids: Array) -> Array:
+    """The product of the rows of each segment. A segment without rows is 1."""
+    return _by_segment(np.multiply, 1, data, segment_ids, _count_of(segment_ids))
+
+
+@op("SegmentMax", "T, Tindices -> T", T=REALS, Tindices=INDEX)
+def segment_max(data: Array, segment_ids: Array) -> Array:
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    return _zeros_between(np.maximum, lowest(data.dtype), data, segment_ids)
+
+
+@op("SegmentMin", "T, Tindices -> T", T=REALS, Tindices=INDEX)
+def segment_min(data: Array, segment_ids: Array) -> Array:
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    return _zeros_between(np.minimum, highest(data.dtype), data, segment_ids)
+
+
+def _zeros_between(ufunc: np.ufunc, start: Any, data: Array, ids: Array) -> Array:
+    out = _by_segment(ufunc, start, data, ids, _count_of(ids))
+    out[np.bincount(ids, minlength=len(out)) == 0] = 0
+    return out
+
+
+# -- rows in any order -------------------------------------------------------------------------------
+
+
+def _unsorted_segments(data: Spec, segment_ids: Spec, num_segments: Spec) -> Shape:
+    count = scalar_value("num_segments", num_segments)
+    if count is not None and count < 0:
+        hint = "Use one more than the largest id."
+        raise OpError("must not be negative", arg="num_segments", got=count, hint=hint)
+    ids = segment_ids.value
+    if count is not None and ids is not None and (ids >= count).any():
+        raise OpError(
+            f"must be below num_segments, {count}",
+            arg="segment_ids",
+            got=ids.max(),
+            hint="Use -1 for rows that are to be left out.",
+        )
+    if data.shape is None or segment_ids.shape is None:
+        return None
+    rank = len(segment_ids.shape)
+    front = data.shape[:rank]
+    if len(front) < rank or any(
+        m is not None and n is not None and m != n
+        for m, n in zip(front, segment_ids.shape, strict=True)
+    ):
+        raise OpError(
+            f"must begin with the shape of segment_ids, {shape_text(segment_ids.shape)}",
+            arg="data",
+            got=described(shape_text(data.shape)),
+            hint="Say of every row to which segment it belongs.",
+        )
+    return (count, *data.shape[rank:])
+
+
+SEGMENT_INDEX = ("int16", *INDEX)
+_UNSORTED: dict[str, Any] = {"Tindices": SEGMENT_INDEX, "Tnumsegments": INDEX}
+_SIGNATURE = "T, Tindices, Tnumsegments -> T"
+
+
+@op("UnsortedSegmentSum", _SIGNATURE, T=NUMBERS, **_UNSORTED)
+def unsorted_segment_sum(data: Array, segment_ids: Array, num_segments: Array) -> Array:
+    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
+    return _by_segment(np.add, 0, data, segment_ids, num_segments.item())
+
+
+@op("UnsortedSegmentProd", _SIGNATURE, T=NUMBERS, **_UNSORTED)
+def unsorted_segment_prod(data: Array, segment_ids: Array, num_segments: Array) -> Array:
+    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
+    return _by_segment(np.multiply, 1, data, segment_ids, num_segments.item())
+
+
+@op("UnsortedSegmentMax", _SIGNATURE, T=REALS, **_UNSORTED)
+def unsorted_segment_max(data: Array, segment_ids: Array, num_segments: Array) -> Array:
+    """The largest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the smallest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
+    start = lowest_finite(data.dtype)
+    return _by_segment(np.maximum, start, data, segment_ids, num_segments.item())
+
+
+@op("UnsortedSegmentMin", _SIGNATURE, T=REALS, **_UNSORTED)
+def unsorted_segment_min(data: Array, segment_ids: Array, num_segments: Array) -> Array:
+    """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the largest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
+    start = highest_finite(data.dtype)
+    return _by_segment(np.minimum, start, data, segment_ids, num_segments.item())
+
+
+# -- gradients -----------------------------------------------------------------------------------------
+
+
+def _sum_grad(dy: Value, y: Value, data: Value, ids: Value, *num: Value) -> list[Value]:
+    return [_gathered(dy, ids), None, *[None for _ in num]]
+
+
+def _extreme_grad(total: Op) -> Any:
+    """Goes to the cells that are the extreme of their segment; several share it."""
+
+    def grad(dy: Value, y: Value, data: Value, ids: Value, *num: Value) -> list[Value]:
+        chosen = ops.equal(data, _gathered(y, ids))
+        found = total(ops.cast(chosen, DstT=data.dtype), ids, *num)
+        share = _gathered(ops.div_no_nan(dy, found), ids)
+        return [ops.select_v2(chosen, share, 0), None, *[None for _ in num]]
+
+    return grad
+
+
+def _prod_grad(total: Op, product: Op) -> Any:
+    """The product of the others: with one 0 only it has a gradient, with two nothing has."""
+
+    def grad(dy: Value, y: Value, data: Value, ids: Value, *num: Value) -> list[Value]:
+        x = conjugate(data)
+        zero = ops.equal(x, 0)
+        zeros = total(ops.cast(zero, DstT="int32"), ids, *num)
+        dy = ops.select_v2(ops.greater(zeros, 1), 0, dy)
+        without = product(ops.select_v2(zero, 1, x), ids, *num)
+        others = ops.real_div(_gathered(conjugate(y), ids), ops.select_v2(zero, 1, x))
+        others = ops.select_v2(zero, _gathered(without, ids), others)
+        return [ops.mul(_gathered(dy, ids), others), None, *[None for _ in num]]
+
+    return grad
+
+
+@segment_mean.grad
+def _(dy: Value, y: Value, data: Value, ids: Value) -> list[Value]:
+    rows = segment_sum(ops.ones_like(data), ids)
+    return [_gathered(ops.div_no_nan(dy, rows), ids), None]
+
+
+segment_sum.grad(_sum_grad)
+segment_prod.grad(_prod_grad(segment_sum, segment_prod))
+unsorted_segment_sum.grad(_sum_grad)
+unsorted_segment_prod.grad(_prod_grad(unsorted_segment_sum, unsorted_segment_prod))
+for _each in (segment_max, segment_min):
+    _each.grad(_extreme_grad(segment_sum))
+for _each in (unsorted_segment_max, unsorted_segment_min):
+    _each.grad(_extreme_grad(unsorted_segment_sum))
+
+
+# -- cases, refusals, differences ----------------------------------------------------------------------
+
+_rows = np.array([[1.0, 2], [3, 0], [5, 6]])
+for _each, _first, _between in (
+    (segment_sum, [4.0, 2], 0.0),
+    (segment_mean, [2.0, 1], 0.0),
+    (segment_prod, [3.0, 0], 1.0),
+    (segment_max, [3.0, 2], 0.0),
+    (segment_min, [1.0, 0], 0.0),
+):
+    _each.shape(_segments)
+    _each.case(
+        "two rows, none, and one",
+        data=_rows,
+        segment_ids=np.array([0, 0, 2]),
+        out=np.array([_first, [_between] * 2, [5, 6]]),
+    )
+    _each.case(
+        "no rows", data=np.zeros((0, 2)), segment_ids=np.zeros(0, np.int32), out=np.zeros((0, 2))
+    )
+    _each.fails("going down", data=_rows, segment_ids=[0, 2, 1], error="must not go down")
+    _each.fails("below 0", data=_rows, segment_ids=[-1, 0, 1], error="must not be negative")
+    _each.fails("too few", data=_rows, segment_ids=[0, 1], error="each of the 3 rows")
+    _each.fails("a scalar", data=np.array(1.0), segment_ids=[0], error="must have rows")
+segment_mean.case(
+    "whole numbers, toward 0",
+    data=np.array([-3, -4, 3, 4]),
+    segment_ids=np.array([0, 0, 1, 1]),
+    out=np.array([-3, 3]),
+)
+_int64 = np.iinfo(np.int64)
+for _each, _second, _two_and_three, _none in (
+    (unsorted_segment_sum, [6.0, 8], 5.0, 0),
+    (unsorted_segment_prod, [5.0, 12], 6.0, 1),
+    (unsorted_segment_max, [5.0, 6], 3.0, _int64.min),
+    (unsorted_segment_min, [1.0, 2], 2.0, _int64.max),
+):
+    _each.shape(_unsorted_segments)
+    _each.case(
+        "rows in any order, one of no segment",
+        data=_rows,
+        segment_ids=np.array([0, -1, 0]),
+        num_segments=np.array(1),
+        out=np.array([_second]),
+    )
+    _each.case(
+        "a segment without rows",
+        data=np.array([7]),
+        segment_ids=np.array([1]),
+        num_segments=np.array(2),
+        out=np.array([_none, 7]),
+    )
+    _each.case(
+        "a segment for each cell",
+        data=_rows,
+        segment_ids=np.array([[0, 1], [1, 2], [-1, -1]]),
+        num_segments=np.array(3),
+        out=np.array([1.0, _two_and_three, 0]),
+    )
+    _each.fails(
+        "beyond the last", data=_rows, segment_ids=[0, 1, 2], num_segments=2, error="be below"
+    )
+    _each.fails(
+        "fewer than none",
+        data=_rows,
+        segment_ids=[0, 0, 0],
+        num_segments=-1,
+        error="not be negative",
+    )
+    _each.fails(
+        "ids for other rows",
+        data=_rows,
+        segment_ids=[0, 0],
+        num_segments=1,
+        error="must begin with",
+    )
+for _each in (
+    *(segment_sum, segment_mean, segment_prod, unsorted_segment_sum, unsorted_segment_prod),
+):
+    _each.differs(
+        "half sums",
+        tensorflow="Totals of half types are kept in the half type.",
+        ours="They are kept in float32 and rounded once.",
+    )
+for _each in (segment_max, segment_min, unsorted_segment_max, unsorted_segment_min):
+    _each.differs(
+        "nan",
+        tensorflow="Whether a NaN wins depends on which row comes first.",
+        ours="A NaN wins, as in Max.",
+    )
+
+
+# -- how many of each ------------------------------------------------------------------------------------
+
+COUNTED = ("int32", "int64", "float32", "float64")
+
+
+def _check_count(arg: str, size: Spec) -> int | None:
+    count: int | None = scalar_value(arg, size)
+    if count is not None and count < 0:
+        hint = "Use one more than the largest number that is to be counted."
+        raise OpError("must not be negative", arg=arg, got=count, hint=hint)
+    return count
+
+
+def _check_counted(arg: str, cells: Spec, weights: Spec) -> None:
+    if cells.value is not None and (cells.value < 0).any():
+        raise OpError(
+            "must not be negative",
+            arg=arg,
+            got=cells.value.min(),
+            hint="Count whole numbers from 0, such as x - x.min().",
+        )
+    known = weights.shape is not None and cells.shape is not None
+    if known and 0 not in (weights.shape or ()) and None not in (weights.shape or ()):
+        agreed("weights", weights, cells.shape, f"the shape of {arg}", "Use [] to count each as 1.")
+
+
+def _counts(cells: Array, weights: Array, rows: Array, shape: tuple[int, ...]) -> Array:
+    """Sums of weights at (row, number); numbers that have no place are passed over."""
+    out = np.zeros(shape, weights.dtype)
+    inside = cells < shape[-1]
+    weighed = weights if weights.size else np.ones(cells.shape, weights.dtype)
+    np.add.at(out, (*(rows[inside] for _ in shape[1:]), cells[inside]), weighed[inside])
+    return out
+
+
+@op("Bincount", "int32, int32, T -> bins: T", T=COUNTED)
+def bincount(arr: Array, size: Array, weights: Array) -> Array:
+    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
+
+    Empty `weights` count each as 1. Numbers from `size` on are passed over.
+    """
+    return _counts(arr, weights, arr, (size.item(),))
+
+
+@bincount.shape
+def _(arr: Spec, size: Spec, weights: Spec) -> Shape:
+    count = _check_count("size", size)
+    _check_counted("arr", arr, weights)
+    return (count,)
+
+
+@op("DenseBincount", "Tidx, Tidx, T -> T", Tidx=INDEX, T=COUNTED)
+def dense_bincount(
+    input: Array, size: Array, weights: Array, *, binary_output: Flag = False
+) -> Array:
+    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+    With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
+    `size` on are passed over.
+    """
+    rows = (
+        np.broadcast_to(np.arange(len(input))[:, None], input.shape) if input.ndim == 2 else input
+    )
+    shape = (*input.shape[: input.ndim - 1], size.item())
+    if binary_output:
+        return np.asarray(_counts(input, weights.reshape(-1)[:0], rows, shape) != 0)
+    return _counts(input, weights, rows, shape)
+
+
+@dense_bincount.shape
+def _(input: Spec, size: Spec, weights: Spec, *, binary_output: bool) -> Shape:
+    count = _check_count("size", size)
+    _check_counted("input", input, weights)
+    if input.shape is None:
+        return None
+    if len(input.shape) not in (1, 2):
+        raise OpError(
+            "must be a list or a table",
+            arg="input",
+            got=described(f"shape {shape_text(input.shape)}"),
+            hint="Flatten it: x.reshape(-1).",
+        )
+    return (*input.shape[:-1], count)
+
+
+for _each in (bincount, dense_bincount):
+    _each.no_gradient("TensorFlow has none. UnsortedSegmentSum adds up weights and has one.")
+
+_nothing = np.zeros(0)
+bincount.case(
+    "one number is too large",
+    arr=np.array([1, 1, 5, 2]),
+    size=4,
+    weights=_nothing,
+    out=np.array([0.0, 2, 1, 0]),
+)
+bincount.case(
+    "by weight",
+    arr=np.array([[1, 1], [2, 0]]),
+    size=3,
+    weights=np.array([[1.0, 2], [3, 4]]),
+    out=np.array([4.0, 3, 3]),
+)
+dense_bincount.case(
+    "each row",
+    input=np.array([[1, 1], [5, 2]]),
+    size=4,
+    weights=np.zeros(0, np.int64),
+    out=np.array([[0, 2, 0, 0], [0, 0, 1, 0]]),
+)
+dense_bincount.case(
+    "there at all",
+    input=np.array([1, 1, 2]),
+    size=4,
+    weights=np.zeros(0, np.int64),
+    binary_output=True,
+    out=np.array([0, 1, 1, 0]),
+)
+dense_bincount.fails(
+    "a cube", input=np.zeros((1, 1, 1), np.int32), size=1, weights=_nothing, error="list or a table"
+)
+for _each, _arg in ((bincount, "arr"), (dense_bincount, "input")):
+    _each.fails("below 0", **{_arg: [-1, 1]}, size=2, weights=_nothing, error="not be negative")
+    _each.fails(
+        "fewer than none", **{_arg: [1]}, size=-1, weights=_nothing, error="not be negative"
+    )
+    _each.fails(
+        "weights for others",
+        **{_arg: [1, 2]},
+        size=3,
+        weights=np.zeros(1),
+        error="the shape of",
+    )
+
+
+@op("HistogramFixedWidth", "T, T, int32 -> out: dtype", T=COUNTED)
+def histogram_fixed_width(
+    values: Array,
+    value_range: Array,
+    nbins: Array,
+    *,
+    dtype: Annotated[Any, dtype_of(*INDEX)] = "int32",
+) -> Array:
+    """How many values lie in each of `nbins` equal parts of a range.
+
+    Values below the range count in the first part, values above it in the last.
+    """
+    low, high = value_range
+    count = nbins.item()
+    step = float(high - low) / count
+    # The end of the range is in the last part, where all is that lies beyond.
+    part = np.minimum((np.maximum(values, low) - low) / np.float64(step), count - 1)
+    return np.bincount(part.reshape(-1).astype(np.int64), minlength=count)
+
+
+@histogram_fixed_width.shape
+def _(values: Spec, value_range: Spec, nbins: Spec, *, dtype: Any) -> Shape:
+    (ends,) = ranked("value_range", value_range, 1)
+    if ends not in (None, 2):
+        raise OpError("must have 2 entries", arg="value_range", got=ends, hint="Use [low, high].")
+    known = value_range.value
+    if known is not None and not (known[0] < known[1] and np.isfinite(known).all()):
+        raise OpError(
+            "must go from a finite number to a larger one",
+            arg="value_range",
+            got=known.tolist(),
+            hint="Use [low, high], with low below high.",
+        )
+    count = scalar_value("nbins", nbins)
+    if count is not None and count < 1:
+        raise OpError("must be at least 1", arg="nbins", got=count, hint="Use 1 part or more.")
+    if values.value is not None and (values.value != values.value).any():
+        raise OpError(
+            "must not be NaN",
+            arg="values",
+            got=np.nan,
+            hint="Leave such values out: x[~np.isnan(x)].",
+        )
+    return (count,)
+
+
+histogram_fixed_width.grad(nothing)
+histogram_fixed_width.case(
+    "parts of 1, and values outside",
+    values=np.array([-1.0, 0, 1.5, 2, 5, 15]),
+    value_range=np.array([0.0, 5]),
+    nbins=5,
+    out=np.array([2, 1, 1, 0, 2]),
+)
+histogram_fixed_width.case(
+    "no values", values=_nothing, value_range=np.array([0.0, 5]), nbins=2, out=np.zeros(2)
+)
+_one_value: dict[str, Any] = {"values": np.array([1.0]), "value_range": [0.0, 5.0], "nbins": 5}
+for _about, _change, _error in (
+    ("NaN", {"values": np.array([np.nan])}, "must not be NaN"),
+    ("no range", {"value_range": [5.0, 5.0]}, "to a larger one"),
+    ("three ends", {"value_range": [0.0, 1.0, 2.0]}, "2 entries"),
+    ("no parts", {"nbins": 0}, "at least 1"),
+):
+    histogram_fixed_width.fails(_about, **{**_one_value, **_change}, error=_error)
+
+
+@op("Bucketize", "T -> output: int32", T=COUNTED)
+def bucketize(input: Array, *, boundaries: Floats) -> Array:
+    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+    Boundaries are float32 numbers.
+    """
+    return np.searchsorted(np.array(boundaries, np.float32), input, "right")
+
+
+@bucketize.shape
+def _(input: Spec, *, boundaries: tuple[float, ...]) -> Shape:
+    if any(b > c for b, c in pairwise(boundaries)):
+        raise OpError(
+            "must not go down",
+            arg="boundaries",
+            got=boundaries,
+            hint="Sort them: sorted(boundaries).",
+        )
+    return input.shape
+
+
+bucketize.grad(nothing)
+bucketize.case(
+    "three boundaries",
+    input=np.array([[-5, 10000], [150, 10], [5, 100]]),
+    boundaries=[0, 10, 100],
+    out=np.array([[0, 3], [3, 2], [1, 3]]),
+)
+bucketize.case(
+    "NaN and infinities",
+    input=np.array([np.nan, np.inf, -np.inf]),
+    boundaries=[0.5, 1.5],
+    out=np.array([2, 2, 0]),
+)
+bucketize.case("no boundaries", input=np.array([1.0]), boundaries=[], out=np.array([0]))
+bucketize.fails("going down", input=np.array([1.0]), boundaries=[3, 1], error="must not go down")
