@@ -228,7 +228,8 @@ backblocks::Conv checked_conv(const char* op, const Shape& cells, const Shape& o
     return conv;
 }
 
-// Depthwise kernels take one input channel in a group, and keep what lies between their taps.
+// Depthwise kernels take one input channel in a group, and keep what lies between their taps. So does
+// dilation, of images.
 void require_for(const char*, const backblocks::ConvKernels&, const backblocks::Conv&) {}
 void require_for(const char* op, const backblocks::DepthwiseKernels&, const backblocks::Conv& conv) {
     require(conv.in == 1, op, "each input channel must be a group");
@@ -239,15 +240,29 @@ void require_for(const char* op, const backblocks::DepthwiseKernels&, const back
     }
 }
 
-using Ready = backblocks::ConvKernels::Ready;
+void require_for(const char* op, const backblocks::DilationKernels&, const backblocks::Conv& conv) {
+    require_for(op, backblocks::DepthwiseKernels{}, conv);
+    const auto& depth = conv.axes[0];
+    require(depth.n == 1 && depth.k == 1 && depth.out == 1 && depth.pads == 0, op,
+            "must be of images, which have no depth");
+    require(conv.out == 1, op, "each channel must have one output");
+    require(!conv.channels_first, op, "channels must be the last axis");
+}
+
+using Run = Prepared::Run;
+using backblocks::Conv;
 
 // Kernels that plan, and those that have nothing to plan.
-Ready ready(Ready (*plan)(Type, const backblocks::Conv&), Type type, const backblocks::Conv& conv) {
-    return plan(type, conv);
+Run ready(backblocks::ConvKernels::Ready (*plan)(Type, const Conv&), Type type, const Conv& conv) {
+    return [run = plan(type, conv)](void* const* a) { run(a[0], a[1], a[2]); };
 }
-Ready ready(void (*run)(Type, const void*, const void*, void*, const backblocks::Conv&), Type type,
-            const backblocks::Conv& conv) {
-    return [=](const void* a, const void* b, void* result) { run(type, a, b, result, conv); };
+Run ready(void (*run)(Type, const void*, const void*, void*, const Conv&), Type type,
+          const Conv& conv) {
+    return [=](void* const* a) { run(type, a[0], a[1], a[2], conv); };
+}
+Run ready(void (*run)(Type, const void*, const void*, const void*, void*, const Conv&), Type type,
+          const Conv& conv) {
+    return [=](void* const* a) { run(type, a[0], a[1], a[2], a[3], conv); };
 }
 
 // The function of Python that prepares a kernel. `inputs` and the result are 'c', one number for
@@ -274,13 +289,15 @@ void define_conv(nb::module_& m, const char* name, std::string inputs, char resu
             // Not before the first call: then there are arrays of this size, and planning ends.
             struct Planned {
                 std::once_flag once;
-                Ready run;
+                Run run;
             };
-            return Prepared(name, {of(inputs[0]), of(inputs[1])}, {of(result)},
+            std::vector<Operand> operands;
+            for (const char each : inputs) operands.push_back(of(each));
+            return Prepared(name, operands, {of(result)},
                             [=, planned = std::make_shared<Planned>()](void* const* a) {
                                 std::call_once(planned->once,
                                                [&] { planned->run = ready(function, type, conv); });
-                                planned->run(a[0], a[1], a[2]);
+                                planned->run(a);
                             });
         },
         "dtype"_a, "cells"_a, "outputs"_a, "taps"_a, "strides"_a, "dilations"_a, "pads"_a,
@@ -478,6 +495,11 @@ NB_MODULE(_native, m) {
     define_conv<depthwise, &DepthwiseKernels::forward>(m, "depthwise_conv", "cf", 'o');
     define_conv<depthwise, &DepthwiseKernels::input_grad>(m, "depthwise_conv_input_grad", "fo", 'c');
     define_conv<depthwise, &DepthwiseKernels::filter_grad>(m, "depthwise_conv_filter_grad", "co", 'f');
+    constexpr auto dilation = [](const backblocks::Isa& isa) -> auto& { return isa.dilation; };
+    using backblocks::DilationKernels;
+    define_conv<dilation, &DilationKernels::forward>(m, "dilation", "cf", 'o');
+    define_conv<dilation, &DilationKernels::input_grad>(m, "dilation_input_grad", "cfo", 'c');
+    define_conv<dilation, &DilationKernels::filter_grad>(m, "dilation_filter_grad", "cfo", 'f');
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
         .def("__call__", &CallKey::operator(), "given"_a);

@@ -8,7 +8,7 @@ namespace backblocks {
 #define KERNELS(isa)                                                            \
     Isa {                                                                       \
         #isa, isa::pool_kernels, isa::conv_kernels, isa::depthwise_kernels,     \
-            isa::limit_kernels                                                  \
+            isa::dilation_kernels, isa::limit_kernels                           \
     }
 
 std::vector<Isa> isas() {

@@ -6,6 +6,7 @@
 
 #include "conv.hpp"
 #include "depthwise.hpp"
+#include "dilation.hpp"
 #include "limits.hpp"
 #include "pool.hpp"
 
@@ -17,6 +18,7 @@ struct Isa {
     const PoolKernels& pool;
     const ConvKernels& conv;
     const DepthwiseKernels& depthwise;
+    const DilationKernels& dilation;
     const LimitKernels& limits;
 };
 

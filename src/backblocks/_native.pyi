@@ -71,6 +71,9 @@ conv_filter_grad: _Conv  # prepared(x, dy, dw)
 depthwise_conv: _Conv  # prepared(x, w, y)
 depthwise_conv_input_grad: _Conv  # prepared(w, dy, dx)
 depthwise_conv_filter_grad: _Conv  # prepared(x, dy, dw)
+dilation: _Conv  # prepared(x, f, y)
+dilation_input_grad: _Conv  # prepared(x, f, dy, dx)
+dilation_filter_grad: _Conv  # prepared(x, f, dy, df)
 
 # What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
 class CallKey:

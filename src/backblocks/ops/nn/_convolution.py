@@ -1,5 +1,6 @@
 """What all convolution ops share: reading their attributes, and how shapes must agree."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -164,3 +165,25 @@ def native_conv(
         channels // c_in,
         channels_first(windows["data_format"]),
     )
+
+
+_MOST_REACH = 2**16
+"""Taps further apart than this, in all cells from the first to the last, are not for the kernels."""
+
+
+def native_by_channel(
+    kernel: Callable[..., _kernels.Prepared],
+    input: Shape,
+    filter: Shape,
+    dtype: DType,
+    **windows: Any,
+) -> _kernels.Prepared | None:
+    """The same for a filter of (*window, channels, multiplier): each channel is a group of its own."""
+    sizes = [n for n in filter or () if n is not None]
+    if not sizes:
+        return None
+    *k, channels, multiplier = sizes
+    _, *d, _ = last(windows["dilations"], windows["data_format"])
+    if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_REACH:
+        return None
+    return native_conv(kernel, input, (*k, 1, channels * multiplier), dtype, **windows)

@@ -1,19 +1,22 @@
 """Depthwise convolution: every channel has filters of its own, and channels are never mixed."""
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import FLOATS, DType, wide
+from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Dilations, ImageLayout, Padding, Pads, Strides
-from backblocks.ops.nn._convolution import backprop_shape, conv_axes, convolved, native_conv
+from backblocks.ops.nn._convolution import (
+    backprop_shape,
+    conv_axes,
+    convolved,
+    native_by_channel,
+)
 from backblocks.ops.nn._windows import from_last, last, taps, to_last
 
 
@@ -134,38 +137,19 @@ def _(
 
 # -- the compiled kernels -------------------------------------------------------------------------
 
-_MOST_REACH = 2**16
-"""Taps further apart than this, in all cells from the first to the last, are not for the kernels."""
-
-
-def _native(
-    kernel: Callable[..., _kernels.Prepared],
-    input: Shape,
-    filter: Shape,
-    dtype: DType,
-    **windows: Any,
-) -> _kernels.Prepared | None:
-    """The compiled kernel for arrays of these shapes: each channel is a group of its own."""
-    sizes = [n for n in filter or () if n is not None]
-    if not sizes:
-        return None
-    *k, channels, multiplier = sizes
-    _, *d, _ = last(windows["dilations"], windows["data_format"])
-    if math.prod((n - 1) * step + 1 for n, step in zip(k, d, strict=True)) > _MOST_REACH:
-        return None
-    return native_conv(kernel, input, (*k, 1, channels * multiplier), dtype, **windows)
-
 
 @depthwise_conv_2d_native.kernel("native")
 def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
-    return _native(_kernels.depthwise_conv, input.shape, filter.shape, input.dtype, **windows)
+    return native_by_channel(
+        _kernels.depthwise_conv, input.shape, filter.shape, input.dtype, **windows
+    )
 
 
 @depthwise_conv_2d_native_backprop_input.kernel("native")
 def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
     shape = sizes_from("input_sizes", input_sizes, [4])
     kernel = _kernels.depthwise_conv_input_grad
-    conv = _native(kernel, shape, filter.shape, filter.dtype, **windows)
+    conv = native_by_channel(kernel, shape, filter.shape, filter.dtype, **windows)
     return conv and (lambda sizes, filter, dy, dx: conv(filter, dy, dx))
 
 
@@ -173,7 +157,7 @@ def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fi
 def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
     shape = sizes_from("filter_sizes", filter_sizes, [4])
     kernel = _kernels.depthwise_conv_filter_grad
-    conv = _native(kernel, input.shape, shape, input.dtype, **windows)
+    conv = native_by_channel(kernel, input.shape, shape, input.dtype, **windows)
     return conv and (lambda input, sizes, dy, df: conv(input, dy, df))
 
 

@@ -1,15 +1,18 @@
 """Grey-scale dilation of images and its gradients."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from backblocks.dtypes import REALS, lowest, wide
 from backblocks.errors import OpError, described
+from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, op
+from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
+from backblocks.ops.nn._convolution import native_by_channel
 from backblocks.ops.nn._windows import (
     Axis,
     Sliding,
@@ -158,6 +161,38 @@ for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
         "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
         "Dilation2D can be differentiated once."
     )
+
+
+# -- the compiled kernels -------------------------------------------------------------------------
+
+
+def _native(
+    kernel: Callable[..., _kernels.Prepared],
+    input: Spec,
+    filter: Spec,
+    *,
+    rates: tuple[int, ...],
+    **windows: Any,
+) -> Fill | None:
+    """The compiled kernel for arrays of these shapes: they are those of a depthwise convolution."""
+    shape = (*(filter.shape or ()), 1)
+    windows |= {"dilations": rates, "data_format": "NHWC"}
+    return native_by_channel(kernel, input.shape, shape, input.dtype, **windows)
+
+
+@dilation_2d.kernel("native")
+def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
+    return _native(_kernels.dilation, input, filter, **windows)
+
+
+@dilation_2d_backprop_input.kernel("native")
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    return _native(_kernels.dilation_input_grad, input, filter, **windows)
+
+
+@dilation_2d_backprop_filter.kernel("native")
+def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+    return _native(_kernels.dilation_filter_grad, input, filter, **windows)
 
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""What the tests of sliding filters share: geometry, guarded results, and the meaning as the judge."""
+
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import backblocks as bb
+
+FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
+FORMATS = pytest.mark.parametrize("first", [False, True], ids=["channels last", "channels first"])
+UNTOUCHED = 99
+
+
+def guarded(shape, dtype):
+    """An array to be overwritten, and the bytes around it that must stay as they are."""
+    size, guard = int(np.prod(shape)), 64
+    around = np.full(size + 2 * guard, UNTOUCHED, dtype)
+    return around[guard : guard + size].reshape(shape), (around[:guard], around[guard + size :])
+
+
+def assert_untouched(guards, message=""):
+    assert all((guard == UNTOUCHED).all() for guard in guards), message
+
+
+@dataclass(frozen=True)
+class Slide:
+    """How a filter slides over images or volumes: groups of `ins` channels become `outs` each."""
+
+    space: tuple
+    k: tuple
+    s: tuple = ()
+    d: tuple = ()
+    pads: tuple = ()
+    batch: int = 1
+    groups: int = 1
+    ins: int = 1
+    outs: int = 1
+    first: bool = False
+
+    def __post_init__(self):
+        for name, default in (("s", 1), ("d", 1), ("pads", (0, 0))):
+            object.__setattr__(self, name, getattr(self, name) or (default,) * len(self.space))
+
+    @property
+    def out_space(self):
+        axes = zip(self.space, self.k, self.s, self.d, self.pads, strict=True)
+        return tuple((n + sum(p) - (k - 1) * d - 1) // s + 1 for n, k, s, d, p in axes)
+
+    def ordered(self, batch, space, channels):
+        return (batch, channels, *space) if self.first else (batch, *space, channels)
+
+    @property
+    def cells(self):
+        return self.ordered(self.batch, self.space, self.groups * self.ins)
+
+    @property
+    def outputs(self):
+        return self.ordered(self.batch, self.out_space, self.groups * self.outs)
+
+    @property
+    def filter(self):
+        return (*self.k, self.ins, self.groups * self.outs)
+
+    @property
+    def attrs(self):
+        """The attributes of the op that convolves so."""
+        return {
+            "strides": self.ordered(1, self.s, 1),
+            "dilations": self.ordered(1, self.d, 1),
+            "padding": "EXPLICIT",
+            "explicit_paddings": sum(self.ordered((0, 0), self.pads, (0, 0)), ()),
+            "data_format": {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}[len(self.k)][self.first],
+        }
+
+    def geometry(self, dtype):
+        """What a factory of kernels takes. An image is a volume of depth 1."""
+        flat = (1,) * (3 - len(self.space))
+        return {
+            "dtype": np.dtype(dtype).name,
+            "cells": (self.batch, *flat, *self.space, self.groups * self.ins),
+            "outputs": (self.batch, *flat, *self.out_space, self.groups * self.outs),
+            "taps": (*flat, *self.k),
+            "strides": (*flat, *self.s),
+            "dilations": (*flat, *self.d),
+            "pads": (*(0 for _ in flat), *(before for before, _ in self.pads)),
+            "groups": self.groups,
+            "channels_first": self.first,
+        }
+
+
+def compared(name, attrs, inputs, prepared, arrays, shape, rounding=30):
+    """What a prepared kernel gives, between guards, for these arrays.
+
+    The meaning of the op of this name must give the same for its inputs. Sums may differ by the order
+    in which they run, and after rounding by one step of the type; not so with `rounding` 0.
+    """
+    dtype = arrays[0].dtype
+    fast, guards = guarded(shape, dtype)
+    prepared(*arrays, fast)
+    assert_untouched(guards, name)
+    op = bb.ops.REGISTRY[name]
+    _, bound, _ = op.bind(inputs, attrs)
+    (naive,) = op.run(inputs, bound, "meaning")
+    naive = naive.astype(float)
+    eps = float(ml_dtypes.finfo(dtype).eps)
+    large = float(np.abs(naive[np.isfinite(naive)]).max(initial=1))
+    atol = rounding * large * min(eps, 1e-5)
+    np.testing.assert_allclose(
+        fast.astype(float), naive, rtol=eps if rounding else 0, atol=atol, err_msg=name
+    )
+    return fast
+
+
+def results_by_threads(results, counts=(1, 2, 3)):
+    """The different bytes that a function's results have when it may use so many threads."""
+    before, found = bb.get_num_threads(), set()
+    try:
+        for count in counts:
+            bb.set_num_threads(count)
+            found.add(tuple(result.tobytes() for result in results()))
+    finally:
+        bb.set_num_threads(before)
+    return found
+
+
+@st.composite
+def slides(draw, dims=(2, 3), most_taps=4, room=7):
+    """Any geometry in which at least one window fits, and a seed."""
+    rank = draw(st.sampled_from(dims))
+
+    def each(low, high):
+        return tuple(draw(st.integers(low, high)) for _ in range(rank))
+
+    k, d, s = each(1, most_taps), each(1, 3), each(1, 4)
+    pads = tuple((draw(st.integers(0, 4)), draw(st.integers(0, 4))) for _ in range(rank))
+    reach = [(ki - 1) * di + 1 - sum(p) for ki, di, p in zip(k, d, pads, strict=True)]
+    space = tuple(max(1, r + draw(st.integers(0, room))) for r in reach)
+    return {"space": space, "k": k, "s": s, "d": d, "pads": pads, "batch": draw(st.integers(1, 3))}
+
+
+# -- what would be unsafe -------------------------------------------------------------------------
+
+SAFE = {
+    "dtype": "float32", "cells": (1, 2, 2, 2, 2), "outputs": (1, 1, 1, 1, 4), "taps": (2, 2, 2),
+    "strides": (1, 1, 1), "dilations": (1, 1, 1), "pads": (0, 0, 0), "groups": 2,
+    "channels_first": False,
+}  # fmt: skip
+UNSAFE = [  # entries of SAFE, and the rule that keeps them from being so
+    ({"outputs": {0: 2}}, "images"),
+    ({"groups": 0}, "groups"),
+    ({"groups": 3}, "groups"),
+    ({"outputs": {4: 3}}, "groups"),
+    ({"taps": {2: 0}}, "tap on every axis"),
+    ({"strides": {2: 0}}, "strides"),
+    ({"dilations": {2: -1}}, "dilations"),
+    ({"pads": {1: -1}}, "pads"),
+    ({"pads": {1: 2**61}}, "too large"),
+    ({"dilations": {1: 2**61}}, "too large"),
+    ({"outputs": {2: 2}, "strides": {1: 2**61}}, "too large"),
+    ({"cells": {2: 2**61}}, "too large"),
+    ({"cells": {2: -2}}, "negative"),
+]
+
+
+def changed(geometry, changes):
+    """Geometry with other entries, of which those of a list are given by their places."""
+    new = dict(geometry)
+    for key, change in changes.items():
+        if isinstance(change, dict):
+            change = tuple(change.get(i, value) for i, value in enumerate(geometry[key]))
+        new[key] = change
+    return new
