@@ -66,6 +66,10 @@ class MaxPoolWithArgmaxResult(NamedTuple):
     output: Value
     argmax: Value
 
+class MergeResult(NamedTuple):
+    output: Value
+    value_index: Value
+
 class QuantizedAvgPoolResult(NamedTuple):
     output: Value
     min_output: Value
@@ -113,6 +117,10 @@ class SoftmaxCrossEntropyWithLogitsResult(NamedTuple):
 class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
+
+class SwitchResult(NamedTuple):
+    output_false: Value
+    output_true: Value
 
 class TopKResult(NamedTuple):
     values: Value
@@ -275,6 +283,16 @@ def Asinh(
     out: Value = None,
 ) -> Value:
     """The number whose hyperbolic sine is x."""
+
+def Assert(
+    *,
+    condition: Value,
+    data: Sequence[Value],
+    summarize: int = 3,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Stops the run if `condition` does not hold, with the first `summarize` numbers of each tensor."""
 
 def Assign(
     *,
@@ -1851,6 +1869,14 @@ def Mean(
 ) -> Value:
     """The mean over the named axes. Of whole numbers it loses the fraction."""
 
+def Merge(
+    *,
+    inputs: Sequence[Value],
+    name: str | None = None,
+    out: Value = None,
+) -> MergeResult:
+    """The input that is alive, and its number. Of several it is the first; of none both are dead."""
+
 def Min(
     *,
     input: Value,
@@ -1941,6 +1967,13 @@ def NextAfter(
     out: Value = None,
 ) -> Value:
     """The number of its type that follows x1 on the way to x2."""
+
+def NoOp(
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Does nothing. As a target it stands for the blocks that it runs after."""
 
 def NotEqual(
     *,
@@ -2052,6 +2085,16 @@ def PreventGradient(
     out: Value = None,
 ) -> Value:
     """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+
+def PrintV2(
+    *,
+    input: Value,
+    output_stream: str = 'stderr',
+    end: str = '\n',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes text to the terminal. What is written to a log goes to standard error."""
 
 def Prod(
     *,
@@ -2800,6 +2843,15 @@ def Sum(
     out: Value = None,
 ) -> Value:
     """The sum over the named axes."""
+
+def Switch(
+    *,
+    data: Value,
+    pred: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> SwitchResult:
+    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead."""
 
 def Tan(
     *,

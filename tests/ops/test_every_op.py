@@ -328,6 +328,7 @@ def test_half_types_round_once(op, half):
     wider = np.float64 if op.name in SUMS_IN_FLOAT64 else np.float32
     if (
         op.name in BITS
+        or op.fed
         or takes_handles(op)
         or not any(half in allowed for allowed in op._dtypes.values())
     ):
@@ -380,6 +381,9 @@ def test_symbols_give_what_arrays_give(op, case, unknown):
         outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
         pairs = zip(flat(symbols), flat(inputs), strict=True)
         feeds = {s: x for s, x in pairs if s.block.op.name == "Placeholder"}
+        if not op.outputs:
+            bb.Session().run([], feeds, targets=outputs)
+            continue
         for got, want in zip(bb.evaluate(outputs, feeds), results, strict=True):
             np.testing.assert_array_equal(got, want)
 
@@ -460,7 +464,10 @@ def slope_at(op, case, rng):
 
 
 FLOATS = tuple(map(BY_NAME.get, ("bfloat16", "float16", "float32", "float64")))
-SMOOTH = [p for p in PURE if p.values[0].gradient not in (None, nothing)]
+# A Merge has no gradient where it did not take an input; tests/graph/test_branches.py has its own.
+SMOOTH = [
+    p for p in PURE if p.values[0].gradient not in (None, nothing) and p.values[0].name != "Merge"
+]
 
 
 @pytest.mark.parametrize(("op", "case"), SMOOTH)

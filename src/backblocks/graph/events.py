@@ -46,6 +46,8 @@ class Report:
 class _Dead:
     """The value of a branch that was not taken."""
 
+    nbytes = 0
+
     def __repr__(self) -> str:
         return "<dead>"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from backblocks.errors import OpError
 from backblocks.graph.events import DEAD, Cancelled, Event
-from backblocks.graph.program import Program, Step, followers_of
+from backblocks.graph.program import Program, Step, followers_of, is_dead, looked_at
 from backblocks.graph.ready import Compute
 from backblocks.graph.symbol import Block
 from backblocks.ops._op import flat
@@ -28,7 +28,6 @@ class Execution:
     def __init__(
         self,
         slots: list[Any],
-        branches: bool,
         tell: Callable[[Event], None] | None,
         cancelled: Callable[[], bool],
         known: int,
@@ -37,7 +36,6 @@ class Execution:
         self.slots = slots
         self.executed: list[Step] = []  # whose append no other thread can come between
         self._skipped: list[Step] = []
-        self._branches = branches
         self._tell = tell
         self._cancelled = cancelled
         self._known = known
@@ -122,7 +120,7 @@ class Execution:
     def _one(self, step: Step, compute: Compute) -> None:
         if self._cancelled():
             raise Cancelled("the run was cancelled")
-        if self._branches and _dies(step, self.slots, self._dead):
+        if step.may_die and _dies(step, self.slots, self._dead):
             self._skipped.append(step)
             self._say("skipped", step)
             return
@@ -181,11 +179,12 @@ def _touched(step: Step) -> set[int]:
 
 def _dies(step: Step, slots: list[Any], dead: set[Block]) -> bool:
     """Whether a step lies in a branch that was not taken; then so does all it gives."""
-    inputs = [slots[slot] for slot in flat(step.takes)]
-    if step.block.op.name == "Merge":
-        dies = all(value is DEAD for value in inputs)
-    else:
-        dies = any(value is DEAD for value in inputs) or any(b in dead for b in step.after)
+    dies = is_dead(step.block, [slots[slot] is DEAD for slot in flat(step.takes)], dead)
+    if not dies and any(slots[slot] is None for slot in looked_at(step)):
+        raise OpError(
+            "reads a variable that has no value: the block that assigns it was not run",
+            hint="Give the variable an initial value.",
+        )
     if dies:
         dead.add(step.block)
         for slot in flat(step.gives):

@@ -32,11 +32,16 @@ class Step:
     takes: list[Value]
     """For each input a slot; a tuple of them for a list, None for one that is left out."""
     gives: list[Value]
-    """For each output a slot, or a tuple of them; then for each further variable that is written."""
+    """For each output a slot, or a tuple of them; then for each further variable that is written.
+
+    An output that is the new value of a variable has the slot of that, unless the step can die.
+    """
     before: list[int]
     """Where the variables that it writes are before it: they stay so if it does not run."""
     after: list[Block]
     """Blocks that run before it although nothing flows from them."""
+    may_die: bool = False
+    """Whether it may lie in a branch that is not taken, or read a variable that got no value in one."""
     drops: list[int] = field(default_factory=list)
     """Slots that nobody reads after it."""
 
@@ -61,7 +66,7 @@ class Program:
 
 
 def is_constant(block: Block) -> bool:
-    return block.op.name == "Const"
+    return block.op.name == "Const" and not block.after  # after a dead block it is dead
 
 
 def program(
@@ -71,6 +76,7 @@ def program(
     fed = {id(symbol) for symbol in feeds}
     blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
     rows = _rows_of_versions(blocks, fed)
+    mortal = _mortal(blocks, fed)
     places: dict[Hashable, int] = {}
 
     def slot(key: Hashable) -> int:
@@ -93,13 +99,15 @@ def program(
             at = rows[variable].writers.index(block)
             before.append(slot((variable, at)))
             new.append(slot((variable, at + 1)))
-        given_back = new[: len(block.op.gives_back)]
+        given_back = [] if block in mortal else new[: len(block.op.gives_back)]
         for symbol, place in zip(flat(block.outputs), given_back, strict=False):
             places[id(symbol)] = place  # what an op gives for a variable is its new value
         takes = each_value(lambda s, block=block: seen(s, block), block.inputs)  # type: ignore[misc]
-        gives = each_value(lambda s: slot(id(s)), block.outputs)
+        gives = each_value(
+            lambda s: slot((s, "not read") if id(s) in fed else id(s)), block.outputs
+        )
         gives += [place for place in new if place not in gives]
-        steps.append(Step(block, takes, gives, before, list(block.after)))
+        steps.append(Step(block, takes, gives, before, list(block.after), block in mortal))
     fetched = [seen(symbol, None) for symbol in fetches]
     written = {
         row.variable: slot((row.variable, len(row.writers))) for row in rows.values() if row.writers
@@ -115,13 +123,17 @@ def program(
     steps = _sorted(steps)
     _drop(steps, {*fetched, *written.values()})
     fed_slots = [slot(id(symbol)) for symbol in feeds]
-    read = {*fetched, *(slot for step in steps for slot in _looked_at(step))} & variables.keys()
+    read = {*fetched, *(slot for step in steps for slot in looked_at(step))} & variables.keys()
+    # A variable that is only replaced keeps its value if that block dies, so it must have one.
+    spared = {slot for step in steps if step.may_die for slot in step.before} & variables.keys()
+    read |= {slot for slot in spared if variables[slot].initial is not None}
+    _watch_for_no_value(steps, spared - read)
     return Program(
         steps, len(places), fed_slots, fetched, constants, variables, read, written, set(targets)
     )
 
 
-def _looked_at(step: Step) -> Iterator[int]:
+def looked_at(step: Step) -> Iterator[int]:
     """The slots whose values matter to a step: not those of variables that it only replaces."""
     op = step.block.op
     for pin, slots in zip(op.inputs, step.takes, strict=True):
@@ -145,6 +157,37 @@ def _behind(block: Block, fed: set[int]) -> list[Block]:
     if holds_state(block):
         return []  # its initial value is no part of a run
     return [*(s.block for s in flat(block.inputs) if id(s) not in fed), *block.after]
+
+
+def is_dead(block: Block, inputs: Sequence[bool], dead: set[Block]) -> bool:
+    """Whether a block is dead, by which of its inputs are and which blocks.
+
+    Merge lives as long as one input does. Any other needs all that it takes and runs after.
+    """
+    if block.op.name == "Merge":
+        return all(inputs)
+    return any(inputs) or not dead.isdisjoint(block.after)
+
+
+def _mortal(blocks: Sequence[Block], fed: set[int]) -> set[Block]:
+    """The blocks that may lie in a branch which is not taken."""
+    mortal: set[Block] = set()
+    perishable: set[int] = set()
+    for block in blocks:
+        dies = is_dead(block, [id(s) in perishable for s in flat(block.inputs)], mortal)
+        if dies:
+            mortal.add(block)
+        if dies or block.op.name == "Switch":
+            perishable.update(id(s) for s in flat(block.outputs) if id(s) not in fed)
+    return mortal
+
+
+def _watch_for_no_value(steps: Sequence[Step], empty: set[int]) -> None:
+    """Marks what reads a variable that has no value, unless a block which may die gives it one."""
+    for step in steps:
+        places = zip(step.gives[-len(step.before) :], step.before, strict=False)
+        empty |= {slot for slot, before in places if step.may_die and before in empty}
+        step.may_die = step.may_die or not empty.isdisjoint(looked_at(step))
 
 
 def _unfed(block: Block) -> OpError:

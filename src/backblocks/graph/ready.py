@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from backblocks.errors import OpError
+from backblocks.graph.events import DEAD
 from backblocks.graph.program import Program, Step, followers_of
-from backblocks.graph.remembering import Memory
+from backblocks.graph.remembering import BRANCHING, Memory
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
@@ -31,7 +32,6 @@ class Ready:
     def __init__(self, plan: Program, arrays: Sequence[Array], alive: Any) -> None:
         self.program = plan
         self.alive = alive  # the key of a program has ids, which others could get
-        self.branches = any(step.block.op.name == "Switch" for step in plan.steps)
         specs: dict[int, Spec] = {
             slot: Spec(a.shape, a.dtype) for slot, a in zip(plan.fed, arrays, strict=True)
         }
@@ -46,7 +46,8 @@ class Ready:
         for step in plan.steps:
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
-            always = not step.block.op.writes and all(v is not None for v in foreseen.values())
+            lives = not (step.block.op.writes or step.may_die)
+            always = lives and all(v is not None for v in foreseen.values())
             if foreseen and always:
                 self.constants |= foreseen
             else:
@@ -76,6 +77,11 @@ class Ready:
         further = step.gives[len(given) :]
         for slot, before in zip(reversed(further), reversed(step.before), strict=False):
             specs[slot] = specs[before]
+        if op.replaces and step.may_die:  # it is the old value or the new one
+            for slot, new in zip(further, flat(given), strict=False):
+                specs[slot] = new if new == specs[slot] else Spec(None, new.dtype)
+        if op.name in BRANCHING:
+            return _switching(step) if op.name == "Switch" else _merging(step)
         plan = _plan_for_ever(block, inputs)
         if op.gives_back:
             return _writing(step, plan is not None)
@@ -86,7 +92,7 @@ class Ready:
 
 def _is_small_and_known(block: Block, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
     """Whether a block gives the same few numbers in every run, such as sizes and axes."""
-    if block.op.stateful or block.op.writes:
+    if block.op.stateful or block.op.writes or block.op.name in BRANCHING:
         return False
     return all(spec.known is not None for spec in flat(inputs)) and all(
         spec.shape is not None and len(spec.shape) <= 1 and (spec.shape or (1,))[0] in _FEW
@@ -167,7 +173,8 @@ def _checked(step: Step) -> Compute:
 
 def _writing(step: Step, checked: bool) -> Compute:
     """For a step that changes variables."""
-    op, attrs, takes, gives = step.block.op, step.block.attrs, step.takes, step.gives
+    op, attrs, takes = step.block.op, step.block.attrs, step.takes
+    outputs, written = step.gives[: -len(op.writes)], step.gives[-len(op.writes) :]
     specs = [symbol.spec for symbol in step.block.inputs]
     dtypes = [s.dtype for s, pin in zip(specs, op.inputs, strict=True) if pin.name in op.writes]
 
@@ -177,8 +184,10 @@ def _writing(step: Step, checked: bool) -> Compute:
             known = zip(arrays, specs, strict=True)
             op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
         values = op.values(op.meaning(*arrays, **attrs))
-        for slot, value, dtype in zip(gives, values, dtypes, strict=True):
+        for slot, value, dtype in zip(written, values, dtypes, strict=True):
             slots[slot] = np.array(value, dtype, order="C")
+        for slot, place in zip(outputs, written, strict=False):
+            slots[slot] = slots[place].copy()
 
     return compute
 
@@ -193,6 +202,28 @@ def _changing(step: Step) -> Compute:
         for i, slot in zip(written, step.gives[outputs:], strict=True):
             values[i] = slots[slot] = fresh(values[i])
         _put(slots, step.gives[:outputs], op.run(values, block.attrs))
+
+    return compute
+
+
+def _switching(step: Step) -> Compute:
+    data, pred = step.takes
+    ways = step.gives
+
+    def compute(slots: list[Any]) -> None:
+        taken = bool(slots[pred])
+        slots[ways[taken]], slots[ways[not taken]] = slots[data].copy(), DEAD
+
+    return compute
+
+
+def _merging(step: Step) -> Compute:
+    (inputs,), (output, value_index) = step.takes, step.gives
+
+    def compute(slots: list[Any]) -> None:
+        alive = next(i for i, slot in enumerate(inputs) if slots[slot] is not DEAD)
+        slots[output] = slots[inputs[alive]].copy()
+        slots[value_index] = np.array(alive, np.int32)
 
     return compute
 

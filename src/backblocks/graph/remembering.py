@@ -87,7 +87,7 @@ def _nature(block: Block) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
-_BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array can say
+BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array can say
 
 
 class Memory:
@@ -101,7 +101,7 @@ class Memory:
         self.others: set[Step] = set()
         for step in steps:
             op = step.block.op
-            pure = not (op.stateful or op.writes or step.after or op.name in _BRANCHING)
+            pure = not (op.stateful or op.writes or step.after or op.name in BRANCHING)
             takes = set(flat(step.takes))
             if pure and step.gives and not takes & changing:
                 self.steps.append(step)

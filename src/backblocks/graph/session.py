@@ -118,8 +118,11 @@ class Session:
                     symbol.name,
                     "Fetch what Merge gives, or make it a target.",
                 )
+            if value is None:
+                raise _no_value(symbol.block)
         # One call, so that not even Ctrl-C can leave some variables old and some new.
-        self._values.update({variable: slots[slot] for variable, slot in plan.written.items()})
+        new = {v: slots[slot] for v, slot in plan.written.items() if slots[slot] is not None}
+        self._values.update(new)
         executed, cached, peak = counts
         seconds = time.perf_counter() - begun
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
@@ -156,7 +159,7 @@ class Session:
             cached = (step.block for step, _ in ready.steps if step not in running)
             for done, block in enumerate(cached, 1):
                 tell(Event("cached", block, done=done, total=total))
-        run = Execution(slots, ready.branches, tell, self._cancelled.is_set, known, total)
+        run = Execution(slots, tell, self._cancelled.is_set, known, total)
         estimate = ready.estimate
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             peak = run.side_by_side(todo, ready.program, ready.heavy, estimate.held)
@@ -230,11 +233,7 @@ class Session:
             (self._values[block],) = block.op.run([], block.attrs)
         if block not in self._values:
             if block.initial is None:
-                raise _mistake(
-                    "has no value yet",
-                    block.label,
-                    "Give it an initial value, or assign one first.",
-                )
+                raise _no_value(block)
             once = Session(self.graph, remember=0)
             (self._values[block],) = once._run([block.initial], [], [], [])
         return self._values[block]
@@ -306,6 +305,11 @@ def _mistake(problem: str, arg: str, hint: str, *got: Any) -> OpError:
             problem, op="Session", arg=arg, got=described(type(got[0]).__name__), hint=hint
         )
     return OpError(problem, op="Session", arg=arg, hint=hint)
+
+
+def _no_value(variable: Block) -> OpError:
+    hint = "Give it an initial value, or assign one first."
+    return _mistake("has no value yet", variable.label, hint)
 
 
 def _fed(symbol: Symbol, value: Any) -> Array:

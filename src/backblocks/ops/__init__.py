@@ -9,7 +9,10 @@ import os
 
 from backblocks.ops._op import REGISTRY, Op
 
-_GROUPS = ("array", "data_flow", "math", "nn", "parsing", "sparse", "state", "training")
+_GROUPS = (
+    *("array", "control_flow", "data_flow", "logging", "math", "nn", "parsing", "sparse", "state"),
+    *("training",),
+)
 
 for _group in _GROUPS:
     _package = importlib.import_module(f"backblocks.ops.{_group}")

@@ -70,6 +70,10 @@ class MaxPoolWithArgmaxResult(NamedTuple):
     output: Value
     argmax: Value
 
+class MergeResult(NamedTuple):
+    output: Value
+    value_index: Value
+
 class QuantizedAvgPoolResult(NamedTuple):
     output: Value
     min_output: Value
@@ -117,6 +121,10 @@ class SoftmaxCrossEntropyWithLogitsResult(NamedTuple):
 class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
+
+class SwitchResult(NamedTuple):
+    output_false: Value
+    output_true: Value
 
 class TopKResult(NamedTuple):
     values: Value
@@ -279,6 +287,16 @@ def asinh(
     out: Value = None,
 ) -> Value:
     """The number whose hyperbolic sine is x."""
+
+def assert_(
+    condition: Value,
+    data: Sequence[Value],
+    *,
+    summarize: int = 3,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Stops the run if `condition` does not hold, with the first `summarize` numbers of each tensor."""
 
 def assign(
     ref: Value,
@@ -1855,6 +1873,14 @@ def mean(
 ) -> Value:
     """The mean over the named axes. Of whole numbers it loses the fraction."""
 
+def merge(
+    inputs: Sequence[Value],
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> MergeResult:
+    """The input that is alive, and its number. Of several it is the first; of none both are dead."""
+
 def min(
     input: Value,
     axis: Value,
@@ -1945,6 +1971,13 @@ def next_after(
     out: Value = None,
 ) -> Value:
     """The number of its type that follows x1 on the way to x2."""
+
+def no_op(
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Does nothing. As a target it stands for the blocks that it runs after."""
 
 def not_equal(
     x: Value,
@@ -2056,6 +2089,16 @@ def prevent_gradient(
     out: Value = None,
 ) -> Value:
     """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+
+def print_v2(
+    input: Value,
+    *,
+    output_stream: str = 'stderr',
+    end: str = '\n',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes text to the terminal. What is written to a log goes to standard error."""
 
 def prod(
     input: Value,
@@ -2804,6 +2847,15 @@ def sum(
     out: Value = None,
 ) -> Value:
     """The sum over the named axes."""
+
+def switch(
+    data: Value,
+    pred: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> SwitchResult:
+    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead."""
 
 def tan(
     x: Value,

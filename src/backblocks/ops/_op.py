@@ -13,6 +13,7 @@ TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off t
 from __future__ import annotations
 
 import inspect
+import keyword
 import math
 import re
 from collections import namedtuple
@@ -701,10 +702,11 @@ def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, tupl
 
 
 def snake(name: str) -> str:
-    """MaxPool3DGrad as Python writes it: max_pool_3d_grad."""
+    """MaxPool3DGrad as Python writes it: max_pool_3d_grad. Words of the language get a line below."""
     name = re.sub(r"\d[Dd](?=[A-Z]|$)|V\d$", lambda found: f"_{found[0].lower()}_", name)
     name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    return re.sub(r"_+", "_", name).strip("_").lower()
+    name = re.sub(r"_+", "_", name).strip("_").lower()
+    return f"{name}_" if keyword.iskeyword(name) else name
 
 
 def _registered(name: str) -> Op:

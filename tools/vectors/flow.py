@@ -1,0 +1,21 @@
+"""Calls of the ops that branch, do nothing or say something. Most of them give nothing to record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from vectors.data import ALL, Call, Source
+from vectors.state import none
+
+
+def merge(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shapes in (((2, 3),), ((3,), (3,)), ((), (2,), (0, 1)), ((0, 2), (2,))):
+        tags = ["empty"] if 0 in shapes[0] else []
+        yield Call({"inputs": [source.whole(shape, dtype) for shape in shapes]}, {}, tags)
+
+
+TABLE = {
+    "Merge": (ALL, merge),
+    **dict.fromkeys(("Switch", "NoOp", "Assert", "PrintV2"), ((), none)),
+}
