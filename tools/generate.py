@@ -192,6 +192,8 @@ def _gradient_text(op: Op) -> str:
 
 def _where_it_stops(op: Op, case: Case) -> bb.OpError | None:
     """Why the gradient of a case cannot be differentiated again; nothing if it can."""
+    if any(pin.dtype == "resource" for pin in op.inputs):
+        return None
     inputs, attrs, _ = op.bind((), case.args)
     symbols = each_value(_symbol, op.arrays(inputs))
     xs = [symbol for symbol in flat(symbols) if symbol.value is None]

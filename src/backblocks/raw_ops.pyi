@@ -122,6 +122,18 @@ class SwitchResult(NamedTuple):
     output_false: Value
     output_true: Value
 
+class TensorArrayConcatV3Result(NamedTuple):
+    value: Value
+    lengths: Value
+
+class TensorArrayGradV3Result(NamedTuple):
+    grad_handle: Value
+    flow_out: Value
+
+class TensorArrayV3Result(NamedTuple):
+    handle: Value
+    flow: Value
+
 class TopKResult(NamedTuple):
     values: Value
     indices: Value
@@ -989,6 +1001,25 @@ def DivNoNan(
     out: Value = None,
 ) -> Value:
     """x divided by y, or 0 where y is 0."""
+
+def DynamicPartition(
+    *,
+    data: Value,
+    partitions: Value,
+    num_partitions: int,
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each."""
+
+def DynamicStitch(
+    *,
+    indices: Sequence[Value],
+    data: Sequence[Value],
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """One tensor of slices, each of which says where it goes."""
 
 def Einsum(
     *,
@@ -2877,6 +2908,114 @@ def TanhGrad(
     out: Value = None,
 ) -> Value:
     """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
+
+def TensorArrayCloseV3(
+    *,
+    handle: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Gives the elements of a tensor array up before the run is over."""
+
+def TensorArrayConcatV3(
+    *,
+    handle: Value,
+    flow_in: Value,
+    dtype: DTypeLike,
+    element_shape_except0: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayConcatV3Result:
+    """Reads all elements, joined along their first axis, and tells the size of each along it."""
+
+def TensorArrayGatherV3(
+    *,
+    handle: Value,
+    indices: Value,
+    flow_in: Value,
+    dtype: DTypeLike,
+    element_shape: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads the elements at `indices`, stacked along a new first axis. They must have one shape."""
+
+def TensorArrayGradV3(
+    *,
+    handle: Value,
+    flow_in: Value,
+    source: str,
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayGradV3Result:
+    """The tensor array that gradients of another's elements are added up in."""
+
+def TensorArrayReadV3(
+    *,
+    handle: Value,
+    index: Value,
+    flow_in: Value,
+    dtype: DTypeLike,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads an element."""
+
+def TensorArrayScatterV3(
+    *,
+    handle: Value,
+    indices: Value,
+    value: Value,
+    flow_in: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes the slices of `value` along its first axis to the elements at `indices`."""
+
+def TensorArraySizeV3(
+    *,
+    handle: Value,
+    flow_in: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many elements a tensor array has."""
+
+def TensorArraySplitV3(
+    *,
+    handle: Value,
+    value: Value,
+    lengths: Value,
+    flow_in: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes all elements: pieces of `value` of these lengths along its first axis."""
+
+def TensorArrayV3(
+    *,
+    size: Value,
+    dtype: DTypeLike,
+    element_shape: Sequence[int | None] | None = None,
+    dynamic_size: bool = False,
+    clear_after_read: bool = True,
+    identical_element_shapes: bool = False,
+    tensor_array_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayV3Result:
+    """A row of `size` tensors that are not written yet, new in every run."""
+
+def TensorArrayWriteV3(
+    *,
+    handle: Value,
+    index: Value,
+    value: Value,
+    flow_in: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes an element. What comes after it takes `flow_out` for its flow."""
 
 def Tile(
     *,

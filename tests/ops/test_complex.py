@@ -18,6 +18,7 @@ OPS = [
     if op.gradient not in (None, nothing)
     and op.name != "PreventGradient"  # whose gradient is an error
     and not op.fed
+    and not any(pin.dtype == "resource" for pin in op.inputs)
     and any(WIDE in op._dtypes.get(pin.dtype, ()) for pin in op.inputs)
 ]
 

@@ -9,6 +9,8 @@ from vectors.data import ALL, NUMBERS, Call, Source, is_float
 HANDLES = """
     FIFOQueueV2 QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2
     QueueSizeV2 QueueIsClosedV2 QueueCloseV2
+    TensorArrayV3 TensorArrayWriteV3 TensorArrayReadV3 TensorArrayGatherV3 TensorArrayScatterV3
+    TensorArrayConcatV3 TensorArraySplitV3 TensorArraySizeV3 TensorArrayCloseV3 TensorArrayGradV3
 """.split()  # noqa: SIM905
 SHAPES = ((), (1,), (7,), (3, 5), (0,), (2, 0))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from backblocks import ops
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, described
 from backblocks.graph.symbol import Block, Symbol, blocks_behind, constant
+from backblocks.ops._handles import gradient_call
 from backblocks.ops._inputs import as_typed
 from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import agreed
@@ -29,18 +31,23 @@ def gradients(
     flowing: dict[int, list[Any]] = {}
     for y, dy in zip(ys, _weights(ys, grad_ys), strict=True):
         flowing.setdefault(id(y), []).append(dy)
-    for block in _between(xs, ys):
-        arriving = each_value(lambda out: _collected(flowing, out), block.outputs)
-        if all(d is None for d in flat(arriving)):
-            continue
-        leaving = _backward(block, arriving)
-        for x, d in zip(flat(block.inputs), flat(_tupled(leaving, block)), strict=True):
-            if d is not _NONE:
-                flowing.setdefault(id(x), []).append(d)
+    call = gradient_call.set(f"gradients_{next(_calls)}")
+    try:
+        for block in _between(xs, ys):
+            arriving = each_value(lambda out: _collected(flowing, out), block.outputs)
+            if all(d is None for d in flat(arriving)):
+                continue
+            leaving = _backward(block, arriving)
+            for x, d in zip(flat(block.inputs), flat(_tupled(leaving, block)), strict=True):
+                if d is not _NONE:
+                    flowing.setdefault(id(x), []).append(d)
+    finally:
+        gradient_call.reset(call)
     return [_collected(flowing, x) for x in xs]
 
 
 _NONE = object()
+_calls = itertools.count()
 
 
 def _weights(ys: list[Symbol], grad_ys: Any) -> list[Symbol]:

@@ -126,6 +126,18 @@ class SwitchResult(NamedTuple):
     output_false: Value
     output_true: Value
 
+class TensorArrayConcatV3Result(NamedTuple):
+    value: Value
+    lengths: Value
+
+class TensorArrayGradV3Result(NamedTuple):
+    grad_handle: Value
+    flow_out: Value
+
+class TensorArrayV3Result(NamedTuple):
+    handle: Value
+    flow: Value
+
 class TopKResult(NamedTuple):
     values: Value
     indices: Value
@@ -993,6 +1005,25 @@ def div_no_nan(
     out: Value = None,
 ) -> Value:
     """x divided by y, or 0 where y is 0."""
+
+def dynamic_partition(
+    data: Value,
+    partitions: Value,
+    *,
+    num_partitions: int,
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each."""
+
+def dynamic_stitch(
+    indices: Sequence[Value],
+    data: Sequence[Value],
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """One tensor of slices, each of which says where it goes."""
 
 def einsum(
     inputs: Sequence[Value],
@@ -2881,6 +2912,114 @@ def tanh_grad(
     out: Value = None,
 ) -> Value:
     """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
+
+def tensor_array_close_v3(
+    handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Gives the elements of a tensor array up before the run is over."""
+
+def tensor_array_concat_v3(
+    handle: Value,
+    flow_in: Value,
+    *,
+    dtype: DTypeLike,
+    element_shape_except0: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayConcatV3Result:
+    """Reads all elements, joined along their first axis, and tells the size of each along it."""
+
+def tensor_array_gather_v3(
+    handle: Value,
+    indices: Value,
+    flow_in: Value,
+    *,
+    dtype: DTypeLike,
+    element_shape: Sequence[int | None] | None = None,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads the elements at `indices`, stacked along a new first axis. They must have one shape."""
+
+def tensor_array_grad_v3(
+    handle: Value,
+    flow_in: Value,
+    *,
+    source: str,
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayGradV3Result:
+    """The tensor array that gradients of another's elements are added up in."""
+
+def tensor_array_read_v3(
+    handle: Value,
+    index: Value,
+    flow_in: Value,
+    *,
+    dtype: DTypeLike,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads an element."""
+
+def tensor_array_scatter_v3(
+    handle: Value,
+    indices: Value,
+    value: Value,
+    flow_in: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes the slices of `value` along its first axis to the elements at `indices`."""
+
+def tensor_array_size_v3(
+    handle: Value,
+    flow_in: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many elements a tensor array has."""
+
+def tensor_array_split_v3(
+    handle: Value,
+    value: Value,
+    lengths: Value,
+    flow_in: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes all elements: pieces of `value` of these lengths along its first axis."""
+
+def tensor_array_v3(
+    size: Value,
+    *,
+    dtype: DTypeLike,
+    element_shape: Sequence[int | None] | None = None,
+    dynamic_size: bool = False,
+    clear_after_read: bool = True,
+    identical_element_shapes: bool = False,
+    tensor_array_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> TensorArrayV3Result:
+    """A row of `size` tensors that are not written yet, new in every run."""
+
+def tensor_array_write_v3(
+    handle: Value,
+    index: Value,
+    value: Value,
+    flow_in: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Writes an element. What comes after it takes `flow_out` for its flow."""
 
 def tile(
     input: Value,

@@ -7,6 +7,7 @@ variables: it gives every op that changes one a copy, so that a run which fails 
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from typing import Any, Self, TypeVar
 
 import numpy as np
@@ -17,6 +18,9 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Spec
 
 RESOURCE = BY_NAME["resource"]
+
+gradient_call: ContextVar[str] = ContextVar("gradient_call", default="gradients")
+"""Tells gradients that were asked for in one go from others: what belongs together is added up."""
 
 
 class State:

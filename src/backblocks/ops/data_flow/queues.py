@@ -76,7 +76,7 @@ class Queue(State):
             )
         return [self.elements.popleft() for _ in range(count)]
 
-    def stacked(self, elements: Sequence[Element]) -> list[Array]:
+    def stacked(self, elements: Sequence[Element]) -> Element:
         """Each component of all elements, along a new first axis."""
         columns = []
         for i, (dtype, shape) in enumerate(zip(self.types, self.shapes, strict=True)):
@@ -84,7 +84,7 @@ class Queue(State):
             for j, element in enumerate(elements):
                 column[j] = element[i]
             columns.append(column)
-        return columns
+        return tuple(columns)
 
 
 def _element_text(element: Element) -> str:
@@ -385,10 +385,10 @@ def _count(n: Spec) -> int | None:
 )
 def queue_dequeue_v2(
     handle: Array, *, component_types: ComponentTypes, timeout_ms: Int = -1
-) -> list[Array]:
+) -> Element:
     """Takes the next element out of a queue."""
     (element,) = state_in(handle).take(1)
-    return [x.copy() for x in element]
+    return tuple(x.copy() for x in element)
 
 
 @queue_dequeue_v2.shape
@@ -438,7 +438,7 @@ queue_dequeue_v2.fails(
 )
 def queue_dequeue_many_v2(
     handle: Array, n: Array, *, component_types: ComponentTypes, timeout_ms: Int = -1
-) -> list[Array]:
+) -> Element:
     """Takes the next `n` elements out of a queue, stacked along a new first axis."""
     queue = state_in(handle)
     return queue.stacked(queue.take(n.item()))  # type: ignore[no-any-return]
@@ -500,7 +500,7 @@ queue_dequeue_many_v2.fails(
 )
 def queue_dequeue_up_to_v2(
     handle: Array, n: Array, *, component_types: ComponentTypes, timeout_ms: Int = -1
-) -> list[Array]:
+) -> Element:
     """Takes the next `n` elements out of a queue, or those that are left when it is closed."""
     queue = state_in(handle)
     count, left = n.item(), len(queue.elements)
