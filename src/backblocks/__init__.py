@@ -2,7 +2,9 @@
 
 from backblocks import memory, ops, raw_ops
 from backblocks.errors import OpError
+from backblocks.graph.events import Cancelled, Event
 from backblocks.graph.gradients import gradients
+from backblocks.graph.runner import Runner
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.session import Session, evaluate
 from backblocks.graph.symbol import Symbol, constant, placeholder, variable
@@ -10,8 +12,11 @@ from backblocks.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
+    "Cancelled",
+    "Event",
     "Graph",
     "OpError",
+    "Runner",
     "Scope",
     "Session",
     "Symbol",

@@ -14,12 +14,10 @@ from typing import Any
 from backblocks.errors import OpError
 from backblocks.graph.events import DEAD, Cancelled, Event
 from backblocks.graph.program import Program, Step, followers_of, is_dead, looked_at
-from backblocks.graph.ready import Compute
+from backblocks.graph.straight import Compute, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._op import flat
 from backblocks.threads import get_num_threads
-
-Todo = Sequence[tuple[Step, Compute]]
 
 
 class Execution:
@@ -42,15 +40,8 @@ class Execution:
         self._total = total
         self._dead: set[Block] = set()
 
-    def one_by_one(self, todo: Todo) -> None:
-        slots = self.slots
-        for step, compute in todo:
-            self._one(step, compute)
-            for slot in step.drops:
-                slots[slot] = None
-
-    def measured(self, todo: Todo, held: int) -> int:
-        """As one_by_one, and gives the most bytes that values had at a time, from `held` on."""
+    def one_by_one(self, todo: Todo, held: int) -> int:
+        """Gives the most bytes that values had at a time, from `held` on."""
         slots, live = self.slots, _Live(held)
         for step, compute in todo:
             self._one(step, compute)
@@ -131,8 +122,7 @@ class Execution:
             else:
                 self._watched(step, compute)
         except OpError as error:
-            error.op = error.op or step.block.op.name
-            error.block = error.block or step.block.name
+            name_block(error, step)
             raise
 
     def _watched(self, step: Step, compute: Compute) -> None:
@@ -151,6 +141,11 @@ class Execution:
         if self._tell is not None:
             done = self._known + len(self.executed) + len(self._skipped)
             self._tell(Event(kind, step.block, seconds, size, done, self._total))
+
+
+def name_block(error: OpError, step: Step) -> None:
+    error.op = error.op or step.block.op.name
+    error.block = error.block or step.block.name
 
 
 class _Live:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from backblocks.dtypes import DType
 from backblocks.errors import OpError
 from backblocks.graph.events import DEAD
 from backblocks.graph.program import Program, Step, followers_of
 from backblocks.graph.remembering import BRANCHING, Memory
+from backblocks.graph.straight import ByKernel, Compute, Straight, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Plan, Value, each_value, flat
 from backblocks.ops._spec import Spec, is_known
 
-Compute = Callable[[list[Any]], None]
+WRITTEN_OUT = 2
+"""Runs after which it pays to write steps out."""
 
 
 class Ready:
@@ -43,6 +47,7 @@ class Ready:
         }
         self.steps: list[tuple[Step, Compute]] = []
         """Steps and what computes them, without those whose values are foreseen."""
+        self.foreseen: list[Step] = []
         for step in plan.steps:
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
@@ -50,17 +55,35 @@ class Ready:
             always = lives and all(v is not None for v in foreseen.values())
             if foreseen and always:
                 self.constants |= foreseen
+                self.foreseen.append(step)
             else:
                 self.steps.append((step, compute))
         steps = [step for step, _ in self.steps]
         self.memory = Memory(plan, steps, self.constants)
         self.estimate = Estimate.of(steps, specs, plan)
         self.heavy = _side_by_side(steps, specs)
-        given = {slot for step in steps for slot in flat(step.gives)}
-        self.computed = given - set(plan.written.values())
+        self.computed = {
+            slot for step in steps if not step.block.op.writes for slot in flat(step.gives)
+        }
         """Slots of values that the run makes and no variable keeps."""
         self.never_kept = self.computed - self.memory.giver.keys()
         """Those of them that are not remembered either."""
+        self.never_known = [each for each in self.steps if each[0] in self.memory.others]
+        """Steps that run every time, and what computes them."""
+        self._branches = any(step.may_die for step in steps)
+        self._runs: Counter[int] = Counter()
+        self._straight: dict[int, Straight] = {}
+
+    def straight(self, todo: Todo) -> Straight | None:
+        """These steps written out, if they are run often and nothing is to be decided on the way."""
+        if self.heavy or self._branches or not self.estimate.whole:
+            return None
+        if todo is not self.never_known and (todo is not self.steps or self.memory.steps):
+            return None
+        self._runs[id(todo)] += 1
+        if self._runs[id(todo)] > WRITTEN_OUT and id(todo) not in self._straight:
+            self._straight[id(todo)] = Straight(todo)
+        return self._straight.get(id(todo))
 
     def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:
         block, op = step.block, step.block.op
@@ -95,12 +118,11 @@ def _is_small_and_known(block: Block, inputs: Sequence[Value], outputs: Sequence
     if block.op.stateful or block.op.writes or block.op.name in BRANCHING:
         return False
     return all(spec.known is not None for spec in flat(inputs)) and all(
-        spec.shape is not None and len(spec.shape) <= 1 and (spec.shape or (1,))[0] in _FEW
-        for spec in flat(outputs)
+        spec.shape is not None and _size(spec) <= FEW_BYTES for spec in flat((*inputs, *outputs))
     )
 
 
-_FEW = {None, *range(65)}
+FEW_BYTES = 1 << 16
 
 
 def _plan_for_ever(block: Block, inputs: Sequence[Value]) -> Plan | None:
@@ -128,13 +150,7 @@ def _by_plan(step: Step, plan: Plan) -> Compute:
     fill, makers = plan.fill, plan.makers
     simple = len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives))
     if fill is not None and simple and len(makers) == 1:
-        ((make,), (give,)) = makers, gives
-
-        def in_short(slots: list[Any]) -> None:
-            out = slots[give] = make()
-            fill(*[slots[slot] for slot in takes], out)
-
-        return in_short
+        return ByKernel(makers[0], fill, takes, gives[0])
     if fill is None and simple and not plan.empty and not op.writes:
         return _by_meaning(step, plan)
 
@@ -152,13 +168,17 @@ def _by_meaning(step: Step, plan: Plan) -> Compute:
 
     def compute(slots: list[Any]) -> None:
         value = meaning(*[slots[slot] for slot in takes], **attrs)
-        if type(value) is not np.ndarray or value.dtype is not dtype or value.base is not None:
-            value = np.array(value, dtype, order="C")
-        elif not value.flags.c_contiguous or any(value is slots[slot] for slot in takes):
-            value = value.copy()
-        slots[give] = value
+        value = _own(value, dtype)
+        slots[give] = value.copy() if any(value is slots[slot] for slot in takes) else value
 
     return compute
+
+
+def _own(value: Any, dtype: DType) -> Array:
+    """What a meaning gave as an array in row-major order that is no part of another."""
+    if type(value) is not np.ndarray or value.dtype is not dtype or value.base is not None:
+        return np.array(value, dtype, order="C")
+    return value if value.flags.c_contiguous else value.copy()
 
 
 def _checked(step: Step) -> Compute:
@@ -185,9 +205,10 @@ def _writing(step: Step, checked: bool) -> Compute:
             op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
         values = op.values(op.meaning(*arrays, **attrs))
         for slot, value, dtype in zip(written, values, dtypes, strict=True):
-            slots[slot] = np.array(value, dtype, order="C")
+            new = _own(value, dtype)
+            slots[slot] = new.copy() if any(new is array for array in arrays) else new
         for slot, place in zip(outputs, written, strict=False):
-            slots[slot] = slots[place].copy()
+            slots[slot] = slots[place]
 
     return compute
 

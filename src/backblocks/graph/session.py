@@ -12,11 +12,12 @@ import numpy as np
 
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.events import DEAD, Event, Report
-from backblocks.graph.execute import Execution
+from backblocks.graph.execute import Execution, name_block
 from backblocks.graph.program import Step, program
-from backblocks.graph.ready import Compute, Estimate, Ready
+from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
+from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops import _handles
 from backblocks.ops._inputs import Array, as_typed
@@ -72,12 +73,12 @@ class Session:
     ) -> Any:
         """The value of a fetch, or a list of them for a list."""
         several = isinstance(fetches, list | tuple)
-        wanted = [self._symbol(f, "fetches") for f in (fetches if several else [fetches])]
+        wanted = [self.symbol(f, "fetches") for f in (fetches if several else [fetches])]
         for symbol in wanted:
             if symbol.dtype == _handles.RESOURCE:
                 hint = "Fetch what a block reads from it, such as QueueSizeV2."
                 raise _mistake("is a handle, which has no value to fetch", symbol.name, hint)
-        fed = {self._symbol(s, "feeds"): value for s, value in (feeds or {}).items()}
+        fed = {self.symbol(s, "feeds"): value for s, value in (feeds or {}).items()}
         blocks = [self._block(target) for target in targets]
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
@@ -149,28 +150,36 @@ class Session:
 
     def _execute(self, ready: Ready, slots: list[Any]) -> tuple[int, int, int]:
         """Gives how many blocks were computed and how many known, and the most bytes at a time."""
-        todo, total = ready.steps, len(ready.steps)
+        todo: Todo = ready.steps
+        total = len(ready.program.steps)
         if self._remembered.limit and ready.memory.steps:
             todo = self._what_is_not_known(ready, slots)
         known = total - len(todo)
         tell = self._tell if self._watchers else None
         if tell is not None and known:
             running = {step for step, _ in todo}
-            cached = (step.block for step, _ in ready.steps if step not in running)
+            cached = (step.block for step in ready.program.steps if step not in running)
             for done, block in enumerate(cached, 1):
                 tell(Event("cached", block, done=done, total=total))
-        run = Execution(slots, tell, self._cancelled.is_set, known, total)
         estimate = ready.estimate
+        if tell is None and (straight := ready.straight(todo)) is not None:
+            self._straight_on(straight, slots)
+            return len(todo), known, estimate.peak
+        run = Execution(slots, tell, self._cancelled.is_set, known, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             peak = run.side_by_side(todo, ready.program, ready.heavy, estimate.held)
-        elif estimate.whole and not known:
-            run.one_by_one(todo)
-            peak = estimate.peak
         else:
-            peak = run.measured(todo, estimate.held)
+            peak = run.one_by_one(todo, estimate.held)
         return len(run.executed), known, peak
 
-    def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> list[tuple[Step, Compute]]:
+    def _straight_on(self, straight: Straight, slots: list[Any]) -> None:
+        try:
+            straight.run(slots, self._cancelled.is_set)
+        except OpError as error:
+            name_block(error, straight.failed(error.__traceback__))
+            raise
+
+    def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> Todo:
         """The steps that must run; values of others that are known from earlier runs are put in place."""
         memory, variables = ready.memory, ready.program.variables
         sources = {
@@ -179,6 +188,8 @@ class Session:
         }
         keys = memory.keys(sources)
         missing = memory.missing(keys, self._remembered, slots)
+        if not missing:
+            return ready.never_known
         todo = []
         for step, compute in ready.steps:
             if step in missing:
@@ -266,7 +277,8 @@ class Session:
 
     # -- what callers hand in -----------------------------------------------------------
 
-    def _symbol(self, given: Any, arg: str) -> Symbol:
+    def symbol(self, given: Any, arg: str = "fetches") -> Symbol:
+        """The symbol itself, or the one that a name such as "loss:output" stands for."""
         if isinstance(given, Symbol):
             return given
         if isinstance(given, str) and self.graph is not None:
@@ -286,7 +298,7 @@ class Session:
             return given
         if isinstance(given, str) and self.graph is not None:
             return self.graph[given]
-        return self._symbol(given, "targets").block
+        return self.symbol(given, "targets").block
 
 
 def _remembering(step: Step, compute: Compute, key: Key, known: Remembered) -> Compute:

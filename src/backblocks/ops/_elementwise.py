@@ -111,14 +111,20 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
-def in_place(ufunc: np.ufunc, *inputs: Spec) -> Fill | None:
+def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
     """NumPy's own function, which writes straight into the result."""
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
         return None
+    fill: Fill = ufunc
+    return by_name(ufunc) if ufunc in (np.maximum, np.minimum) else fill
+
+
+def by_name(ufunc: Any) -> Fill:
+    """For those that do not take the result by its place."""
 
     def fill(*arrays: Array) -> None:
-        ufunc(*arrays[:-1], out=arrays[-1])  # some want to have it by name
+        ufunc(*arrays[:-1], out=arrays[-1])
 
     return fill
 

@@ -1,0 +1,194 @@
+"""Runs that are repeated: so many steps, until something holds, or until told to stop."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+from backblocks.errors import OpError, described
+from backblocks.graph.events import Cancelled
+from backblocks.graph.session import Session
+from backblocks.graph.symbol import Symbol
+
+State = Literal["stopped", "running", "paused"]
+Feeds = Mapping[Any, Any] | Callable[[int], Mapping[Any, Any]] | None
+Watcher = Callable[[int, list[Any]], None]
+
+
+class Runner:
+    """Repeats one run of a session. Each run is a step.
+
+        runner = bb.Runner(session, [loss], targets=[train])
+        runner.run(steps=100)                  # here, and gives the values of the last step
+        runner.start(until="converged")        # in the background; wait() for its end
+        runner.pause(); runner.step(); runner.go_on(); runner.stop()
+
+    `feeds` may be a function that is given the number of the step, from 0 on. `until` is a symbol of one
+    truth value: the step in which it is true is the last.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        fetches: Iterable[Any] = (),
+        feeds: Feeds = None,
+        targets: Iterable[Any] = (),
+    ) -> None:
+        self.session = session
+        self.fetches = list(fetches)
+        self.feeds = feeds
+        self.targets = list(targets)
+        self.count = 0
+        """Steps since the last reset."""
+        self._watchers: list[Watcher] = []
+        self._thread: threading.Thread | None = None
+        self._error: BaseException | None = None
+        self._values: list[Any] = []
+        self._told = threading.Condition()
+        self._busy = self._paused = self._stopping = False
+        self._singles = 0
+
+    @property
+    def state(self) -> State:
+        return "stopped" if not self._busy else "paused" if self._paused else "running"
+
+    def watch(self, watcher: Watcher) -> Callable[[], None]:
+        """Has `watcher` called after each step with the number of steps so far and the values fetched.
+
+        Gives a function that ends it.
+        """
+        self._watchers.append(watcher)
+        return lambda: self._watchers.remove(watcher)
+
+    # -- running --------------------------------------------------------------------------
+
+    def run(self, steps: int | None = None, until: Any = None) -> list[Any]:
+        """Runs here, and gives what was fetched in the last step. With neither bound it runs once."""
+        self._begin(until)
+        return self._repeat(1 if steps is None and until is None else steps, until)
+
+    def start(self, steps: int | None = None, until: Any = None) -> None:
+        """Runs in the background; without a bound until it is told to stop."""
+        self._begin(until)
+        self._thread = threading.Thread(
+            target=self._in_background, args=(steps, until), name="runner", daemon=True
+        )
+        self._thread.start()
+
+    def wait(self, seconds: float | None = None) -> list[Any]:
+        """Waits for what was started, and gives what was fetched in its last step.
+
+        What went wrong in it is raised here.
+        """
+        if self._thread is not None:
+            self._thread.join(seconds)
+            if self._thread.is_alive():
+                raise TimeoutError(f"still running after {seconds} s, at step {self.count}")
+            self._thread = None
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return self._values
+
+    def pause(self) -> None:
+        """Holds what runs after the step it is in. `step` and `go_on` continue it."""
+        with self._told:
+            self._paused = self._busy
+            self._told.notify_all()
+
+    def go_on(self) -> None:
+        with self._told:
+            self._paused = False
+            self._told.notify_all()
+
+    def step(self) -> None:
+        """One step: of what is paused in the background, else here and now."""
+        with self._told:
+            if self._busy and self._paused:
+                self._singles += 1
+                self._told.notify_all()
+                return
+        self.run(steps=1)
+
+    def stop(self, now: bool = False) -> None:
+        """Ends what was started after the step it is in, or `now` within it, and waits for it."""
+        with self._told:
+            self._stopping = self._busy
+            self._told.notify_all()
+        if now:
+            self.session.cancel()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def reset(self) -> None:
+        """Stops, and lets variables and steps start again."""
+        self.stop(now=True)
+        self.session.reset()
+        self.count = 0
+
+    # -- the parts of it ------------------------------------------------------------------
+
+    def _begin(self, until: Any) -> None:
+        if until is not None:
+            _check_condition(self.session.symbol(until))
+        with self._told:
+            if self._busy:
+                raise OpError(
+                    "is at work already", op="Runner", arg="run", hint="Pause or stop it first."
+                )
+            self._busy, self._paused, self._stopping, self._singles = True, False, False, 0
+            self._values, self._error = [], None
+
+    def _in_background(self, steps: int | None, until: Any) -> None:
+        try:
+            self._repeat(steps, until)
+        except BaseException as error:  # raised where somebody waits for it
+            self._error = error
+
+    def _repeat(self, steps: int | None, until: Any) -> list[Any]:
+        try:
+            left = steps
+            while left is None or left > 0:
+                if not self._may_go_on() or self._one(until):
+                    break
+                left = None if left is None else left - 1
+            return self._values
+        except Cancelled:
+            if not self._stopping:
+                raise
+            return self._values
+        finally:
+            with self._told:
+                self._busy = self._paused = False
+
+    def _may_go_on(self) -> bool:
+        with self._told:
+            while self._paused and not self._singles and not self._stopping:
+                self._told.wait()
+            if self._paused and self._singles:
+                self._singles -= 1
+            return not self._stopping
+
+    def _one(self, until: Any) -> bool:
+        """Makes a step, and says whether it was the last."""
+        feeds = self.feeds(self.count) if callable(self.feeds) else self.feeds
+        wanted = self.fetches if until is None else [*self.fetches, until]
+        values = self.session.run(wanted, feeds, self.targets)
+        over = until is not None and bool(values.pop().all())
+        self.count += 1
+        self._values = values
+        for watcher in tuple(self._watchers):
+            watcher(self.count, values)
+        return over
+
+
+def _check_condition(symbol: Symbol) -> None:
+    if symbol.dtype != bool or symbol.shape != ():
+        raise OpError(
+            "must be one truth value",
+            op="Runner",
+            arg="until",
+            got=described(f"{symbol.name}, {symbol.spec}"),
+            hint="Compare it, such as with Less, and join several with All.",
+        )
