@@ -8,6 +8,7 @@ from backblocks.graph.runner import Runner
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.session import Session, evaluate
 from backblocks.graph.symbol import Symbol, constant, placeholder, variable
+from backblocks.graph.symbol import placeholder as Placeholder
 from backblocks.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
@@ -16,6 +17,7 @@ __all__ = [
     "Event",
     "Graph",
     "OpError",
+    "Placeholder",
     "Runner",
     "Scope",
     "Session",
