@@ -26,7 +26,8 @@ def test_public_names():
     names = in_fresh_python("import backblocks; print(*backblocks.__all__)").split()
     assert names == [
         "Cancelled", "Event", "Graph", "OpError", "Placeholder", "Runner", "Scope", "Session",
-        "Symbol", "constant", "evaluate", "get_num_threads", "gradients", "memory", "ops", "placeholder", "raw_ops", "set_num_threads", "variable",
+        "Symbol", "constant", "evaluate", "get_num_threads", "gradients", "memory",
+        "ops", "placeholder", "raw_ops", "set_num_threads", "variable",
     ]  # fmt: skip
 
 
