@@ -280,8 +280,8 @@ FEW = 1 << 12
 
 
 def _few_alike(x: Spec, fill: Callable[..., Array]) -> Array | None:
-    known = x.shape is not None and math.prod(FEW + 1 if n is None else n for n in x.shape) <= FEW
-    return fill(x.shape, x.dtype) if known else None
+    sizes = [n for n in x.shape or () if n is not None]
+    return fill(sizes, x.dtype) if is_known(x.shape) and math.prod(sizes) <= FEW else None
 
 
 for each in (identity, zeros_like, ones_like):
