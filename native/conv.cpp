@@ -114,7 +114,7 @@ void pack_all(const ConvPlan& plan, const T* filters, Wide<T>* packed) {
 template <int vectors, class N>
 void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, const N* sources,
                  const std::int64_t* from, const N* packed, std::int64_t first_row, bool begin,
-                 N* sums, const std::int64_t* to) {
+                 bool streamed, N* sums, const std::int64_t* to) {
     constexpr std::int64_t width = vectors * kLanes<N>;
     with_constant<most_rows(vectors)>(rows, [&](auto constant) {
         Tile<N, constant, vectors> tile;
@@ -123,7 +123,8 @@ void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, 
         for (; stretch != end; ++stretch)
             tile.add(stretch->depth, sources + stretch->place, from, 1,
                      packed + (stretch->row - first_row) * width, width);
-        tile.store(sums, to);
+        if (streamed) tile.stream(sums, to);
+        else tile.store(sums, to);
     });
 }
 
@@ -143,10 +144,20 @@ class Worker {
           packed_(packed),
           targets_(targets),
           known_(known),
+          streamed_(streamed(plan, targets)),
           layout_(known ? *known : own_layout_) {}
 
     static bool in_place(const ConvPlan& plan) {
         return std::is_same_v<T, N> && plan.source.channel == 1;
+    }
+
+    // Whether tiles of results, which are whole cache lines and complete, go past the cache.
+    static bool streamed(const ConvPlan& plan, const T* targets) {
+        return kCanStream && std::is_same_v<T, N> && kPanel<N> * sizeof(N) == kCacheLine &&
+               plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
+               size_of(plan.columns) % kPanel<N> == 0 &&
+               reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
+               static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T) > kStreamed;
     }
 
     // Goes to a box, of one group.
@@ -161,11 +172,11 @@ class Worker {
 
     // Computes panels of the box.
     void run(Range panels) {
-        if (plan_.rows.used) std::fill_n(row_sums(), box_.rows() * plan_.row_size(), N{0});
+        if (plan_.rows.kept()) std::fill_n(row_sums(), box_.rows() * plan_.row_size(), N{0});
         for (std::int64_t panel = panels.first; panel < panels.last; ++panel)
             if (panels_.width(panel) == kPanel<N>) run_panel<2>(panel);
             else run_panel<1>(panel);
-        if (plan_.rows.used) store_rows();
+        if (plan_.rows.kept()) store_rows();
     }
 
    private:
@@ -227,16 +238,16 @@ class Worker {
         T* result = targets_ + box_.images.first * plan_.target.image +
                     (group_ * plan_.outs + panels_.first(panel)) * plan_.target.channel;
         // A full tile can stay where it is made, if that is where it belongs.
-        if (real == width && plan_.rows.used && plan_.rows.apart)
+        if (real == width && plan_.rows.kept() && plan_.rows.apart)
             return add_panel<vectors>(panel, row_sums() + panels_.first(panel), layout_.to.data());
-        if (real == width && !plan_.rows.used && std::is_same_v<T, N> && plan_.target.channel == 1)
+        if (real == width && !plan_.rows.kept() && std::is_same_v<T, N> && plan_.target.channel == 1)
             return add_panel<vectors>(panel, reinterpret_cast<N*>(result), layout_.to.data());
         N* sums = sums_.of(size_of(layout_.to) * width);
         sum_places_.resize(layout_.to.size());
         for (std::size_t i = 0; i < sum_places_.size(); ++i)
             sum_places_[i] = static_cast<std::int64_t>(i) * width;
         add_panel<vectors>(panel, sums, sum_places_.data());
-        if (plan_.rows.used) add_to_rows(sums, width, real, row_sums() + panels_.first(panel));
+        if (plan_.rows.kept()) add_to_rows(sums, width, real, row_sums() + panels_.first(panel));
         else store_panel(sums, width, real, result);
     }
 
@@ -259,7 +270,7 @@ class Worker {
                     const std::int64_t target = patch.targets.first + tiles[i].first;
                     add_to_tile<vectors>(tiles[i].size(), first, last, from_,
                                          layout_.from.data() + target, packed, rows.first,
-                                         part == 0, sums, to + target);
+                                         part == 0, streamed_, sums, to + target);
                 }
             }
         }
@@ -348,6 +359,7 @@ class Worker {
     const N* const packed_;
     T* const targets_;
     const Layout* const known_;
+    const bool streamed_;
     Layout own_layout_;
     const Layout& layout_;
     Box box_;
@@ -387,7 +399,7 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
     const bool pack_first = boxes > 3 && all <= kMostPacked / static_cast<std::int64_t>(sizeof(N));
     if (pack_first) pack_all(plan, filters, packed.of(all));
     // Few boxes would leave threads idle: then each panel of a box is a job.
-    const bool split = !plan.rows.used && boxes * plan.groups <= 16;
+    const bool split = !plan.rows.kept() && boxes * plan.groups <= 16;
     const Parts shares{panels.count(), split ? panels.count() : 1};
     parallel_for(boxes * plan.groups * shares.count, plan.work,
                  [&](std::int64_t begin, std::int64_t end) {
@@ -399,6 +411,7 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
                              worker.enter(plan.box(box % boxes), box / boxes);
                          worker.run(shares[share]);
                      }
+                     if (Worker<T>::streamed(plan, targets)) end_streams();
                  });
 }
 

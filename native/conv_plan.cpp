@@ -20,20 +20,23 @@ bool rows_pay(std::int64_t outs, std::int64_t taps, std::int64_t lanes) {
     return outs < 2 * lanes && filled(outs) * 1.2 < filled(outs * taps);
 }
 
-Rows rows_of(const TapAxis& axis, std::int64_t outs, bool forward, bool channels_first,
-             std::int64_t lanes) {
+Rows rows_of(const Conv& conv, std::int64_t outs, bool forward, std::int64_t lanes) {
+    const TapAxis& axis = conv.axes[2];
     Rows rows;
     // A source's targets lie side by side if taps do, and if no stride takes some of them away.
     if (axis.d > 1 || (forward && (axis.s > 1 || axis.pads >= axis.k))) return rows;
-    // With channels first, targets that are some steps apart could only be stored one by one.
-    const bool apart = channels_first && !forward && axis.s > 1;
-    if (axis.k > kMostInRow / outs || !(apart || rows_pay(outs, axis.k, lanes))) return rows;
+    if (axis.k > kMostInRow / outs) return rows;
     rows.step = forward ? 1 : axis.s;
     rows.before = forward ? axis.k - 1 - axis.pads : axis.pads;
     rows.length = std::max(((forward ? axis.n : axis.out) - 1) * rows.step + axis.k,
                            rows.before + (forward ? axis.out : axis.n));
     rows.apart = rows.step >= axis.k;
-    rows.used = rows.length <= kMostInRow / outs;
+    rows.straight = !forward && !conv.channels_first && conv.groups == 1 && axis.s == axis.k &&
+                    axis.pads == 0 && axis.out * axis.s == axis.n;
+    // With channels first, targets that are some steps apart could only be stored one by one.
+    const bool one_by_one = conv.channels_first && !forward && axis.s > 1;
+    rows.used = rows.straight || (rows.length <= kMostInRow / outs &&
+                                  (one_by_one || rows_pay(outs, axis.k, lanes)));
     return rows;
 }
 
@@ -86,7 +89,7 @@ ConvPlan::ConvPlan(const Conv& conv, bool forward, std::int64_t lanes)
       outs(forward ? conv.out : conv.in),
       source(order_of(conv, forward)),
       target(order_of(conv, !forward)),
-      rows(rows_of(conv.axes[2], outs, forward, conv.channels_first, lanes)),
+      rows(rows_of(conv, outs, forward, lanes)),
       axes{line_axis(conv.axes[0], forward), line_axis(conv.axes[1], forward),
            rows.used ? each_source(forward ? conv.axes[2].n : conv.axes[2].out)
                      : line_axis(conv.axes[2], forward)},
@@ -118,7 +121,7 @@ void ConvPlan::cut_into_boxes() {
                 std::int64_t room = kBox;
                 for (std::size_t i = 3; i > 0; --i) {
                     const std::int64_t count = cut.lines[i - 1]->sweep.count;
-                    const bool whole = rows.used && i == 3;
+                    const bool whole = rows.kept() && i == 3;
                     cut.parts[i] = Parts::of_at_most(whole ? count : room, count);
                     room /= cut.parts[i].largest();
                 }
@@ -135,6 +138,12 @@ std::int64_t ConvPlan::place_of_tap(std::int64_t tap) const {
 }
 
 Box ConvPlan::box(std::int64_t number) const {
+    // Lines take turns, if they are as long: they read the same sources, which are in the cache then.
+    const std::int64_t each = boxes[0].count(), kinds = size_of(boxes);
+    if (std::all_of(boxes.begin(), boxes.end(), [&](auto& some) { return some.count() == each; })) {
+        const Boxes& some = boxes[static_cast<std::size_t>(number % kinds)];
+        return some[some.first + number / kinds];
+    }
     const auto found =
         std::partition_point(boxes.begin(), boxes.end(), [&](const Boxes& each) {
             return each.first + each.count() <= number;
@@ -188,7 +197,7 @@ struct Walk {
 
 Walk walk_to(const ConvPlan& plan, const Box& box) {
     const auto& [ds, hs, ws] = box.targets;
-    if (plan.rows.used) {
+    if (plan.rows.kept()) {
         const std::int64_t row = plan.row_size(), plane = row * hs.size();
         return {-ds.first * plane - hs.first * row, plane * ds.size(),
                 {plane, row, plan.rows.step * plan.outs}};
@@ -198,6 +207,7 @@ Walk walk_to(const ConvPlan& plan, const Box& box) {
         to.first += box.lines[i]->target(0) * plan.target.cell[i];
         to.step[i] = box.lines[i]->sweep.step * plan.target.cell[i];
     }
+    if (plan.rows.straight) to.step[2] *= plan.rows.step;
     return to;
 }
 

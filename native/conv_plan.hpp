@@ -89,13 +89,17 @@ struct LineAxis {
 
 // With few channels the vectors of a tile would be mostly empty. Then its columns are the taps along
 // the width too: each source has a number for every target around it. These numbers, which lie side
-// by side, are added to a row of targets that is kept apart until it is complete.
+// by side, are added to a row of targets that is kept apart until it is complete. Where windows stand
+// side by side they are complete at once, and go straight to the result.
 struct Rows {
     bool used = false;
+    bool straight = false;    // whether no row needs to be kept
     bool apart = false;       // whether no two sources have a target in common
     std::int64_t step = 0;    // targets from one source's first to the next one's
     std::int64_t before = 0;  // targets of the row before the first real one
     std::int64_t length = 0;  // targets of the row
+
+    bool kept() const { return used && !straight; }
 };
 
 // Targets that are worked on together: of one line along each axis.

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "stream.hpp"
 #include "vector.hpp"
 
 namespace backblocks::ISA {
@@ -56,6 +57,12 @@ struct Tile {
 #pragma GCC unroll 2
             for (int v = 0; v < vectors; ++v)
                 store_vector(c + places[i] + v * kLanes<N>, sum[i][v]);
+    }
+
+    // The same past the cache. Places must be multiples of a cache line.
+    BACKBLOCKS_INLINE void stream(N* c, const std::int64_t* places) const {
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i) stream_bytes<sizeof sum[i]>(sum[i], c + places[i]);
     }
 
     // sum[i, j] += sum over k < depth: a[places[i] + k * a_step] * b[k * b_step + j]

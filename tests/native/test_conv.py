@@ -88,6 +88,8 @@ def compare(
 PROBLEMS = {
     "an image": {"space": (9, 11), "k": (3, 3), "pads": ((1, 1), (1, 1)), "batch": 2},
     "steps": {"space": (9, 11), "k": (3, 2), "s": (2, 3), "pads": ((0, 1), (1, 0))},
+    "windows side by side": {"space": (4, 6, 8), "k": (2, 3, 2), "s": (2, 3, 2), "batch": 2},
+    "cells after the last window": {"space": (4, 5), "k": (2, 2), "s": (2, 2)},
     "steps wider than the filter": {"space": (7, 8, 9), "k": (1, 2, 1), "s": (2, 3, 2)},
     "taps apart": {"space": (9, 12), "k": (3, 2), "d": (2, 3), "s": (1, 2)},
     "a volume": {"space": (4, 5, 6), "k": (3, 2, 3), "pads": ((1, 1), (0, 1), (1, 1))},
@@ -114,6 +116,18 @@ def test_more_channels_than_the_cache_holds(first):
         compare(
             np.float32, first, space=(3, 4), k=(3, 2), ins=ins, outs=outs, pads=((1, 1), (1, 0))
         )
+
+
+def test_results_that_go_past_the_cache():
+    rng = np.random.default_rng(0)
+    shapes = [(1, 300, 250, 32), (2, 2, 32, 128), (1, 150, 125, 128)]
+    x, f, y = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    sizes = np.array(x.shape, np.int32)
+    for name, inputs in {"Conv2D": [x, f], "Conv2DBackpropInput": [sizes, f, y]}.items():
+        op = bb.ops.REGISTRY[name]
+        _, how, _ = op.bind(inputs, {"strides": [1, 2, 2, 1], "padding": "VALID"})
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        np.testing.assert_allclose(fast, naive, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
 def test_images_that_are_first_resized_or_mirrored():
