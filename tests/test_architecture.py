@@ -7,6 +7,7 @@ import sys
 import backblocks
 
 HEAVY = ("tensorflow", "torch", "jax", "scipy", "hypothesis", "pytest", "importlib.metadata")
+HEAVY += ("backblocks.pages",)  # what opens pages is imported with the first page
 
 
 def in_fresh_python(code):
@@ -25,9 +26,9 @@ def test_importing_brings_in_nothing_heavy():
 def test_public_names():
     names = in_fresh_python("import backblocks; print(*backblocks.__all__)").split()
     assert names == [
-        "Cancelled", "Event", "Graph", "OpError", "Placeholder", "Runner", "Scope", "Session",
-        "Symbol", "constant", "evaluate", "get_num_threads", "gradients", "memory",
-        "ops", "placeholder", "raw_ops", "set_num_threads", "variable",
+        "Cancelled", "Event", "Graph", "OpError", "Page", "PageError", "Placeholder", "Runner", "Scope",
+        "Session", "Symbol", "constant", "evaluate", "get_num_threads", "gradients", "memory",
+        "open_page", "ops", "placeholder", "raw_ops", "save_page", "set_num_threads", "variable",
     ]  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 _NOTHING: Any = object()
@@ -38,6 +39,19 @@ class OpError(ValueError):
 
 class OpMemoryError(OpError, MemoryError):
     """The result would not fit in memory. Raised before anything is allocated where that can be known."""
+
+
+class PageError(OpError):
+    """A page cannot be made into a graph: everything that is wrong with it."""
+
+    def __init__(self, problems: Sequence[OpError], page: str = "") -> None:
+        what = f"has {len(problems)} {'problem' if len(problems) == 1 else 'problems'}"
+        super().__init__(what, op="Page", arg=page)
+        self.problems = tuple(problems)
+        self.args = (self.problems, page)
+
+    def __str__(self) -> str:
+        return "\n".join([super().__str__(), *(f"  {problem}" for problem in self.problems)])
 
 
 def _short(value: Any) -> str:

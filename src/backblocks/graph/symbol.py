@@ -143,7 +143,8 @@ def variable_of(symbol: Symbol) -> Block | None:
     return None
 
 
-def _check_variables(block: Block) -> None:
+def check_variables(block: Block) -> None:
+    """Refuses a block that writes to what is no variable."""
     for pin, symbol in zip(block.op.inputs, block.inputs, strict=True):
         if pin.name in block.op.writes and variable_of(symbol) is None:
             handle = pin.dtype == "resource"
@@ -172,7 +173,7 @@ def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> 
     if scope is not None:
         block.name, block.after = scope.unique_name(name or op.name), scope.after
     try:
-        _check_variables(block)
+        check_variables(block)
         specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
     except OpError as error:
         if block.name:

@@ -1,0 +1,302 @@
+"""Typed constants as a page writes them, exactly.
+
+    {"dtype": "float32", "value": [[1, 0.5], ["inf", "nan"]]}
+    {"dtype": "float32", "shape": [784, 10], "file": "mnist.arrays/W-5f3c....npy"}
+
+Cells that JSON has no numbers for are text: infinities, nan, complex numbers ("1-2j"), and whole numbers
+that a browser would round. Cells of strings are text, or {"base64": ...} where the bytes are no UTF-8.
+A number or list without a dtype takes the dtype of what it meets, as in Python.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.errors import OpError, described
+from backblocks.ops._inputs import DEEPEST, Array
+from backblocks.pages.fields import Json
+from backblocks.pages.folder import Folder
+
+MOST_IN_WORDS = 256
+"""Arrays of more elements are put into a file when they are saved."""
+
+TYPES = {name: dtype for name, dtype in BY_NAME.items() if name != "resource"}
+"""Handles of queues and readers have no words."""
+
+_EXACT = 2**53
+"""Whole numbers beyond it are rounded by whoever reads numbers as float64, as browsers do."""
+_SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_WHOLE = re.compile(r"-?[0-9]{1,20}")
+_COMPLEX = re.compile(r"[-+.0-9a-z]{1,64}")
+
+
+def is_typed(value: Json) -> bool:
+    """Whether it is a constant that says its dtype."""
+    return isinstance(value, np.ndarray) or (type(value) is dict and "dtype" in value)
+
+
+def is_in_file(value: Json) -> bool:
+    """Whether it is a constant whose cells are in a file."""
+    return "dtype" in value and type(value.get("file")) is str
+
+
+def constant(value: Json, folder: Folder) -> Any:
+    """The array of a typed constant; numbers and lists without a dtype as they are."""
+    if isinstance(value, np.ndarray):
+        return value
+    if type(value) is dict:
+        return _typed(value, folder)
+    _, cells = _flattened(value)
+    if not set(map(type, cells)) <= {bool, int, float}:
+        raise OpError(
+            "must be numbers, or an object with a dtype",
+            got=value,
+            hint='Write such as {"dtype": "string", "value": "text"}.',
+        )
+    return value
+
+
+def attribute(value: Json, folder: Folder) -> Any:
+    """The value of an attribute: as it stands, with typed constants and odd numbers read."""
+    if type(value) is list:
+        return [attribute(each, folder) for each in value]
+    if type(value) is dict:
+        if value.keys() == {"number"}:
+            return _number(value["number"])
+        return _typed(value, folder)
+    return value
+
+
+def attribute_in_words(value: Any) -> Json:
+    """What a page writes for the value of an attribute; an array that is too large stays one."""
+    if isinstance(value, np.ndarray):
+        return in_words(value)
+    if isinstance(value, list | tuple):
+        return [attribute_in_words(each) for each in value]
+    if isinstance(value, np.dtype):
+        return NAMES[value]
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
+        return {"number": str(value)}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    return value
+
+
+def in_words(array: Array) -> Json:
+    """The constant as JSON if words can say it exactly and in reasonable length; else the array."""
+    if array.dtype.kind != "O" and array.size > MOST_IN_WORDS:
+        return array
+    words: Json = {"dtype": NAMES[array.dtype]}
+    if array.size == 0:
+        words["shape"] = list(array.shape)
+    words["value"] = _nested([_word(cell, array.dtype) for cell in array.reshape(-1)], array.shape)
+    if array.dtype.kind != "O" and _typed(words, Folder()).tobytes() != array.tobytes():
+        return array  # a NaN that is not the usual one
+    return words
+
+
+def _typed(value: Json, folder: Folder) -> Array:
+    if type(value.get("dtype")) is not str or value["dtype"] not in TYPES:
+        raise OpError(
+            "must have a dtype",
+            got=value.get("dtype", described("none")),
+            hint=f"Use one of {', '.join(TYPES)}.",
+        )
+    dtype = TYPES[value["dtype"]]
+    shape = None if "shape" not in value else _shape(value["shape"])
+    if "file" in value:
+        return folder.array(value["file"], dtype, shape)
+    if "value" not in value:
+        raise OpError(
+            "must have a value or a file", got=value, hint='Write such as {..., "value": [1, 2]}.'
+        )
+    found, cells = _flattened(value["value"])
+    array = _array(cells, dtype)
+    if shape is not None and shape != found:
+        if math.prod(shape) != 0 or cells:
+            raise OpError(
+                f"must have as many values as its shape {list(shape)} says",
+                got=described(f"shape {list(found)}"),
+                hint="Leave the shape out: the values tell it.",
+            )
+        found = shape
+    return array.reshape(found)
+
+
+def _shape(value: Json) -> tuple[int, ...]:
+    if type(value) is not list or any(type(n) is not int or n < 0 for n in value):
+        raise OpError("must have a shape of sizes from 0", got=value, hint="Write such as [2, 3].")
+    if len(value) > DEEPEST or math.prod(n for n in value if n) >= 2**62:
+        raise OpError("has more cells than can be counted", got=value, hint="Use smaller sizes.")
+    return tuple(value)
+
+
+def _flattened(value: Json) -> tuple[tuple[int, ...], list[Any]]:
+    """Shape and cells of nested lists."""
+    shape: list[int] = []
+    cells = [value]
+    while cells and type(cells[0]) is list:
+        length = len(cells[0])
+        if any(type(row) is not list or len(row) != length for row in cells) or (
+            len(shape) == DEEPEST
+        ):
+            raise _ragged(value)
+        shape.append(length)
+        cells = [cell for row in cells for cell in row]
+    if list in set(map(type, cells)):
+        raise _ragged(value)
+    return tuple(shape), cells
+
+
+def _ragged(value: Json) -> OpError:
+    return OpError(
+        f"must have rows of one length, at most {DEEPEST} levels deep",
+        got=value,
+        hint="Fill the short rows up.",
+    )
+
+
+# -- cells ----------------------------------------------------------------------------------------
+
+
+def _array(cells: list[Any], dtype: DType) -> Array:
+    try:
+        if dtype.kind == "O":
+            array = np.empty(len(cells), object)
+            array[:] = [_bytes(cell) for cell in cells]
+            return array
+        read = _READERS[dtype.kind]
+        kinds = set(map(type, cells))
+        plain = cells if kinds <= _PLAIN[dtype.kind] else [read(cell) for cell in cells]
+        with np.errstate(over="ignore"):
+            array = np.array(plain, dtype)
+        if dtype.kind in "biu" or _as_finite_as(array, plain):
+            return array
+    except (KeyError, OverflowError, TypeError, ValueError):
+        pass
+    raise OpError(
+        f"must have cells of {NAMES[dtype]}",
+        got=cells[:8],
+        hint='Write numbers, or "inf", "-inf", "nan"; true and false for bool; text for string.',
+    )
+
+
+def _as_finite_as(array: Array, cells: list[Any]) -> bool:
+    """Whether no number was too large for the type."""
+    finite = np.isfinite(array)
+    return bool(finite.all()) or bool((finite == np.isfinite(np.array(cells, complex))).all())
+
+
+def _flag(cell: Any) -> bool:
+    raise ValueError(cell)
+
+
+def _whole(cell: Any) -> int:
+    if type(cell) is int:
+        return cell
+    if type(cell) is str and _WHOLE.fullmatch(cell):
+        return int(cell)
+    raise ValueError(cell)
+
+
+def _real(cell: Any) -> float:
+    if type(cell) in (int, float):
+        return float(cell)
+    return _SPECIAL[cell]
+
+
+def _complex(cell: Any) -> complex:
+    if type(cell) is str and _COMPLEX.fullmatch(cell):
+        return complex(cell)
+    if type(cell) in (int, float):
+        return complex(cell)
+    raise ValueError(cell)
+
+
+_READERS = {"b": _flag, "i": _whole, "u": _whole, "f": _real, "V": _real, "c": _complex}
+_PLAIN: dict[str, set[type]] = {
+    "b": {bool},
+    "i": {int},
+    "u": {int},
+    "f": {int, float},
+    "V": {int, float},
+    "c": set(),
+}
+"""Types of cells that NumPy reads by itself."""
+
+
+def _bytes(cell: Any) -> bytes:
+    if type(cell) is str:
+        return cell.encode()
+    if type(cell) is dict and cell.keys() == {"base64"} and type(cell["base64"]) is str:
+        try:
+            return base64.b64decode(cell["base64"], validate=True)
+        except binascii.Error:
+            pass
+    raise ValueError(cell)
+
+
+def _number(text: Any) -> int | float:
+    try:
+        return _whole(text)
+    except ValueError:
+        if text in _SPECIAL:
+            return _SPECIAL[text]
+    raise OpError(
+        "must be a number in words",
+        got=text,
+        hint='Write plain numbers without it, and such as {"number": "inf"} for the others.',
+    )
+
+
+def _word(cell: Any, dtype: DType) -> Json:
+    if dtype.kind == "O":
+        try:
+            return cell.decode()
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(cell).decode()}
+    if dtype.kind == "c":
+        real, imaginary = (_real_text(part) for part in (cell.real, cell.imag))
+        return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
+    if dtype.kind in "iub":
+        plain = cell.item()
+        return plain if abs(plain) <= _EXACT else str(plain)
+    short = _shortest(cell)
+    return str(short) if not math.isfinite(short) else short
+
+
+def _real_text(part: Any) -> str:
+    return str(_shortest(part))
+
+
+def _shortest(cell: Any) -> int | float:
+    """The number with the fewest digits that is this very cell once it has its type again."""
+    exact = float(cell)
+    if exact.is_integer() and abs(exact) <= _EXACT and (exact or math.copysign(1, exact) > 0):
+        return int(exact)
+    if not math.isfinite(exact) or type(cell) is np.float64:
+        return exact
+    with np.errstate(over="ignore"):
+        for digits in range(1, 10):
+            short = float(f"{exact:.{digits}g}")
+            if type(cell)(short) == cell:
+                return short
+    return exact
+
+
+def _nested(cells: list[Any], shape: tuple[int, ...]) -> Json:
+    """Cells in lists, a level for each axis."""
+    if not shape:
+        return cells[0]
+    for size in shape[:0:-1]:
+        cells = [cells[i : i + size] for i in range(0, len(cells), size)] if size else []
+    return cells

@@ -1,0 +1,104 @@
+"""The folder of a page: the only place that a page reads files from."""
+
+from __future__ import annotations
+
+import math
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.errors import OpError, OpMemoryError, described
+from backblocks.ops import _memory
+from backblocks.ops._inputs import Array
+
+_AS_BITS = {BY_NAME["bfloat16"]: np.dtype(np.uint16)}
+"""What npy files have no name for is kept as its bits."""
+
+
+@dataclass(frozen=True)
+class Folder:
+    """`here` is where names start from, and nothing outside `root` is touched. Without them, no file is."""
+
+    here: Path | None = None
+    root: Path | None = None
+
+    @classmethod
+    def of(cls, page: Path | None) -> Folder:
+        """That of a page which was opened from this file."""
+        if page is None:
+            return cls()
+        folder = page.resolve().parent
+        return cls(folder, folder)
+
+    def of_part(self, file: Path) -> Folder:
+        """That of a page which is used by another."""
+        return Folder(file.parent, self.root)
+
+    def file(self, name: Any) -> Path:
+        """The file of this name, which must exist inside the folder once links are followed."""
+        path = self.path(name)
+        if not path.exists():
+            raise OpError("must be there", got=name, hint="Put the file beside the page.")
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise OpError("must be a plain file", got=name, hint="Name a file beside the page.")
+        return path
+
+    def path(self, name: Any) -> Path:
+        """The path of this name, which must lie inside the folder once links are followed."""
+        if self.here is None or self.root is None:
+            raise OpError(
+                "cannot be looked for: the page has no folder yet",
+                got=name,
+                hint="Save the page first; files stand beside it.",
+            )
+        if type(name) is str and name and "\0" not in name and "\\" not in name:
+            path = Path(os.path.realpath(self.here / name))
+            if not os.path.isabs(name) and path.is_relative_to(self.root):
+                return path
+        raise OpError(
+            "must be a path below the folder of the page",
+            got=name,
+            hint="Put the file there, and write its name with / between folders.",
+        )
+
+    def array(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> Array:
+        """The array in a file; what the file says of itself is checked before memory is taken for it."""
+        path = self.file(name)
+        with open(path, "rb") as file:
+            try:
+                version = np.lib.format.read_magic(file)
+                header = {
+                    (1, 0): np.lib.format.read_array_header_1_0,
+                    (2, 0): np.lib.format.read_array_header_2_0,
+                }[version]
+                found, by_columns, stored = header(file)
+            except Exception:  # NumPy tells of a bad header in many ways
+                hint = "Write it with np.save."
+                raise OpError("must be a file of one array", got=name, hint=hint) from None
+            if stored != _AS_BITS.get(dtype, dtype) or shape not in (None, found):
+                raise OpError(
+                    f"must hold {NAMES[dtype]}{'' if shape is None else f' {list(shape)}'}",
+                    got=described(f"{stored} {list(found)} in {name}"),
+                    hint="Correct the page, or write the array again.",
+                )
+            size = math.prod(found) * stored.itemsize
+            if size != path.stat().st_size - file.tell():
+                hint = "It was cut off, or something else was written to it."
+                raise OpError("must be a whole file of one array", got=name, hint=hint)
+            if not _memory.has(size):
+                hint = "Use smaller arrays."
+                raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
+            flat = np.fromfile(file, stored, math.prod(found)).view(dtype)
+        return flat.reshape(found, order="F" if by_columns else "C")
+
+
+def write_array(file: Any, array: Array) -> None:
+    """Writes an array as npy, which holds numbers and nothing that could run."""
+    bits = _AS_BITS.get(array.dtype)
+    plain = np.ascontiguousarray(array)
+    np.lib.format.write_array(file, plain if bits is None else plain.view(bits), (1, 0), False)

@@ -1,0 +1,173 @@
+"""What a page is: blocks and their wires, what is shown of them, how they are run, where they stand.
+
+The classes are the file: their fields are read and written as they are (see `text.py`), and the published
+schema is made from them. Values that are typed (constants, attributes) stay as the file has them until a
+graph is built, so that a page with an op or an attribute that is unknown here loses nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from backblocks.pages.fields import Fields, written
+
+FORMAT = 1
+"""The version of the format that is written."""
+
+_CONSTANT = {"$ref": "#/$defs/Constant"}
+_WIRE = {
+    "type": "string",
+    "pattern": r"^[^:]+(:[^:\[\]]+(\[[0-9]+\])?)?$",
+    "description": 'A wire from an output: "block:pin", or "block:pin[2]" of a list; "block" for its first.',
+}
+_INPUT = {"anyOf": [_WIRE, _CONSTANT]}
+
+
+@dataclass
+class PageBlock(Fields):
+    """A block: an op with its attributes, and what its inputs are wired to."""
+
+    op: str = written(
+        "TensorFlow's name of the op; or `gradients`, or `page`: see the format's text."
+    )
+    version: int = written("The version of the op's meaning.", default=1)
+    about: str = written("A sentence for whoever reads the page.", default="")
+    inputs: dict[str, Any] = written(
+        "For each input a wire or a constant; a list of them for an input that is a list.",
+        name="in",
+        default=dict,
+        schema={
+            "type": "object",
+            "additionalProperties": {"anyOf": [_WIRE, _CONSTANT, {"type": "array"}]},
+        },
+    )
+    initial: Any = written("What a variable starts from.", default=None, schema=_INPUT)
+    attrs: dict[str, Any] = written("Attributes by name.", default=dict)
+    after: list[str] = written(
+        "Blocks that run before it although nothing flows from them.", default=list
+    )
+
+
+@dataclass
+class Frame(Fields):
+    """A frame around blocks that belong together."""
+
+    title: str = written("What stands on the frame.", default="")
+    blocks: list[str] = written("The blocks inside.", default=list)
+
+
+@dataclass
+class Note(Fields):
+    """A note on the page."""
+
+    text: str = written("The note, in Markdown.", default="")
+
+
+@dataclass
+class Shown(Fields):
+    """An output, or one element of it, that a monitor shows."""
+
+    pin: str = written("The output.", schema=_WIRE)
+    element: list[int] | None = written("Which element; all of it if left out.", default=None)
+    label: str = written("What it is called there.", default="")
+
+
+@dataclass
+class Monitor(Fields):
+    """Shows values while a page runs."""
+
+    kind: str = written(
+        "How: a number, a trend over steps, an image map, or a histogram. One that is unknown is kept.",
+        schema={"type": "string", "examples": ["number", "trend", "image", "histogram"]},
+    )
+    shows: list[Shown] = written("What it shows.", default=list)
+    title: str = written("What stands above it.", default="")
+    low: float | None = written(
+        "The lower end of its scale; found from values if left out.", default=None
+    )
+    high: float | None = written("The upper end of its scale.", default=None)
+    steps: int | None = written("How many steps back a trend goes; all if left out.", default=None)
+    axes: list[int] = written("For an image: the axes of its rows and columns.", default=list)
+
+
+@dataclass
+class Run(Fields):
+    """How the page is run when nobody says otherwise."""
+
+    fetch: list[str] = written("Outputs whose values are wanted.", default=list)
+    targets: list[str] = written(
+        "Blocks that are to run although nobody wants their values.", default=list
+    )
+    steps: int | None = written("How many times; once if left out.", default=None)
+    until: str = written("An output that ends the run when it is true.", default="")
+    seed: int | None = written("Where random numbers start from.", default=None)
+    feeds: dict[str, Any] = written(
+        "Values for placeholders.",
+        default=dict,
+        schema={"type": "object", "additionalProperties": _CONSTANT},
+    )
+
+
+@dataclass
+class Port(Fields):
+    """An input or output of a page that is used as a block."""
+
+    pin: str = written(
+        "The output on this page: of a placeholder, if the port is an input.", schema=_WIRE
+    )
+    dtype: str = written("Its element type.")
+    shape: list[Any] | None = written(
+        "Its sizes, null where they are open; null if even their number is.",
+        default=None,
+        schema={
+            "anyOf": [
+                {"type": "array", "items": {"type": ["integer", "null"]}},
+                {"type": "null"},
+            ]
+        },
+    )
+
+
+@dataclass
+class Ports(Fields):
+    """What a page takes and gives when it is used as a block."""
+
+    inputs: dict[str, Port] = written("Inputs by name.", default=dict)
+    outputs: dict[str, Port] = written("Outputs by name.", default=dict)
+
+
+@dataclass
+class Layout(Fields):
+    """Where things stand. Nothing here changes what a page computes."""
+
+    blocks: dict[str, list[float]] = written("Left and top of blocks.", default=dict)
+    frames: dict[str, list[float]] = written("Left, top, width and height of frames.", default=dict)
+    notes: dict[str, list[float]] = written("Left, top, width and height of notes.", default=dict)
+    monitors: dict[str, list[float]] = written(
+        "Left, top, width and height of monitors.", default=dict
+    )
+
+
+@dataclass
+class PageFile(Fields):
+    """A page of blocks, which together compute something."""
+
+    format: int = written("The version of the format.", default=FORMAT)
+    title: str = written("What the page is called.", default="")
+    about: str = written("What it is for, in Markdown.", default="")
+    blocks: dict[str, PageBlock] = written(
+        "Blocks by name. Their order counts where several change one variable: they do so in this order.",
+        default=dict,
+    )
+    frames: dict[str, Frame] = written("Frames by name.", default=dict)
+    notes: dict[str, Note] = written("Notes by name.", default=dict)
+    monitors: dict[str, Monitor] = written("Monitors by name.", default=dict)
+    run: Run = written("How it is run.", default=Run)
+    ports: Ports = written("What it takes and gives as a block.", default=Ports)
+    layout: Layout = written("Where things stand.", default=Layout)
+    path: Path | None = field(default=None, compare=False)
+    """The file that it was read from or saved to last."""
+    source: bytes | None = field(default=None, compare=False, repr=False)
+    """What that file held."""

@@ -1,0 +1,46 @@
+"""In which order blocks can be made, and which never can because they need each other."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+
+
+def in_order(needs: Mapping[str, set[str]]) -> list[str]:
+    """Names so that each comes after those it needs, else as they stand. What cannot come is left out."""
+    place = {name: i for i, name in enumerate(needs)}
+    if all(place.get(n, -1) < place[name] for name, first in needs.items() for n in first):
+        return list(needs)
+    followers: dict[str, list[str]] = {}
+    waiting = {}
+    for name, first in needs.items():
+        known = first & place.keys()
+        waiting[name] = len(known)
+        for each in known:
+            followers.setdefault(each, []).append(name)
+    ready = [place[name] for name, count in waiting.items() if not count]
+    names, ordered = list(needs), []
+    while ready:
+        name = names[heapq.heappop(ready)]
+        ordered.append(name)
+        for follower in followers.get(name, ()):
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                heapq.heappush(ready, place[follower])
+    return ordered
+
+
+def rings(left: Sequence[str], needs: Mapping[str, set[str]]) -> list[list[str]]:
+    """Blocks that need each other in a circle, each ring once. Every one of `left` needs another of it."""
+    among, seen = set(left), set[str]()
+    found = []
+    for start in left:
+        name, trail = start, dict[str, None]()
+        while name not in trail and name not in seen:
+            trail[name] = None
+            name = min(needs[name] & among)
+        if name in trail:
+            names = list(trail)
+            found.append(names[names.index(name) :])
+        seen.update(trail)
+    return found

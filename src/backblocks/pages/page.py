@@ -1,0 +1,96 @@
+"""Pages: opened, checked, made into graphs, saved."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backblocks.errors import OpError, PageError
+from backblocks.graph.scope import Graph, Scope
+from backblocks.pages.build import PageGraph, build, needed_by
+from backblocks.pages.constants import constant
+from backblocks.pages.folder import Folder
+from backblocks.pages.from_graph import blocks_of
+from backblocks.pages.model import PageFile
+from backblocks.pages.saving import save
+from backblocks.pages.text import parse, read_file
+
+
+@dataclass
+class Page(PageFile):
+    """A page of blocks, as its file has it.
+
+        page = bb.open_page("xor.page.json")
+        for problem in page.check():
+            print(problem)
+        session = bb.Session(page.graph())
+        print(session.run(page.run.fetch, page.feeds()))
+
+    Its fields are the file's: `page.blocks["pool"].attrs["ksize"] = [1, 2, 2, 1]` edits it, and
+    `bb.save_page(page, path)` writes it. Blocks may name each other in any order; where several
+    change one variable they do so in theirs.
+    """
+
+    def check(self) -> list[OpError]:
+        """Everything that is wrong. Each problem has `block`, `op`, `arg` (pin or attribute) and `hint`."""
+        return [error for _, error in build(self).problems]
+
+    def graph(self, only: Iterable[str] | None = None) -> PageGraph:
+        """The graph of the page, which sessions take. Raises PageError with all problems.
+
+        With `only` (outputs or blocks) what is wrong elsewhere does not matter: a block that nobody
+        needs may be unfinished.
+        """
+        built = build(self)
+        problems = built.problems
+        if only is not None:
+            needed = self.needed_for(only)
+            problems = [(owner, error) for owner, error in problems if owner in needed]
+        if problems:
+            name = self.path.name if self.path else self.title
+            raise PageError([error for _, error in problems], name)
+        return built.graph
+
+    def needed_for(self, wanted: Iterable[str]) -> set[str]:
+        """The blocks that these outputs or blocks are computed from or run after."""
+        found: set[str] = set()
+        todo = [name.partition(":")[0] for name in wanted]
+        while todo:
+            name = todo.pop()
+            if name not in found and name in self.blocks:
+                found.add(name)
+                todo += needed_by(self.blocks[name])
+        return found
+
+    def feeds(self) -> dict[str, Any]:
+        """What the run settings feed, as arrays and numbers."""
+        folder = Folder.of(self.path)
+        return {name: constant(value, folder) for name, value in self.run.feeds.items()}
+
+
+def open_page(path: str | os.PathLike[str]) -> Page:
+    """The page in a file. Nothing is run, and no other file is opened until a graph is wanted."""
+    file = Path(path)
+    source = read_file(file)
+    try:
+        page = parse(source, Page)
+    except OpError as error:
+        error.add_note(f"in {file}")
+        raise
+    page.path, page.source = file.resolve(), source
+    return page
+
+
+def save_page(page: Page | Graph | Scope, path: str | os.PathLike[str]) -> Page:
+    """Writes a page, or a graph as a page, and gives the page. The old file stays until the new is whole.
+
+    Arrays of more than a few hundred elements get files of their own in `NAME.arrays` beside
+    `NAME.page.json`.
+    """
+    graph = page.graph if isinstance(page, Scope) else page
+    whole = Page(blocks=blocks_of(graph)) if isinstance(graph, Graph) else graph
+    save(whole, Path(path))
+    return whole

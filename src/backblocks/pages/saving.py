@@ -1,0 +1,140 @@
+"""Saves pages so that whatever happens, the old file or the new one is there, whole.
+
+Arrays come first, each in a file that is named by what it holds and never written again. Then the page
+takes the place of the old one in one step.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from backblocks.dtypes import NAMES
+from backblocks.ops._inputs import Array
+from backblocks.pages.constants import constant, in_words, is_in_file
+from backblocks.pages.fields import Json, as_json
+from backblocks.pages.folder import Folder, write_array
+from backblocks.pages.model import PageFile
+from backblocks.pages.text import parse, text_of, text_of_json
+
+SUFFIX = ".page.json"
+
+
+def save(page: PageFile, path: Path) -> None:
+    """Writes a page and its arrays. One that was read and not changed is written byte by byte."""
+    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    moved = page.path is not None and page.path.resolve().parent != path.parent
+    arrays = _Arrays(path, Folder.of(page.path) if moved else None)
+    data = text_of_json(arrays.put_away(as_json(page)))
+    before = page.source
+    if before is not None and not moved and data == text_of(parse(before, PageFile)):
+        data = before
+    write_whole(path, data)
+    if before is not None and not moved and page.path is not None and page.path.resolve() == path:
+        _remove_unused(path, before, data)
+    page.path, page.source = path, data
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Puts a file in place of another in one step, with the rights that it had."""
+    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
+    try:
+        with open(new, "xb") as file:
+            if path.exists():
+                os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            new.unlink()
+        raise
+    _keep_names(path.parent)
+
+
+def _keep_names(folder: Path) -> None:
+    """Has the disk keep which names a folder holds."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class _Arrays:
+    """Puts arrays into files beside a page, and says in the page where they are."""
+
+    def __init__(self, path: Path, old: Folder | None) -> None:
+        self.folder = path.parent / f"{path.name.removesuffix(SUFFIX)}.arrays"
+        self.old = old
+        """Where the page stood before, if its arrays have to come along."""
+
+    def put_away(self, page: Json) -> Json:
+        """The JSON of a page without arrays in it. Their files are named after the blocks."""
+        return {
+            section: {name: self._without(each, name) for name, each in value.items()}
+            if section == "blocks"
+            else self._without(value, section)
+            for section, value in page.items()
+        }
+
+    def _without(self, value: Json, name: str) -> Json:
+        if isinstance(value, np.ndarray):
+            words = in_words(value)
+            return self._file(words, name) if isinstance(words, np.ndarray) else words
+        if type(value) is dict:
+            if self.old is not None and is_in_file(value):
+                return self._without(constant(value, self.old), name)
+            return {key: self._without(each, name) for key, each in value.items()}
+        if type(value) is list:
+            return [self._without(each, name) for each in value]
+        return value
+
+    def _file(self, array: Array, name: str) -> Json:
+        memory = io.BytesIO()
+        write_array(memory, array)
+        data = memory.getvalue()
+        stem = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
+        file = self.folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}.npy"
+        if not file.exists():
+            if not self.folder.exists():
+                self.folder.mkdir()
+                _keep_names(self.folder.parent)
+            write_whole(file, data)
+        return {
+            "dtype": NAMES[array.dtype],
+            "shape": list(array.shape),
+            "file": f"{self.folder.name}/{file.name}",
+        }
+
+
+_OURS = re.compile(r"[^/]+\.arrays/[A-Za-z0-9_-]+-[0-9a-f]{16}\.npy")
+
+
+def _remove_unused(path: Path, before: bytes, after: bytes) -> None:
+    """Removes files of arrays that a page no longer names, unless another page beside it does."""
+    unused = {*filter(_OURS.fullmatch, _files(json.loads(before)))} - {*_files(json.loads(after))}
+    if unused:
+        others = [p.read_bytes() for p in path.parent.glob("*.json") if p != path]
+        for name in unused:
+            if not any(name.rpartition("/")[2].encode() in text for text in others):
+                (path.parent / name).unlink(missing_ok=True)
+
+
+def _files(value: Json) -> Iterator[str]:
+    """The files of all constants in some JSON."""
+    if type(value) is dict and is_in_file(value):
+        yield value["file"]
+    elif type(value) in (dict, list):
+        for each in value.values() if type(value) is dict else value:
+            yield from _files(each)

@@ -1,0 +1,134 @@
+"""The text of a page: JSON with a line for each block, note, monitor, setting and position."""
+
+from __future__ import annotations
+
+import json
+import math
+import stat
+from pathlib import Path
+from typing import Any, TypeVar
+
+from backblocks.errors import OpError, described
+from backblocks.pages.fields import Json, as_json, read
+from backblocks.pages.model import FORMAT, PageFile
+from backblocks.pages.versions import of_today
+
+MOST_BYTES = 1 << 26
+"""A page is for people to read: one that is larger has arrays that belong in files."""
+
+_LEVELS = {
+    "blocks": 1,
+    "frames": 1,
+    "notes": 1,
+    "monitors": 1,
+    "run": 2,
+    "ports": 2,
+    "layout": 2,
+}
+"""How many levels of a section are spread over lines."""
+
+P = TypeVar("P", bound=PageFile)
+
+
+def read_file(path: Path) -> bytes:
+    """What a file holds, if it is one that may be a page."""
+    try:
+        about = path.stat()
+        if not stat.S_ISREG(about.st_mode):
+            hint = "Give the path of a page."
+            raise _unreadable("must be a plain file", str(path), hint)
+        if about.st_size <= MOST_BYTES:
+            return path.read_bytes()
+    except OSError as error:
+        hint = "Look at the path, and at whether it may be read."
+        raise _unreadable("cannot be opened", f"{path}: {error.strerror}", hint) from error
+    raise _too_large(about.st_size)
+
+
+def _too_large(size: int) -> OpError:
+    hint = "Keep arrays in files of their own."
+    return _unreadable(f"must have at most {MOST_BYTES >> 20} MiB", f"{size} bytes", hint)
+
+
+def parse(data: bytes, cls: type[P]) -> P:
+    """The page that a file holds. Nothing is looked up, opened or run."""
+    return read(cls, of_today(_parsed(data)))
+
+
+def _parsed(data: bytes) -> Json:
+    if len(data) > MOST_BYTES:
+        raise _too_large(len(data))
+    try:
+        text = data.decode()
+        found = json.loads(
+            text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_number
+        )
+        if "\\u" in text:
+            json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
+    except json.JSONDecodeError as error:
+        where = f"{error.msg} in line {error.lineno}, column {error.colno}"
+        hint = "Correct it there, or restore the file."
+        raise _unreadable("must be JSON", where, hint) from None
+    except UnicodeError:
+        hint = "Save it in that encoding."
+        raise _unreadable("must be UTF-8 text", "other bytes", hint) from None
+    except RecursionError:
+        hint = "No page needs that many brackets."
+        raise _unreadable("must not be nested so deeply", "a very deep one", hint) from None
+    except ValueError as error:
+        raise _unreadable("must be JSON", str(error), "Correct it.") from None
+    return found
+
+
+def _unreadable(problem: str, got: str, hint: str) -> OpError:
+    return OpError(problem, op="Page", arg="file", got=described(got), hint=hint)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"two entries with the name {twice!r}")
+    return found
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"the number {text}, which is too large")
+    return number
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text}, which JSON has no number for")
+
+
+def text_of(page: PageFile) -> bytes:
+    """The one text of a page. Its constants must be in words or in files."""
+    return text_of_json(as_json(page))
+
+
+def text_of_json(data: Json) -> bytes:
+    """As `text_of`, from the JSON of a page."""
+    rest = {key: value for key, value in data.items() if key != "format"}
+    lines = [
+        f'  "format": {FORMAT}',
+        *(
+            f"  {_text(key)}: {_spread(each, _LEVELS.get(key, 0), '  ')}"
+            for key, each in rest.items()
+        ),
+    ]
+    return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
+
+
+def _spread(value: Json, levels: int, indent: str) -> str:
+    if not levels or type(value) is not dict or not value:
+        return _text(value)
+    inside = indent + "  "
+    lines = [f"{inside}{_text(k)}: {_spread(v, levels - 1, inside)}" for k, v in value.items()]
+    return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+
+
+def _text(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,41 @@
+"""Pages of every version that was ever written, brought to the one of today.
+
+A new version of the format adds here the function that makes its JSON from that of the version before, and
+a file of the version before to `tests/pages/versions`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from backblocks.errors import OpError, described
+from backblocks.pages.fields import Json
+from backblocks.pages.model import FORMAT
+
+UPGRADES: dict[int, Callable[[Json], Json]] = {}
+"""By version, what makes the JSON of the next one."""
+
+
+def of_today(data: Any) -> Json:
+    """The JSON of a page, in the version of today."""
+    version = data.get("format") if type(data) is dict else None
+    if type(version) is not int or version < 1:
+        raise OpError(
+            "must say the version of the format",
+            op="Page",
+            arg="format",
+            got=described("none") if version is None else version,
+            hint=f'A page begins with {{"format": {FORMAT}, ...}}. Is this file a page?',
+        )
+    if version > FORMAT:
+        raise OpError(
+            f"must be at most {FORMAT}, which is what this version of backblocks knows",
+            op="Page",
+            arg="format",
+            got=version,
+            hint="Install a later backblocks.",
+        )
+    while data["format"] < FORMAT:
+        data = UPGRADES[data["format"]](data)
+    return data

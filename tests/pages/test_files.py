@@ -1,0 +1,349 @@
+"""The file of a page: nothing is lost, nothing is moved, and nothing is believed."""
+
+import json
+import os
+import random
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import made_up
+import ml_dtypes
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import backblocks as bb
+from backblocks.pages.constants import TYPES, constant, in_words
+from backblocks.pages.folder import Folder
+from backblocks.pages.model import FORMAT, PageBlock
+from backblocks.pages.page import Page
+from backblocks.pages.text import MOST_BYTES, parse, text_of
+
+VERSIONS = Path(__file__).parent / "versions"
+
+
+def page_of(text):
+    return parse(text.encode() if isinstance(text, str) else text, Page)
+
+
+# -- what is written is read --------------------------------------------------------------------
+
+
+@made_up.unhurried
+@given(made_up.pages())
+def test_a_page_that_is_read_and_written_again_is_the_same_bytes(page):
+    text = text_of(page)
+    assert text_of(page_of(text)) == text
+    assert page_of(text) == page
+
+
+@made_up.unhurried
+@given(made_up.pages(), st.data())
+def test_one_edit_of_an_attribute_changes_at_most_three_lines(page, data):
+    page.blocks["last"] = PageBlock("AddV2", attrs={"a": 1})
+    before = text_of(page).decode().split("\n")
+    block = page.blocks[data.draw(st.sampled_from(sorted(page.blocks)))]
+    attribute = data.draw(st.sampled_from([*block.attrs, "new"]))
+    block.attrs[attribute] = data.draw(made_up.json_values)
+    after = text_of(page).decode().split("\n")
+    assert len(after) == len(before)
+    assert sum(a != b for a, b in zip(before, after, strict=True)) <= 3
+
+
+@made_up.unhurried
+@given(made_up.pages(), st.integers(-99, 99))
+def test_moving_a_block_changes_no_line_of_logic(page, x):
+    page.blocks["last"] = PageBlock("AddV2")
+    page.layout.blocks["last"] = [1000, 0]
+    before = text_of(page).decode()
+    page.layout.blocks["last"] = [x, 0]
+    after = text_of(page).decode()
+    at = before.index('\n  "layout": {\n')
+    assert after[:at] == before[:at]
+    assert after != before
+
+
+@made_up.unhurried
+@given(made_up.arrays())
+def test_constants_are_the_same_bits_after_writing_and_reading(array):
+    words = in_words(array)
+    read = constant(json.loads(json.dumps(words)) if isinstance(words, dict) else words, Folder())
+    assert read.dtype == array.dtype
+    assert read.shape == array.shape
+    if array.dtype.kind == "O":
+        assert read.tolist() == array.tolist()
+    else:
+        assert read.tobytes() == array.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("array", "text"),
+    [
+        (
+            np.float32([0.1, np.inf, -np.inf, np.nan, -0.0, 2]),
+            '[0.1, "inf", "-inf", "nan", -0.0, 2]',
+        ),
+        (np.float32([3.4028235e38, 1e-45, 16777217]), "[3.4028235e+38, 1e-45, 16777216]"),
+        (np.array([0.1, 1 / 3], ml_dtypes.bfloat16), "[0.1, 0.334]"),
+        (np.float16(1 / 3), "0.3333"),
+        (np.float64([0.1 + 0.2, 1e300]), "[0.30000000000000004, 1e+300]"),
+        (np.int64([2**63 - 1, -(2**63), 5]), '["9223372036854775807", "-9223372036854775808", 5]'),
+        (np.uint64(2**64 - 1), '"18446744073709551615"'),
+        (np.complex64([1 - 2j, complex("nan-infj")]), '["1-2j", "nan-infj"]'),
+        (np.array([True, False]), "[true, false]"),
+        (np.array([b"abc", "한".encode(), b"\xff"], object), '["abc", "한", {"base64": "/w=="}]'),
+        (np.array(b"", object), '""'),
+    ],
+)
+def test_constants_read_well(array, text):
+    words = in_words(np.asarray(array))
+    assert json.dumps(words["value"], ensure_ascii=False) == text
+    np.testing.assert_array_equal(constant(words, Folder()), array)
+
+
+def test_every_type_has_words():
+    for name, dtype in TYPES.items():
+        words = in_words(np.zeros((0, 3), dtype))
+        assert words == {"dtype": name, "shape": [0, 3], "value": []}
+        assert constant(words, Folder()).shape == (0, 3)
+
+
+def test_a_file_that_a_person_wrote_stays_as_it_was(tmp_path):
+    text = b'{"blocks": {"a":   {"op": "NewOp", "colour": "red"}},\n\n "format": 1}'
+    file = tmp_path / "a.page.json"
+    file.write_bytes(text)
+    page = bb.open_page(file)
+    bb.save_page(page, file)
+    assert file.read_bytes() == text
+    page.blocks["a"].attrs["k"] = 1
+    bb.save_page(page, file)
+    assert file.read_text() == (
+        '{\n  "format": 1,\n  "blocks": {\n'
+        '    "a": {"op": "NewOp", "attrs": {"k": 1}, "colour": "red"}\n  }\n}\n'
+    )
+
+
+# -- arrays in files ------------------------------------------------------------------------------
+
+
+def large(*numbers):
+    return np.concatenate([np.float32(numbers), np.zeros(300, np.float32)])
+
+
+def holding(value):
+    return Page(blocks={"w": PageBlock("Const", attrs={"value": value})})
+
+
+def held(file):
+    return bb.open_page(file).graph()["w"].attrs["value"]
+
+
+def test_large_arrays_stand_beside_the_page(tmp_path):
+    file = tmp_path / "net.page.json"
+    with bb.Scope() as scope:
+        bb.constant(large(1), name="w")
+        bb.constant(large(1).astype("bfloat16"), name="v")
+    bb.save_page(scope, file)
+    blocks = json.loads(file.read_text())["blocks"]
+    assert blocks["w"]["attrs"]["value"].keys() == {"dtype", "shape", "file"}
+    named = {blocks[name]["attrs"]["value"]["file"] for name in "wv"}
+    assert named == {f"net.arrays/{name}" for name in os.listdir(tmp_path / "net.arrays")}
+    graph = bb.open_page(file).graph()
+    np.testing.assert_array_equal(graph["w"].attrs["value"], large(1))
+    np.testing.assert_array_equal(graph["v"].attrs["value"], large(1).astype("bfloat16"))
+    before = file.read_bytes()
+    bb.save_page(bb.open_page(file), file)
+    assert file.read_bytes() == before
+
+
+def test_arrays_come_along_when_a_page_moves(tmp_path):
+    (tmp_path / "old").mkdir()
+    (tmp_path / "new").mkdir()
+    bb.save_page(holding(large(1)), tmp_path / "old" / "a.page.json")
+    bb.save_page(bb.open_page(tmp_path / "old" / "a.page.json"), tmp_path / "new" / "b.page.json")
+    np.testing.assert_array_equal(held(tmp_path / "new" / "b.page.json"), large(1))
+    assert os.listdir(tmp_path / "new" / "b.arrays") == os.listdir(tmp_path / "old" / "a.arrays")
+
+
+def test_arrays_that_no_page_names_any_more_are_removed(tmp_path):
+    first, copy = tmp_path / "first.page.json", tmp_path / "copy.page.json"
+    bb.save_page(holding(large(1)), first)
+    page = bb.open_page(first)
+    bb.save_page(page, copy)
+    for number in (2, 3):
+        page.blocks["w"].attrs["value"] = large(number)
+        bb.save_page(page, copy)
+    np.testing.assert_array_equal(held(first), large(1))
+    np.testing.assert_array_equal(held(copy), large(3))
+    assert len(os.listdir(tmp_path / "first.arrays")) == 1
+    assert len(os.listdir(tmp_path / "copy.arrays")) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda file: file.write_bytes(file.read_bytes()[:-4]), "whole file"),
+        (lambda file: file.write_bytes(b"PK\x03\x04"), "file of one array"),
+        (lambda file: file.unlink(), "must be there"),
+        (lambda file: np.save(file, np.zeros(300)), "must hold float32"),
+        (
+            lambda file: np.save(file, np.array([{}], object), allow_pickle=True),
+            "must hold float32",
+        ),
+        (lambda file: (file.unlink(), file.mkdir()), "plain file"),
+        (lambda file: (file.unlink(), os.mkfifo(file)), "plain file"),
+        (lambda file: (file.unlink(), file.symlink_to("/etc/hostname")), "below the folder"),
+    ],
+)
+def test_files_of_arrays_are_not_believed(tmp_path, change, words):
+    bb.save_page(holding(large(1)), tmp_path / "a.page.json")
+    change(next((tmp_path / "a.arrays").iterdir()))
+    (problem,) = bb.open_page(tmp_path / "a.page.json").check()
+    assert (problem.block, problem.arg) == ("w", "value")
+    assert words in str(problem)
+
+
+def test_a_file_cannot_claim_more_than_it_holds(tmp_path):
+    with open(tmp_path / "huge.npy", "wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": (2**33,)}
+        np.lib.format.write_array_header_1_0(file, header)
+    page = holding({"dtype": "float32", "file": "huge.npy"})
+    page.path = tmp_path / "a.page.json"
+    assert "whole file" in str(page.check()[0])
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.npy", "/etc/passwd", "a/../../x.npy", "", "a\0b", "C:\\x.npy", "..", 5, None],
+)
+def test_files_outside_the_folder_are_out_of_reach(tmp_path, name):
+    page = holding({"dtype": "float32", "file": name})
+    page.path = tmp_path / "a.page.json"
+    assert "must be a path below the folder" in str(page.check()[0])
+
+
+# -- what cannot be a page ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "must be JSON"),
+        ("[]", "must say the version"),
+        ("{}", "must say the version"),
+        ('{"format": 99}', "Install a later backblocks"),
+        ('{"format": true}', "must say the version"),
+        ('{"format": 1, "blocks": []}', "Page.blocks: must be an object; got a list"),
+        ('{"format": 1, "blocks": {"a": {"op": 5}}}', "Page.blocks.a.op: must be text; got 5"),
+        ('{"format": 1, "blocks": {"a": {}}}', "Page.blocks.a.op: must be given"),
+        (
+            '{"format": 1, "layout": {"blocks": {"a": ["x"]}}}',
+            "Page.layout.blocks.a: must be a number",
+        ),
+        ('{"format": 1, "title": "a", "title": "b"}', "two entries with the name 'title'"),
+        ('{"format": 1, "x": NaN}', "NaN, which JSON has no number for"),
+        ('{"format": 1, "x": 1e999}', "too large"),
+        ('{"format": 1, "x": ' + "9" * 5000 + "}", "must be JSON"),
+        ('{"format": 1, "x": ' + "[" * 100_000, "nested so deeply"),
+        ('{"format": 1, "x": "\\ud800"}', "UTF-8"),
+        (b'{"format": 1, "title": "\xff"}', "UTF-8"),
+        ('{"format": 1,\n "blocks": }', "in line 2, column 12"),
+    ],
+)
+def test_what_is_no_page_is_refused_with_the_place(text, words):
+    with pytest.raises(bb.OpError) as error:
+        page_of(text)
+    assert words in str(error.value)
+
+
+@made_up.unhurried
+@given(st.binary(max_size=200) | made_up.json_values)
+def test_any_bytes_are_a_page_or_an_error_of_ours(data):
+    if not isinstance(data, bytes):
+        data = json.dumps({"format": 1, "blocks": data}).encode()
+    try:
+        page = page_of(data)
+    except bb.OpError:
+        return
+    assert all(isinstance(problem, bb.OpError) for problem in page.check())
+
+
+@made_up.unhurried
+@given(made_up.pages())
+def test_any_page_can_be_checked(page):
+    for problem in page.check():
+        assert str(problem).startswith(("block ", "Page."))
+
+
+def test_what_is_no_file_of_a_page_is_not_read(tmp_path):
+    with open(tmp_path / "a.page.json", "wb") as file:
+        file.truncate(MOST_BYTES + 1)
+    with pytest.raises(bb.OpError, match="at most 64 MiB"):
+        bb.open_page(tmp_path / "a.page.json")
+    with pytest.raises(bb.OpError, match="cannot be opened"):
+        bb.open_page(tmp_path / "none.page.json")
+    with pytest.raises(bb.OpError, match="plain file"):
+        bb.open_page(tmp_path)
+
+
+@pytest.mark.parametrize("file", sorted(VERSIONS.glob("*.page.json")), ids=lambda file: file.name)
+def test_files_of_every_version_open(file):
+    page = bb.open_page(file)
+    assert page.format == FORMAT
+    assert page.check() == []
+
+
+def test_there_is_a_file_of_every_version():
+    assert sorted(VERSIONS.glob("*.page.json")) == [
+        VERSIONS / f"{version}.page.json" for version in range(1, FORMAT + 1)
+    ]
+
+
+# -- saving ---------------------------------------------------------------------------------------
+
+
+def test_saving_keeps_rights_and_links(tmp_path):
+    real, link = tmp_path / "real.page.json", tmp_path / "link.page.json"
+    bb.save_page(Page(title="a"), real)
+    real.chmod(0o640)
+    link.symlink_to(real)
+    bb.save_page(Page(title="b"), link)
+    assert link.is_symlink()
+    assert stat.S_IMODE(real.stat().st_mode) == 0o640
+    assert bb.open_page(link).title == "b"
+
+
+SAVE_FOR_EVER = """
+import itertools, sys
+import numpy as np
+import backblocks as bb
+for i in itertools.count():
+    page = bb.open_page(sys.argv[1])
+    page.title = str(i)
+    page.blocks["w"].attrs["value"] = np.full(20_000, i, np.float32)
+    bb.save_page(page, sys.argv[1])
+    if not i:
+        print("ready", flush=True)
+"""
+
+
+def test_a_process_killed_while_it_saves_leaves_the_old_file_or_the_new():
+    chance = random.Random(1)  # noqa: S311
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "a.page.json"
+        bb.save_page(holding(large(0)), file)
+        for _ in range(12):
+            with subprocess.Popen(  # noqa: S603
+                [sys.executable, "-c", SAVE_FOR_EVER, str(file)], stdout=subprocess.PIPE
+            ) as saver:
+                assert saver.stdout.readline() == b"ready\n"
+                time.sleep(chance.uniform(0, 0.03))
+                saver.send_signal(signal.SIGKILL)
+            (value,) = {*held(file).tolist()}
+            assert value == float(bb.open_page(file).title)

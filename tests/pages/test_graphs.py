@@ -1,0 +1,441 @@
+"""Pages as graphs: what they compute, what is wrong with them, and graphs made in Python as pages."""
+
+import json
+
+import made_up
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import backblocks as bb
+from backblocks.pages.from_graph import blocks_of, wire_of
+from backblocks.pages.model import PageBlock, Port
+from backblocks.pages.page import Page
+from backblocks.pages.text import parse, text_of
+
+
+def page_of(**blocks):
+    return parse(json.dumps({"format": 1, "blocks": blocks}).encode(), Page)
+
+
+def run(page, *fetches, **feeds):
+    return bb.Session(page.graph()).run(list(fetches), feeds)
+
+
+def constant(value, dtype="float32"):
+    return {"op": "Const", "attrs": {"value": {"dtype": dtype, "value": value}}}
+
+
+# -- what pages compute ---------------------------------------------------------------------------
+
+
+def test_a_matrix_product():
+    page = page_of(
+        A=constant([[3, 2], [-1, 0]]),
+        b=constant([[3, 5]]),
+        product={"op": "MatMul", "in": {"a": "A:output", "b": "b"}, "attrs": {"transpose_b": True}},
+    )
+    np.testing.assert_array_equal(run(page, "product:product")[0], [[19], [-3]])
+
+
+def test_blocks_may_stand_in_any_order():
+    page = page_of(
+        y={"op": "Neg", "in": {"x": "x"}}, x=constant(2), z={"op": "Neg", "in": {"x": "y:y"}}
+    )
+    assert run(page, "z", "y") == [2, -2]
+
+
+def test_numbers_take_the_dtype_of_their_neighbours():
+    page = page_of(
+        x=constant([1, 2], "bfloat16"),
+        y={"op": "Mul", "in": {"x": "x", "y": 0.5}},
+        s={"op": "Sum", "in": {"input": "y", "axis": [0]}, "attrs": {"keep_dims": True}},
+    )
+    assert page.graph().symbol("s").shape == (1,)
+    assert run(page, "s")[0] == 1.5
+
+
+def test_lists_of_inputs_and_outputs():
+    page = page_of(
+        x=constant([1, 2, 3, 4]),
+        parts={"op": "Split", "in": {"axis": 0, "value": "x"}, "attrs": {"num_split": 2}},
+        y={"op": "ConcatV2", "in": {"values": ["parts:output[1]", [9], "parts"], "axis": 0}},
+    )
+    assert run(page, "y")[0].tolist() == [3, 4, 9, 1, 2]
+
+
+def test_variables_start_from_their_initial_value_and_keep_what_they_are_given():
+    page = page_of(
+        w={"op": "VariableV2", "initial": 1, "attrs": {"dtype": "float64"}},
+        v={"op": "VariableV2", "initial": "w2"},
+        w2=constant([5, 6]),
+        step={"op": "AssignAdd", "in": {"ref": "w:ref", "value": 1}},
+        late={"op": "Identity", "in": {"input": "w"}, "after": ["step"]},
+    )
+    session = bb.Session(page.graph())
+    assert session.run(["w", "late"]) == [1, 2]
+    assert session.run("w").dtype == np.float64
+    assert session.run("v").tolist() == [5, 6]
+
+
+def test_gradients_are_one_block_on_the_page():
+    page = page_of(
+        x=constant([1, 2]),
+        w={"op": "VariableV2", "initial": {"dtype": "float32", "value": [3, 4]}},
+        y={"op": "Mul", "in": {"x": "x", "y": "w"}},
+        g={"op": "gradients", "in": {"ys": ["y:z"], "xs": ["w:ref", "x"], "grad_ys": [[1, 10]]}},
+        twice={"op": "gradients", "in": {"ys": ["g:dx[0]"], "xs": ["x"]}},
+    )
+    values = run(page, "g:dx[0]", "g:dx[1]", "g", "twice:dx[0]")
+    assert [value.tolist() for value in values] == [[1, 20], [3, 40], [1, 20], [1, 10]]
+    graph = page.graph()
+    assert {graph.made_for[name] for name in graph.blocks if name.startswith("g/")} == {"g"}
+
+
+def layer(folder, **changes):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [None]}},
+        "scale": {"op": "PlaceholderWithDefault", "in": {"input": 2.0}, "attrs": {"shape": []}},
+        "w": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
+        "count": {"op": "AssignAdd", "in": {"ref": "w", "value": 1}},
+        "y": {"op": "Mul", "in": {"x": "x", "y": "scale"}, "after": ["count"]},
+    } | changes
+    ports = {
+        "inputs": {
+            "x": {"pin": "x:output", "dtype": "float32", "shape": [None]},
+            "scale": {"pin": "scale:output", "dtype": "float32", "shape": []},
+        },
+        "outputs": {"y": {"pin": "y:z", "dtype": "float32", "shape": [None]}},
+    }
+    (folder / "layer.page.json").write_text(
+        json.dumps({"format": 1, "blocks": blocks, "ports": ports})
+    )
+
+
+def test_a_page_is_a_block_of_another(tmp_path):
+    layer(tmp_path)
+    use = {"op": "page", "attrs": {"page": "layer.page.json"}}
+    page = page_of(
+        x=constant([1, 2]),
+        first=use | {"in": {"x": "x"}},
+        second=use | {"in": {"x": "first:y", "scale": 10}},
+    )
+    page.path = tmp_path / "a.page.json"
+    assert page.check() == []
+    session = bb.Session(page.graph())
+    assert session.run("second:y").tolist() == [20, 40]
+    assert session.value("first/w") == 1, "each use has variables of its own"
+    assert session.graph.made_for["first/y"] == "first"
+    assert session.graph.symbol("first:y").shape == (2,)
+
+
+def test_pages_cannot_stand_on_themselves(tmp_path):
+    layer(tmp_path, again={"op": "page", "attrs": {"page": "b.page.json"}})
+    other = page_of(a={"op": "page", "in": {"x": [1]}, "attrs": {"page": "layer.page.json"}})
+    bb.save_page(other, tmp_path / "b.page.json")
+    (problem,) = bb.open_page(tmp_path / "b.page.json").check()
+    assert problem.block == "a/again"
+    assert "must be another page; got 'b.page.json'" in str(problem)
+
+
+def test_pages_that_multiply_are_stopped(tmp_path, monkeypatch):
+    monkeypatch.setattr("backblocks.pages.build.MOST_BLOCKS", 100)
+    blocks = {f"b{i}": constant(i) for i in range(9)}
+    for depth in range(4):
+        (tmp_path / f"{depth}.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
+        use = {"op": "page", "attrs": {"page": f"{depth}.page.json"}}
+        blocks = {f"b{i}": use for i in range(9)}
+    problems = bb.open_page(tmp_path / "3.page.json").check()
+    assert "at most 100 blocks" in str(problems[0])
+
+
+# -- what is wrong with pages ---------------------------------------------------------------------
+
+
+def wrong(**blocks):
+    return [str(problem) for problem in page_of(**blocks).check()]
+
+
+ROW = {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [8, 3]}}
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        (
+            {"op": "Relux"},
+            'block "b": Relux: is no op that is known here, so it cannot run. Did you mean Relu?',
+        ),
+        ({"op": "Relu", "version": 9}, "Relu: has a meaning here up to version 1; got 9"),
+        ({"op": "Relu"}, 'block "b": Relu.features: must be wired. Wire an output to it'),
+        ({"op": "Relu", "in": {"features": "y"}}, "must come from a block of the page; got 'y'"),
+        (
+            {"op": "Relu", "in": {"features": "x:out"}},
+            "must come from an output of its block; got 'x:out'. x has output.",
+        ),
+        (
+            {"op": "Relu", "in": {"features": "x", "featurs": 1}},
+            "Relu.featurs: is no input that is known here. Did you mean features?",
+        ),
+        (
+            {"op": "Relu", "in": {"features": "x"}, "attrs": {"k": 1}},
+            "Relu.k: is no attribute that is known here.",
+        ),
+        (
+            {"op": "Relu", "in": {"features": "x"}, "after": ["q"]},
+            "Relu.after: must come from a block of the page; got 'q'",
+        ),
+        (
+            {"op": "Relu", "in": {"features": {"dtype": "float99", "value": 1}}},
+            "Relu.features: must have a dtype; got 'float99'",
+        ),
+        (
+            {"op": "Relu", "in": {"features": {"dtype": "float32", "value": [[1], [2, 3]]}}},
+            "must have rows of one length",
+        ),
+        (
+            {"op": "Relu", "in": {"features": {"dtype": "float32", "value": ["1"]}}},
+            "must have cells of float32",
+        ),
+        (
+            {"op": "Relu", "in": {"features": {"dtype": "float32", "value": [1e300]}}},
+            "must have cells of float32",
+        ),
+        (
+            {"op": "Relu", "in": {"features": {"dtype": "int8", "value": [300]}}},
+            "must have cells of int8",
+        ),
+        ({"op": "Relu", "in": {"features": {"dtype": "float32"}}}, "must have a value or a file"),
+        ({"op": "Relu", "in": {"features": True}}, "Relu.features: must be"),
+        ({"op": "MatMul", "in": {"a": "x", "b": "x"}}, 'block "b": MatMul.b'),
+        (
+            {"op": "AddV2", "in": {"x": "x", "y": {"dtype": "int32", "value": 1}}},
+            "AddV2.y: must have the dtype of the other T inputs",
+        ),
+        (
+            {"op": "ConcatV2", "in": {"values": "x", "axis": 0}},
+            "ConcatV2.values: must be a list of wires; got 'x'",
+        ),
+        ({"op": "Const"}, "Const.value: must be given"),
+        ({"op": "Const", "attrs": {"value": "text"}}, "Const.value: must be numbers"),
+        (
+            {"op": "Const", "attrs": {"value": {"dtype": "int8", "value": 1}, "dtype": "int32"}},
+            "must be int32, as dtype is; got int8",
+        ),
+        ({"op": "Const", "attrs": {"value": 1, "dtype": "float3"}}, "must be of a known dtype"),
+        (
+            {"op": "Const", "attrs": {"value": 1, "shape": []}, "in": {"x": 1}},
+            "Const.shape: is no attribute",
+        ),
+        ({"op": "VariableV2"}, "VariableV2.shape: must be given"),
+        (
+            {"op": "VariableV2", "initial": 1, "attrs": {"shape": [2]}},
+            "VariableV2.initial: must have the shape of the variable, [2]; got []",
+        ),
+        (
+            {"op": "VariableV2", "initial": "x", "attrs": {"dtype": "int32"}},
+            "must be int32, as the variable is; got float32",
+        ),
+        ({"op": "Assign", "in": {"ref": "x", "value": 1}}, "Assign.ref: must be a variable"),
+        ({"op": "gradients"}, "gradients.ys: must be a list of wires; got none"),
+        (
+            {"op": "gradients", "in": {"ys": ["x"], "xs": ["x"], "zs": []}, "attrs": {"k": 1}},
+            "gradients.zs: is no input",
+        ),
+        (
+            {"op": "gradients", "in": {"ys": ["x"], "xs": ["x"], "grad_ys": [[1, 2]]}},
+            'block "b": gradients.grad_ys: must have the shape of its y, [8, 3]; got [2]',
+        ),
+        ({"op": "page"}, "page.page: cannot be looked for: the page has no folder yet"),
+    ],
+)
+def test_a_problem_names_the_block_and_the_pin(block, words):
+    problems = wrong(x=ROW, b=block)
+    assert any(words in problem for problem in problems), problems
+
+
+def test_a_name_must_be_one_of_its_own():
+    problems = wrong(**{"a b": ROW, "x": constant(1), "": ROW})
+    assert len(problems) == 2
+    assert "must begin with a letter or digit" in problems[0]
+
+
+def test_all_problems_are_found_and_what_hangs_on_them_is_not_blamed():
+    page = page_of(
+        x=ROW,
+        bad={"op": "NewOp", "in": {"x": "x"}},
+        hangs={"op": "Relu", "in": {"features": "bad:y"}},
+        pool={
+            "op": "MaxPool",
+            "in": {"input": "x"},
+            "attrs": {"ksize": [0], "strides": "no", "paddin": "SAME"},
+        },
+        fine={"op": "Relu", "in": {"features": "x"}},
+        waits={"op": "Relu", "in": {"features": "fine"}, "after": ["bad"]},
+    )
+    found = [(problem.block, problem.arg) for problem in page.check()]
+    assert sorted(found) == [
+        ("bad", ""), ("pool", "ksize"), ("pool", "paddin"), ("pool", "padding"), ("pool", "strides"),
+    ]  # fmt: skip
+    with pytest.raises(bb.PageError, match="has 5 problems") as error:
+        page.graph()
+    assert len(error.value.problems) == 5
+
+
+def test_blocks_that_nobody_needs_may_be_unfinished():
+    page = page_of(
+        x=constant([-1, 2]),
+        y={"op": "Relu", "in": {"features": "x"}},
+        unfinished={"op": "OneHot"},
+        later={"op": "Relu", "in": {"features": "unfinished"}},
+    )
+    assert bb.Session(page.graph(only=["y:activations"])).run("y").tolist() == [0, 2]
+    with pytest.raises(bb.PageError, match="OneHot"):
+        page.graph(only=["later:activations"])
+
+
+def test_circles_are_told_of_once():
+    problems = wrong(
+        a={"op": "Relu", "in": {"features": "c"}},
+        b={"op": "Relu", "in": {"features": "a"}},
+        c={"op": "Relu", "in": {"features": "b"}},
+        self={"op": "Relu", "in": {"features": "self"}},
+        hangs={"op": "Relu", "in": {"features": "c"}},
+    )
+    assert len(problems) == 2
+    assert "must not need itself; got a needs c needs b needs a" in problems[0]
+    assert "got self needs self" in problems[1]
+
+
+def test_a_gradient_that_is_none_cannot_be_wired():
+    problems = wrong(
+        x=ROW,
+        z=ROW,
+        y={"op": "Relu", "in": {"features": "x"}},
+        g={"op": "gradients", "in": {"ys": ["y"], "xs": ["z", "x"]}},
+        bad={"op": "Neg", "in": {"x": "g:dx[0]"}},
+        fine={"op": "Neg", "in": {"x": "g:dx[1]"}},
+    )
+    assert len(problems) == 1
+    assert "Neg.x: has no value, as ys do not depend on z; got 'g:dx[0]'" in problems[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"run": {"fetch": ["q"]}}, "Page.run.fetch: must come from a block of the page; got 'q'"),
+        ({"run": {"until": "x:q"}}, "Page.run.until: must come from an output"),
+        ({"run": {"targets": ["q"]}}, "Page.run.targets: must come from a block"),
+        ({"run": {"feeds": {"x": {"dtype": "int8", "value": 1}}}}, "Page.run.feeds.x: must be float32"),
+        ({"monitors": {"m": {"kind": "number", "shows": [{"pin": "x", "element": [8, 0]}]}}},
+         "Page.monitors.m: must be an element of x, which has shape [8, 3]; got [8, 0]"),
+        ({"frames": {"f": {"blocks": ["q"]}}}, "Page.frames.f: must come from a block"),
+        ({"ports": {"outputs": {"y": {"pin": "x", "dtype": "int8"}}}}, "Page.ports.outputs.y: must be int8"),
+        ({"ports": {"outputs": {"y": {"pin": "x", "dtype": "float32", "shape": [1, 3]}}}},
+         "Page.ports.outputs.y: must have the shape of the port, [1, 3]; got [8, 3]"),
+    ],
+)  # fmt: skip
+def test_settings_that_name_what_is_not_there(change, words):
+    page = parse(json.dumps({"format": 1, "blocks": {"x": ROW}} | change).encode(), Page)
+    (problem,) = page.check()
+    assert words in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("block", "words"),
+    [
+        ({"in": {}}, "page.x: must be wired"),
+        ({"in": {"x": "ints"}}, "page.x: must be float32, as the port is; got int32"),
+        ({"in": {"x": [[1]]}}, "page.x: must have the shape of the port, [?]; got [1, 1]"),
+        ({"in": {"x": [1], "z": 1}}, "page.z: is no input that is known here. It takes x, scale."),
+        ({"in": {"x": [1]}, "attrs": {"page": "none.page.json"}}, "page.page: must be there"),
+        (
+            {"in": {"x": [1]}, "attrs": {"page": "layer.page.json", "k": 1}},
+            "page.k: is no attribute",
+        ),
+    ],
+)
+def test_ports_are_typed(tmp_path, block, words):
+    layer(tmp_path)
+    use = {"op": "page", "attrs": {"page": "layer.page.json"}} | block
+    page = page_of(ints=constant([1], "int32"), use=use)
+    page.path = tmp_path / "a.page.json"
+    assert any(words in str(problem) for problem in page.check()), page.check()
+
+
+def test_problems_inside_a_page_that_is_used_have_its_name_before_theirs(tmp_path):
+    layer(tmp_path, bad={"op": "NewOp"})
+    page = page_of(use={"op": "page", "in": {"x": [1]}, "attrs": {"page": "layer.page.json"}})
+    page.path = tmp_path / "a.page.json"
+    assert [problem.block for problem in page.check()] == ["use/bad"]
+    page.ports.inputs["x"] = Port("q", "float32")
+    assert "Page.ports.inputs.x" in str(page.check()[-1])
+
+
+# -- graphs made in Python ------------------------------------------------------------------------
+
+
+@st.composite
+def graphs(draw):
+    """A scope with a graph of many kinds of block, and outputs that can be fetched."""
+    counted = []  # what changes a variable has no gradient
+    with bb.Scope() as scope:
+        symbols = [bb.constant(np.float32([[1, 2], [3, 4]]), name="x")]
+        for i in range(draw(st.integers(1, 12))):
+            x, y = (draw(st.sampled_from(symbols)) for _ in range(2))
+            kind = draw(st.integers(0, 8))
+            if kind == 0:
+                symbols.append(x + y)
+            elif kind == 1:
+                symbols.append(bb.ops.relu(x, name=f"relu{i}"))
+            elif kind == 2:
+                symbols.append(x * draw(st.floats(-2, 2, width=32)))
+            elif kind == 3:
+                value = np.float32(
+                    draw(st.lists(st.floats(-2, 2, width=32), min_size=2, max_size=2))
+                )
+                symbols.append(bb.variable(np.stack([value] * 2)))
+            elif kind == 4:
+                with scope.child("inner"), scope.running_after(y):
+                    symbols.append(bb.ops.mat_mul(x, y, transpose_b=draw(st.booleans())))
+            elif kind == 5:
+                symbols.append(bb.ops.concat_v2([x, y], 0, name="both"))
+                symbols[-1:] = bb.ops.split(0, symbols[-1], num_split=2)
+            elif kind == 6:
+                symbols.append(bb.ops.sum(x, [1], keep_dims=True) + y)
+            elif kind == 7:
+                symbols += [g for g in bb.gradients([x * y], [y]) if g is not None]
+            else:
+                counted.append(bb.ops.assign_add(bb.variable(x, name="counter"), y))
+    return scope, symbols + counted
+
+
+@made_up.unhurried
+@given(graphs())
+def test_graphs_made_in_python_are_pages(made):
+    scope, symbols = made
+    page = Page(blocks=blocks_of(scope.graph))
+    text = text_of(page)
+    again = parse(text, Page)
+    assert again.check() == []
+    graph = again.graph()
+    assert text_of(Page(blocks=blocks_of(graph))) == text
+    kept = [symbol for symbol in symbols if symbol.block.name in page.blocks]
+    assert kept
+    ours, theirs = bb.Session(scope), bb.Session(graph)
+    for _ in range(2):
+        expected = ours.run(kept)
+        for value, wanted in zip(theirs.run([wire_of(s) for s in kept]), expected, strict=True):
+            np.testing.assert_array_equal(value, wanted)
+
+
+def test_attributes_that_are_what_they_are_anyway_are_not_written():
+    with bb.Scope() as scope:
+        x = bb.placeholder([None, 4, 4, 1], name="x")
+        bb.ops.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME", name="pool")
+    assert blocks_of(scope.graph)["pool"] == PageBlock(
+        "MaxPool",
+        inputs={"input": "x:output"},
+        attrs={"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"},
+    )
