@@ -113,8 +113,10 @@ def answers(op: str, call: Call) -> list[Any] | str:
 
 
 def ask(op: str, call: Call) -> list[Any] | str:
-    variables = {arg.name for arg in op_def_registry.get(op).input_arg if arg.is_ref}
-    if variables:
+    declared = op_def_registry.get(op)
+    variables = {arg.name for arg in declared.input_arg if arg.is_ref}
+    draws_on = declared.is_stateful and any(attr.name == "seed2" for attr in declared.attr)
+    if variables or (draws_on and not op.startswith("Fractional")):
         return ask_in_a_graph(op, call, variables)
     inputs = {
         name: [tensor(v) for v in value] if isinstance(value, list) else tensor(value)
@@ -140,7 +142,7 @@ def constant(value: Any, dtype: str) -> tf.Tensor:
 
 
 def ask_in_a_graph(op: str, call: Call, variables: set[str]) -> list[Any] | str:
-    """Asks an op that changes variables, which must be inside a graph."""
+    """Asks an op that changes variables, which must be inside a graph, or one that draws on."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         inputs = {name: tf.constant(value) for name, value in call.inputs.items()}
         for name in variables:

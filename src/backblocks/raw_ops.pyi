@@ -1974,6 +1974,18 @@ def MulNoNan(
 ) -> Value:
     """x times y, or 0 where y is 0, whatever x is."""
 
+def Multinomial(
+    *,
+    logits: Value,
+    num_samples: Value,
+    seed: int = 0,
+    seed2: int = 0,
+    output_dtype: DTypeLike = 'int64',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i)."""
+
 def Ndtri(
     *,
     x: Value,
@@ -2116,6 +2128,18 @@ def PreventGradient(
     out: Value = None,
 ) -> Value:
     """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+
+def Print(
+    *,
+    input: Value,
+    data: Sequence[Value],
+    message: str = '',
+    first_n: int = -1,
+    summarize: int = 3,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr."""
 
 def PrintV2(
     *,
@@ -2329,6 +2353,50 @@ def QueueSizeV2(
     out: Value = None,
 ) -> Value:
     """How many elements a queue holds."""
+
+def RandomShuffle(
+    *,
+    value: Value,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The rows of `value` in another order."""
+
+def RandomStandardNormal(
+    *,
+    shape: Value,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+
+def RandomUniform(
+    *,
+    shape: Value,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers from 0 up to but without 1, each equally likely."""
+
+def RandomUniformInt(
+    *,
+    shape: Value,
+    minval: Value,
+    maxval: Value,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whole numbers from `minval` up to but without `maxval`."""
 
 def Range(
     *,
@@ -2815,6 +2883,47 @@ def Squeeze(
 ) -> Value:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
 
+def StatelessRandomNormal(
+    *,
+    shape: Value,
+    seed: Value,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+
+def StatelessRandomUniform(
+    *,
+    shape: Value,
+    seed: Value,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers from 0 up to but without 1, each equally likely."""
+
+def StatelessRandomUniformInt(
+    *,
+    shape: Value,
+    seed: Value,
+    minval: Value,
+    maxval: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whole numbers from `minval` up to but without `maxval`."""
+
+def StatelessTruncatedNormal(
+    *,
+    shape: Value,
+    seed: Value,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+
 def StopGradient(
     *,
     input: Value,
@@ -3073,6 +3182,17 @@ def TruncateMod(
     out: Value = None,
 ) -> Value:
     """What x divided by y without fraction leaves over; it has the sign of x."""
+
+def TruncatedNormal(
+    *,
+    shape: Value,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
 
 def Unique(
     *,

@@ -39,6 +39,8 @@ BITS = {
     "Bitcast",
     "NextAfter",
     "PopulationCount",
+    "RandomUniformInt",
+    "StatelessRandomUniformInt",
     "UnsortedSegmentMax",
     "UnsortedSegmentMin",
     *(name for name in REGISTRY if name.startswith("Quantized")),

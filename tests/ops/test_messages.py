@@ -65,3 +65,21 @@ def test_an_assertion_stops_the_run_and_leaves_the_variables():
         session.run([], {x: 7.5}, targets=["load"])
     assert "It says: [too large:] [7.5]." in str(caught.value)
     assert session.value(v) == 2
+
+
+def test_printing_hands_the_value_on_and_stops_after_the_first_runs(capsys):
+    with bb.Scope() as page:
+        x = bb.placeholder([2])
+        y = bb.ops.print(x, [x, "so"], message="x is ", first_n=2, name="say")
+        (dx,) = bb.gradients([y], [x], [[3.0, 4.0]])
+    session = bb.Session(page)
+    for i in range(3):
+        assert session.run(y, {x: [i, 2.5]}).tolist() == [i, 2.5]
+    assert capsys.readouterr().err == "x is [0 2.5][so]\nx is [1 2.5][so]\n"
+    assert session.run(dx, {x: [0.0, 0.0]}).tolist() == [3, 4]
+    session.reset()
+    session.run(y, {x: [7.0, 8.0]})
+    assert capsys.readouterr().err == "x is [7 8][so]\n"
+    for _ in range(2):
+        bb.raw_ops.Print(input=1.0, data=[1.0], first_n=1)
+    assert capsys.readouterr().err == "[1]\n[1]\n"

@@ -28,7 +28,10 @@ SELECTING = {
         "UniqueWithCounts",
         "OneHot",
         "Select",
+        "Merge",
+        "Print",
     ),
+    *("RandomUniform", "StatelessRandomUniform"),
 }
 # How far results may be apart, as a part of the largest: sums are not taken in the same order. Where
 # TensorFlow rounds half types after every step, as a part of 1 at least.

@@ -15,7 +15,15 @@ def merge(op: str, dtype: str) -> Iterator[Call]:
         yield Call({"inputs": [source.whole(shape, dtype) for shape in shapes]}, {}, tags)
 
 
+def print_(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in ((), (2, 3), (0,)):
+        inputs = {"input": source.whole(shape, dtype), "data": [source.whole((5,), "int32")]}
+        yield Call(inputs, {"first_n": 0}, ["empty"] if 0 in shape else [])
+
+
 TABLE = {
     "Merge": (ALL, merge),
+    "Print": (ALL, print_),
     **dict.fromkeys(("Switch", "NoOp", "Assert", "PrintV2"), ((), none)),
 }

@@ -56,7 +56,7 @@ class Program:
     fetched: list[int]
     constants: dict[int, Symbol]
     variables: dict[int, Block]
-    """Slots of variables as they are before the run."""
+    """Slots of variables, and of what other blocks keep, as they are before the run."""
     read: set[int]
     """Those of them that must have a value: somebody looks at it."""
     written: dict[Block, int]
@@ -99,6 +99,9 @@ def program(
             at = rows[variable].writers.index(block)
             before.append(slot((variable, at)))
             new.append(slot((variable, at + 1)))
+        if block.op.start_rule is not None:
+            before.append(slot((block, "kept")))
+            new.append(slot((block, "kept from now on")))
         given_back = [] if block in mortal else new[: len(block.op.gives_back)]
         for symbol, place in zip(flat(block.outputs), given_back, strict=False):
             places[id(symbol)] = place  # what an op gives for a variable is its new value
@@ -119,11 +122,15 @@ def program(
         for symbol in flat(block.outputs)
         if id(symbol) not in fed
     }
+    keeping = [step.block for step in steps if step.block.op.start_rule is not None]
+    written |= {block: slot((block, "kept from now on")) for block in keeping}
     variables = {slot((row.variable, 0)): row.variable for row in rows.values()}
+    variables |= {slot((block, "kept")): block for block in keeping}
     steps = _sorted(steps)
     _drop(steps, {*fetched, *written.values()})
     fed_slots = [slot(id(symbol)) for symbol in feeds]
     read = {*fetched, *(slot for step in steps for slot in looked_at(step))} & variables.keys()
+    read |= {slot((block, "kept")) for block in keeping}
     # A variable that is only replaced keeps its value if that block dies, so it must have one.
     spared = {slot for step in steps if step.may_die for slot in step.before} & variables.keys()
     read |= {slot for slot in spared if variables[slot].initial is not None}

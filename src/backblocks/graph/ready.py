@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from backblocks.graph.straight import ByKernel, Compute, Straight, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
+from backblocks.ops._kept import KEPT, keeping
 from backblocks.ops._op import Plan, Value, each_value, flat
 from backblocks.ops._spec import Spec, is_known
 
@@ -41,7 +42,7 @@ class Ready:
         }
         specs |= {slot: symbol.spec for slot, symbol in plan.constants.items()}
         for slot, block in plan.variables.items():
-            specs[slot] = block.outputs[0].spec
+            specs[slot] = KEPT if block.op.start_rule else block.outputs[0].spec
         self.constants: dict[int, Any] = {
             slot: symbol.value for slot, symbol in plan.constants.items()
         }
@@ -106,6 +107,8 @@ class Ready:
         if op.name in BRANCHING:
             return _switching(step) if op.name == "Switch" else _merging(step)
         plan = _plan_for_ever(block, inputs)
+        if op.start_rule is not None:
+            return _keeping(step, plan)
         if op.gives_back:
             return _writing(step, plan is not None)
         if op.writes:
@@ -223,6 +226,20 @@ def _changing(step: Step) -> Compute:
         for i, slot in zip(written, step.gives[outputs:], strict=True):
             values[i] = slots[slot] = fresh(values[i])
         _put(slots, step.gives[:outputs], op.run(values, block.attrs))
+
+    return compute
+
+
+def _keeping(step: Step, plan: Plan | None) -> Compute:
+    """For a step that keeps something from run to run, such as where its random numbers go on."""
+    (before,), new = step.before, step.gives[-1]
+    alone = replace(step, gives=step.gives[:-1])
+    inner = _checked(alone) if plan is None else _by_plan(alone, plan)
+
+    def compute(slots: list[Any]) -> None:
+        with keeping(slots[before]) as kept:
+            inner(slots)
+        slots[new] = kept.words
 
     return compute
 

@@ -21,6 +21,7 @@ from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops import _handles
 from backblocks.ops._inputs import Array, as_typed
+from backblocks.ops._kept import chance
 from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._op import flat
 from backblocks.ops._spec import Spec
@@ -46,14 +47,18 @@ class Session:
         *,
         remember: int = 1 << 28,
         memory_limit: int | None = None,
+        seed: int | None = None,
     ) -> None:
         """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
 
         A run whose values need more than `memory_limit` bytes, or than the machine has, is refused.
+        With a `seed`, random blocks that have none of their own draw numbers that follow from it and
+        from their names: the same graph gives the same bits. A later run draws on where the last ended.
         """
         self.graph = graph.graph if isinstance(graph, Scope) else graph
         self.report = Report()
         self.memory_limit = memory_limit
+        self.seed = seed
         self._remembered = Remembered(remember)
         self._values: dict[Block, Array] = {}
         self._contents: dict[Block, tuple[Array, Key]] = {}
@@ -240,17 +245,20 @@ class Session:
         return held
 
     def _value(self, block: Block) -> Array:
+        if block not in self._values and block.op.start_rule is not None:
+            source = chance(self.seed, block.name or str(block.number))
+            self._values[block] = block.op.start_rule(source, **block.attrs)
         if block not in self._values and not block.op.fed:
             (self._values[block],) = block.op.run([], block.attrs)
         if block not in self._values:
             if block.initial is None:
                 raise _no_value(block)
-            once = Session(self.graph, remember=0)
+            once = Session(self.graph, remember=0, seed=self.seed)
             (self._values[block],) = once._run([block.initial], [], [], [])
         return self._values[block]
 
     def reset(self) -> None:
-        """Lets every variable start again from its initial value, and every queue empty."""
+        """Lets every variable start again from its initial value, every queue empty, chance from its seed."""
         self._values.clear()
         self._contents.clear()
 

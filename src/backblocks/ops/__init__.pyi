@@ -1978,6 +1978,18 @@ def mul_no_nan(
 ) -> Value:
     """x times y, or 0 where y is 0, whatever x is."""
 
+def multinomial(
+    logits: Value,
+    num_samples: Value,
+    *,
+    seed: int = 0,
+    seed2: int = 0,
+    output_dtype: DTypeLike = 'int64',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i)."""
+
 def ndtri(
     x: Value,
     *,
@@ -2120,6 +2132,18 @@ def prevent_gradient(
     out: Value = None,
 ) -> Value:
     """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+
+def print(
+    input: Value,
+    data: Sequence[Value],
+    *,
+    message: str = '',
+    first_n: int = -1,
+    summarize: int = 3,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr."""
 
 def print_v2(
     input: Value,
@@ -2333,6 +2357,50 @@ def queue_size_v2(
     out: Value = None,
 ) -> Value:
     """How many elements a queue holds."""
+
+def random_shuffle(
+    value: Value,
+    *,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The rows of `value` in another order."""
+
+def random_standard_normal(
+    shape: Value,
+    *,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+
+def random_uniform(
+    shape: Value,
+    *,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers from 0 up to but without 1, each equally likely."""
+
+def random_uniform_int(
+    shape: Value,
+    minval: Value,
+    maxval: Value,
+    *,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whole numbers from `minval` up to but without `maxval`."""
 
 def range(
     start: Value,
@@ -2819,6 +2887,47 @@ def squeeze(
 ) -> Value:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
 
+def stateless_random_normal(
+    shape: Value,
+    seed: Value,
+    *,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+
+def stateless_random_uniform(
+    shape: Value,
+    seed: Value,
+    *,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers from 0 up to but without 1, each equally likely."""
+
+def stateless_random_uniform_int(
+    shape: Value,
+    seed: Value,
+    minval: Value,
+    maxval: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whole numbers from `minval` up to but without `maxval`."""
+
+def stateless_truncated_normal(
+    shape: Value,
+    seed: Value,
+    *,
+    dtype: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+
 def stop_gradient(
     input: Value,
     *,
@@ -3077,6 +3186,17 @@ def truncate_mod(
     out: Value = None,
 ) -> Value:
     """What x divided by y without fraction leaves over; it has the sign of x."""
+
+def truncated_normal(
+    shape: Value,
+    *,
+    dtype: DTypeLike,
+    seed: int = 0,
+    seed2: int = 0,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
 
 def unique(
     x: Value,

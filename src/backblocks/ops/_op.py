@@ -157,6 +157,7 @@ class Op:
     fed: bool = False
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
+    start_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
     kernels: list[Kernel] = field(default_factory=list)
@@ -226,6 +227,14 @@ class Op:
     def foreseen(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
         self.value_rule = rule
+        return rule
+
+    def keeps(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """What a block keeps from run to run, as it is at first: a source of chance and attributes in.
+
+        Three words. While the op computes they are in `ops/_kept.py`, for it to read and change.
+        """
+        self.start_rule = rule
         return rule
 
     def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:

@@ -18,21 +18,31 @@ _MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
 _KEY_STEPS = 0x9E3779B9, 0xBB67AE85
 _ROUNDS = 10
 _AT_ONCE = 1024
+_IN_CACHE = 1 << 13
 
 
 def blocks(seed: int, seed2: int, first: int, count: int) -> Array:
     """`count` blocks from block `first` on, as (count, 4) words. `seed` is the key, `seed2` the stream."""
+    out = np.empty((count, 4), np.uint32)
+    for start in range(0, count, _IN_CACHE):
+        part = out[start : start + _IN_CACHE]
+        numbers = np.arange(start, start + len(part), dtype=np.uint64)
+        part[:] = blocks_at(seed, seed2, np.uint64(first % 2**64) + numbers)
+    return out
+
+
+def blocks_at(seed: int, seed2: int, index: Array) -> Array:
+    """The blocks with these numbers, as (..., 4) words."""
     key, stream = seed % 2**64, seed2 % 2**64
-    index = np.arange(first, first + count, dtype=np.uint64)
     c0, c1 = index & _WORD, index >> _HALF
-    c2, c3 = (np.full(count, n, np.uint64) for n in (stream % 2**32, stream >> 32))
+    c2, c3 = (np.full(index.shape, n, np.uint64) for n in (stream % 2**32, stream >> 32))
     k0, k1 = key % 2**32, key >> 32
     for _ in range(_ROUNDS):
         p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
         c0, c1 = (p1 >> _HALF) ^ c1 ^ np.uint64(k0), p1 & _WORD
         c2, c3 = (p0 >> _HALF) ^ c3 ^ np.uint64(k1), p0 & _WORD
         k0, k1 = (k0 + _KEY_STEPS[0]) % 2**32, (k1 + _KEY_STEPS[1]) % 2**32
-    return np.stack([c0, c1, c2, c3], axis=1)
+    return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
 
 
 def words(seed: int, seed2: int, first: int) -> Iterator[int]:

@@ -9,8 +9,9 @@ import numpy as np
 from backblocks.dtypes import ALL, BY_NAME, is_float, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import op
-from backblocks.ops._spec import Spec, scalar_value
+from backblocks.ops._kept import kept, three_words
+from backblocks.ops._op import Value, op
+from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int, Text, choice
 
 VALUES = (*ALL, "string")
@@ -93,6 +94,60 @@ assert_.fails(
 )
 assert_.fails("two conditions", condition=[True, True], data=[1.0], error="must be a scalar")
 assert_.fails("nothing to say", condition=True, data=[], error="at least 1")
+
+
+@op("Print", "T, U** -> output: T", stateful=True, T=VALUES, U=VALUES)
+def print_(
+    input: Array,
+    data: Sequence[Array],
+    *,
+    message: Text = "",
+    first_n: Int = -1,
+    summarize: Int = 3,
+) -> Array:
+    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
+
+    With `first_n` it does so in the first runs of a session only.
+    """
+    state = kept()
+    spoken = int(state.words[0]) if state else 0
+    if first_n < 0 or spoken < first_n:
+        words = "".join(f"[{summary(tensor, summarize)}]" for tensor in data)
+        sys.stderr.write(f"{message}{words}\n")
+        sys.stderr.flush()
+    if state:
+        state.words = three_words(spoken + 1, 0, 0)
+    return input.copy()
+
+
+@print_.shape
+def _(input: Spec, data: Sequence[Spec], **attrs: Any) -> Shape:
+    return input.shape
+
+
+@print_.keeps
+def _(source: Any, **attrs: Any) -> Array:
+    return three_words(0, 0, 0)
+
+
+@print_.grad
+def _(dy: Value, y: Value, input: Value, data: Sequence[Value], **attrs: Any) -> list[Value]:
+    return [dy, None]
+
+
+print_.case("a number", input=np.array([1.0]), data=[np.arange(5)], out=np.array([1.0]))
+print_.case("nothing to say", input=np.zeros((0, 2)), data=[], message="so", out=np.zeros((0, 2)))
+print_.differs(
+    "eager calls",
+    tensorflow="Outside a graph, `first_n` counts all calls that are alike.",
+    ours="Each call is the first.",
+)
+for _each in (assert_, print_):
+    _each.differs(
+        "complex numbers",
+        tensorflow="They are written as a question mark.",
+        ours="They are written as (real,imaginary).",
+    )
 
 
 Stream = Annotated[
