@@ -106,7 +106,7 @@ def answers(op: str, call: Call) -> list[Any] | str:
         leave_behind(pattern, first, blocks)
         again = ask(op, call)
         first = [
-            a if a is not None and plain(a).tobytes() == plain(b).tobytes() else None
+            a if a is not None and cells(a) == cells(b) else None
             for a, b in zip(first, again, strict=True)
         ]
     return first
@@ -172,7 +172,13 @@ def array(result: tf.Tensor) -> Array | Codes:
     name = result.dtype.name
     if name in QUANTIZED:
         return Codes(tf.bitcast(result, QUANTIZED[name]).numpy(), name)
-    return np.asarray(result.numpy())
+    return np.asarray(result.numpy(), object if result.dtype == tf.string else None)
+
+
+def cells(value: Array | Codes) -> Any:
+    """What is in a tensor, to the bit; the cells of text lie elsewhere."""
+    x = plain(value)
+    return x.tolist() if x.dtype.kind == "O" else x.tobytes()
 
 
 def plain(value: Array | Codes) -> Array:

@@ -110,6 +110,14 @@ class QuantizedReluXResult(NamedTuple):
     min_activations: Value
     max_activations: Value
 
+class ReaderReadUpToV2Result(NamedTuple):
+    keys: Value
+    values: Value
+
+class ReaderReadV2Result(NamedTuple):
+    key: Value
+    value: Value
+
 class SoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
@@ -1146,6 +1154,20 @@ def Fill(
 ) -> Value:
     """A tensor of this shape with `value` in every cell."""
 
+def FixedLengthRecordReaderV2(
+    *,
+    header_bytes: int = 0,
+    record_bytes: int,
+    footer_bytes: int = 0,
+    hop_bytes: int = 0,
+    container: str = '',
+    shared_name: str = '',
+    encoding: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader of records of `record_bytes` bytes each."""
+
 def Floor(
     *,
     x: Value,
@@ -1415,6 +1437,15 @@ def Identity(
 ) -> Value:
     """`input` as it is."""
 
+def IdentityReaderV2(
+    *,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader for which the names in the queue are the records; no file is opened."""
+
 def Imag(
     *,
     input: Value,
@@ -1661,6 +1692,14 @@ def MatMul(
     out: Value = None,
 ) -> Value:
     """The product of two matrices, each of which may be transposed first."""
+
+def MatchingFiles(
+    *,
+    pattern: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The names of files and folders that fit a pattern or one of several, in order."""
 
 def MatrixBandPart(
     *,
@@ -2416,6 +2455,57 @@ def Rank(
 ) -> Value:
     """How many dimensions `input` has."""
 
+def ReadFile(
+    *,
+    filename: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """All bytes of a file."""
+
+def ReaderNumRecordsProducedV2(
+    *,
+    reader_handle: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many records a reader has given."""
+
+def ReaderNumWorkUnitsCompletedV2(
+    *,
+    reader_handle: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many files a reader has read to the end."""
+
+def ReaderReadUpToV2(
+    *,
+    reader_handle: Value,
+    queue_handle: Value,
+    num_records: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> ReaderReadUpToV2Result:
+    """The next `num_records` records and their keys; fewer where a file ends."""
+
+def ReaderReadV2(
+    *,
+    reader_handle: Value,
+    queue_handle: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> ReaderReadV2Result:
+    """The next record and its key, which tells file and place."""
+
+def ReaderResetV2(
+    *,
+    reader_handle: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Has a reader begin again: with no file, and nothing counted."""
+
 def Real(
     *,
     input: Value,
@@ -2666,6 +2756,16 @@ def ShapeN(
     out: Value = None,
 ) -> list[Value]:
     """The sizes of each of several tensors."""
+
+def ShardedFilename(
+    *,
+    basename: Value,
+    shard: Value,
+    num_shards: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The name of one of several files that belong together: `base-00003-of-00012`."""
 
 def Sigmoid(
     *,
@@ -3126,6 +3226,16 @@ def TensorArrayWriteV3(
 ) -> Value:
     """Writes an element. What comes after it takes `flow_out` for its flow."""
 
+def TextLineReaderV2(
+    *,
+    skip_header_lines: int = 0,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader of lines of text; the first `skip_header_lines` of every file are left out."""
+
 def Tile(
     *,
     input: Value,
@@ -3289,6 +3399,24 @@ def Where(
     out: Value = None,
 ) -> Value:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
+
+def WholeFileReaderV2(
+    *,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader for which every file is one record; the key is its name."""
+
+def WriteFile(
+    *,
+    filename: Value,
+    contents: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Makes a file of these bytes, in place of one that has its name."""
 
 def Xdivy(
     *,

@@ -78,7 +78,8 @@ def assert_close(got, expected, **how):
 def test_is_complete(op):
     assert op.__doc__, "say in one sentence what it computes"
     assert op.shape_rule, "say what shape comes out"
-    assert op.cases or op.fed or op.holds, "give a worked case"
+    assert op.cases or op.fed or op.holds or op.files, "give a worked case"
+    assert op.stateful or not op.files, "its answer depends on files"
     handles = [pin for pin in (*op.inputs, *op.outputs) if pin.dtype == "resource"]
     assert op.stateful or not handles, "its answer depends on more than its inputs"
     assert op.gradient or op.no_gradient_because, "give a gradient, or say why there is none"

@@ -26,8 +26,13 @@ def opened(op, results):
     return [array for r in results for array in (r if isinstance(r, list) else [r])]
 
 
+def cells(array):
+    """What is in an array, to the bit; the cells of text lie elsewhere."""
+    return array.tolist() if array.dtype.hasobject else array.tobytes()
+
+
 def answers(op, args):
-    return [array.tobytes() for array in opened(op, op(**args))]
+    return [cells(array) for array in opened(op, op(**args))]
 
 
 @pytest.mark.parametrize(("op", "case"), CASES)
@@ -161,7 +166,7 @@ def test_results_can_be_computed_into_arrays(op, case):
         out = [np.full_like(array, 7) for array in arrays]
         op(**case.args, out=out[0] if first is arrays[0] else out)
         for mine, want in zip(out, arrays, strict=True):
-            assert mine.tobytes() == want.tobytes()
+            assert cells(mine) == cells(want)
 
 
 def test_what_is_given_as_out_comes_back():

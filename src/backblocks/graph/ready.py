@@ -60,6 +60,9 @@ class Ready:
             else:
                 self.steps.append((step, compute))
         steps = [step for step, _ in self.steps]
+        blocks = (*plan.variables.values(), *(step.block for step in steps))
+        self.files = [block for block in blocks if block.op.files]
+        """Blocks that touch files: a run with them needs a yes."""
         self.memory = Memory(plan, steps, self.constants)
         self.estimate = Estimate.of(steps, specs, plan)
         self.heavy = _side_by_side(steps, specs)

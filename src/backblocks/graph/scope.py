@@ -50,6 +50,10 @@ class Graph:
             )
         return self.blocks[name]
 
+    def touching_files(self) -> list[Block]:
+        """The blocks that read or write files; `block.op.files` says which. Nothing runs for it."""
+        return [block for block in self if block.op.files]
+
     def __contains__(self, name: object) -> bool:
         return name in self.blocks
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from typing import Any, Literal
 
 import numpy as np
 
@@ -19,7 +21,7 @@ from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol
-from backblocks.ops import _handles
+from backblocks.ops import _files, _handles
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import chance
 from backblocks.ops._memory import SMALL, available_bytes, has
@@ -48,18 +50,27 @@ class Session:
         remember: int = 1 << 28,
         memory_limit: int | None = None,
         seed: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        allow_files: bool | Literal["anywhere"] | None = None,
     ) -> None:
         """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
 
         A run whose values need more than `memory_limit` bytes, or than the machine has, is refused.
         With a `seed`, random blocks that have none of their own draw numbers that follow from it and
         from their names: the same graph gives the same bits. A later run draws on where the last ended.
+
+        `folder` is where names of files begin; whoever opens a page gives the folder of the page. Then no
+        name may lead out of it, and a run with blocks that touch files is refused, unless somebody who has
+        seen them (`graph.touching_files()`) said yes: `allow_files=True`, or "anywhere" for files outside
+        the folder too. Without a folder names begin in the working directory, and all files are allowed.
         """
         self.graph = graph.graph if isinstance(graph, Scope) else graph
         self.report = Report()
         self.memory_limit = memory_limit
         self.seed = seed
         self._remembered = Remembered(remember)
+        self.folder = None if folder is None else os.fspath(folder)
+        self.allow_files = folder is None if allow_files is None else allow_files
         self._values: dict[Block, Array] = {}
         self._contents: dict[Block, tuple[Array, Key]] = {}
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
@@ -107,6 +118,7 @@ class Session:
         ready = self._ready(fetches, feeds, arrays, targets)
         plan = ready.program
         self._refuse_what_cannot_fit(ready.estimate)
+        self._refuse_files(ready.files)
         slots: list[Any] = [None] * plan.slots
         for slot, value in ready.constants.items():
             slots[slot] = value
@@ -114,7 +126,8 @@ class Session:
             slots[slot] = array
         for slot, block in plan.variables.items():
             slots[slot] = self._value(block) if slot in plan.read else self._values.get(block)
-        with np.errstate(all="ignore"):  # infinities and NaN are answers
+        # Infinities and NaN are answers.
+        with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
             counts = self._execute(ready, slots)
         values = [slots[slot] for slot in plan.fetched]
         for symbol, value in zip(fetches, values, strict=True):
@@ -229,6 +242,31 @@ class Session:
             error.block = estimate.largest.label
         raise error
 
+    def _refuse_files(self, blocks: Sequence[Block]) -> None:
+        if blocks and not self.allow_files:
+            names = ", ".join(
+                f"{block.label} ({block.op.name} {block.op.files})" for block in blocks
+            )
+            raise OpError(
+                "must be allowed to touch files",
+                op="Session",
+                arg="run",
+                got=described(names),
+                hint="Look at these blocks, then say yes with allow_files=True.",
+            )
+
+    @contextmanager
+    def _files_from_folder(self) -> Iterator[None]:
+        """Has names of files begin in the session's folder, also on threads that the run starts."""
+        here = _files.Place()
+        if self.folder is not None:
+            here = _files.Place(self.folder, closed=self.allow_files != "anywhere")
+        before = _files.place.set(here)
+        try:
+            yield
+        finally:
+            _files.place.reset(before)
+
     def _tell(self, event: Event) -> None:
         with self._telling:  # blocks that run side by side have threads of their own
             for watcher in tuple(self._watchers):
@@ -253,7 +291,8 @@ class Session:
         if block not in self._values:
             if block.initial is None:
                 raise _no_value(block)
-            once = Session(self.graph, remember=0, seed=self.seed)
+            how: Any = {"folder": self.folder, "allow_files": self.allow_files}
+            once = Session(self.graph, remember=0, seed=self.seed, **how)
             (self._values[block],) = once._run([block.initial], [], [], [])
         return self._values[block]
 

@@ -10,8 +10,8 @@ import os
 from backblocks.ops._op import REGISTRY, Op
 
 _GROUPS = (
-    *("array", "control_flow", "data_flow", "logging", "math", "nn", "parsing", "random", "sparse"),
-    *("state", "training"),
+    *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
+    *("sparse", "state", "training"),
 )
 
 for _group in _GROUPS:

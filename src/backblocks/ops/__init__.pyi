@@ -114,6 +114,14 @@ class QuantizedReluXResult(NamedTuple):
     min_activations: Value
     max_activations: Value
 
+class ReaderReadUpToV2Result(NamedTuple):
+    keys: Value
+    values: Value
+
+class ReaderReadV2Result(NamedTuple):
+    key: Value
+    value: Value
+
 class SoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
@@ -1150,6 +1158,20 @@ def fill(
 ) -> Value:
     """A tensor of this shape with `value` in every cell."""
 
+def fixed_length_record_reader_v2(
+    *,
+    header_bytes: int = 0,
+    record_bytes: int,
+    footer_bytes: int = 0,
+    hop_bytes: int = 0,
+    container: str = '',
+    shared_name: str = '',
+    encoding: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader of records of `record_bytes` bytes each."""
+
 def floor(
     x: Value,
     *,
@@ -1419,6 +1441,15 @@ def identity(
 ) -> Value:
     """`input` as it is."""
 
+def identity_reader_v2(
+    *,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader for which the names in the queue are the records; no file is opened."""
+
 def imag(
     input: Value,
     *,
@@ -1665,6 +1696,14 @@ def mat_mul(
     out: Value = None,
 ) -> Value:
     """The product of two matrices, each of which may be transposed first."""
+
+def matching_files(
+    pattern: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The names of files and folders that fit a pattern or one of several, in order."""
 
 def matrix_band_part(
     input: Value,
@@ -2420,6 +2459,57 @@ def rank(
 ) -> Value:
     """How many dimensions `input` has."""
 
+def read_file(
+    filename: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """All bytes of a file."""
+
+def reader_num_records_produced_v2(
+    reader_handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many records a reader has given."""
+
+def reader_num_work_units_completed_v2(
+    reader_handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How many files a reader has read to the end."""
+
+def reader_read_up_to_v2(
+    reader_handle: Value,
+    queue_handle: Value,
+    num_records: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> ReaderReadUpToV2Result:
+    """The next `num_records` records and their keys; fewer where a file ends."""
+
+def reader_read_v2(
+    reader_handle: Value,
+    queue_handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> ReaderReadV2Result:
+    """The next record and its key, which tells file and place."""
+
+def reader_reset_v2(
+    reader_handle: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Has a reader begin again: with no file, and nothing counted."""
+
 def real(
     input: Value,
     *,
@@ -2670,6 +2760,16 @@ def shape_n(
     out: Value = None,
 ) -> list[Value]:
     """The sizes of each of several tensors."""
+
+def sharded_filename(
+    basename: Value,
+    shard: Value,
+    num_shards: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The name of one of several files that belong together: `base-00003-of-00012`."""
 
 def sigmoid(
     x: Value,
@@ -3130,6 +3230,16 @@ def tensor_array_write_v3(
 ) -> Value:
     """Writes an element. What comes after it takes `flow_out` for its flow."""
 
+def text_line_reader_v2(
+    *,
+    skip_header_lines: int = 0,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader of lines of text; the first `skip_header_lines` of every file are left out."""
+
 def tile(
     input: Value,
     multiples: Value,
@@ -3293,6 +3403,24 @@ def where(
     out: Value = None,
 ) -> Value:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
+
+def whole_file_reader_v2(
+    *,
+    container: str = '',
+    shared_name: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A reader for which every file is one record; the key is its name."""
+
+def write_file(
+    filename: Value,
+    contents: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Makes a file of these bytes, in place of one that has its name."""
 
 def xdivy(
     x: Value,

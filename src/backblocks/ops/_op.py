@@ -154,6 +154,7 @@ class Op:
     replaces: bool = False
     fills: bool = False
     holds: bool = False
+    files: str = ""
     fed: bool = False
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
@@ -659,6 +660,7 @@ def op(
     replaces: bool = False,
     fills: bool = False,
     holds: bool = False,
+    files: str = "",
     fed: bool = False,
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
@@ -673,8 +675,9 @@ def op(
     and whoever runs the op keeps them; `replaces` says that their old values do not matter. What a handle
     stands for is changed where it is, and whoever wants to keep the old state hands in a copy; `fills`
     says that it puts in what other ops take out. `holds` says that a session keeps the output from one
-    run to the next: a variable, or a handle. `fed` says that the output has no value unless a run gives
-    it one. `version` is raised when the meaning changes.
+    run to the next: a variable, or a handle. `files` says that the op "reads" or "writes" files, by the
+    names that it is given: whoever opens a page is asked before it runs. `fed` says that the output has
+    no value unless a run gives it one. `version` is raised when the meaning changes.
     """
     return lambda function: Op(
         name,
@@ -691,6 +694,7 @@ def op(
         replaces,
         fills,
         holds,
+        files,
         fed,
     )
 

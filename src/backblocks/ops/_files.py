@@ -1,0 +1,147 @@
+"""The files that ops read and write: where their names begin, which are allowed, and how they are kept whole.
+
+A file is named by text, as in TensorFlow. Called on arrays, an op looks for it from the working directory.
+A session can say otherwise: it sets `place` while it runs, and names that lead out of its folder are
+refused. All ops find their files through this module.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from backblocks.errors import OpError, OpMemoryError, described
+from backblocks.ops import _memory
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where names of files begin. With `closed`, no name may lead out of the folder."""
+
+    folder: str = ""
+    closed: bool = False
+
+
+_HERE = Place()
+place: ContextVar[Place] = ContextVar("place", default=_HERE)
+
+
+def found(arg: str, name: bytes) -> str:
+    """The path that a name stands for, with every link on the way followed."""
+    here = place.get()
+    text = os.fsdecode(name)
+    if not text or "\0" in text:
+        hint = "Write its name, such as data/images.bin."
+        raise OpError("must name a file", arg=arg, got=text, hint=hint)
+    folder = os.path.realpath(here.folder)
+    path = os.path.realpath(os.path.join(folder, text))
+    if here.closed and os.path.commonpath([folder, path]) != folder:
+        raise OpError(
+            f"must name a file in {folder}",
+            arg=arg,
+            got=text,
+            hint='Move it there, or allow all files: bb.Session(page, allow_files="anywhere").',
+        )
+    return path
+
+
+def _trouble(arg: str, name: str, error: Exception) -> OpError:
+    why = getattr(error, "strerror", None) or str(error)
+    hint = f"{why}. Names begin in {os.path.abspath(place.get().folder)}."
+    return OpError("must name a file that can be used", arg=arg, got=name, hint=hint)
+
+
+@contextmanager
+def opened(arg: str, name: bytes) -> Iterator[BinaryIO]:
+    """A plain file to read from. Devices and pipes, which may have no end, are refused."""
+
+    def opener(path: str, flags: int) -> int:
+        # Opening a pipe would wait for somebody to write into it.
+        handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            os.close(handle)
+            got, hint = described(path), "Folders and devices cannot be read."
+            raise OpError("must name a plain file", arg=arg, got=got, hint=hint)
+        return handle
+
+    try:
+        with open(found(arg, name), "rb", opener=opener) as file:
+            yield file
+    except OSError as error:
+        raise _trouble(arg, os.fsdecode(name), error) from None
+
+
+def size_of(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def read(arg: str, file: BinaryIO, size: int) -> bytes:
+    """The next `size` bytes or what is left of them, if there is room for so many."""
+    if size > _memory.SMALL and not _memory.has(size):
+        raise OpMemoryError(
+            "must be a file that fits in memory",
+            arg=arg,
+            got=described(f"{size / 2**30:.1f} GiB"),
+            hint="Read it in records, or in slices.",
+        )
+    return file.read(size)
+
+
+@contextmanager
+def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
+    """A file to write to, which takes its name when it is whole.
+
+    Whoever reads finds the old file or the new one, and no half, even if the process is killed. Folders
+    on the way are made, as TensorFlow does.
+    """
+    path = found(arg, name)
+    try:
+        folder, last = os.path.split(path)
+        os.makedirs(folder, exist_ok=True)
+        if os.path.isdir(path):
+            hint = "Write the name of a file in it."
+            raise OpError(
+                "must name a file", arg=arg, got=described(f"the folder {path}"), hint=hint
+            )
+        import tempfile  # only who writes pays for it
+
+        handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.chmod(new, _usual_mode(path))
+            os.replace(new, path)
+        except BaseException:
+            os.unlink(new)
+            raise
+        _settle(folder)
+    except OSError as error:
+        raise _trouble(arg, os.fsdecode(name), error) from None
+
+
+def _usual_mode(path: str) -> int:
+    """The rights of the file that is replaced, or those that a new file gets."""
+    if os.path.exists(path):
+        return stat.S_IMODE(os.stat(path).st_mode)
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
+
+
+def _settle(folder: str) -> None:
+    """Has the disk keep the new name as well."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # Windows opens no folders
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,1 @@
+"""Files: read, written and found, record by record, and checkpoints."""
