@@ -9,9 +9,11 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <limits>
@@ -153,6 +155,42 @@ class Prepared {
     std::vector<Operand> operands_;
     Run run_;
 };
+
+// -- stopping -------------------------------------------------------------------------------------
+
+// A kernel was told to stop; what it has computed is of no use.
+struct Stopped : std::exception {
+    const char* what() const noexcept override { return "the kernel was told to stop"; }
+};
+
+// Says whether kernels are to stop: those that are run during a call which it makes.
+class Stop {
+   public:
+    void set() { told_.store(true); }
+    void clear() { told_.store(false); }
+    bool is_set() const { return told_.load(); }
+
+    nb::object during(const nb::callable& function, const nb::args& args) {
+        struct Outer {
+            Stop* stop;
+            ~Outer() { current_ = stop; }
+        } const outer{std::exchange(current_, this)};
+        return function(*args);
+    }
+
+    // For kernels that run long: whoever set a Stop, or pressed Ctrl-C, wants them to end.
+    static void look() {
+        if (current_ && current_->is_set()) throw Stopped();
+        const nb::gil_scoped_acquire locked;
+        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+
+   private:
+    std::atomic<bool> told_{false};
+    static thread_local Stop* current_;
+};
+
+thread_local Stop* Stop::current_ = nullptr;
 
 // -- pooling --------------------------------------------------------------------------------------
 
@@ -476,6 +514,14 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
 NB_MODULE(_native, m) {
     backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
     nb::set_leak_warnings(false);  // plans, and the kernels in them, live as long as the interpreter
+    nb::exception<Stopped>(m, "Stopped");
+    backblocks::set_interrupt(Stop::look);
+    nb::class_<Stop>(m, "Stop")
+        .def(nb::init<>())
+        .def("set", &Stop::set)
+        .def("clear", &Stop::clear)
+        .def("is_set", &Stop::is_set)
+        .def("during", &Stop::during);
     nb::class_<Prepared>(m, "Prepared").def("__call__", &Prepared::operator());
     define_pool<&Kernels::max_pool>(m, "max_pool", "c", 'w');
     define_pool<&Kernels::max_pool_grad>(m, "max_pool_grad", "cw", 'c');

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <list>
@@ -19,9 +20,15 @@ namespace {
 constexpr std::int64_t kWorthSharing = 1 << 20;
 // More pieces than threads, so that a thread that is held up leaves its share to the others.
 constexpr std::int64_t kPiecesPerThread = 8;
+// And so many, however few threads there are, that a long loop can be interrupted.
+constexpr std::int64_t kLongestPiece = 1 << 24;
+// How long a loop runs before the thread that called it looks up.
+constexpr std::chrono::milliseconds kPatience{50};
 // How often an idle thread looks for work before it sleeps: some 50 microseconds, about what waking
 // it would cost.
 constexpr int kLooks = 100;
+
+std::atomic<Interrupt> interrupted{[] {}};
 
 struct Job {
     const std::int64_t n;
@@ -34,15 +41,30 @@ struct Job {
     std::atomic_flag failed{};
     std::exception_ptr error{};
 
-    void work() {
+    // `between` is called before each piece. After an exception the pieces left are passed over.
+    template <class Between>
+    void work(const Between& between) {
         for (std::int64_t i; (i = next.fetch_add(1)) < pieces;) {
             try {
-                piece(body, n * i / pieces, n * (i + 1) / pieces);
+                if (!failed.test()) {
+                    between();
+                    piece(body, n * i / pieces, n * (i + 1) / pieces);
+                }
             } catch (...) {
                 if (!failed.test_and_set()) error = std::current_exception();
             }
             if (left.fetch_sub(1) == 1) left.notify_all();
         }
+    }
+
+    void work_of_caller() {
+        auto looked = std::chrono::steady_clock::now();
+        work([&] {
+            const auto now = std::chrono::steady_clock::now();
+            if (now - looked < kPatience) return;
+            looked = now;
+            interrupted.load()();
+        });
     }
 
     // Joins on pieces and not on threads: one that never woke up is not waited for.
@@ -63,7 +85,7 @@ class Pool {
             posted_.fetch_add(1);
         }
         wake_.notify_all();
-        job->work();
+        job->work_of_caller();
         {
             const std::lock_guard lock(mutex_);
             jobs_.erase(place);
@@ -84,7 +106,7 @@ class Pool {
         for (;;) {
             const auto seen = posted_.load();
             if (const auto job = take()) {
-                job->work();
+                job->work([] {});
                 continue;
             }
             for (int look = 0; look < kLooks && posted_.load() == seen; ++look)
@@ -138,14 +160,20 @@ int num_threads() {
 
 void set_num_threads(int count) { wanted_threads.store(count); }
 
+void set_interrupt(Interrupt interrupt) { interrupted.store(interrupt); }
+
 void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body) {
     const int threads = num_threads();
-    if (n <= 1 || threads == 1 || bytes < kWorthSharing) {
+    if (n <= 1 || bytes < kWorthSharing) {
         if (n > 0) piece(body, 0, n);
         return;
     }
-    const std::int64_t pieces = std::min(n, threads * kPiecesPerThread);
-    pool().run(std::shared_ptr<Job>(new Job{n, piece, body, pieces, threads - 1}));
+    const std::int64_t wanted = threads == 1 ? 1 : threads * kPiecesPerThread;
+    const std::int64_t pieces = std::min(n, std::max(wanted, bytes / kLongestPiece));
+    const auto job = std::make_shared<Job>(n, piece, body, pieces, threads - 1);
+    if (threads > 1) return pool().run(job);
+    job->work_of_caller();
+    job->wait();
 }
 
 }  // namespace backblocks

@@ -9,6 +9,11 @@ namespace backblocks {
 int num_threads();
 void set_num_threads(int count);
 
+// What the thread that called a loop does now and then between pieces, if the loop is long. To end
+// the loop it throws, and nobody begins another piece.
+using Interrupt = void (*)();
+void set_interrupt(Interrupt interrupt);
+
 using Piece = void (*)(const void* body, std::int64_t begin, std::int64_t end);
 void run_pieces(std::int64_t n, std::int64_t bytes, Piece piece, const void* body);
 

@@ -16,6 +16,7 @@ from backblocks.graph.events import DEAD, Cancelled, Event
 from backblocks.graph.program import Program, Step, followers_of, is_dead, looked_at
 from backblocks.graph.straight import Compute, Todo
 from backblocks.graph.symbol import Block
+from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._op import flat
 from backblocks.threads import get_num_threads
 
@@ -27,7 +28,7 @@ class Execution:
         self,
         slots: list[Any],
         tell: Callable[[Event], None] | None,
-        cancelled: Callable[[], bool],
+        stop: Stop,
         known: int,
         total: int,
     ) -> None:
@@ -35,7 +36,7 @@ class Execution:
         self.executed: list[Step] = []  # whose append no other thread can come between
         self._skipped: list[Step] = []
         self._tell = tell
-        self._cancelled = cancelled
+        self._stop = stop
         self._known = known
         self._total = total
         self._dead: set[Block] = set()
@@ -94,7 +95,8 @@ class Execution:
             while light or large or running:
                 while large and running < most:
                     _, step = heapq.heappop(large)
-                    threads.submit(contextvars.copy_context().run, work, step)
+                    context = contextvars.copy_context()
+                    threads.submit(context.run, self._stop.during, work, step)
                     running += 1
                 if light:
                     _, step = heapq.heappop(light)
@@ -109,7 +111,7 @@ class Execution:
         return live.peak
 
     def _one(self, step: Step, compute: Compute) -> None:
-        if self._cancelled():
+        if self._stop.is_set():
             raise Cancelled("the run was cancelled")
         if step.may_die and _dies(step, self.slots, self._dead):
             self._skipped.append(step)
@@ -124,6 +126,8 @@ class Execution:
         except OpError as error:
             name_block(error, step)
             raise
+        except Stopped as error:
+            raise Cancelled("the run was cancelled") from error
 
     def _watched(self, step: Step, compute: Compute) -> None:
         self._say("started", step)

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from backblocks.errors import OpError, OpMemoryError, described
-from backblocks.graph.events import DEAD, Event, Report
+from backblocks.graph.events import DEAD, Cancelled, Event, Report
 from backblocks.graph.execute import Execution, name_block
 from backblocks.graph.program import Step, program
 from backblocks.graph.ready import Estimate, Ready
@@ -24,6 +24,7 @@ from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops import _files, _handles
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import chance
+from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._op import flat
 from backblocks.ops._spec import Spec
@@ -76,7 +77,7 @@ class Session:
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
         self._watchers: list[Callable[[Event], None]] = []
         self._telling = threading.Lock()
-        self._cancelled = threading.Event()
+        self._stop = Stop()
         self._running = threading.Lock()
 
     # -- running ------------------------------------------------------------------------
@@ -98,13 +99,13 @@ class Session:
         blocks = [self._block(target) for target in targets]
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
-            self._cancelled.clear()
+            self._stop.clear()
             values = self._run(wanted, list(fed), arrays, blocks)
         return values if several else values[0]
 
     def cancel(self) -> None:
-        """Stops the run that another thread is in, between two blocks."""
-        self._cancelled.set()
+        """Stops the run that another thread is in: between two blocks, or inside a long kernel."""
+        self._stop.set()
 
     def watch(self, watcher: Callable[[Event], None]) -> Callable[[], None]:
         """Has `watcher` called with what happens to blocks; gives a function that ends it."""
@@ -128,7 +129,7 @@ class Session:
             slots[slot] = self._value(block) if slot in plan.read else self._values.get(block)
         # Infinities and NaN are answers.
         with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
-            counts = self._execute(ready, slots)
+            counts = self._stop.during(self._execute, ready, slots)
         values = [slots[slot] for slot in plan.fetched]
         for symbol, value in zip(fetches, values, strict=True):
             if value is DEAD:
@@ -183,7 +184,7 @@ class Session:
         if tell is None and (straight := ready.straight(todo)) is not None:
             self._straight_on(straight, slots)
             return len(todo), known, estimate.peak
-        run = Execution(slots, tell, self._cancelled.is_set, known, total)
+        run = Execution(slots, tell, self._stop, known, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             peak = run.side_by_side(todo, ready.program, ready.heavy, estimate.held)
         else:
@@ -192,10 +193,12 @@ class Session:
 
     def _straight_on(self, straight: Straight, slots: list[Any]) -> None:
         try:
-            straight.run(slots, self._cancelled.is_set)
+            straight.run(slots, self._stop.is_set)
         except OpError as error:
             name_block(error, straight.failed(error.__traceback__))
             raise
+        except Stopped as error:
+            raise Cancelled("the run was cancelled") from error
 
     def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> Todo:
         """The steps that must run; values of others that are known from earlier runs are put in place."""
