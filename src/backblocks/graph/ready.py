@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import KEPT, keeping
-from backblocks.ops._op import Plan, Value, each_value, flat
+from backblocks.ops._op import Fill, Plan, Value, each_value, flat
 from backblocks.ops._spec import Spec, is_known
 
 WRITTEN_OUT = 2
@@ -113,7 +113,7 @@ class Ready:
         if op.start_rule is not None:
             return _keeping(step, plan)
         if op.gives_back:
-            return _writing(step, plan is not None)
+            return _writing(step, plan)
         if op.writes:
             return _changing(step)
         return _checked(step) if plan is None else _by_plan(step, plan)
@@ -197,16 +197,20 @@ def _checked(step: Step) -> Compute:
     return compute
 
 
-def _writing(step: Step, checked: bool) -> Compute:
+def _writing(step: Step, plan: Plan | None) -> Compute:
     """For a step that changes variables."""
     op, attrs, takes = step.block.op, step.block.attrs, step.takes
     outputs, written = step.gives[: -len(op.writes)], step.gives[-len(op.writes) :]
+    if plan is not None and plan.fill is not None and len(written) == 1:
+        if not outputs:
+            return ByKernel(plan.makers[0], plan.fill, takes, written[0])
+        return _writing_by_kernel(plan.makers[0], plan.fill, takes, outputs[0], written[0])
     specs = [symbol.spec for symbol in step.block.inputs]
     dtypes = [s.dtype for s, pin in zip(specs, op.inputs, strict=True) if pin.name in op.writes]
 
     def compute(slots: list[Any]) -> None:
         arrays = [slots[slot] for slot in takes]
-        if not checked:
+        if plan is None:
             known = zip(arrays, specs, strict=True)
             op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
         values = op.values(op.meaning(*arrays, **attrs))
@@ -215,6 +219,16 @@ def _writing(step: Step, checked: bool) -> Compute:
             slots[slot] = new.copy() if any(new is array for array in arrays) else new
         for slot, place in zip(outputs, written, strict=False):
             slots[slot] = slots[place]
+
+    return compute
+
+
+def _writing_by_kernel(
+    make: Callable[[], Array], fill: Fill, takes: list[Any], output: int, written: int
+) -> Compute:
+    def compute(slots: list[Any]) -> None:
+        slots[output] = slots[written] = new = make()
+        fill(*[slots[slot] for slot in takes], new)
 
     return compute
 

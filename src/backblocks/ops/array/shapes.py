@@ -10,7 +10,7 @@ from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, nothing, op
+from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
     Shape,
     Size,
@@ -286,6 +286,21 @@ def _few_alike(x: Spec, fill: Callable[..., Array]) -> Array | None:
 
 for each in (identity, zeros_like, ones_like):
     each.shape(lambda x: x.shape)
+
+
+def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
+    """The cells one after another, as they lie."""
+    if x.dtype.hasobject:
+        return None
+
+    def fill(x: Array, *others: Array) -> None:
+        others[-1].reshape(-1)[:] = x.reshape(-1)
+
+    return fill
+
+
+for each in (reshape, expand_dims, squeeze, identity):
+    each.kernel("copy")(_same_cells)
 zeros_like.foreseen(lambda x: _few_alike(x, np.zeros))
 ones_like.foreseen(lambda x: _few_alike(x, np.ones))
 identity.grad(lambda dy, y, input: [dy])

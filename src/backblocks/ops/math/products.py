@@ -78,14 +78,13 @@ def _(
     return [da, db]
 
 
-@mat_mul.kernel("in place")
+@mat_mul.kernel("in place", warns=True)
 def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) -> Fill | None:
     if is_half(a.dtype):
         return None
 
     def fill(a: Array, b: Array, product: Array) -> None:
-        with np.errstate(all="ignore"):
-            np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, product)
+        np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, product)
 
     return fill
 

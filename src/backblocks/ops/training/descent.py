@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from backblocks.dtypes import NUMBERS, wide
+from backblocks.dtypes import NUMBERS, is_half, wide
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import op
+from backblocks.ops._op import Fill, op
 from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
 from backblocks.ops.attrs import Flag
 
@@ -25,6 +25,18 @@ def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> Shape:
     return agreed(
         "delta", delta, var.shape, "the shape of var", "Use the gradient of this variable."
     )
+
+
+@apply_gradient_descent.kernel("in place", warns=True)
+def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> Fill | None:
+    if is_half(var.dtype):
+        return None
+
+    def fill(var: Array, alpha: Array, delta: Array, out: Array) -> None:
+        np.multiply(alpha, delta, out)
+        np.subtract(var, out, out)
+
+    return fill
 
 
 apply_gradient_descent.no_gradient("It changes a variable. Differentiate the loss, not the step.")
