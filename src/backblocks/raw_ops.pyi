@@ -247,6 +247,55 @@ def Any(
 ) -> Value:
     """Whether one at least holds over the named axes."""
 
+def ApplyAdagrad(
+    *,
+    var: Value,
+    accum: Value,
+    lr: Value,
+    grad: Value,
+    use_locking: bool = False,
+    update_slots: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+
+def ApplyAdam(
+    *,
+    var: Value,
+    m: Value,
+    v: Value,
+    beta1_power: Value,
+    beta2_power: Value,
+    lr: Value,
+    beta1: Value,
+    beta2: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    use_nesterov: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+
+def ApplyFtrl(
+    *,
+    var: Value,
+    accum: Value,
+    linear: Value,
+    grad: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    lr_power: Value,
+    use_locking: bool = False,
+    multiply_linear_by_lr: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0."""
+
 def ApplyGradientDescent(
     *,
     var: Value,
@@ -257,6 +306,36 @@ def ApplyGradientDescent(
     out: Value = None,
 ) -> Value:
     """Moves a variable against its gradient: `var - alpha * delta`."""
+
+def ApplyMomentum(
+    *,
+    var: Value,
+    accum: Value,
+    lr: Value,
+    grad: Value,
+    momentum: Value,
+    use_locking: bool = False,
+    use_nesterov: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+
+def ApplyRMSProp(
+    *,
+    var: Value,
+    ms: Value,
+    mom: Value,
+    lr: Value,
+    rho: Value,
+    momentum: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by a velocity, in which gradients count in parts of their usual size."""
 
 def ApproximateEqual(
     *,
@@ -1532,6 +1611,14 @@ def IsNan(
 ) -> Value:
     """Whether x is NaN."""
 
+def IsVariableInitialized(
+    *,
+    ref: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whether a variable has a value: it starts from one, or one was assigned."""
+
 def L2Loss(
     *,
     t: Value,
@@ -2646,6 +2733,50 @@ def RsqrtGrad(
 ) -> Value:
     """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
 
+def ScatterAdd(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Adds to the rows of a variable that `indices` names."""
+
+def ScatterMax(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins."""
+
+def ScatterMin(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins."""
+
+def ScatterMul(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Multiplies the rows of a variable that `indices` names."""
+
 def ScatterNd(
     *,
     indices: Value,
@@ -2656,6 +2787,28 @@ def ScatterNd(
     out: Value = None,
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
+
+def ScatterSub(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Subtracts from the rows of a variable that `indices` names."""
+
+def ScatterUpdate(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Gives the rows of a variable that `indices` names new values; of several for a row the last."""
 
 def SegmentMax(
     *,

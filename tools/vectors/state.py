@@ -3,10 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
-from vectors.data import ALL, NUMBERS, Call, Source, is_float
+from vectors.data import (
+    ALL,
+    FLOATS,
+    INDEX,
+    NUMBERS,
+    REALS,
+    Call,
+    Source,
+    is_float,
+    is_half,
+    numpy_dtype,
+    ones,
+    scalar,
+)
 
 HANDLES = """
     FIFOQueueV2 QueueEnqueueV2 QueueEnqueueManyV2 QueueDequeueV2 QueueDequeueManyV2 QueueDequeueUpToV2
@@ -56,6 +70,81 @@ def sharded(op: str, dtype: str) -> Iterator[Call]:
         yield Call({"basename": base, **numbers})
 
 
+def scatter(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    table: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+        ((5,), (3,)),
+        ((3, 2), (4,)),
+        ((3, 1, 2), (2, 2)),
+        ((4, 2), ()),
+        ((3, 2), (0,)),
+        ((3, 0), (2,)),
+    )
+    for i, (shape, index) in enumerate(table):
+        at = source.rng.integers(0, shape[0], index).astype(INDEX[i % 2])
+        for updates in ((*index, *shape[1:]), ()):
+            inputs = {
+                "ref": source.whole(shape, dtype),
+                "indices": at,
+                "updates": source.whole(updates, dtype),
+            }
+            yield Call(inputs, {}, ["empty"] if 0 in (*shape, *index) else [])
+    at = np.zeros(3000, np.int32)
+    if is_float(dtype) and op in ("ScatterMax", "ScatterMin"):
+        for ref, new in ((np.nan, 1), (1, np.nan)):
+            cells = [np.full(3, x, numpy_dtype(dtype)) for x in (ref, new)]
+            inputs = {"ref": cells[0], "indices": at[:3], "updates": cells[1]}
+            yield Call(inputs, {}, ["nan"])
+    if is_half(dtype) and op in ("ScatterAdd", "ScatterSub", "ScatterMul"):
+        least = 1 + 2.0 ** (-7 if dtype == "bfloat16" else -10)
+        count, each = (300, least) if op == "ScatterMul" else (3000, 1)
+        inputs = {
+            "ref": ones((2,), dtype),
+            "indices": at[:count],
+            "updates": np.full(count, each, numpy_dtype(dtype)),
+        }
+        yield Call(inputs, {}, ["half sums"])
+
+
+def optimise(op: str, dtype: str) -> Iterator[Call]:
+    """Steps of moderate size: squares and rates are positive, and rates of decay below 1."""
+    source = Source(op, dtype)
+    slots = {"ApplyMomentum": ("accum",), "ApplyAdagrad": ("accum",), "ApplyAdam": ("m", "v"),
+             "ApplyRMSProp": ("ms", "mom"), "ApplyFtrl": ("accum", "linear")}[op]  # fmt: skip
+    numbers = {
+        "ApplyMomentum": {"lr": 0.1, "momentum": 0.9},
+        "ApplyAdagrad": {"lr": 0.1},
+        "ApplyAdam": {"beta1_power": 0.81, "beta2_power": 0.9801, "lr": 0.1, "beta1": 0.9,
+                      "beta2": 0.99, "epsilon": 0.01},
+        "ApplyRMSProp": {"lr": 0.1, "rho": 0.9, "momentum": 0.5, "epsilon": 0.01},
+        "ApplyFtrl": {"lr": 0.1, "l1": 0.5, "l2": 0.25, "lr_power": -0.5},
+    }[op]  # fmt: skip
+    ways: dict[str, tuple[dict[str, Any], ...]] = {
+        "ApplyMomentum": ({}, {"use_nesterov": True, "use_locking": True}),
+        "ApplyAdam": ({}, {"use_nesterov": True}),
+        "ApplyAdagrad": ({}, {"update_slots": False}),
+        "ApplyFtrl": ({}, {"multiply_linear_by_lr": True}),
+    }
+    positive = ("v", "ms") if op != "ApplyMomentum" else ()
+    positive += ("accum",) if op != "ApplyMomentum" else ()
+    for shape in SHAPES:
+        for way in ways.get(op, ({},)):
+            inputs = {"var": source.real(shape, dtype), "grad": source.real(shape, dtype)}
+            for slot in slots:
+                x = source.real(shape, dtype)
+                inputs[slot] = abs(x) + np.array(0.5, x.dtype) if slot in positive else x
+            inputs |= {name: scalar(x, dtype) for name, x in numbers.items()}
+            if op == "ApplyFtrl" and len(shape) == 2:
+                inputs["lr_power"] = scalar(-0.25, dtype)
+            yield Call(inputs, way, ["empty"] if 0 in shape else [])
+
+
+def asked(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for shape in SHAPES:
+        yield Call({"ref": source.whole(shape, dtype)}, {}, ["empty"] if 0 in shape else [])
+
+
 def none(op: str, dtype: str) -> Iterator[Call]:
     return iter(())
 
@@ -65,6 +154,12 @@ TABLE = {
     "AssignAdd": (NUMBERS, assign),
     "AssignSub": (NUMBERS, assign),
     "ApplyGradientDescent": (NUMBERS, descend),
+    **dict.fromkeys(("ScatterAdd", "ScatterSub", "ScatterMul"), (NUMBERS, scatter)),
+    **dict.fromkeys(("ScatterMax", "ScatterMin"), (REALS, scatter)),
+    "ScatterUpdate": (ALL, scatter),
+    **dict.fromkeys(("ApplyMomentum", "ApplyAdam", "ApplyAdagrad"), (FLOATS, optimise)),
+    **dict.fromkeys(("ApplyRMSProp", "ApplyFtrl"), (FLOATS, optimise)),
+    "IsVariableInitialized": (ALL, asked),
     "VariableV2": ((), none),
     "ShardedFilename": (("string",), sharded),
     **dict.fromkeys([*HANDLES, *FILES], ((), none)),

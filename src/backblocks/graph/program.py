@@ -65,6 +65,9 @@ class Program:
     """Blocks that are to run although nobody wants their values."""
 
 
+_ASKS = "IsVariableInitialized"
+
+
 def is_constant(block: Block) -> bool:
     return block.op.name == "Const" and not block.after  # after a dead block it is dead
 
@@ -132,7 +135,9 @@ def program(
     read = {*fetched, *(slot for step in steps for slot in looked_at(step))} & variables.keys()
     read |= {slot((block, "kept")) for block in keeping}
     # A variable that is only replaced keeps its value if that block dies, so it must have one.
-    spared = {slot for step in steps if step.may_die for slot in step.before} & variables.keys()
+    spared = {slot for step in steps if step.may_die for slot in step.before}
+    spared |= {step.takes[0] for step in steps if step.block.op.name == _ASKS}
+    spared &= variables.keys()
     read |= {slot for slot in spared if variables[slot].initial is not None}
     _watch_for_no_value(steps, spared - read)
     return Program(
@@ -141,8 +146,10 @@ def program(
 
 
 def looked_at(step: Step) -> Iterator[int]:
-    """The slots whose values matter to a step: not those of variables that it only replaces."""
+    """The slots whose values matter to a step: not those of variables that it only replaces or asks for."""
     op = step.block.op
+    if op.name == _ASKS:
+        return
     for pin, slots in zip(op.inputs, step.takes, strict=True):
         if not (op.replaces and pin.name in op.writes):
             yield from flat((slots,))

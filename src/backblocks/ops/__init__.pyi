@@ -251,6 +251,55 @@ def any(
 ) -> Value:
     """Whether one at least holds over the named axes."""
 
+def apply_adagrad(
+    var: Value,
+    accum: Value,
+    lr: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    update_slots: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+
+def apply_adam(
+    var: Value,
+    m: Value,
+    v: Value,
+    beta1_power: Value,
+    beta2_power: Value,
+    lr: Value,
+    beta1: Value,
+    beta2: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    use_nesterov: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+
+def apply_ftrl(
+    var: Value,
+    accum: Value,
+    linear: Value,
+    grad: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    lr_power: Value,
+    *,
+    use_locking: bool = False,
+    multiply_linear_by_lr: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0."""
+
 def apply_gradient_descent(
     var: Value,
     alpha: Value,
@@ -261,6 +310,36 @@ def apply_gradient_descent(
     out: Value = None,
 ) -> Value:
     """Moves a variable against its gradient: `var - alpha * delta`."""
+
+def apply_momentum(
+    var: Value,
+    accum: Value,
+    lr: Value,
+    grad: Value,
+    momentum: Value,
+    *,
+    use_locking: bool = False,
+    use_nesterov: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+
+def apply_rms_prop(
+    var: Value,
+    ms: Value,
+    mom: Value,
+    lr: Value,
+    rho: Value,
+    momentum: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable by a velocity, in which gradients count in parts of their usual size."""
 
 def approximate_equal(
     x: Value,
@@ -1536,6 +1615,14 @@ def is_nan(
 ) -> Value:
     """Whether x is NaN."""
 
+def is_variable_initialized(
+    ref: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Whether a variable has a value: it starts from one, or one was assigned."""
+
 def l2_loss(
     t: Value,
     *,
@@ -2650,6 +2737,50 @@ def rsqrt_grad(
 ) -> Value:
     """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
 
+def scatter_add(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Adds to the rows of a variable that `indices` names."""
+
+def scatter_max(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins."""
+
+def scatter_min(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins."""
+
+def scatter_mul(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Multiplies the rows of a variable that `indices` names."""
+
 def scatter_nd(
     indices: Value,
     updates: Value,
@@ -2660,6 +2791,28 @@ def scatter_nd(
     out: Value = None,
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
+
+def scatter_sub(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Subtracts from the rows of a variable that `indices` names."""
+
+def scatter_update(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Gives the rows of a variable that `indices` names new values; of several for a row the last."""
 
 def segment_max(
     data: Value,

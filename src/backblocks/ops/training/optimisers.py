@@ -1,0 +1,287 @@
+"""One step of the optimisers that keep something beside each variable: a velocity, or moments."""
+
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import FLOATS, wide
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Op, op
+from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
+from backblocks.ops.attrs import Flag
+
+
+def _wide(*arrays: Array) -> list[Array]:
+    """Half types as float32: a step is rounded once, at its end."""
+    return [x.astype(wide(x.dtype), copy=False) for x in arrays]
+
+
+@op("ApplyMomentum", "T, T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+def apply_momentum(
+    var: Array,
+    accum: Array,
+    lr: Array,
+    grad: Array,
+    momentum: Array,
+    *,
+    use_locking: Flag = False,
+    use_nesterov: Flag = False,
+) -> tuple[Array, Array]:
+    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+
+    With `use_nesterov` the gradient counts once more where the velocity would lead to.
+    """
+    var, accum, lr, grad, momentum = _wide(var, accum, lr, grad, momentum)
+    velocity = accum * momentum + grad
+    if use_nesterov:
+        return var - (grad * lr + velocity * momentum * lr), velocity
+    return var - lr * velocity, velocity
+
+
+@op("ApplyAdagrad", "T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+def apply_adagrad(
+    var: Array,
+    accum: Array,
+    lr: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+    update_slots: Flag = True,
+) -> tuple[Array, Array]:
+    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
+    var, accum, lr, grad = _wide(var, accum, lr, grad)
+    total = accum + grad * grad if update_slots else accum
+    return var - grad * lr / np.sqrt(total), total
+
+
+@op(
+    "ApplyRMSProp",
+    "T, T, T, T, T, T, T, T -> out: T",
+    writes=("var", "ms", "mom"),
+    T=FLOATS,
+)
+def apply_rms_prop(
+    var: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+    `ms` is the running mean of their squares, `mom` the velocity.
+    """
+    var, ms, mom, lr, rho, momentum, epsilon, grad = _wide(
+        var, ms, mom, lr, rho, momentum, epsilon, grad
+    )
+    mean = ms + (grad * grad - ms) * (1 - rho)
+    velocity = mom * momentum + grad * lr / np.sqrt(mean + epsilon)
+    return var - velocity, mean, velocity
+
+
+@op(
+    "ApplyAdam",
+    "T, T, T, T, T, T, T, T, T, T -> out: T",
+    writes=("var", "m", "v"),
+    T=FLOATS,
+)
+def apply_adam(
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    beta2_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+    use_nesterov: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """Moves a variable by the running mean of its gradients, in parts of their usual size.
+
+    `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
+    `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
+    """
+    var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad = _wide(
+        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
+    )
+    rate = lr * np.sqrt(1 - beta2_power) / (1 - beta1_power)
+    mean = m + (grad - m) * (1 - beta1)
+    square = v + (grad * grad - v) * (1 - beta2)
+    ahead = grad * (1 - beta1) + beta1 * mean if use_nesterov else mean
+    return var - ahead * rate / (np.sqrt(square) + epsilon), mean, square
+
+
+@op(
+    "ApplyFtrl",
+    "T, T, T, T, T, T, T, T -> out: T",
+    writes=("var", "accum", "linear"),
+    T=FLOATS,
+)
+def apply_ftrl(
+    var: Array,
+    accum: Array,
+    linear: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    lr_power: Array,
+    *,
+    use_locking: Flag = False,
+    multiply_linear_by_lr: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
+
+    `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
+    """
+    var, accum, linear, grad, lr, l1, l2, lr_power = _wide(
+        var, accum, linear, grad, lr, l1, l2, lr_power
+    )
+    total = accum + grad * grad
+    grown, before = total**-lr_power, accum**-lr_power
+    if multiply_linear_by_lr:
+        sum_ = linear + grad * lr - (grown - before) * var
+        least, weight = l1 * lr, grown + 2 * l2 * lr
+    else:
+        sum_ = linear + grad - (grown - before) / lr * var
+        least, weight = l1, grown / lr + 2 * l2
+    moved = np.where(np.abs(sum_) > least, (least * np.sign(sum_) - sum_) / weight, 0)
+    return moved, total, sum_
+
+
+def _step(optimiser: Op) -> Any:
+    """The shape rule: what is written and the gradient have the shape of var, all else is a number."""
+
+    def rule(var: Spec, *others: Spec, **attrs: Any) -> Shape:
+        shape = var.shape
+        for pin, spec in zip(optimiser.inputs[1:], others, strict=True):
+            if pin.name in optimiser.writes:
+                hint = "Keep one of these variables for each variable."
+                shape = agreed(pin.name, spec, shape, "the shape of var", hint)
+            elif pin.name == "grad":
+                hint = "Use the gradient of this variable."
+                shape = agreed(pin.name, spec, shape, "the shape of var", hint)
+            else:
+                scalar_value(pin.name, Spec(spec.shape, spec.dtype))
+        return shape
+
+    return rule
+
+
+_two = np.array([1.0, 2])
+_flat = np.array([2.0, -2])
+_zeros = np.zeros(2)
+for _each in (apply_momentum, apply_adagrad, apply_rms_prop, apply_adam, apply_ftrl):
+    _each.shape(_step(_each))
+    _each.no_gradient("It changes variables. Differentiate the loss, not the step.")
+    _each.differs(
+        "rounding of half types",
+        tensorflow="Every operation of the step is rounded to the half type.",
+        ours="The step is computed in float32 and rounded once.",
+    )
+    _others = {pin.name: 0.5 for pin in _each.inputs if pin.name not in (*_each.writes, "grad")}
+    _slots = dict.fromkeys(_each.writes[1:], _zeros)
+    _each.fails(
+        "a gradient of another shape",
+        var=_two,
+        **_slots,
+        **_others,
+        grad=[2.0],
+        error="the shape of var",
+    )
+    _each.fails(
+        "a variable beside it of another shape",
+        var=_two,
+        **{name: np.zeros(3) for name in _each.writes[1:]},
+        **_others,
+        grad=_flat,
+        error="the shape of var",
+    )
+    _each.fails(
+        "a rate for each cell",
+        var=_two,
+        **_slots,
+        **{**_others, "lr": _two},
+        grad=_flat,
+        error="must be a scalar",
+    )
+_momentum: dict[str, Any] = {"accum": np.array([4.0, 4]), "lr": 0.5, "momentum": 0.5}
+# Velocities are 4 * 0.5 + 2 = 4 and 4 * 0.5 - 2 = 0.
+apply_momentum.case("one step", var=_two, **_momentum, grad=_flat, out=np.array([-1.0, 2]))
+# 2 * 0.5 + 4 * 0.5 * 0.5 = 2 and -2 * 0.5 + 0 = -1
+apply_momentum.case(
+    "by Nesterov", var=_two, **_momentum, grad=_flat, use_nesterov=True, out=np.array([-1.0, 3])
+)
+# The squares come to 5 + 4 = 9, so a third of the step is left.
+apply_adagrad.case(
+    "one step", var=_two, accum=[5.0, 5.0], lr=3.0, grad=_flat, out=np.array([-1.0, 4])
+)
+apply_adagrad.case(
+    "with the squares as they are",
+    var=_two,
+    accum=[4.0, 4.0],
+    lr=3.0,
+    grad=_flat,
+    update_slots=False,
+    out=np.array([-2.0, 5]),
+)
+# The mean square is 4, and the velocity 2 * 0.5 + 2 * 3 / 2 = 4, or 2 * 0.5 - 3 = -2.
+apply_rms_prop.case(
+    "one step",
+    var=_two,
+    ms=[4.0, 4.0],
+    mom=[2.0, 2.0],
+    lr=3.0,
+    rho=0.5,
+    momentum=0.5,
+    epsilon=0.0,
+    grad=_flat,
+    out=np.array([-3.0, 4]),
+)
+apply_rms_prop.case(
+    "nothing to move",
+    var=np.zeros(0),
+    ms=np.zeros(0),
+    mom=np.zeros(0),
+    lr=3.0,
+    rho=0.5,
+    momentum=0.5,
+    epsilon=0.0,
+    grad=np.zeros(0),
+    out=np.zeros(0),
+)
+_adam: dict[str, Any] = {
+    **{"m": _zeros, "v": _zeros, "beta1_power": 0.5, "beta2_power": 0.75},
+    **{"lr": 0.5, "beta1": 0.5, "beta2": 0.75, "epsilon": 1.0},
+}
+# The rate is 0.5 * 0.5 / 0.5 = 0.5, the mean 1, and the root of the mean square 1.
+apply_adam.case("first step", var=_two, **_adam, grad=_flat, out=np.array([0.75, 2.25]))
+# By Nesterov 2 * 0.5 + 0.5 * 1 = 1.5 counts for the mean.
+apply_adam.case(
+    "by Nesterov", var=_two, **_adam, grad=_flat, use_nesterov=True, out=np.array([0.625, 2.375])
+)
+_ftrl: dict[str, Any] = {
+    **{"accum": [5.0, 5.0], "linear": _zeros, "lr": 1.0, "l1": 1.0, "l2": 0.5, "lr_power": -1.0}
+}
+# Squares grow by 4, so the sums are 2 - 4 = -2 and -2 - 8 = -10. What is beyond 1 is shared by 9 + 1.
+apply_ftrl.case("one step", var=_two, **_ftrl, grad=_flat, out=np.array([0.1, 0.9]))
+apply_ftrl.case(
+    "too weak",
+    var=_zeros,
+    **{**_ftrl, "l1": 2.0},
+    grad=_flat,
+    multiply_linear_by_lr=True,
+    out=np.zeros(2),
+)
