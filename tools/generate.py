@@ -1,4 +1,4 @@
-"""Writes what is read off the registry: the type stubs and the documentation of the ops.
+"""Writes what is read off declarations: stubs and documentation of the ops, and the schema of pages.
 
 python tools/generate.py           rewrites the files
 python tools/generate.py --check   says which are stale, and changes nothing
@@ -23,6 +23,7 @@ from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE, state_in
 from backblocks.ops._op import Attr, Case, Op, each_value, flat, nothing
 from backblocks.ops._pins import Pin
+from backblocks.pages.schema import schema
 
 sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
 import picture
@@ -42,6 +43,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/differences.md": differences_page(ops),
         ROOT / "docs/support.md": support_page(ops),
         ROOT / "docs/max_pool_3d.svg": picture.svg(),
+        ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,
     }
 

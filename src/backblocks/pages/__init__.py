@@ -2,8 +2,9 @@
 
     page = bb.open_page("xor.page.json")     # runs nothing
     page.check()                             # every problem, as OpErrors with block, op, arg and hint
-    graph = page.graph()                     # raises PageError with all of them
-    bb.Session(graph).run(page.run.fetch, page.feeds(), page.run.targets)
+    page.touches()                           # blocks that read or write files, which need a yes
+    session = page.session()                 # raises PageError with all problems; page.graph() for the graph
+    session.run(page.run.fetch, page.feeds(), page.run.targets)
     page.blocks["pool"].attrs["padding"] = "VALID"
     bb.save_page(page, "xor.page.json")      # also takes a graph or scope made in Python
 

@@ -21,7 +21,8 @@ from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.symbol import Block, Symbol, check_variables
 from backblocks.ops import REGISTRY
 from backblocks.ops._inputs import as_constant
-from backblocks.ops._op import Attrs, Op, Value
+from backblocks.ops._op import Attrs, Op, Value, each_value
+from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec, agreed, shape_text
 from backblocks.ops.attrs import Kind
 from backblocks.pages.constants import attribute, constant
@@ -39,6 +40,7 @@ MOST_BLOCKS = 1_000_000
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*(/[A-Za-z0-9][A-Za-z0-9_.\-]*)*")
 _CONST, _VARIABLE = REGISTRY["Const"], REGISTRY["VariableV2"]
+_SIMPLE = {Symbol, type(None), bool, int, float}
 _FEW = 64
 """Constants of at most this many elements are compared by value to see whether blocks are alike."""
 
@@ -84,7 +86,19 @@ class _Alike:
     """What is the same for blocks that are alike, so that it is worked out once."""
 
     attrs: dict[tuple[str, str], Attrs] = field(default_factory=dict)
-    specs: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
+    arrays: dict[Any, list[Any]] = field(default_factory=dict)
+    known: dict[Any, Spec] = field(default_factory=dict)
+    """One Spec for all that shape rules cannot tell apart."""
+    inferred: dict[Any, tuple[Value, ...]] = field(default_factory=dict)
+    """What comes out, by the identity of the attributes and of the Specs that come in."""
+
+    def spec(self, spec: Spec) -> Spec:
+        value = spec.known
+        if value is None:
+            return self.known.setdefault(spec, spec)
+        if value.size > _FEW or spec.dtype.hasobject:
+            return self.known.setdefault(id(value), spec)
+        return self.known.setdefault((spec.shape, spec.dtype, value.tobytes()), spec)
 
 
 @dataclass
@@ -201,20 +215,25 @@ class _Builder:
         )
 
     def _inferred(self, op: Op, inputs: list[Value], attrs: Attrs) -> tuple[Value, ...]:
-        specs: list[Value] = [
-            value.spec if type(value) is Symbol else value and tuple(s.spec for s in value)
-            for value in inputs
-        ]
-        key = (id(attrs), *map(_key, specs))
-        found = self.alike.specs.get(key)
+        """What comes out; worked out once for blocks that are alike."""
+        key = (
+            id(attrs),
+            *[
+                id(x.spec) if type(x) is Symbol else x and tuple([id(s.spec) for s in x])
+                for x in inputs
+            ],
+        )
+        found = self.alike.inferred.get(key)
         if found is None:
-            found = self.alike.specs[key] = op.infer(specs, attrs)
+            given = op.infer(each_value(lambda symbol: symbol.spec, inputs), attrs)
+            found = self.alike.inferred[key] = tuple(each_value(self.alike.spec, given))
         return found
 
     def _join(self, made: Block, name: str) -> None:
-        self.graph.add(made)
+        blocks = self.graph.blocks
+        blocks[made.name] = made
         self.graph.made_for[made.name] = self.owner or name
-        if len(self.graph) > MOST_BLOCKS:
+        if len(blocks) > MOST_BLOCKS:
             hint = "Do pages use each other many times over?"
             raise OpError(f"must come to at most {MOST_BLOCKS} blocks", op="Page", hint=hint)
 
@@ -249,7 +268,7 @@ class _Builder:
 
     def _attrs(self, name: str, op: Op, given: dict[str, Json]) -> Attrs:
         """Attributes read by their kinds; one object for blocks that are alike."""
-        plain = not any(type(value) is dict for value in given.values())
+        plain = dict not in [type(value) for value in given.values()]
         key = (op.name, repr(given) if plain else self.prefix + name)
         known = self.alike.attrs.get(key)
         if known is not None:
@@ -275,15 +294,19 @@ class _Builder:
 
     def _inputs(self, name: str, op: Op, block: PageBlock) -> list[Value]:
         """For each input its symbol; constants become blocks of their own."""
-        given = block.inputs
+        given, wires = block.inputs, self.wires
         found: list[Any] = []
         plain, waiting, used = True, False, 0
         for pin in op.inputs:
             value = given.get(pin.name)
-            used += pin.name in given
+            used += value is not None
+            symbol = wires.get(value) if type(value) is str and pin.count == "one" else None
+            if symbol is not None:
+                found.append(symbol)
+                continue
             try:
-                value = self._input(value, pin.is_list, pin.count == "optional")
-                plain = plain and (type(value) is Symbol or value is None)
+                value = self._input(value, pin)
+                plain = plain and value is None
             except _Waiting:
                 waiting = True
             except OpError as error:
@@ -298,12 +321,12 @@ class _Builder:
             raise _Waiting
         return found if plain or name in self.left_out else self._with_constants(name, op, found)
 
-    def _input(self, given: Json, is_list: bool, optional: bool) -> Any:
+    def _input(self, given: Json, pin: Pin) -> Any:
         if given is None:
-            if not optional:
+            if pin.count != "optional":
                 raise OpError("must be wired", hint="Wire an output to it, or write a value.")
             return None
-        if not is_list:
+        if not pin.is_list:
             return self._value(given)
         if type(given) is not list:
             hint = 'Put it in brackets: ["block:pin"].'
@@ -332,16 +355,29 @@ class _Builder:
         )
 
     def _with_constants(self, name: str, op: Op, inputs: list[Any]) -> list[Value]:
-        arrays = op.arrays(inputs)
-        for i, pin in enumerate(op.inputs):
-            if type(arrays[i]) is tuple:
-                arrays[i] = tuple(
-                    self._held(f"{name}/{pin.name}_{j}", each, name)
-                    for j, each in enumerate(arrays[i])
+        """The inputs with a block for each constant among them."""
+        symbols: list[Any] = []
+        for pin, value in zip(op.inputs, self._arrays(op, inputs), strict=True):
+            if type(value) is tuple:
+                held = [
+                    self._held(f"{name}/{pin.name}_{j}", each, name) for j, each in enumerate(value)
+                ]
+                symbols.append(tuple(held))
+            else:
+                symbols.append(
+                    None if value is None else self._held(f"{name}/{pin.name}", value, name)
                 )
-            elif arrays[i] is not None:
-                arrays[i] = self._held(f"{name}/{pin.name}", arrays[i], name)
-        return arrays
+        return symbols
+
+    def _arrays(self, op: Op, inputs: list[Any]) -> list[Any]:
+        """Numbers without a dtype as arrays of the one that their neighbours have."""
+        if not {*map(type, inputs)} <= _SIMPLE:
+            return op.arrays(inputs)
+        key = (op.name, *[x.dtype if type(x) is Symbol else repr(x) for x in inputs])
+        known = self.alike.arrays.get(key)
+        if known is None:
+            known = self.alike.arrays[key] = op.arrays(inputs)
+        return [x if type(x) is Symbol else k for x, k in zip(inputs, known, strict=True)]
 
     # -- blocks that hold a value -------------------------------------------------------
 
@@ -350,10 +386,16 @@ class _Builder:
         if type(value) is Symbol:
             return value
         made = Block(_CONST, [], {}, self.graph.unique_name(self.prefix + own))
-        _hold(made, value)
+        self._hold(made, value)
         self._join(made, name)
         symbol: Symbol = made.outputs[0]
         return symbol
+
+    def _hold(self, made: Block, value: Any) -> None:
+        array = as_constant(value)
+        made.attrs = {"value": array, "dtype": array.dtype}
+        spec = self.alike.spec(Spec(array.shape, array.dtype, array))
+        made.outputs = (Symbol(spec, made, "output"),)
 
     def _fill_constant(self, name: str, block: PageBlock, made: Block) -> None:
         for kind, given, known in (
@@ -368,7 +410,7 @@ class _Builder:
         dtype = block.attrs.get("dtype")
         value = self._collect(name, "value", self._literal, block.attrs["value"], dtype)
         if name not in self.left_out:
-            _hold(made, value)
+            self._hold(made, value)
 
     def _literal(self, given: Json, dtype: Json) -> Any:
         return _typed(constant(given, self.folder), dtype)
@@ -501,7 +543,7 @@ class _Builder:
         return symbol
 
     def _into_port(self, name: str, pin: str, port: Port, given: Json) -> Symbol:
-        value = self._input(given, is_list=False, optional=False)
+        value = self._input(given, Pin(pin, port.dtype))
         if type(value) is not Symbol:
             value = _typed(value, port.dtype)
         symbol = self._held(f"{name}/{port.pin.partition(':')[0]}", value, name)
@@ -580,17 +622,6 @@ def needed_by(block: PageBlock) -> set[str]:
     return found
 
 
-def _key(spec: Any) -> Any:
-    """What shape rules may look at in an input."""
-    if type(spec) is tuple:
-        return tuple(map(_key, spec))
-    if spec is None or spec.known is None:
-        return spec
-    if spec.known.size > _FEW or spec.dtype.hasobject:
-        return id(spec.known)
-    return spec.shape, spec.dtype, spec.known.tobytes()
-
-
 def _typed(value: Any, dtype: Json) -> Any:
     """An array of a dtype that may be given beside it."""
     if dtype is None:
@@ -603,12 +634,6 @@ def _typed(value: Any, dtype: Json) -> Any:
     if isinstance(value, np.ndarray) and value.dtype != wanted:
         raise _other_dtype(value.dtype, wanted, "dtype")
     return as_constant(value, wanted)
-
-
-def _hold(made: Block, value: Any) -> None:
-    array = as_constant(value)
-    made.attrs = {"value": array, "dtype": array.dtype}
-    made.outputs = (Symbol(Spec(array.shape, array.dtype, array), made, "output"),)
 
 
 def _agrees(arg: str, symbol: Symbol, dtype: Any, shape: Any, whose: str) -> None:

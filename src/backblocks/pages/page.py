@@ -10,6 +10,7 @@ from typing import Any
 
 from backblocks.errors import OpError, PageError
 from backblocks.graph.scope import Graph, Scope
+from backblocks.graph.session import Session
 from backblocks.pages.build import PageGraph, build, needed_by
 from backblocks.pages.constants import constant
 from backblocks.pages.folder import Folder
@@ -26,8 +27,8 @@ class Page(PageFile):
         page = bb.open_page("xor.page.json")
         for problem in page.check():
             print(problem)
-        session = bb.Session(page.graph())
-        print(session.run(page.run.fetch, page.feeds()))
+        session = page.session()
+        print(session.run(page.run.fetch, page.feeds(), page.run.targets))
 
     Its fields are the file's: `page.blocks["pool"].attrs["ksize"] = [1, 2, 2, 1]` edits it, and
     `bb.save_page(page, path)` writes it. Blocks may name each other in any order; where several
@@ -53,6 +54,21 @@ class Page(PageFile):
             name = self.path.name if self.path else self.title
             raise PageError([error for _, error in problems], name)
         return built.graph
+
+    def touches(self) -> dict[str, str]:
+        """Blocks that touch files if they run, and whether each "reads" or "writes" them."""
+        return {block.name: block.op.files for block in build(self).graph if block.op.files}
+
+    def session(
+        self, only: Iterable[str] | None = None, allow_files: bool = False, **how: Any
+    ) -> Session:
+        """A session of its graph, with its seed, in its folder.
+
+        A run that touches files is refused unless somebody who has seen `touches()` allows it.
+        """
+        folder = self.path.parent if self.path else None
+        graph = self.graph(only)
+        return Session(graph, seed=self.run.seed, folder=folder, allow_files=allow_files, **how)
 
     def needed_for(self, wanted: Iterable[str]) -> set[str]:
         """The blocks that these outputs or blocks are computed from or run after."""

@@ -1,6 +1,11 @@
 """Pages as graphs: what they compute, what is wrong with them, and graphs made in Python as pages."""
 
 import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import made_up
 import numpy as np
@@ -148,6 +153,55 @@ def test_pages_that_multiply_are_stopped(tmp_path, monkeypatch):
         blocks = {f"b{i}": use for i in range(9)}
     problems = bb.open_page(tmp_path / "3.page.json").check()
     assert "at most 100 blocks" in str(problems[0])
+
+
+def test_the_page_of_the_guide_finds_its_line(tmp_path):
+    guide = (Path(__file__).resolve().parents[2] / "docs/pages.md").read_text()
+    ((text, code),) = re.findall(r"```json\n(.*?)```.*?```python\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "line.page.json").write_text(text)
+    assert text_of(bb.open_page(tmp_path / "line.page.json")).decode() == text
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
+    )
+    problems, values = done.stdout.split("\n", 1)
+    assert problems == "[]"
+    np.testing.assert_allclose(
+        [float(n) for n in re.findall(r"array\(\[*([-+.e0-9]+)", values)], [0, 2, 3], atol=1e-3
+    )
+
+
+def test_thousands_of_blocks_are_checked_in_a_moment():
+    page = page_of(x=constant([1, 2]))
+    for i in range(5000):
+        page.blocks[f"b{i}"] = PageBlock(
+            "AddV2", inputs={"x": f"b{i - 1}" if i else "x", "y": i % 7}
+        )
+    begun = time.process_time()
+    assert parse(text_of(page), Page).check() == []
+    assert time.process_time() - begun < 1.5, "0.2 seconds are the goal, on a machine that is idle"
+
+
+def test_blocks_that_touch_files_need_a_yes(tmp_path):
+    page = page_of(
+        name={"op": "Const", "attrs": {"value": {"dtype": "string", "value": "words.txt"}}},
+        words={"op": "ReadFile", "in": {"filename": "name"}},
+    )
+    (tmp_path / "words.txt").write_text("hello")
+    bb.save_page(page, tmp_path / "a.page.json")
+    assert page.touches() == {"words": "reads"}
+    assert page.session(allow_files=True).run("words") == b"hello"
+    with pytest.raises(bb.OpError, match="words"):
+        page.session().run("words")
+    page.path = None
+    with pytest.raises(bb.OpError, match="words"):
+        page.session().run("words")
+
+
+def test_the_seed_of_a_page_is_that_of_its_session():
+    page = page_of(r={"op": "RandomUniform", "in": {"shape": [3]}, "attrs": {"dtype": "float32"}})
+    page.run.seed = 5
+    first, second = (page.session().run("r").tolist() for _ in range(2))
+    assert first == second
 
 
 # -- what is wrong with pages ---------------------------------------------------------------------
