@@ -6,7 +6,7 @@ READY := .venv/ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench wheel generate vectors clean
+.PHONY: help run test check bench wheel generate vectors exports clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ generate: $(READY) ## rewrite the generated files
 vectors: .venv-tf/ready ## record TensorFlow's answers anew, all or those to OPS="Tanh Exp"
 	.venv-tf/bin/python tools/record_tf_vectors.py $(OPS)
 	.venv-tf/bin/python tools/record_tf_signatures.py
+
+exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pages
+	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
 	rm -rf .venv .venv-bench .venv-tf bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache

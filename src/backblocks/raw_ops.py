@@ -32,6 +32,14 @@ class RawOp:
             error.op = error.op or self.op.name
             raise
 
+    def new_values(self, **arguments: Any) -> list[Any]:
+        """What an op that changes variables leaves in each of them; a call gives its outputs only."""
+        try:
+            return self.op.new_values(arguments)
+        except OpError as error:
+            error.op = error.op or self.op.name
+            raise
+
     def __repr__(self) -> str:
         return f"<raw op {self.op.name}>"
 

@@ -438,6 +438,19 @@ class Op:
         """The outputs of a call that was planned."""
         return self._compute(plan, arrays, None)
 
+    def new_values(self, given: Mapping[str, Any]) -> list[Array]:
+        """Checks a call, and computes the new value of every variable that it changes."""
+        inputs, attrs, _ = self.bind((), given)
+        arrays = self.arrays(inputs)
+        self.infer(each_value(Spec.of, arrays), attrs)
+        with np.errstate(all="ignore"):
+            values = self.values(self.meaning(*arrays, **attrs))
+        old = dict(zip((pin.name for pin in self.inputs), arrays, strict=True))
+        return [
+            np.array(value, old[name].dtype, order="C")
+            for name, value in zip(self.writes, values, strict=True)
+        ]
+
     def result(self, outputs: Sequence[Value]) -> Any:
         """Outputs as callers get them: alone or in a named tuple, and lists as lists; None of none."""
         if not outputs:

@@ -80,19 +80,23 @@ def wire_of(symbol: Symbol) -> str:
 
 
 def _attrs(block: Block) -> dict[str, Json]:
-    """The attributes that are not what they are anyway."""
     if block.op.name == "Const":
         return {"value": in_words(block.attrs["value"])}
-    own = {}
-    for attr in block.op.attrs.values():
-        value = block.attrs[attr.name]
-        if attr.required or not _same(value, attr.kind.parse(attr.default)):
-            own[attr.name] = attribute_in_words(value)
+    own = {name: attribute_in_words(value) for name, value in differing_attrs(block).items()}
     if block.initial is not None:
         start = block.initial
         if block.attrs["shape"] == start.shape and block.attrs["dtype"] == start.dtype:
             del own["shape"], own["dtype"]
     return own
+
+
+def differing_attrs(block: Block) -> dict[str, Any]:
+    """The attributes that are not what they are anyway."""
+    return {
+        attr.name: block.attrs[attr.name]
+        for attr in block.op.attrs.values()
+        if attr.required or not _same(block.attrs[attr.name], attr.kind.parse(attr.default))
+    }
 
 
 def _same(a: Any, b: Any) -> bool:

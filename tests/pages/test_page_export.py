@@ -1,0 +1,205 @@
+"""Pages as scripts, which give the numbers that the pages give."""
+
+import contextlib
+import io
+import json
+import runpy
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import backblocks as bb
+from backblocks.dtypes import FLOATS
+from backblocks.ops import REGISTRY
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import op
+from backblocks.pages.export import to_python, to_tensorflow
+from backblocks.pages.model import PageBlock
+from backblocks.pages.page import Page
+from backblocks.pages.text import parse
+
+ROOT = Path(__file__).resolve().parents[2]
+RECORDER = runpy.run_path(str(ROOT / "tools/record_exports.py"))
+PAGES = dict(RECORDER["pages"]())
+RECORDED = np.load(RECORDER["RECORDED"])
+
+
+def page_of(blocks, **run):
+    return parse(json.dumps({"format": 1, "blocks": blocks, "run": run}).encode(), Page)
+
+
+def of_session(page):
+    run = page.run
+    session = page.session(only=[*run.fetch, *run.targets])
+    runner = bb.Runner(session, run.fetch, page.feeds(), run.targets)
+    values = runner.run(run.steps, run.until or None)
+    return dict(zip(run.fetch, values, strict=True))
+
+
+def of_script(text):
+    script = {}
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(compile(text, "script", "exec"), script)  # noqa: S102
+    assert all(name in printed.getvalue() for name in script["results"])
+    return script["results"]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_script_gives_the_bits_that_the_page_gives(name):
+    expected = of_session(PAGES[name])
+    results = of_script(to_python(PAGES[name]))
+    assert results.keys() == expected.keys()
+    for fetch, value in results.items():
+        np.testing.assert_array_equal(np.asarray(value), expected[fetch], fetch)
+        assert np.asarray(value).dtype == expected[fetch].dtype
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_tensorflow_gave_the_same_numbers(name):
+    compile(to_tensorflow(PAGES[name]), "script", "exec")
+    for fetch, value in of_session(PAGES[name]).items():
+        wanted = RECORDED[f"{name} {fetch}"]
+        if value.dtype.kind == "O":
+            assert value.astype("S").tolist() == wanted.tolist()
+        else:
+            exact = value.dtype.kind in "biu"
+            close = {"rtol": 0, "atol": 0} if exact else {"rtol": 1e-4, "atol": 1e-6}
+            np.testing.assert_allclose(value.astype(wanted.dtype), wanted, **close, err_msg=fetch)
+
+
+def test_a_script_reads_well():
+    page = page_of(
+        {
+            "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2]}},
+            "w": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [0.5, 1]}},
+            "y": {"op": "Mul", "in": {"x": "x", "y": "w"}, "about": "Weighs x."},
+            "train": {"op": "AssignAdd", "in": {"ref": "w", "value": [0.1, 0.1]}},
+        },
+        fetch=["y:z"],
+        targets=["train"],
+        steps=3,
+        feeds={"x": [1, 2]},
+    )
+    page.title = "Weights"
+    assert (
+        to_python(page)
+        == '''"""Weights: what a page computes, as a script."""
+
+import numpy as np
+
+from backblocks import raw_ops
+
+x = np.array([1, 2], "float32")
+w = np.array([0.5, 1], "float32")
+
+for _ in range(3):
+    # y: Weighs x.
+    y = raw_ops.Mul(x=x, y=w)
+    train = raw_ops.AssignAdd(ref=w, value=np.array([0.1, 0.1], "float32"))
+    results = {"y:z": y}
+    w = train
+
+for name, value in results.items():
+    print(name, np.asarray(value))
+'''
+    )
+
+
+def test_large_arrays_come_along():
+    value = np.linspace(0, 1, 1000).astype(np.float32)
+    page = page_of({"y": {"op": "Neg", "in": {"x": "x"}}}, fetch=["y:y"])
+    page.blocks["x"] = PageBlock("Const", attrs={"value": value})
+    text = to_python(page)
+    assert max(map(len, text.splitlines())) <= 100
+    np.testing.assert_array_equal(of_script(text)["y:y"], -value)
+
+
+@pytest.mark.parametrize(
+    ("blocks", "run", "words"),
+    [
+        ({}, {}, "Page.run.fetch: must say what to fetch"),
+        ({"x": {"op": "NewOp"}}, {"fetch": ["x"]}, "NewOp"),
+        (
+            {"x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": []}}},
+            {"fetch": ["x"]},
+            "must be fed",
+        ),
+        (
+            {"r": {"op": "RandomUniform", "in": {"shape": [2]}, "attrs": {"dtype": "float32"}}},
+            {"fetch": ["r"], "steps": 2},
+            'block "r": RandomUniform: cannot be a line of a script: it keeps something',
+        ),
+        (
+            {
+                "s": {"op": "Switch", "in": {"data": 1.0, "pred": True}},
+                "n": {"op": "Neg", "in": {"x": "s:output_true"}},
+            },
+            {"fetch": ["n"]},
+            "cannot be a line of a script: it may lie in a branch",
+        ),
+        (
+            {"v": {"op": "VariableV2", "attrs": {"dtype": "float32", "shape": []}}},
+            {"fetch": ["v"]},
+            "has no value at the start",
+        ),
+    ],
+)
+def test_what_no_script_can_do_is_refused(blocks, run, words):
+    with pytest.raises(bb.OpError) as error:
+        to_python(page_of(blocks, **run))
+    assert words in str(error.value)
+
+
+@pytest.fixture
+def two_at_once():
+    """An op that changes two variables and gives the new value of the first."""
+
+    @op("ChangeTwo", "T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+    def change_two(var: Array, accum: Array, by: Array) -> tuple[Array, Array]:
+        """Adds to both."""
+        return var + accum, accum + by
+
+    change_two.shape(lambda var, accum, by: var.shape)
+    yield
+    del REGISTRY["ChangeTwo"]
+
+
+@pytest.mark.usefixtures("two_at_once")
+def test_blocks_that_change_several_variables_give_all_of_them():
+    page = page_of(
+        {
+            "v": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [1, 2]}},
+            "m": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [0, 5]}},
+            "change": {"op": "ChangeTwo", "in": {"var": "v", "accum": "m", "by": [1, 1]}},
+        },
+        fetch=["v:ref", "m:ref", "change:out"],
+        steps=3,
+    )
+    expected = of_session(page)
+    for name, value in of_script(to_python(page)).items():
+        np.testing.assert_array_equal(value, expected[name])
+    assert "[change, change_accum] = changed(\n" in to_tensorflow(page)
+    assert "tf.raw_ops.ResourceChangeTwo" in to_tensorflow(page)
+
+
+def pooling_back(**attrs):
+    ones = {"ksize": [1, 1, 1, 1, 1], "strides": [1, 1, 1, 1, 1], "padding": "SAME"}
+    pins = {"orig_input": "x", "orig_output": "x", "grad": "x"}
+    return page_of(
+        {
+            "x": {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": [[[[[1]]]]]}}},
+            "p": {"op": "MaxPool3DGrad", "in": pins, "attrs": ones | attrs},
+        },
+        fetch=["p:output"],
+    )
+
+
+def test_what_tensorflow_has_not_is_refused():
+    page = pooling_back(padding="EXPLICIT", explicit_paddings=[0] * 10)
+    assert "EXPLICIT" in to_python(page)
+    with pytest.raises(bb.OpError, match="has explicit_paddings, which TensorFlow has not"):
+        to_tensorflow(page)
+    page = pooling_back(ties="tensorflow-cpu")
+    assert "ties" in to_python(page)
+    assert "ties" not in to_tensorflow(page), "it is what TensorFlow does anyway"
