@@ -2671,6 +2671,40 @@ def Reshape(
 ) -> Value:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
+def Restore(
+    *,
+    file_pattern: Value,
+    tensor_name: Value,
+    dt: DTypeLike,
+    preferred_shard: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads a tensor from a checkpoint by its name."""
+
+def RestoreSlice(
+    *,
+    file_pattern: Value,
+    tensor_name: Value,
+    shape_and_slice: Value,
+    dt: DTypeLike,
+    preferred_shard: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads a part of a tensor from a checkpoint."""
+
+def RestoreV2(
+    *,
+    prefix: Value,
+    tensor_names: Value,
+    shape_and_slices: Value,
+    dtypes: Sequence[DTypeLike],
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """Reads tensors from a checkpoint by their names."""
+
 def ReverseSequence(
     *,
     input: Value,
@@ -2732,6 +2766,27 @@ def RsqrtGrad(
     out: Value = None,
 ) -> Value:
     """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
+
+def Save(
+    *,
+    filename: Value,
+    tensor_names: Value,
+    data: Sequence[Value],
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Keeps tensors in a file, each under its name."""
+
+def SaveV2(
+    *,
+    prefix: Value,
+    tensor_names: Value,
+    shape_and_slices: Value,
+    tensors: Sequence[Value],
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Keeps tensors in the file `prefix`, each under its name."""
 
 def ScatterAdd(
     *,

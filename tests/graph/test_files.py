@@ -123,3 +123,21 @@ def test_a_reader_goes_on_in_the_next_run_and_stays_when_a_run_fails(folder):
         session.run(shaped, {sizes: [5]}, [put])
     for first in (4, 0, 2):
         np.testing.assert_array_equal(session.run(numbers, targets=[put]), [[first, first + 1]])
+
+
+def test_variables_are_saved_and_restored(folder):
+    with bb.Scope() as page:
+        w = bb.variable(np.array([1.0, 2]), name="w")
+        step = ops.assign_add(w, np.ones(2), name="step")
+        with page.running_after(step):
+            ops.save("run/state", ["w"], [w], name="keep")
+        kept = ops.restore("run/state", "w", dt="float64")
+        ops.assign(w, kept, name="back")
+    session = bb.Session(page, folder=folder, allow_files=True)
+    session.run([], targets=["keep"])
+    session.run([], targets=["step"])
+    np.testing.assert_array_equal(session.value("w"), [3, 4])
+    session.run([], targets=["back"])
+    np.testing.assert_array_equal(session.value("w"), [2, 3])
+    other = bb.Session(page, folder=folder, allow_files=True)
+    np.testing.assert_array_equal(other.run("back"), [2, 3])

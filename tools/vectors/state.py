@@ -30,7 +30,9 @@ HANDLES = """
     ReaderReadV2 ReaderReadUpToV2 ReaderNumRecordsProducedV2 ReaderNumWorkUnitsCompletedV2 ReaderResetV2
     TensorArrayConcatV3 TensorArraySplitV3 TensorArraySizeV3 TensorArrayCloseV3 TensorArrayGradV3
 """.split()  # noqa: SIM905
-FILES = "ReadFile WriteFile MatchingFiles".split()  # noqa: SIM905
+FILES = """
+    ReadFile WriteFile MatchingFiles Save SaveV2 Restore RestoreV2 RestoreSlice
+""".split()  # noqa: SIM905
 SHAPES = ((), (1,), (7,), (3, 5), (0,), (2, 0))
 
 

@@ -2675,6 +2675,40 @@ def reshape(
 ) -> Value:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
 
+def restore(
+    file_pattern: Value,
+    tensor_name: Value,
+    *,
+    dt: DTypeLike,
+    preferred_shard: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads a tensor from a checkpoint by its name."""
+
+def restore_slice(
+    file_pattern: Value,
+    tensor_name: Value,
+    shape_and_slice: Value,
+    *,
+    dt: DTypeLike,
+    preferred_shard: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Reads a part of a tensor from a checkpoint."""
+
+def restore_v2(
+    prefix: Value,
+    tensor_names: Value,
+    shape_and_slices: Value,
+    *,
+    dtypes: Sequence[DTypeLike],
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """Reads tensors from a checkpoint by their names."""
+
 def reverse_sequence(
     input: Value,
     seq_lengths: Value,
@@ -2736,6 +2770,27 @@ def rsqrt_grad(
     out: Value = None,
 ) -> Value:
     """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
+
+def save(
+    filename: Value,
+    tensor_names: Value,
+    data: Sequence[Value],
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Keeps tensors in a file, each under its name."""
+
+def save_v2(
+    prefix: Value,
+    tensor_names: Value,
+    shape_and_slices: Value,
+    tensors: Sequence[Value],
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Keeps tensors in the file `prefix`, each under its name."""
 
 def scatter_add(
     ref: Value,

@@ -50,6 +50,10 @@ def found(arg: str, name: bytes) -> str:
     return path
 
 
+def is_there(arg: str, name: bytes) -> bool:
+    return os.path.isfile(found(arg, name))
+
+
 def _trouble(arg: str, name: str, error: Exception) -> OpError:
     why = getattr(error, "strerror", None) or str(error)
     hint = f"{why}. Names begin in {os.path.abspath(place.get().folder)}."

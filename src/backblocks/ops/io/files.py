@@ -69,7 +69,7 @@ def matching_files(pattern: Array) -> Array:
     `*` stands for any letters but a slash, `?` for one of them, `[ab]` for one of these, `[^ab]` for any
     other, and a backslash takes the next letter for itself.
     """
-    names = [name for text in pattern.reshape(-1) for name in _matches(text)]
+    names = [name for text in pattern.reshape(-1) for name in matches("pattern", text)]
     return np.array([*sorted(names), None], object)[:-1]
 
 
@@ -81,11 +81,12 @@ def _(pattern: Spec) -> Shape:
     return (None,)
 
 
-def _matches(pattern: bytes) -> Iterator[bytes]:
+def matches(arg: str, pattern: bytes) -> Iterator[bytes]:
+    """The names of files and folders that fit a pattern, in no order."""
     text = os.fsdecode(pattern)
     special = _SPECIAL.search(text)
     if special is None:
-        if text and os.path.lexists(_files.found("pattern", pattern.rstrip(b"/") or pattern)):
+        if text and os.path.lexists(_files.found(arg, pattern.rstrip(b"/") or pattern)):
             yield pattern
         return
     # As TensorFlow does: where the pattern has no folder of its own, the names begin with "./".
@@ -94,20 +95,20 @@ def _matches(pattern: bytes) -> Iterator[bytes]:
     if not start:
         start = "" if text.startswith("/") else "."
     parts = [_as_expression(part) for part in re.split(r"/+", rest) if part]
-    yield from (os.fsencode(name) for name in _walk(start, parts))
+    yield from (os.fsencode(name) for name in _walk(arg, start, parts))
 
 
-def _walk(folder: str, parts: list[re.Pattern[str]]) -> Iterator[str]:
+def _walk(arg: str, folder: str, parts: list[re.Pattern[str]]) -> Iterator[str]:
     """Names below `folder`, of which each part fits the expression in its place."""
     first, *more = parts
     try:
-        below = os.listdir(_files.found("pattern", os.fsencode(folder or "/")))
+        below = os.listdir(_files.found(arg, os.fsencode(folder or "/")))
     except (FileNotFoundError, NotADirectoryError, PermissionError):
         return
     for name in below:
         if first.fullmatch(name):
             path = f"{folder}/{name}"
-            yield from _walk(path, more) if more else [path]
+            yield from _walk(arg, path, more) if more else [path]
 
 
 def _as_expression(part: str) -> re.Pattern[str]:
