@@ -56,7 +56,7 @@ def is_there(arg: str, name: bytes) -> bool:
 
 def _trouble(arg: str, name: str, error: Exception) -> OpError:
     why = getattr(error, "strerror", None) or str(error)
-    hint = f"{why}. Names begin in {os.path.abspath(place.get().folder)}."
+    hint = f"{why}. Names begin in {place.get().folder or 'the working directory'}."
     return OpError("must name a file that can be used", arg=arg, got=name, hint=hint)
 
 
@@ -69,7 +69,7 @@ def opened(arg: str, name: bytes) -> Iterator[BinaryIO]:
         handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            got, hint = described(path), "Folders and devices cannot be read."
+            got, hint = os.fsdecode(name), "Folders and devices cannot be read."
             raise OpError("must name a plain file", arg=arg, got=got, hint=hint)
         return handle
 
@@ -108,10 +108,8 @@ def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
         folder, last = os.path.split(path)
         os.makedirs(folder, exist_ok=True)
         if os.path.isdir(path):
-            hint = "Write the name of a file in it."
-            raise OpError(
-                "must name a file", arg=arg, got=described(f"the folder {path}"), hint=hint
-            )
+            hint = "It is a folder: write the name of a file in it."
+            raise OpError("must name a file", arg=arg, got=os.fsdecode(name), hint=hint)
         import tempfile  # only who writes pays for it
 
         handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
