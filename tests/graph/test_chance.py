@@ -204,3 +204,22 @@ def test_random_blocks_are_never_remembered(page):
     session.run(["a"])
     assert session.report.cached == 0
     assert session.report.executed == 1
+
+
+@pytest.mark.parametrize("deterministic", [False, True])
+def test_windows_of_random_sizes_follow_from_the_seed_too(deterministic):
+    with bb.Scope() as page:
+        pool = ops.fractional_max_pool(
+            np.arange(400.0).reshape(1, 20, 20, 1),
+            pooling_ratio=[1.0, 1.7, 1.7, 1.0],
+            deterministic=deterministic,
+        )
+
+    def three_runs(seed):
+        session = bb.Session(page, seed=seed)
+        return [session.run(pool.row_pooling_sequence).tolist() for _ in range(3)]
+
+    first = three_runs(1)
+    assert three_runs(1) == first
+    assert three_runs(2) != first
+    assert (first[0] == first[1] == first[2]) == deterministic

@@ -14,9 +14,11 @@ from backblocks.ops._inputs import Array
 
 _WORD = np.uint64(2**32 - 1)
 _HALF = np.uint64(32)
-_MULTIPLIERS = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)
-_KEY_STEPS = 0x9E3779B9, 0xBB67AE85
+_MULTIPLIERS = np.array([[0xD2511F53], [0xCD9E8D57]], np.uint64)
 _ROUNDS = 10
+_KEY_STEPS = np.arange(_ROUNDS, dtype=np.uint64)[:, None, None] * np.array(
+    [[0x9E3779B9], [0xBB67AE85]], np.uint64
+)
 _AT_ONCE = 1024
 _IN_CACHE = 1 << 13
 
@@ -34,15 +36,16 @@ def blocks(seed: int, seed2: int, first: int, count: int) -> Array:
 def blocks_at(seed: int, seed2: int, index: Array) -> Array:
     """The blocks with these numbers, as (..., 4) words."""
     key, stream = seed % 2**64, seed2 % 2**64
-    c0, c1 = index & _WORD, index >> _HALF
-    c2, c3 = (np.full(index.shape, n, np.uint64) for n in (stream % 2**32, stream >> 32))
-    k0, k1 = key % 2**32, key >> 32
-    for _ in range(_ROUNDS):
-        p0, p1 = c0 * _MULTIPLIERS[0], c2 * _MULTIPLIERS[1]
-        c0, c1 = (p1 >> _HALF) ^ c1 ^ np.uint64(k0), p1 & _WORD
-        c2, c3 = (p0 >> _HALF) ^ c3 ^ np.uint64(k1), p0 & _WORD
-        k0, k1 = (k0 + _KEY_STEPS[0]) % 2**32, (k1 + _KEY_STEPS[1]) % 2**32
-    return np.stack([c0, c1, c2, c3], axis=-1).astype(np.uint32)
+    flat = index.reshape(-1)
+    # Words 0 and 2 of all blocks, and words 1 and 3.
+    even = np.stack([flat & _WORD, np.full(flat.shape, stream % 2**32, np.uint64)])
+    odd = np.stack([flat >> _HALF, np.full(flat.shape, stream >> 32, np.uint64)])
+    start = np.array([[key % 2**32], [key >> 32]], np.uint64)
+    for keys in (start + _KEY_STEPS) & _WORD:
+        products = (even * _MULTIPLIERS)[::-1]
+        even, odd = (products >> _HALF) ^ odd ^ keys, products & _WORD
+    words = np.stack([even[0], odd[0], even[1], odd[1]], axis=-1)
+    return words.astype(np.uint32).reshape(*index.shape, 4)
 
 
 def words(seed: int, seed2: int, first: int) -> Iterator[int]:

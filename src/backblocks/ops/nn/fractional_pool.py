@@ -7,7 +7,6 @@ begin and end.
 import functools
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -17,10 +16,13 @@ from backblocks.dtypes import BY_NAME, REALS, DType, is_float, wide
 from backblocks.errors import OpError
 from backblocks.ops import _philox
 from backblocks.ops._inputs import Array
+from backblocks.ops._kept import chance, kept
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, Floats, Seed
+from backblocks.ops.random._draws import RESERVED, reserve
+from backblocks.ops.random._draws import start as begin
 
 # -- the borders of windows ------------------------------------------------------------------------
 
@@ -94,28 +96,25 @@ def _sequences(
     **how: bool,
 ) -> tuple[Array, Array]:
     """The borders along rows and along columns."""
-    if not deterministic:
-        seed, seed2 = _random_seed(), _random_seed()
-    elif seed == seed2 == 0:
-        seed, seed2 = _seeds_of_this_process()
     borders = _evenly_spread if pseudo_random else _shuffled
     height, width = x.shape[1:3]
     rows, cols = _out_size(height, pooling_ratio[1]), _out_size(width, pooling_ratio[2])
+    first, state = 0, kept()
+    if not deterministic:
+        seed, seed2, first = reserve(0, 0, RESERVED * (rows + cols))
+    elif seed == seed2 == 0:
+        seed, seed2 = state.words.tolist()[:2] if state else _seeds_of_this_process()
     # Columns start at the first block of random words that is not set aside for rows.
-    start = 1 if pseudo_random else -(-rows // 4)
+    start = first + (1 if pseudo_random else -(-rows // 4))
     return (
-        borders(height, rows, _philox.words(seed, seed2, 0)),
+        borders(height, rows, _philox.words(seed, seed2, first)),
         borders(width, cols, _philox.words(seed, seed2, start)),
     )
 
 
-def _random_seed() -> int:
-    return int.from_bytes(os.urandom(8))
-
-
 @functools.cache
 def _seeds_of_this_process() -> tuple[int, int]:
-    return _random_seed(), _random_seed()
+    return chance()
 
 
 def _shuffled(n: int, out: int, stream: Iterator[int]) -> Array:
@@ -256,7 +255,8 @@ def fractional_max_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
     random start. With `overlapping` each window also has the first row and column of the next.
 
     Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
-    are 0, from seeds that this process has chosen once. A NaN wins its window.
+    are 0, from the seed of the session, or from seeds that this process has chosen once. A NaN wins
+    its window.
     """
     rows, cols = _sequences(value, **how)
     spans = _spans(rows, how["overlapping"]), _spans(cols, how["overlapping"])
@@ -264,6 +264,7 @@ def fractional_max_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
 
 
 fractional_max_pool.shape(_pooled)
+fractional_max_pool.keeps(begin)
 
 
 @fractional_max_pool.grad
@@ -345,7 +346,8 @@ def fractional_avg_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
     random start. With `overlapping` each window also has the first row and column of the next.
 
     Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
-    are 0, from seeds that this process has chosen once. Means of integers are rounded toward zero.
+    are 0, from the seed of the session, or from seeds that this process has chosen once. Means of
+    integers are rounded toward zero.
     """
     rows, cols = _sequences(value, **how)
     spans = _spans(rows, how["overlapping"]), _spans(cols, how["overlapping"])
@@ -353,6 +355,7 @@ def fractional_avg_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
 
 
 fractional_avg_pool.shape(_pooled)
+fractional_avg_pool.keeps(begin)
 
 
 @fractional_avg_pool.grad
