@@ -36,6 +36,7 @@ def _add_bench(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--only", metavar="PATTERN", default="", help="those whose line has this text"
     )
     bench.add_argument("--quick", action="store_true", help="fewer problems and rounds: minutes")
+    bench.add_argument("--pages", action="store_true", help="only whole pages that learn")
     bench.add_argument(
         "--rounds", type=_count, metavar="N", help="this many rounds of each problem"
     )

@@ -196,6 +196,7 @@ def test_json_there_and_back():
     assert Run.from_json(record) == run
     assert set(record) == {
         "version", "machine", "versions", "absent", "threads", "seconds", "limits", "results",
+            "learning", "page_costs",
     }  # fmt: skip
     first = record["results"][0]
     assert set(first) == {
@@ -206,7 +207,7 @@ def test_json_there_and_back():
 
 
 def test_results_of_another_form_are_refused():
-    with pytest.raises(ValueError, match="must be of version 1; got 99"):
+    with pytest.raises(ValueError, match="must be of version 2; got 99"):
         Run.from_json({"version": 99})
 
 

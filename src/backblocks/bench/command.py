@@ -17,7 +17,7 @@ from backblocks.errors import OpError
 
 
 def bench(given: argparse.Namespace) -> int:
-    problems = _problems(given)
+    problems = [] if given.pages else _problems(given)
     if given.list:
         print(*problems, sep="\n")
         return 0
@@ -26,7 +26,7 @@ def bench(given: argparse.Namespace) -> int:
     def tell(result: Result) -> None:
         print("\n".join(report.in_full(result)) if alone else report.one_line(result), flush=True)
 
-    done = run(problems, _effort(given), _threads(given), tell, given.memory)
+    done = run(problems, _effort(given), _threads(given), tell, given.memory, _with_pages(given))
     _print(done, alone)
     _write(done, given)
     return 0
@@ -43,6 +43,11 @@ def _problems(given: argparse.Namespace) -> list[Problem]:
             hint="See backblocks bench --list.",
         )
     return problems
+
+
+def _with_pages(given: argparse.Namespace) -> bool:
+    """Whether whole pages are timed: when asked for, and when everything is."""
+    return given.pages or not (given.problem or given.only)
 
 
 def _effort(given: argparse.Namespace) -> Effort:

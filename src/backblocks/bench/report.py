@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from backblocks.bench.goals import Verdict, judge
+from backblocks.bench.peers import OURS
 from backblocks.bench.results import Result, Run
 
 
@@ -103,8 +104,29 @@ def verdict_row(verdict: Verdict) -> list[str]:
     ]
 
 
+def learning_rows(run: Run) -> Iterator[list[str]]:
+    """Networks, the steps a second of each way, and how many times faster we are than the fastest."""
+    for record in run.learning:
+        for name, time in sorted(record.times.items(), key=lambda item: item[1].median):
+            ratio = factor(record.faster_than_any) + "x" if name == OURS else ""
+            yield [record.name, name, f"{1 / time.median:,.0f}", duration(time.median), ratio]
+        for name, why in record.refused.items():
+            yield [record.name, name, f"not timed: {why}", "", ""]
+
+
+def page_cost_rows(run: Run) -> list[list[str]]:
+    costs = run.page_costs
+    if costs is None:
+        return []
+    return [
+        ["a small block in a run", "5 microseconds", duration(costs.block_seconds)],
+        ["opening and checking a page of 5,000 blocks", "200 ms", duration(costs.opening_seconds)],
+        ["growth of the process in 1,000 steps", "0", megabytes(costs.growth_bytes)],
+    ]
+
+
 def ending(run: Run) -> Iterator[str]:
-    """The goals, and where we lose."""
+    """The goals, where we lose, and whole pages."""
     verdicts = judge(run.results)
     if verdicts:
         yield "\nGoals (each problem by itself; the worst is shown)"
@@ -116,6 +138,12 @@ def ending(run: Run) -> Iterator[str]:
         yield from table([[r.line, peer, f"{ratio:.2f}x"] for r, peer, ratio in lost])
     elif any(r.peers for r in run.results):
         yield "\nNo peer is faster on any problem."
+    if run.learning:
+        yield "\nPages that learn"
+        head = ["network", "way", "steps a second", "a step", "faster than the fastest"]
+        yield from table([head, *learning_rows(run)])
+        yield ""
+        yield from table([["what pages cost", "goal", "measured"], *page_cost_rows(run)])
 
 
 def table(rows: Sequence[Sequence[str]]) -> Iterator[str]:

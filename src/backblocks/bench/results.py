@@ -8,7 +8,7 @@ from typing import Any
 from backblocks.bench.peers import OURS
 from backblocks.bench.problem import Problem, parse
 
-VERSION = 1
+VERSION = 2
 """Raised when the form of the JSON file changes."""
 
 
@@ -118,6 +118,41 @@ class Result:
 
 
 @dataclass
+class Learning:
+    """One network's record: seconds a step of every way that takes part."""
+
+    name: str
+    about: str
+    times: dict[str, Time] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def ours(self) -> float | None:
+        time = self.times.get(OURS)
+        return time.median if time else None
+
+    @property
+    def faster_than_any(self) -> float | None:
+        """How many times faster we are than the fastest of the others."""
+        theirs = [time.median for time in self.times.values() if time.peer != OURS]
+        return min(theirs) / self.ours if theirs and self.ours else None
+
+    @staticmethod
+    def from_json(record: dict[str, Any]) -> Learning:
+        times = {name: Time(**time) for name, time in record["times"].items()}
+        return Learning(record["name"], record["about"], times, record["refused"])
+
+
+@dataclass(frozen=True)
+class PageCosts:
+    """What pages cost beside the numbers in them."""
+
+    block_seconds: float
+    opening_seconds: float
+    growth_bytes: int
+
+
+@dataclass
 class Run:
     """A whole run: the machine, its limits by number of threads, and the results."""
 
@@ -128,6 +163,8 @@ class Run:
     seconds: float
     limits: dict[str, dict[str, float]]
     results: list[Result] = field(default_factory=list)
+    learning: list[Learning] = field(default_factory=list)
+    page_costs: PageCosts | None = None
 
     def by_op(self) -> dict[str, list[Result]]:
         groups: dict[str, list[Result]] = {}
@@ -136,9 +173,14 @@ class Run:
         return groups
 
     def as_json(self) -> dict[str, Any]:
-        head = {key: value for key, value in vars(self).items() if key != "results"}
-        results = [result.as_json() for result in self.results]
-        return {"version": VERSION, **head, "results": results}
+        head = {key: value for key, value in vars(self).items() if key not in _PARTS}
+        return {
+            "version": VERSION,
+            **head,
+            "results": [result.as_json() for result in self.results],
+            "learning": [asdict(each) for each in self.learning],
+            "page_costs": self.page_costs and asdict(self.page_costs),
+        }
 
     @staticmethod
     def from_json(record: dict[str, Any]) -> Run:
@@ -147,5 +189,10 @@ class Run:
                 f"results: must be of version {VERSION}; got {record.get('version')}. Run the benchmark anew."
             )
         results = [Result.from_json(each) for each in record["results"]]
-        head = {key: record[key] for key in Run.__dataclass_fields__ if key != "results"}
-        return Run(**head, results=results)
+        learning = [Learning.from_json(each) for each in record["learning"]]
+        costs = record["page_costs"] and PageCosts(**record["page_costs"])
+        head = {key: record[key] for key in Run.__dataclass_fields__ if key not in _PARTS}
+        return Run(**head, results=results, learning=learning, page_costs=costs)
+
+
+_PARTS = ("results", "learning", "page_costs")

@@ -10,6 +10,7 @@ from importlib import resources
 from backblocks.bench import limits, memory, peers
 from backblocks.bench.contender import STREAM, Contender, Peer
 from backblocks.bench.inputs import make_inputs
+from backblocks.bench.learning.measure import learn, page_costs
 from backblocks.bench.measure import Effort, admit, interleave
 from backblocks.bench.problem import Problem, parse
 from backblocks.bench.results import Result, Run, Time
@@ -30,10 +31,11 @@ def run(
     threads: int,
     tell: Callable[[Result], None],
     memory_of: str = "ours",
+    pages: bool = False,
 ) -> Run:
     """Solves and times every problem; `tell` is given each result as it comes.
 
-    Extra memory is measured of "ours", "all" or "none".
+    Extra memory is measured of "ours", "all" or "none". With `pages`, whole pages are timed too.
     """
     start = time.perf_counter()
     taking_part, absent = _peers(threads)
@@ -47,6 +49,9 @@ def run(
         result.extra_bytes = extra
         whole.results.append(result)
         tell(result)
+    if pages:
+        whole.learning = learn([peer.NAME for peer in taking_part], effort)
+        whole.page_costs = page_costs()
     whole.seconds = time.perf_counter() - start
     return whole
 
