@@ -20,14 +20,16 @@ from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.straight import Compute, Straight, Todo
-from backblocks.graph.symbol import Block, Symbol
+from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops import _files, _handles
 from backblocks.ops._inputs import Array, as_typed
-from backblocks.ops._kept import chance
+from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._op import flat
 from backblocks.ops._spec import Spec
+from backblocks.ops.io import _safetensors as safetensors
+from backblocks.ops.io.checkpoints import Tensors, checkpoint
 from backblocks.threads import get_num_threads
 
 MOST_PROGRAMS = 64
@@ -299,6 +301,33 @@ class Session:
             (self._values[block],) = once._run([block.initial], [], [], [])
         return self._values[block]
 
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes what variables hold and where chance goes on into a safetensors file, by name of block.
+
+        The file changes whole or not at all. Queues and readers are not in it.
+        """
+        with self._running, _naming_path(), _files.written("path", os.fsencode(path)) as file:
+            held = [b for b in self._kept() if b in self._values or _has_start(b)]
+            safetensors.write(file, {block.name: self._value(block) for block in held})
+
+    def restore(self, path: str | os.PathLike[str]) -> None:
+        """Takes variables from a file of `save`, from one of np.savez or from TensorFlow's checkpoint.
+
+        Every variable that has an initial value must be there, with its dtype and shape, or all stay as
+        they are.
+        """
+        with self._running, _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
+            there = set(saved.names())
+            wanted = [b for b in self._kept() if b.name in there or _has_start(b)]
+            new = {block: _saved_value(saved, block) for block in wanted}
+            self._values.update(new)
+
+    def _kept(self) -> list[Block]:
+        """The blocks whose values a file can hold."""
+        if self.graph is None:
+            raise _mistake("needs a graph", "save", "Make it of one: bb.Session(page).")
+        return [b for b in self.graph if b.op.start_rule or (holds_state(b) and not _is_handle(b))]
+
     def reset(self) -> None:
         """Lets every variable start again from its initial value, every queue empty, chance from its seed."""
         self._values.clear()
@@ -349,6 +378,45 @@ class Session:
         if isinstance(given, str) and self.graph is not None:
             return self.graph[given]
         return self.symbol(given, "targets").block
+
+
+def _is_handle(block: Block) -> bool:
+    return bool(block.outputs[0].dtype == _handles.RESOURCE)
+
+
+def _has_start(block: Block) -> bool:
+    return block.op.start_rule is not None or block.initial is not None
+
+
+@contextmanager
+def _naming_path() -> Iterator[None]:
+    try:
+        yield
+    except OpError as error:
+        error.op = error.op or "Session"
+        raise
+
+
+def _saved_value(saved: Tensors, block: Block) -> Array:
+    spec = KEPT if block.op.start_rule else block.outputs[0].spec
+    if block.name not in saved.names():
+        raise _mistake(
+            f"must have a tensor for the variable {block.name}",
+            "path",
+            "Save it from the same page, or set the variable by Assign.",
+        )
+    value = saved.read("path", block.name)
+    fits = spec.shape is None or len(spec.shape) == value.ndim
+    fits = fits and all(n in (None, m) for n, m in zip(spec.shape or (), value.shape, strict=False))
+    if value.dtype != spec.dtype or not fits:
+        raise OpError(
+            f"must have {spec} for the variable {block.name}",
+            op="Session",
+            arg="path",
+            got=described(str(Spec.of(value))),
+            hint="Save it from the same page, or set the variable by Assign.",
+        )
+    return value
 
 
 def _remembering(step: Step, compute: Compute, key: Key, known: Remembered) -> Compute:
