@@ -18,9 +18,16 @@ def in_fresh_python(code):
 
 
 def test_importing_brings_in_nothing_heavy():
-    loaded = in_fresh_python("import sys, backblocks; print('\\n'.join(sys.modules))").split()
+    code = "import sys, backblocks; {}; print('\\n'.join(sys.modules))"
+    assert "numpy" not in in_fresh_python(code.format("0")).split()
+    loaded = in_fresh_python(code.format("backblocks.ops, backblocks.Session")).split()
     assert not [name for name in HEAVY if name in loaded]
     assert "backblocks._native" in loaded
+
+
+def test_every_public_name_is_there():
+    code = "import backblocks; print([n for n in backblocks.__all__ if n not in dir(backblocks) "
+    assert in_fresh_python(code + "or getattr(backblocks, n) is None])") == "[]\n"
 
 
 def test_public_names():

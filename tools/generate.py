@@ -6,22 +6,16 @@ python tools/generate.py --check   says which are stale, and changes nothing
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import io
 import json
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-import backblocks as bb
-from backblocks.dtypes import ALL, NAMES, QUANTIZED, is_float
+from backblocks.documentation import call, gradient, summary, worked
+from backblocks.dtypes import ALL, QUANTIZED
 from backblocks.ops import REGISTRY
-from backblocks.ops._handles import RESOURCE, state_in
-from backblocks.ops._op import Attr, Case, Op, each_value, flat, nothing
+from backblocks.ops._op import Attr, Case, Op
 from backblocks.ops._pins import Pin
 from backblocks.pages.schema import schema
 
@@ -117,8 +111,7 @@ def _function(name: str, arguments: list[str], op: Op) -> str:
     if op.outputs and op.outputs[0].is_list:
         result = "list[Value]"
     body = "".join(f"    {argument},\n" for argument in arguments)
-    first_line = (op.__doc__ or "").splitlines()[0]
-    return f'def {name}(\n{body}) -> {result}:\n    """{first_line}"""\n'
+    return f'def {name}(\n{body}) -> {result}:\n    """{summary(op)}"""\n'
 
 
 # -- documentation --------------------------------------------------------------------------------
@@ -130,10 +123,10 @@ def op_page(op: Op) -> str:
         f"<!-- {GENERATED} -->",
         f"# {op.name}",
         op.__doc__ or "",
-        f"`{_call(op)}`",
+        f"`{call(op)}`",
         _pins_table(op),
         _attributes_table(op),
-        f"**Gradient.** {_gradient_text(op)}",
+        f"**Gradient.** {gradient(op)}",
         f"Group `{op.group}`, version {op.version}, declared in "
         f"[`{_source(op)}`](../../{_source(op)}).",
     ]
@@ -149,13 +142,6 @@ def op_page(op: Op) -> str:
         rows = [f"* {r.about}: `{_refusal_text(op, r.args)}`" for r in op.refusals]
         sections += ["## What it refuses", "\n".join(rows)]
     return "\n\n".join(s for s in sections if s) + "\n"
-
-
-def _call(op: Op) -> str:
-    parts = [p.name for p in op.inputs]
-    parts += [a.name if a.required else f"{a.name}={a.default!r}" for a in op.attrs.values()]
-    outputs = ", ".join(p.name for p in op.outputs) or "nothing"
-    return f"{op.name}({', '.join(parts)}) -> {outputs}"
 
 
 def _pins_table(op: Op) -> str:
@@ -183,86 +169,12 @@ def _attributes_table(op: Op) -> str:
     return "\n".join(rows)
 
 
-def _gradient_text(op: Op) -> str:
-    if op.gradient is None:
-        return f"None: {op.no_gradient_because}"
-    if op.gradient is nothing:
-        return "None flows: the result does not change when the inputs change a little."
-    stops = next(filter(None, map(functools.partial(_where_it_stops, op), op.cases)), None)
-    if stops is not None:
-        return f"Yes, once: {stops.op} has none. {stops.hint}"
-    return "Yes; it is made of ops, and can be differentiated again."
-
-
-def _where_it_stops(op: Op, case: Case) -> bb.OpError | None:
-    """Why the gradient of a case cannot be differentiated again; nothing if it can."""
-    if any(pin.dtype == "resource" for pin in op.inputs):
-        return None
-    inputs, attrs, _ = op.bind((), case.args)
-    symbols = each_value(_symbol, op.arrays(inputs))
-    xs = [symbol for symbol in flat(symbols) if symbol.value is None]
-    result = op(*symbols, **attrs)
-    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if _smooth(y)]
-    try:
-        dys = [bb.placeholder(y.shape, y.dtype) for y in ys]
-        dxs = [dx for dx in bb.gradients(ys, xs, dys) if dx is not None]
-    except bb.OpError:  # a mode without a gradient
-        return None
-    try:
-        bb.gradients(dxs, [*xs, *dys])
-    except bb.OpError as error:
-        return error
-    return None
-
-
-def _symbol(array: Any) -> bb.Symbol:
-    return bb.placeholder(array.shape, array.dtype) if _smooth(array) else bb.constant(array)
-
-
-def _smooth(value: Any) -> bool:
-    return is_float(value.dtype) or value.dtype.kind == "c"
-
-
 def _source(op: Op) -> str:
     return "src/" + op.meaning.__module__.replace(".", "/") + ".py"
 
 
 def _case_text(op: Op, case: Case) -> str:
-    inputs, attrs, _ = op.bind((), case.args)
-    arrays = op.arrays(inputs)
-    lines = [f"**{case.about}**", "", "```"]
-    for pin, value in zip(op.inputs, arrays, strict=True):
-        lines.append(f"{pin.name} = {_value_text(value)}")
-    handles = {p.name: x for p, x in zip(op.inputs, arrays, strict=True) if p.dtype == "resource"}
-    given = {name: case.args[name] for name in op.attrs if name in case.args}
-    lines += [f"{name} = {_plain(value)}" for name, value in given.items()]
-    with contextlib.redirect_stderr(io.StringIO()):  # some say something
-        results = op.run(arrays, attrs)
-    for pin, result in zip(op.outputs, results, strict=True):
-        lines.append(f"-> {pin.name} = {_value_text(result)}")
-    for name, value in handles.items():
-        if name in case.leaves:
-            lines.append(f"then {name} = {_value_text(value)}")
-    return "\n".join([*lines, "```"])
-
-
-def _value_text(value: Any) -> str:
-    if isinstance(value, tuple):
-        return "[" + ", ".join(_value_text(v) for v in value) + "]"
-    if value.dtype == RESOURCE:
-        return repr(state_in(value))
-    sizes = "x".join(map(str, value.shape)) or "scalar"
-    with np.printoptions(threshold=40, linewidth=10_000, precision=6, suppress=True):
-        text = np.array2string(value.reshape(-1).astype(_printable(value)), separator=" ")
-    return f"{NAMES[value.dtype]} {sizes} {text}"
-
-
-def _printable(value: Any) -> Any:
-    return np.float32 if value.dtype.kind == "V" else value.dtype
-
-
-def _plain(value: Any) -> str:
-    return json.dumps(list(value)) if isinstance(value, tuple) else repr(value)
+    return "\n".join([f"**{case.about}**", "", "```", *worked(op, case).lines(), "```"])
 
 
 def _refusal_text(op: Op, args: dict[str, Any]) -> str:
@@ -284,9 +196,7 @@ def index_page(ops: list[Op]) -> str:
     for group in sorted({op.group for op in ops}):
         rows = ["| op | what it gives |", "|---|---|"]
         rows += [
-            f"| [{op.name}]({op.name}.md) | {(op.__doc__ or '').splitlines()[0]} |"
-            for op in ops
-            if op.group == group
+            f"| [{op.name}]({op.name}.md) | {summary(op)} |" for op in ops if op.group == group
         ]
         parts += [f"## {group}", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"

@@ -1,20 +1,20 @@
 """Tensor computation in which every op is a block: TensorFlow's ops on NumPy arrays, without TensorFlow."""
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
-from backblocks import memory, ops, raw_ops
-from backblocks.errors import OpError, PageError
-from backblocks.graph.events import Cancelled, Event
-from backblocks.graph.gradients import gradients
-from backblocks.graph.runner import Runner
-from backblocks.graph.scope import Graph, Scope
-from backblocks.graph.session import Session, evaluate
-from backblocks.graph.symbol import Symbol, constant, placeholder, variable
-from backblocks.graph.symbol import placeholder as Placeholder
-from backblocks.threads import get_num_threads, set_num_threads
-
 if TYPE_CHECKING:
+    from backblocks import memory, ops, raw_ops
+    from backblocks.errors import OpError, PageError
+    from backblocks.graph.events import Cancelled, Event
+    from backblocks.graph.gradients import gradients
+    from backblocks.graph.runner import Runner
+    from backblocks.graph.scope import Graph, Scope
+    from backblocks.graph.session import Session, evaluate
+    from backblocks.graph.symbol import Symbol, constant, placeholder, variable
+    from backblocks.graph.symbol import placeholder as Placeholder
     from backblocks.pages.page import Page, open_page, save_page
+    from backblocks.threads import get_num_threads, set_num_threads
 
 __version__ = "0.1.0"
 __all__ = [
@@ -43,11 +43,33 @@ __all__ = [
     "variable",
 ]
 
+_HOME = {
+    "errors": "OpError PageError",
+    "graph.events": "Cancelled Event",
+    "graph.gradients": "gradients",
+    "graph.runner": "Runner",
+    "graph.scope": "Graph Scope",
+    "graph.session": "Session evaluate",
+    "graph.symbol": "Symbol constant placeholder variable",
+    "pages.page": "Page open_page save_page",
+    "threads": "get_num_threads set_num_threads",
+}
+_MODULE_OF = {name: module for module, names in _HOME.items() for name in names.split()}
+
 
 def __getattr__(name: str) -> Any:
-    """Imports what is for pages when it is first asked for."""
-    if name not in ("Page", "open_page", "save_page"):
+    """Imports what stands behind a name when it is first used: `backblocks --help` needs none of it."""
+    if name not in __all__:
         raise AttributeError(f"module 'backblocks' has no attribute {name!r}")
-    from backblocks.pages import page
+    if name == "Placeholder":
+        found = __getattr__("placeholder")
+    elif name in _MODULE_OF:
+        found = getattr(importlib.import_module(f"backblocks.{_MODULE_OF[name]}"), name)
+    else:
+        found = importlib.import_module(f"backblocks.{name}")
+    globals()[name] = found
+    return found
 
-    return getattr(page, name)
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

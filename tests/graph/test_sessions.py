@@ -52,6 +52,8 @@ def test_symbols_are_found_by_name():
     np.testing.assert_array_equal(indices, [[1, 2]])
     with pytest.raises(KeyError, match="did you mean 'top'"):
         graph.symbol("tp")
+    with pytest.raises(KeyError, match="there is no block 'q'"):
+        graph.symbol("q")
     with pytest.raises(KeyError, match="its outputs: values, indices"):
         graph.symbol("top:output")
 

@@ -167,6 +167,16 @@ def _needed(wanted: Sequence[Block], fed: set[int]) -> list[Block]:
     return [found[number] for number in sorted(found)]
 
 
+def unfed(
+    fetches: Sequence[Symbol], feeds: Iterable[Symbol], targets: Sequence[Block]
+) -> list[Symbol]:
+    """What else has to be fed for these fetches and targets."""
+    fed = {id(symbol) for symbol in feeds}
+    blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
+    placeholders = [block for block in blocks if block.op.name == "Placeholder"]
+    return [b.outputs[0] for b in placeholders if id(b.outputs[0]) not in fed]
+
+
 def _behind(block: Block, fed: set[int]) -> list[Block]:
     if holds_state(block):
         return []  # its initial value is no part of a run

@@ -34,7 +34,7 @@ class Ready:
     and not in every run.
     """
 
-    def __init__(self, plan: Program, arrays: Sequence[Array], alive: Any) -> None:
+    def __init__(self, plan: Program, arrays: Sequence[Array | Spec], alive: Any) -> None:
         self.program = plan
         self.alive = alive  # the key of a program has ids, which others could get
         specs: dict[int, Spec] = {

@@ -46,7 +46,7 @@ class Graph:
 
             near = difflib.get_close_matches(name, self.blocks, 1)
             raise KeyError(
-                f"there is no block {name!r}" + (f"; did you mean {near[0]!r}?" * bool(near))
+                f"there is no block {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
             )
         return self.blocks[name]
 

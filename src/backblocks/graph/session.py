@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.events import DEAD, Cancelled, Event, Report
 from backblocks.graph.execute import Execution, name_block
-from backblocks.graph.program import Step, program
+from backblocks.graph.program import Step, program, unfed
 from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
@@ -104,6 +104,26 @@ class Session:
             self._stop.clear()
             values = self._run(wanted, list(fed), arrays, blocks)
         return values if several else values[0]
+
+    def estimate(
+        self,
+        fetches: Iterable[Any] = (),
+        feeds: Mapping[Any, Any] | None = None,
+        targets: Iterable[Any] = (),
+    ) -> Estimate:
+        """How much memory such a run takes for values; nothing runs.
+
+        Placeholders that are not fed count with the sizes they are declared with.
+        """
+        wanted = [self.symbol(fetch, "fetches") for fetch in fetches]
+        blocks = [self._block(target) for target in targets]
+        specs: dict[Symbol, Array | Spec] = {}
+        for given, value in (feeds or {}).items():
+            symbol = self.symbol(given, "feeds")
+            specs[symbol] = _fed(symbol, value)
+        specs |= {symbol: symbol.spec for symbol in unfed(wanted, specs, blocks)}
+        plan = program(wanted, list(specs), blocks)
+        return Ready(plan, list(specs.values()), None).estimate
 
     def cancel(self) -> None:
         """Stops the run that another thread is in: between two blocks, or inside a long kernel."""

@@ -82,7 +82,7 @@ class Queue(State):
         for i, (dtype, shape) in enumerate(zip(self.types, self.shapes, strict=True)):
             column = np.empty((len(elements), *(n or 0 for n in shape or ())), dtype)
             for j, element in enumerate(elements):
-                column[j] = element[i]
+                column[j, ...] = element[i]  # a text is put in, not its array
             columns.append(column)
         return tuple(columns)
 

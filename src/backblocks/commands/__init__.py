@@ -1,0 +1,1 @@
+"""What each command of `backblocks` does, a file a command."""

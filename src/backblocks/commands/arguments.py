@@ -1,0 +1,199 @@
+"""The language of the command line: every command, option and help text."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from backblocks.bench.grammar import GRAMMAR
+
+if TYPE_CHECKING:
+    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+_ABOUT = """\
+Tensor computation in which every op is a block. A page is a file of blocks and wires; these commands
+make, check, run, compare and translate pages, and tell about ops."""
+
+_START = """\
+to start:
+  backblocks new first.page.json                      a page to begin with
+  backblocks run first.page.json                      its numbers
+  backblocks new learn.page.json --from spheres_and_cubes
+  backblocks run learn.page.json                      a 3-D network learns
+  backblocks ops MaxPool3DGrad                        all about one op
+
+backblocks COMMAND --help explains a command. Exit codes: 0 fine, 1 a page has problems or a run
+failed, 2 the command line cannot be understood, 130 stopped by Ctrl-C."""
+
+_RUN = """\
+examples:
+  backblocks run xor.page.json                        as its run settings say
+  backblocks run xor.page.json --steps 100 --fetch loss:output
+  backblocks run page.json --feed x=images.npy --feed rate=0.01 --out results
+  backblocks run page.json --set pool.padding=VALID --set rate.value=0.5
+  backblocks run page.json --until small:z            until an output is true
+  backblocks run page.json --watch                    again whenever the file changes
+
+What is fetched is printed, then the page's monitors. With --fetch, just that. A page that says nothing
+of what to run gives every output that no block reads."""
+
+_CHECK = """\
+examples:
+  backblocks check xor.page.json
+  backblocks check page.json --json
+
+Says everything that is wrong: unknown ops, inputs without a wire, shapes and types that do not fit,
+settings that name what is not there. Then how much memory a run takes. Nothing is run."""
+
+_OPS = """\
+examples:
+  backblocks ops                                      all, by group
+  backblocks ops --search pool                        those with the word in name or summary
+  backblocks ops MaxPool3DGrad                        inputs, attributes, a worked case, differences
+  backblocks ops Conv3D --json                        the same for machines"""
+
+_NEW = """\
+examples:
+  backblocks new first.page.json                      a small page that runs
+  backblocks new mine.page.json --from xor            a copy of an example
+  backblocks new --list                               the examples"""
+
+
+def parser() -> argparse.ArgumentParser:
+    """Of all that can be typed after `backblocks`."""
+    whole = argparse.ArgumentParser(
+        prog="backblocks",
+        description=_ABOUT,
+        epilog=_START,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = whole.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    _add_run(commands)
+    _add_check(commands)
+    _add_ops(commands)
+    _add_new(commands)
+    _add_bench(commands)
+    return whole
+
+
+def _command(commands: _Commands, name: str, about: str, more: str) -> argparse.ArgumentParser:
+    added: argparse.ArgumentParser = commands.add_parser(
+        name,
+        help=about,
+        description=about[0].upper() + about[1:] + ".",
+        epilog=more,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    return added
+
+
+def _add_json(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--json",
+        dest="as_json",
+        action="store_true",
+        help="print one JSON document and nothing else",
+    )
+
+
+def _add_run(commands: _Commands) -> None:
+    run = _command(commands, "run", "run a page and print what it gives", _RUN)
+    run.add_argument("page", metavar="PAGE", help="the file of the page")
+    run.add_argument(
+        "--feed",
+        action="append",
+        default=[],
+        metavar="NAME=FILE",
+        help="give a placeholder the array of an npy file, or a number or list as JSON",
+    )
+    run.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="BLOCK.ATTR=VALUE",
+        help="change an attribute, or the value at an input, for this run",
+    )
+    run.add_argument(
+        "--fetch",
+        action="extend",
+        nargs="+",
+        default=[],
+        metavar="BLOCK:PIN",
+        help="outputs to print, instead of what the page fetches and shows",
+    )
+    bound = run.add_mutually_exclusive_group()
+    bound.add_argument("--steps", type=_count, metavar="N", help="run it so many times")
+    bound.add_argument("--until", metavar="BLOCK:PIN", help="run it until this output is true")
+    run.add_argument("--seed", type=int, metavar="N", help="where random numbers start from")
+    run.add_argument("--out", metavar="DIR", help="write what is fetched to npy files there")
+    run.add_argument(
+        "--watch", action="store_true", help="run again whenever the file changes; Ctrl-C ends it"
+    )
+    _add_json(run)
+
+
+def _add_check(commands: _Commands) -> None:
+    check = _command(
+        commands, "check", "say what is wrong with a page, and what it takes to run", _CHECK
+    )
+    check.add_argument("page", metavar="PAGE", help="the file of the page")
+    _add_json(check)
+
+
+def _add_ops(commands: _Commands) -> None:
+    ops = _command(commands, "ops", "list and explain the ops", _OPS)
+    ops.add_argument("name", nargs="?", metavar="NAME", help="an op: MaxPool3D or max_pool_3d")
+    ops.add_argument("--search", metavar="WORDS", help="ops with these words in name or summary")
+    _add_json(ops)
+
+
+def _add_new(commands: _Commands) -> None:
+    new = _command(commands, "new", "make a page, empty-handed or from an example", _NEW)
+    new.add_argument(
+        "page", nargs="?", metavar="PAGE", help="the file to make; it must not exist yet"
+    )
+    new.add_argument("--from", dest="example", metavar="EXAMPLE", help="copy this example")
+    new.add_argument("--list", action="store_true", help="print the examples and stop")
+
+
+def _add_bench(commands: _Commands) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="time the ops beside TensorFlow, PyTorch and JAX",
+        description="Times problems, and whichever of TensorFlow, PyTorch and JAX can be imported beside "
+        "backblocks. Without a problem, all those of --list.",
+        epilog=GRAMMAR,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    bench.add_argument("problem", nargs="*", metavar="LINE", help="a problem in quotes; see below")
+    bench.add_argument("--list", action="store_true", help="print the problems and stop")
+    bench.add_argument(
+        "--only", metavar="PATTERN", default="", help="those whose line has this text"
+    )
+    bench.add_argument("--quick", action="store_true", help="fewer problems and rounds: minutes")
+    bench.add_argument("--pages", action="store_true", help="only whole pages that learn")
+    bench.add_argument(
+        "--rounds", type=_count, metavar="N", help="this many rounds of each problem"
+    )
+    bench.add_argument(
+        "--threads", type=_count, metavar="N", help="for all; every core if left out"
+    )
+    bench.add_argument(
+        "--patience", type=float, metavar="S", help="leave out calls of more seconds"
+    )
+    bench.add_argument(
+        "--memory",
+        choices=["ours", "all", "none"],
+        default="ours",
+        help="whose extra memory to measure; that of all takes minutes more",
+    )
+    bench.add_argument("--json", metavar="PATH", help="write the results to a file")
+    bench.add_argument("--svg", metavar="PATH", help="draw the results to a file")
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 1 on; got {text!r}. Write such as 2."
+        )
+    return int(text)

@@ -1,0 +1,82 @@
+"""`backblocks check`: everything that is wrong with a page, and what it takes to run it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from backblocks.commands.given import opened
+from backblocks.commands.mistakes import as_json
+from backblocks.commands.terminal import painter
+from backblocks.commands.values import size
+from backblocks.errors import OpError
+from backblocks.graph.ready import Estimate
+from backblocks.graph.session import Session
+from backblocks.pages.build import needed_by
+from backblocks.pages.page import Page
+
+
+def main(given: argparse.Namespace) -> int:
+    page = opened(given.page)
+    problems = page.check()
+    estimate = None
+    if not problems:
+        try:
+            estimate = _estimate(page)
+        except OpError as problem:  # only a run shows it: two blocks that write in a circle, say
+            problems = [problem]
+    if given.as_json:
+        print(_document(given.page, page, problems, estimate))
+    else:
+        _print(given.page, page, problems, estimate)
+    return 1 if problems else 0
+
+
+def _estimate(page: Page) -> Estimate:
+    """Of a run as the page says."""
+    run = page.run
+    shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
+    wanted = [*run.fetch, *shown, *([run.until] if run.until else [])]
+    graph = page.graph()
+    targets = run.targets if wanted or run.targets else list(graph.blocks)
+    return Session(graph).estimate(wanted, page.feeds(), targets)
+
+
+def _print(path: str, page: Page, problems: list[OpError], estimate: Estimate | None) -> None:
+    paint = painter(sys.stdout)
+    wires = sum(len(needed_by(block)) for block in page.blocks.values())
+    about = f"{path}: {len(page.blocks)} blocks, {wires} wires"
+    if problems:
+        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
+        print(f"{about}, {paint(count, 'red')}", *(f"  {each}" for each in problems), sep="\n")
+        return
+    print(f"{about}, {paint('no problems', 'green')}")
+    if estimate is not None:
+        least = "" if estimate.whole else "at least "
+        text = f"memory of a run: {least}{size(estimate.peak)} at one time"
+        if estimate.largest is not None:
+            text += f", most for {estimate.largest.label}: {size(estimate.largest_bytes)}"
+        print(text)
+
+
+def _document(path: str, page: Page, problems: list[OpError], estimate: Estimate | None) -> str:
+    memory: dict[str, Any] | None = None
+    if estimate is not None:
+        memory = {
+            "peak_bytes": estimate.peak,
+            "held_bytes": estimate.held,
+            "whole": estimate.whole,
+            "largest_block": estimate.largest.label if estimate.largest else None,
+            "largest_bytes": estimate.largest_bytes,
+        }
+    return json.dumps(
+        {
+            "page": path,
+            "blocks": len(page.blocks),
+            "problems": [each for problem in problems for each in as_json(problem)],
+            "memory": memory,
+        },
+        ensure_ascii=False,
+    )

@@ -1,0 +1,108 @@
+"""What command lines say of pages: the page itself, changes to it, and what is fed to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from backblocks.commands.mistakes import Mistake, nearest
+from backblocks.errors import OpError
+from backblocks.graph.scope import Graph
+from backblocks.graph.symbol import Symbol
+from backblocks.ops import REGISTRY
+from backblocks.pages.constants import is_typed
+from backblocks.pages.folder import Folder
+from backblocks.pages.page import Page, open_page
+
+
+def opened(path: str) -> Page:
+    """The page in a file. That there is none is a mistake of the command line."""
+    if not Path(path).exists():
+        hint = "See backblocks new --help for how to make one."
+        raise Mistake("must be the file of a page", op="PAGE", got=path, hint=hint)
+    return open_page(path)
+
+
+def change(page: Page, settings: Iterable[str]) -> None:
+    """Makes the changes that --set asks for; they hold for this page in memory."""
+    for setting in settings:
+        _set(page, setting)
+
+
+def _set(page: Page, setting: str) -> None:
+    where, equals, text = setting.partition("=")
+    name, dot, field = where.rpartition(".")
+    if not (equals and dot):
+        hint = "Write such as --set pool.padding=VALID."
+        raise Mistake("must be BLOCK.ATTR=VALUE", op="--set", got=setting, hint=hint)
+    if name not in page.blocks:
+        hint = nearest(name, page.blocks)
+        raise Mistake("must name a block of the page", op="--set", got=name, hint=hint)
+    block, value = page.blocks[name], _value(text)
+    op = REGISTRY.get(block.op)
+    attrs = {*block.attrs, *(op.attrs if op else ())}
+    pins = {*block.inputs, *(pin.name for pin in op.inputs if op)} if op else {*block.inputs}
+    if field == "initial" and block.op == "VariableV2":
+        block.initial = _like(block.initial, value)
+    elif field in attrs:
+        block.attrs[field] = _like(block.attrs.get(field), value)
+    elif field in pins:
+        block.inputs[field] = _like(block.inputs.get(field), value)
+    else:
+        hint = nearest(field, attrs | pins) or f"{name} has {', '.join(sorted(attrs | pins))}."
+        raise Mistake(
+            f"must name an attribute or input of {name}", op="--set", got=field, hint=hint
+        )
+
+
+def _like(before: Any, value: Any) -> Any:
+    """A new value with the dtype of the one that it replaces, unless it says its own."""
+    if is_typed(before) and not isinstance(value, dict):
+        return {"dtype": before["dtype"], "value": value}
+    return value
+
+
+def _value(text: str) -> Any:
+    """JSON if it is some; else the text, so that words need no quotes."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
+    """What --feed gives to which outputs."""
+    found = {}
+    for feed in feeds:
+        name, equals, text = feed.partition("=")
+        if not equals or not text:
+            hint = "Write such as --feed x=x.npy or --feed rate=0.1."
+            raise Mistake("must be NAME=FILE or NAME=NUMBER", op="--feed", got=feed, hint=hint)
+        symbol = output(graph, name, "--feed")
+        found[symbol] = _fed(symbol, text)
+    return found
+
+
+def _fed(symbol: Symbol, text: str) -> Any:
+    value = _value(text)
+    if not isinstance(value, str):
+        return value
+    path = Path(value).resolve()
+    try:
+        return Folder(path.parent, path.parent).array(path.name, symbol.dtype, None)
+    except OpError as error:
+        error.op, error.arg = "--feed", symbol.name
+        error.hint = "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."
+        raise Mistake.like(error) from None
+
+
+def output(graph: Graph, name: str, option: str) -> Symbol:
+    """The output that an option names."""
+    try:
+        return graph.symbol(name)
+    except KeyError as error:
+        hint = error.args[0].rstrip("?")
+        hint = hint[0].upper() + hint[1:] + ("?" if "did you mean" in hint else ".")
+        raise Mistake("must be an output of the page", op=option, got=name, hint=hint) from None

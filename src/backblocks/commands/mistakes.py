@@ -1,0 +1,57 @@
+"""What is wrong with a command line or a page, told to people and to machines."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from backblocks.commands.terminal import painter
+from backblocks.errors import OpError, PageError
+
+
+class Mistake(OpError):
+    """A command line that cannot be understood."""
+
+    @classmethod
+    def like(cls, error: OpError) -> Mistake:
+        """What is wrong with a part of it, as others say it."""
+        same = cls(error.problem)
+        vars(same).update(vars(error))
+        return same
+
+
+def tell(error: OpError, given: argparse.Namespace) -> None:
+    """Says what went wrong on stderr; with --json also as the document on stdout."""
+    if getattr(given, "as_json", False):
+        print(json.dumps({"problems": as_json(error)}, ensure_ascii=False))
+    paint = painter(sys.stderr)
+    first, *more = str(error).split("\n")
+    print("\n".join([paint(first, "red"), *more]), file=sys.stderr)
+    for note in getattr(error, "__notes__", ()):
+        print(note, file=sys.stderr)
+
+
+def as_json(error: OpError) -> list[dict[str, Any]]:
+    """Each problem with its parts, so that nobody has to take sentences apart."""
+    problems = error.problems if isinstance(error, PageError) else [error]
+    return [
+        {
+            "block": problem.block,
+            "op": problem.op,
+            "arg": problem.arg,
+            "problem": problem.problem,
+            "hint": problem.hint,
+            "text": str(problem),
+        }
+        for problem in problems
+    ]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """A hint with what may have been meant."""
+    near = difflib.get_close_matches(name, list(known), 1)
+    return f"Did you mean {near[0]}?" if near else ""

@@ -1,0 +1,199 @@
+"""`backblocks run`: runs a page, prints what it gives, and writes it to files."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backblocks.commands import values
+from backblocks.commands.given import change, fed, opened, output
+from backblocks.commands.mistakes import Mistake, tell
+from backblocks.commands.monitors import Watched
+from backblocks.commands.terminal import STOPPED, Progress, painter
+from backblocks.errors import OpError
+from backblocks.graph.runner import Runner
+from backblocks.graph.session import Session
+from backblocks.ops._handles import RESOURCE
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import flat
+from backblocks.pages.build import PageGraph
+from backblocks.pages.page import Page
+
+_POLL = 0.2
+"""Seconds between looks at a file that is watched."""
+
+
+def main(given: argparse.Namespace) -> int:
+    if given.watch and given.as_json:
+        hint = "Run it from a loop of your own instead."
+        raise Mistake("cannot be one document when --watch runs again", op="--json", hint=hint)
+    session = Session()
+    if given.watch:
+        return _watch(given, session)
+    return _run(given, session)
+
+
+@dataclass
+class _Job:
+    """What a command line and the run settings of a page ask for together."""
+
+    graph: PageGraph
+    fetches: list[str]
+    targets: list[str]
+    steps: int | None
+    until: str | None
+    seed: int | None
+    feeds: dict[Any, Any]
+    monitors: list[Watched]
+
+
+def _run(given: argparse.Namespace, session: Session) -> int:
+    job = _job(opened(given.page), given)
+    session.use(job.graph)
+    session.reset()
+    session.seed = job.seed
+    pins = [pin for watched in job.monitors for pin in watched.pins]
+    runner = Runner(session, [*job.fetches, *pins], job.feeds, job.targets)
+    progress = Progress(job.steps)
+    begun = time.perf_counter()
+
+    def see(step: int, got: list[Array]) -> None:
+        shown = iter(got[len(job.fetches) :])
+        for watched in job.monitors:
+            watched.see([next(shown) for _ in watched.pins])
+        progress.at(step)
+
+    runner.watch(see)
+    try:
+        got = runner.run(job.steps, job.until)
+    except KeyboardInterrupt:
+        progress.end()
+        of = f" of {job.steps}" if job.steps else ""
+        print(f"stopped in step {runner.count + 1}{of}", file=sys.stderr)
+        return STOPPED
+    finally:
+        progress.end()
+    fetched = dict(zip(job.fetches, got, strict=False))
+    files = []
+    if given.out is not None:
+        files = [values.write(array, Path(given.out), name) for name, array in fetched.items()]
+    seconds = time.perf_counter() - begun
+    if given.as_json:
+        print(_document(given, job, runner.count, seconds, fetched, files))
+    else:
+        _print(job, fetched)
+        print(_summary(runner.count, seconds, session, files), file=sys.stderr)
+    return 0
+
+
+def _job(page: Page, given: argparse.Namespace) -> _Job:
+    change(page, given.set)
+    run = page.run
+    fetches = given.fetch or run.fetch
+    until = given.until or (None if given.steps else run.until or None)
+    steps = given.steps or (None if given.until else run.steps)
+    monitors = [] if given.fetch else [Watched(*each) for each in page.monitors.items()]
+    pins = [pin for watched in monitors for pin in watched.pins]
+    wanted = [*fetches, *pins, *run.targets, *([until] if until else [])]
+    graph = page.graph(only=wanted or None)
+    for name in given.fetch:
+        output(graph, name, "--fetch")
+    if given.until:
+        output(graph, given.until, "--until")
+    feeds = {graph.symbol(name): value for name, value in page.feeds().items()}
+    return _Job(
+        graph,
+        fetches if wanted else _ends(graph),
+        run.targets,
+        steps,
+        until,
+        run.seed if given.seed is None else given.seed,
+        feeds | fed(graph, given.feed),
+        monitors,
+    )
+
+
+def _ends(graph: PageGraph) -> list[str]:
+    """The outputs that no block reads."""
+    read = {id(symbol) for block in graph for symbol in flat(block.inputs)}
+    names: dict[int, str] = {}
+    for name, symbol in graph.wires.items():
+        if ":" in name and id(symbol) not in read and symbol.dtype != RESOURCE:
+            names.setdefault(id(symbol), name)
+    return list(names.values())
+
+
+# -- what is said of it ---------------------------------------------------------------------------
+
+
+def _print(job: _Job, fetched: dict[str, Array]) -> None:
+    paint = painter(sys.stdout)
+    for name, array in fetched.items():
+        text = values.numbers(array)
+        start = f"{paint(name, 'bold')}  {paint(values.heading(array), 'dim')}"
+        if "\n" in text:
+            print(start, *(f"  {line}" for line in text.split("\n")), sep="\n")
+        else:
+            print(f"{start}  {text}")
+    for watched in job.monitors:
+        for line in watched.lines():
+            print(line)
+
+
+def _summary(steps: int, seconds: float, session: Session, files: list[Path]) -> str:
+    report = session.report
+    blocks = f"{report.executed} blocks computed"
+    if report.cached:
+        blocks += f", {report.cached} known"
+    count = "1 step" if steps == 1 else f"{steps} steps"
+    text = f"{count}, {seconds:.2f} s; in the last {blocks}, {values.size(report.peak_bytes)} at one time"
+    if files:
+        text += "\nwrote " + ", ".join(map(str, files))
+    return painter(sys.stderr)(text, "dim")
+
+
+def _document(
+    given: argparse.Namespace,
+    job: _Job,
+    steps: int,
+    seconds: float,
+    fetched: dict[str, Array],
+    files: list[Path],
+) -> str:
+    document = {
+        "page": given.page,
+        "steps": steps,
+        "seconds": round(seconds, 6),
+        "fetched": {name: values.as_json(array) for name, array in fetched.items()},
+        "monitors": {watched.name: watched.as_json() for watched in job.monitors},
+        "files": [str(path) for path in files],
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False)
+
+
+# -- again whenever the file changes --------------------------------------------------------------
+
+
+def _watch(given: argparse.Namespace, session: Session) -> int:
+    """Runs now and after each change; values that did not change are not computed again."""
+    opened(given.page)
+    path, before = Path(given.page), None
+    while True:
+        with contextlib.suppress(FileNotFoundError):  # between the old file and the new
+            about = path.stat()
+            now = about.st_mtime_ns, about.st_size, about.st_ino
+            if now != before:
+                before = now
+                try:
+                    if _run(given, session) == STOPPED:
+                        return STOPPED
+                except OpError as error:
+                    tell(error, given)
+                print(f"watching {path}; Ctrl-C ends it", file=sys.stderr)
+        time.sleep(_POLL)

@@ -1,0 +1,75 @@
+"""Values as text for people, as JSON for machines, and as files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import NAMES
+from backblocks.errors import OpError
+from backblocks.ops._inputs import Array
+from backblocks.pages.constants import in_words
+from backblocks.pages.folder import write_array
+
+_LONGEST = 60
+"""Arrays of more elements are abbreviated."""
+
+
+def heading(array: Array) -> str:
+    """Dtype and shape."""
+    return f"{NAMES[array.dtype]} {list(array.shape)}"
+
+
+def numbers(array: Array) -> str:
+    """The numbers, in several lines if need be; the middle of long ones is left out."""
+    if array.dtype.kind == "O":
+        array = np.array([cell.decode(errors="replace") for cell in array.flat]).reshape(
+            array.shape
+        )
+    elif array.dtype.kind == "V":  # NumPy has no words for them
+        array = array.astype(np.float32)
+    return np.array2string(
+        array, separator=" ", threshold=_LONGEST, edgeitems=3, precision=6, suppress_small=True
+    )
+
+
+def number(cell: Any) -> str:
+    """One number, short."""
+    return (
+        f"{float(cell):.6g}"
+        if np.ndim(cell) == 0 and np.asarray(cell).dtype.kind in "fV"
+        else str(cell)
+    )
+
+
+def size(count: int) -> str:
+    """Bytes, readably."""
+    if count < 1024:
+        return f"{count} bytes"
+    return f"{count / 2**10:.1f} KiB" if count < 2**20 else f"{count / 2**20:,.1f} MiB"
+
+
+def as_json(array: Array) -> dict[str, Any]:
+    """Dtype, shape, and the values of an array that is not too long to be read as text."""
+    words = in_words(array)
+    value = words["value"] if isinstance(words, dict) else None
+    return {"dtype": NAMES[array.dtype], "shape": list(array.shape), "value": value}
+
+
+def write(array: Array, folder: Path, name: str) -> Path:
+    """Writes the value of an output such as "pool:output" to "pool.output.npy"."""
+    block, _, pin = name.partition(":")
+    pin = pin.replace("[", ".").rstrip("]")
+    path = folder / f"{block}{'.' if pin else ''}{pin}.npy"
+    if array.dtype.kind == "O":
+        texts = np.array(list(array.flat), "S").reshape(array.shape)
+        if any(a != b for a, b in zip(array.flat, texts.flat, strict=True)):
+            hint = "Such texts end in zero bytes, which npy files cannot hold. Decode them first."
+            raise OpError("cannot be written", op=name, hint=hint)
+        array = texts
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "wb") as file:
+        write_array(file, array)
+    return path

@@ -1,0 +1,146 @@
+"""What is said of an op wherever it is explained: in the documents, on the command line, in the studio."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import io
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import NAMES, is_float
+from backblocks.errors import OpError
+from backblocks.graph.gradients import gradients
+from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.ops._handles import RESOURCE, state_in
+from backblocks.ops._op import Case, Op, Value, each_value, flat, nothing
+
+
+def summary(op: Op) -> str:
+    """The first line of its documentation."""
+    return (op.__doc__ or "").splitlines()[0]
+
+
+def call(op: Op) -> str:
+    """How it is called, and what it gives."""
+    parts = [pin.name for pin in op.inputs]
+    parts += [a.name if a.required else f"{a.name}={a.default!r}" for a in op.attrs.values()]
+    outputs = ", ".join(pin.name for pin in op.outputs) or "nothing"
+    return f"{op.name}({', '.join(parts)}) -> {outputs}"
+
+
+# -- gradients ------------------------------------------------------------------------------------
+
+
+def gradient(op: Op) -> str:
+    """Whether it has a gradient, and how often one can be taken."""
+    if op.gradient is None:
+        return f"None: {op.no_gradient_because}"
+    if op.gradient is nothing:
+        return "None flows: the result does not change when the inputs change a little."
+    stops = next(filter(None, map(functools.partial(_where_it_stops, op), op.cases)), None)
+    if stops is not None:
+        return f"Yes, once: {stops.op} has none. {stops.hint}"
+    return "Yes; it is made of ops, and can be differentiated again."
+
+
+def _where_it_stops(op: Op, case: Case) -> OpError | None:
+    """Why the gradient of a case cannot be differentiated again; nothing if it can."""
+    if any(pin.dtype == "resource" for pin in op.inputs):
+        return None
+    inputs, attrs, _ = op.bind((), case.args)
+    symbols = each_value(_symbol, op.arrays(inputs))
+    xs = [symbol for symbol in flat(symbols) if symbol.value is None]
+    result = op(*symbols, **attrs)
+    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if _smooth(y)]
+    try:
+        dys = [placeholder(y.shape, y.dtype) for y in ys]
+        dxs = [dx for dx in gradients(ys, xs, dys) if dx is not None]
+    except OpError:  # a mode without a gradient
+        return None
+    try:
+        gradients(dxs, [*xs, *dys])
+    except OpError as error:
+        return error
+    return None
+
+
+def _symbol(array: Any) -> Symbol:
+    return placeholder(array.shape, array.dtype) if _smooth(array) else constant(array)
+
+
+def _smooth(value: Any) -> bool:
+    return is_float(value.dtype) or bool(value.dtype.kind == "c")
+
+
+# -- worked cases ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Worked:
+    """A case with its numbers."""
+
+    about: str
+    inputs: dict[str, Value]
+    attrs: dict[str, Any]
+    """Those that the case gives."""
+    outputs: dict[str, Value]
+    leaves: dict[str, Value]
+    """What handles stand for afterwards."""
+
+    def lines(self) -> list[str]:
+        """A line for each input, attribute and output."""
+        return [
+            *(f"{name} = {value_text(value)}" for name, value in self.inputs.items()),
+            *(f"{name} = {attribute_text(value)}" for name, value in self.attrs.items()),
+            *(f"-> {name} = {value_text(value)}" for name, value in self.outputs.items()),
+            *(f"then {name} = {value_text(value)}" for name, value in self.leaves.items()),
+        ]
+
+
+def worked(op: Op, case: Case) -> Worked:
+    """The numbers of a case, computed now."""
+    inputs, attrs, _ = op.bind((), case.args)
+    arrays = op.arrays(inputs)
+    before = {pin.name: _shown_before(value) for pin, value in zip(op.inputs, arrays, strict=True)}
+    with contextlib.redirect_stderr(io.StringIO()):  # some say something
+        results = op.run(arrays, attrs)
+    return Worked(
+        case.about,
+        before,
+        {name: case.args[name] for name in op.attrs if name in case.args},
+        dict(zip((pin.name for pin in op.outputs), results, strict=True)),
+        {
+            pin.name: value
+            for pin, value in zip(op.inputs, arrays, strict=True)
+            if pin.dtype == "resource" and pin.name in case.leaves
+        },
+    )
+
+
+def _shown_before(value: Value) -> Value:
+    """What an input is before the op runs: behind a handle, that changes."""
+    is_handle = isinstance(value, np.ndarray) and value.dtype == RESOURCE
+    return repr(state_in(value)) if is_handle else value
+
+
+def value_text(value: Value) -> str:
+    """Dtype, shape and numbers, in one line."""
+    if value is None or isinstance(value, str):
+        return str(value)
+    if isinstance(value, tuple):
+        return "[" + ", ".join(value_text(v) for v in value) + "]"
+    if value.dtype == RESOURCE:
+        return repr(state_in(value))
+    sizes = "x".join(map(str, value.shape)) or "scalar"
+    printable = np.float32 if value.dtype.kind == "V" else value.dtype
+    with np.printoptions(threshold=40, linewidth=10_000, precision=6, suppress=True):
+        text = np.array2string(value.reshape(-1).astype(printable), separator=" ")
+    return f"{NAMES[value.dtype]} {sizes} {text}"
+
+
+def attribute_text(value: Any) -> str:
+    return json.dumps(list(value)) if isinstance(value, tuple) else repr(value)

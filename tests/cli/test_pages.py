@@ -1,0 +1,365 @@
+"""The commands that work on pages, as they are typed."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backblocks.cli import main
+
+COMMAND = str(Path(sys.executable).with_name("backblocks"))
+
+
+def page(folder, name="a.page.json", **parts):
+    path = folder / name
+    path.write_text(json.dumps({"format": 1, **parts}))
+    return str(path)
+
+
+def const(value):
+    return {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": value}}}
+
+
+COUNTER = {
+    "count": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
+    "step": {"op": "AssignAdd", "in": {"ref": "count", "value": 1}},
+    "enough": {"op": "GreaterEqual", "in": {"x": "step:output_ref", "y": 5}},
+}
+
+
+@pytest.fixture
+def counter(tmp_path):
+    return page(tmp_path, blocks=COUNTER, run={"fetch": ["step"]})
+
+
+def fetched(capsys):
+    return {k: v["value"] for k, v in json.loads(capsys.readouterr().out)["fetched"].items()}
+
+
+# -- run ------------------------------------------------------------------------------------------
+
+
+def test_run_prints_name_type_shape_and_numbers(tmp_path, capsys):
+    blocks = {"x": const([[1, 2.5]]), "y": {"op": "Neg", "in": {"x": "x"}}}
+    assert main(["run", page(tmp_path, blocks=blocks, run={"fetch": ["y:y"]})]) == 0
+    told = capsys.readouterr()
+    assert told.out == "y:y  float32 [1, 2]  [[-1.  -2.5]]\n"
+    assert told.err.startswith("1 step, ")
+
+
+def test_long_arrays_are_abbreviated(tmp_path, capsys):
+    blocks = {"x": {"op": "Range", "in": {"start": 0, "limit": 10000, "delta": 1}}}
+    assert main(["run", page(tmp_path, blocks=blocks)]) == 0
+    assert (
+        capsys.readouterr().out == "x:output  int32 [10000]  [   0    1    2 ... 9997 9998 9999]\n"
+    )
+
+
+def test_a_page_that_says_nothing_gives_what_nobody_reads(tmp_path, capsys):
+    blocks = {
+        "x": const([1, 2, 3, 4]),
+        "y": {"op": "Neg", "in": {"x": "x"}},
+        "parts": {"op": "Split", "in": {"axis": 0, "value": "x"}, "attrs": {"num_split": 2}},
+    }
+    assert main(["run", page(tmp_path, blocks=blocks), "--json"]) == 0
+    assert list(fetched(capsys)) == ["y:y", "parts:output[0]", "parts:output[1]"]
+
+
+def test_steps_and_until(counter, capsys):
+    assert main(["run", counter, "--steps", "3", "--json"]) == 0
+    assert fetched(capsys) == {"step": 3}
+    assert main(["run", counter, "--until", "enough:z", "--json"]) == 0
+    assert fetched(capsys) == {"step": 5}
+    with pytest.raises(SystemExit) as raised:
+        main(["run", counter, "--until", "enough:z", "--steps", "3"])
+    assert raised.value.code == 2
+
+
+def test_feeds_are_files_or_numbers(tmp_path, capsys):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [None]}},
+        "y": {"op": "Neg", "in": {"x": "x"}},
+    }
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["y"], "feeds": {"x": [9]}})
+    assert main(["run", path, "--json"]) == 0
+    assert fetched(capsys) == {"y": [-9]}
+    np.save(tmp_path / "x.npy", np.float32([1, 2]))
+    assert main(["run", path, "--json", "--feed", f"x={tmp_path / 'x.npy'}"]) == 0
+    assert fetched(capsys) == {"y": [-1, -2]}
+    assert main(["run", path, "--json", "--feed", "x:output=[3]"]) == 0
+    assert fetched(capsys) == {"y": [-3]}
+    np.save(tmp_path / "x.npy", np.float64([1, 2]))
+    assert main(["run", path, "--feed", f"x={tmp_path / 'x.npy'}"]) == 2
+    assert "--feed.x:output: must hold float32; got float64" in capsys.readouterr().err
+
+
+def test_what_is_set_holds_for_the_run(tmp_path, capsys):
+    blocks = {
+        "x": const([[1, 2], [3, 4]]),
+        "w": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 1}},
+        "s": {"op": "Sum", "in": {"input": "x", "axis": 0}},
+        "y": {"op": "Mul", "in": {"x": "s", "y": "w"}},
+    }
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["y"]})
+    before = Path(path).read_bytes()
+    settings = ["x.value=[[1, 1], [1, 5]]", "s.axis=[1]", "s.keep_dims=true", "w.initial=10"]
+    assert main(["run", path, "--json", *(f"--set={each}" for each in settings)]) == 0
+    assert fetched(capsys) == {"y": [[20], [60]]}
+    assert Path(path).read_bytes() == before
+
+
+def test_what_is_fetched_is_written(tmp_path, capsys):
+    blocks = {
+        "x": const([1, 2]),
+        "parts": {"op": "Split", "in": {"axis": 0, "value": "x"}, "attrs": {"num_split": 2}},
+        "text": {"op": "Const", "attrs": {"value": {"dtype": "string", "value": ["a", "bc"]}}},
+    }
+    path, out = page(tmp_path, blocks=blocks), tmp_path / "new" / "out"
+    assert main(["run", path, "--out", str(out), "--fetch", "x", "parts:output[1]", "text"]) == 0
+    assert sorted(file.name for file in out.iterdir()) == [
+        "parts.output.1.npy",
+        "text.npy",
+        "x.npy",
+    ]
+    assert np.load(out / "parts.output.1.npy").tolist() == [2]
+    assert np.load(out / "text.npy").tolist() == [b"a", b"bc"]
+    assert str(out / "x.npy") in capsys.readouterr().err
+
+
+def test_the_same_seed_gives_the_same_numbers(tmp_path, capsys):
+    blocks = {"x": {"op": "RandomUniform", "in": {"shape": [3]}, "attrs": {"dtype": "float32"}}}
+    path = page(tmp_path, blocks=blocks, run={"seed": 1})
+    runs = []
+    for seed in ("7", "7", "8"):
+        assert main(["run", path, "--json", "--seed", seed]) == 0
+        runs.append(fetched(capsys)["x:output"])
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_monitors_are_shown_at_the_end(tmp_path, capsys):
+    picture = {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": [[0, 1], [1, 0]]}}}
+    monitors = {
+        "n": {"kind": "number", "shows": [{"pin": "step", "label": "steps"}], "title": "So far"},
+        "t": {"kind": "trend", "shows": [{"pin": "step"}], "steps": 3},
+        "i": {"kind": "image", "shows": [{"pin": "picture"}]},
+        "h": {
+            "kind": "histogram",
+            "shows": [{"pin": "picture"}, {"pin": "picture", "element": [0, 1]}],
+        },
+        "new": {"kind": "globe", "shows": [{"pin": "picture"}]},
+    }
+    path = page(
+        tmp_path, blocks=COUNTER | {"picture": picture}, monitors=monitors, run={"steps": 4}
+    )
+    assert main(["run", path]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "So far",
+        "  steps  4",
+        "  step  2 … 4  ▁▅█",
+        "  picture  float32 [2, 2]",
+        "      ██",
+        "    ██  ",
+        "  picture  0 █▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█ 1",
+        "  picture[0, 1]  1 ▁▁▁▁▁▁▁▁▁▁▁▁█▁▁▁▁▁▁▁▁▁▁▁ 1",
+        "  picture  [[0. 1.] [1. 0.]]",
+    ]
+    assert main(["run", path, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["monitors"]
+    assert shown["t"]["shows"][0]["trend"] == [[2], [3], [4]]
+    assert shown["n"]["shows"][0]["value"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--feed", "x"], "--feed: must be NAME=FILE or NAME=NUMBER; got 'x'."),
+        (["--feed", "q=1"], "--feed: must be an output of the page; got 'q'. There is no block 'q'."),
+        (["--feed", "count=no.npy"], "--feed.count:ref: must be there; got 'no.npy'."),
+        (["--fetch", "stp"], "got 'stp'. There is no block 'stp'; did you mean 'step'?"),
+        (["--fetch", "step:no"], "Block 'step' has no output 'no'; its outputs: output_ref."),
+        (["--until", "q:z"], "--until: must be an output of the page; got 'q:z'."),
+        (["--set", "step"], "--set: must be BLOCK.ATTR=VALUE; got 'step'."),
+        (["--set", "stp.value=1"], "must name a block of the page; got 'stp'. Did you mean step?"),
+        (["--set", "step.vlue=1"], "an attribute or input of step; got 'vlue'. Did you mean value?"),
+        (["--watch", "--json"], "--json: cannot be one document"),
+    ],
+)  # fmt: skip
+def test_a_command_line_that_cannot_be_understood_is_exit_code_2(counter, arguments, words, capsys):
+    assert main(["run", counter, *arguments]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert "Traceback" not in told
+
+
+def test_a_page_that_is_not_there(capsys):
+    assert main(["run", "no.page.json"]) == 2
+    assert "PAGE: must be the file of a page; got 'no.page.json'" in capsys.readouterr().err
+
+
+def test_problems_of_the_page_are_exit_code_1(tmp_path, capsys):
+    path = page(tmp_path, blocks={"b": {"op": "Relu"}, "c": {"op": "Relux"}})
+    assert main(["run", path, "--json"]) == 1
+    told = capsys.readouterr()
+    problems = json.loads(told.out)["problems"]
+    assert [(each["block"], each["op"], each["arg"]) for each in problems] == [
+        ("b", "Relu", "features"), ("c", "Relux", ""),
+    ]  # fmt: skip
+    assert 'block "b": Relu.features: must be wired' in told.err
+    blocks = {"x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": []}}}
+    assert main(["run", page(tmp_path, blocks=blocks), "--fetch", "x"]) == 1
+    assert 'block "x": Placeholder.output: must be fed' in capsys.readouterr().err
+    Path(path).write_text("{")
+    assert main(["run", path]) == 1
+    assert "Page.file: must be JSON" in capsys.readouterr().err
+
+
+def started(*arguments):
+    return subprocess.Popen(  # noqa: S603
+        [COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, bufsize=1
+    )
+
+
+def test_ctrl_c_says_where_it_stopped(counter, capsys):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert main(["run", counter, "--steps", "1000000000"]) == 130
+    told = capsys.readouterr()
+    assert re.fullmatch(r"stopped in step \d+ of 1000000000\n", told.err)
+    assert told.out == ""
+
+
+def test_watching_runs_again_when_the_file_changes(tmp_path):
+    path = page(tmp_path, blocks={"x": const(1)})
+    running = started("run", path, "--watch")
+    try:
+        assert running.stdout.readline().endswith("[]  1.\n")
+        page(tmp_path, blocks={"x": {"op": "Wrong"}})
+        while "Wrong" not in running.stderr.readline():
+            pass
+        new = page(tmp_path, "new.json", blocks={"x": const(2)})
+        os.replace(new, path)
+        assert running.stdout.readline().endswith("[]  2.\n")
+        running.send_signal(signal.SIGINT)
+        _, err = running.communicate(timeout=20)
+        assert running.returncode == 130
+        assert "Traceback" not in err
+    finally:
+        running.kill()
+
+
+# -- check ----------------------------------------------------------------------------------------
+
+
+def test_check_finds_nothing_wrong_and_says_what_it_takes(tmp_path, capsys):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [1000]}},
+        "y": {"op": "Neg", "in": {"x": "x"}},
+    }
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["y"]})
+    assert main(["check", path]) == 0
+    told = capsys.readouterr().out
+    assert told.startswith(f"{path}: 2 blocks, 1 wires, no problems\n")
+    assert "memory of a run: 7.8 KiB at one time, most for y: 3.9 KiB" in told
+    assert main(["check", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["memory"]["peak_bytes"] == 8000
+
+
+def test_check_says_everything_that_is_wrong(tmp_path, capsys):
+    blocks = {"b": {"op": "Relu"}, "c": {"op": "Relux"}, "x": const(1)}
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["q"]})
+    assert main(["check", path]) == 1
+    told = capsys.readouterr().out
+    assert told.startswith(f"{path}: 3 blocks, 0 wires, 3 problems\n")
+    for words in ("Relu.features: must be wired", "Relux: is no op", "Page.run.fetch: must come"):
+        assert words in told
+    assert main(["check", path, "--json"]) == 1
+    assert len(json.loads(capsys.readouterr().out)["problems"]) == 3
+
+
+# -- new ------------------------------------------------------------------------------------------
+
+
+def test_a_new_page_runs_and_is_not_overwritten(tmp_path, capsys):
+    path = tmp_path / "first.page.json"
+    assert main(["new", str(path)]) == 0
+    assert main(["run", str(path)]) == 0
+    before = path.read_bytes()
+    assert main(["new", str(path)]) == 2
+    assert "PAGE: must not exist yet" in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "PAGE: must be given"),
+        (["no/folder/a.page.json"], "must be in a folder that exists"),
+        (["a.page.json", "--from", "matrix_prodct"], "Did you mean matrix_product?"),
+    ],
+)
+def test_what_new_refuses(arguments, words, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["new", *arguments]) == 2
+    assert words in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_examples_are_listed(capsys):
+    assert main(["new", "--list"]) == 0
+    assert "matrix_product            Matrix product\n" in capsys.readouterr().out
+
+
+# -- all of them ----------------------------------------------------------------------------------
+
+
+def test_help_is_instant_and_teaches():
+    code = "import sys; sys.argv = ['backblocks', '--help']\nfrom backblocks.cli import main\n"
+    code += (
+        "try: main()\nfinally: print('numpy' in sys.modules, 'backblocks.errors' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)  # noqa: S603
+    assert "to start:" in done.stdout
+    assert done.stdout.splitlines()[-1] == "False True"
+
+
+@pytest.mark.parametrize("command", ["run", "check", "ops", "new"])
+def test_each_help_has_examples(command, capsys):
+    with pytest.raises(SystemExit) as raised:
+        main([command, "--help"])
+    assert raised.value.code == 0
+    assert f"examples:\n  backblocks {command} " in capsys.readouterr().out
+
+
+def test_colour_is_for_terminals_only(monkeypatch):
+    from backblocks.commands.terminal import painter
+
+    class Terminal:
+        def isatty(self):
+            return True
+
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert painter(Terminal())("x", "red") == "\x1b[31mx\x1b[0m"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert painter(Terminal())("x", "red") == "x"
+    assert painter(sys.__stdout__)("x", "red") == "x" or sys.__stdout__.isatty()
+
+
+def test_a_bar_is_for_terminals_only(monkeypatch, capsys):
+    from backblocks.commands import terminal
+
+    monkeypatch.setattr(terminal, "_AFTER", 0)
+    progress = terminal.Progress(10)
+    progress.at(5)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    progress = terminal.Progress(10)
+    progress.at(5)
+    progress.end()
+    assert f"step 5 of 10 ┃{'━' * 15}{' ' * 15}┃ 0 s left" in capsys.readouterr().err
