@@ -10,8 +10,9 @@ from backblocks.pages.constants import TYPES, in_words
 from backblocks.pages.model import Frame, Monitor, Note, PageBlock, Shown
 from backblocks.pages.page import Page
 
-# How fast pages are made up says how busy the machine is, and nothing of the code.
-unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# How fast pages are made up says how busy the machine is, and nothing of the code. Each has many parts,
+# so a few dozen of them see much.
+unhurried = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 words = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 names = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.\-]{0,8}", fullmatch=True)

@@ -10,10 +10,6 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.dtypes import FLOATS
-from backblocks.ops import REGISTRY
-from backblocks.ops._inputs import Array
-from backblocks.ops._op import op
 from backblocks.pages.export import to_python, to_tensorflow
 from backblocks.pages.model import PageBlock
 from backblocks.pages.page import Page
@@ -149,38 +145,6 @@ def test_what_no_script_can_do_is_refused(blocks, run, words):
     with pytest.raises(bb.OpError) as error:
         to_python(page_of(blocks, **run))
     assert words in str(error.value)
-
-
-@pytest.fixture
-def two_at_once():
-    """An op that changes two variables and gives the new value of the first."""
-
-    @op("ChangeTwo", "T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
-    def change_two(var: Array, accum: Array, by: Array) -> tuple[Array, Array]:
-        """Adds to both."""
-        return var + accum, accum + by
-
-    change_two.shape(lambda var, accum, by: var.shape)
-    yield
-    del REGISTRY["ChangeTwo"]
-
-
-@pytest.mark.usefixtures("two_at_once")
-def test_blocks_that_change_several_variables_give_all_of_them():
-    page = page_of(
-        {
-            "v": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [1, 2]}},
-            "m": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [0, 5]}},
-            "change": {"op": "ChangeTwo", "in": {"var": "v", "accum": "m", "by": [1, 1]}},
-        },
-        fetch=["v:ref", "m:ref", "change:out"],
-        steps=3,
-    )
-    expected = of_session(page)
-    for name, value in of_script(to_python(page)).items():
-        np.testing.assert_array_equal(value, expected[name])
-    assert "[change, change_accum] = changed(\n" in to_tensorflow(page)
-    assert "tf.raw_ops.ResourceChangeTwo" in to_tensorflow(page)
 
 
 def pooling_back(**attrs):
