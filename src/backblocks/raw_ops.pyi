@@ -247,6 +247,38 @@ def Any(
 ) -> Value:
     """Whether one at least holds over the named axes."""
 
+def ApplyAdaMax(
+    *,
+    var: Value,
+    m: Value,
+    v: Value,
+    beta1_power: Value,
+    lr: Value,
+    beta1: Value,
+    beta2: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+
+def ApplyAdadelta(
+    *,
+    var: Value,
+    accum: Value,
+    accum_update: Value,
+    lr: Value,
+    rho: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient, by as much as it usually moves."""
+
 def ApplyAdagrad(
     *,
     var: Value,
@@ -259,6 +291,36 @@ def ApplyAdagrad(
     out: Value = None,
 ) -> Value:
     """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+
+def ApplyAdagradDA(
+    *,
+    var: Value,
+    gradient_accumulator: Value,
+    gradient_squared_accumulator: Value,
+    grad: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    global_step: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0."""
+
+def ApplyAdagradV2(
+    *,
+    var: Value,
+    accum: Value,
+    lr: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    update_slots: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`."""
 
 def ApplyAdam(
     *,
@@ -278,6 +340,23 @@ def ApplyAdam(
     out: Value = None,
 ) -> Value:
     """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+
+def ApplyCenteredRMSProp(
+    *,
+    var: Value,
+    mg: Value,
+    ms: Value,
+    mom: Value,
+    lr: Value,
+    rho: Value,
+    momentum: Value,
+    epsilon: Value,
+    grad: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
 
 def ApplyFtrl(
     *,
@@ -320,6 +399,33 @@ def ApplyMomentum(
     out: Value = None,
 ) -> Value:
     """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+
+def ApplyProximalAdagrad(
+    *,
+    var: Value,
+    accum: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    grad: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+
+def ApplyProximalGradientDescent(
+    *,
+    var: Value,
+    alpha: Value,
+    l1: Value,
+    l2: Value,
+    delta: Value,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
 
 def ApplyRMSProp(
     *,

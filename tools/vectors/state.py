@@ -112,7 +112,12 @@ def optimise(op: str, dtype: str) -> Iterator[Call]:
     """Steps of moderate size: squares and rates are positive, and rates of decay below 1."""
     source = Source(op, dtype)
     slots = {"ApplyMomentum": ("accum",), "ApplyAdagrad": ("accum",), "ApplyAdam": ("m", "v"),
-             "ApplyRMSProp": ("ms", "mom"), "ApplyFtrl": ("accum", "linear")}[op]  # fmt: skip
+             "ApplyRMSProp": ("ms", "mom"), "ApplyFtrl": ("accum", "linear"),
+             "ApplyAdagradV2": ("accum",), "ApplyAdadelta": ("accum", "accum_update"),
+             "ApplyCenteredRMSProp": ("mg", "ms", "mom"), "ApplyAdaMax": ("m", "v"),
+             "ApplyProximalGradientDescent": (), "ApplyProximalAdagrad": ("accum",),
+             "ApplyAdagradDA": ("gradient_accumulator", "gradient_squared_accumulator"),
+    }[op]  # fmt: skip
     numbers = {
         "ApplyMomentum": {"lr": 0.1, "momentum": 0.9},
         "ApplyAdagrad": {"lr": 0.1},
@@ -120,24 +125,38 @@ def optimise(op: str, dtype: str) -> Iterator[Call]:
                       "beta2": 0.99, "epsilon": 0.01},
         "ApplyRMSProp": {"lr": 0.1, "rho": 0.9, "momentum": 0.5, "epsilon": 0.01},
         "ApplyFtrl": {"lr": 0.1, "l1": 0.5, "l2": 0.25, "lr_power": -0.5},
+        "ApplyAdagradV2": {"lr": 0.1, "epsilon": 0.01},
+        "ApplyAdadelta": {"lr": 0.5, "rho": 0.9, "epsilon": 0.01},
+        "ApplyCenteredRMSProp": {"lr": 0.1, "rho": 0.9, "momentum": 0.5, "epsilon": 8},
+        "ApplyAdaMax": {"beta1_power": 0.81, "lr": 0.1, "beta1": 0.9, "beta2": 0.99,
+                        "epsilon": 0.01},
+        "ApplyProximalGradientDescent": {"alpha": 0.1, "l1": 0.5, "l2": 0.25},
+        "ApplyProximalAdagrad": {"lr": 0.1, "l1": 0.5, "l2": 0.25},
+        "ApplyAdagradDA": {"lr": 0.1, "l1": 0.5, "l2": 0.25},
     }[op]  # fmt: skip
     ways: dict[str, tuple[dict[str, Any], ...]] = {
         "ApplyMomentum": ({}, {"use_nesterov": True, "use_locking": True}),
         "ApplyAdam": ({}, {"use_nesterov": True}),
         "ApplyAdagrad": ({}, {"update_slots": False}),
+        "ApplyAdagradV2": ({}, {"update_slots": False}),
         "ApplyFtrl": ({}, {"multiply_linear_by_lr": True}),
     }
-    positive = ("v", "ms") if op != "ApplyMomentum" else ()
+    positive = ("v", "ms", "accum_update", "gradient_squared_accumulator")
     positive += ("accum",) if op != "ApplyMomentum" else ()
     for shape in SHAPES:
         for way in ways.get(op, ({},)):
-            inputs = {"var": source.real(shape, dtype), "grad": source.real(shape, dtype)}
+            gradient = "delta" if op == "ApplyProximalGradientDescent" else "grad"
+            inputs = {"var": source.real(shape, dtype), gradient: source.real(shape, dtype)}
             for slot in slots:
                 x = source.real(shape, dtype)
                 inputs[slot] = abs(x) + np.array(0.5, x.dtype) if slot in positive else x
             inputs |= {name: scalar(x, dtype) for name, x in numbers.items()}
             if op == "ApplyFtrl" and len(shape) == 2:
                 inputs["lr_power"] = scalar(-0.25, dtype)
+            if "l1" in inputs and op != "ApplyFtrl" and len(shape) == 1:
+                inputs["l1"] = scalar(0, dtype)
+            if op == "ApplyAdagradDA":
+                inputs["global_step"] = np.array(3, np.int64)
             yield Call(inputs, way, ["empty"] if 0 in shape else [])
 
 
@@ -160,7 +179,10 @@ TABLE = {
     **dict.fromkeys(("ScatterMax", "ScatterMin"), (REALS, scatter)),
     "ScatterUpdate": (ALL, scatter),
     **dict.fromkeys(("ApplyMomentum", "ApplyAdam", "ApplyAdagrad"), (FLOATS, optimise)),
-    **dict.fromkeys(("ApplyRMSProp", "ApplyFtrl"), (FLOATS, optimise)),
+    **dict.fromkeys(("ApplyRMSProp", "ApplyFtrl", "ApplyAdagradV2"), (FLOATS, optimise)),
+    **dict.fromkeys(("ApplyAdadelta", "ApplyCenteredRMSProp", "ApplyAdaMax"), (FLOATS, optimise)),
+    **dict.fromkeys(("ApplyProximalGradientDescent", "ApplyProximalAdagrad"), (FLOATS, optimise)),
+    "ApplyAdagradDA": (FLOATS, optimise),
     "IsVariableInitialized": (ALL, asked),
     "VariableV2": ((), none),
     "ShardedFilename": (("string",), sharded),

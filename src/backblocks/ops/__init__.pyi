@@ -251,6 +251,38 @@ def any(
 ) -> Value:
     """Whether one at least holds over the named axes."""
 
+def apply_ada_max(
+    var: Value,
+    m: Value,
+    v: Value,
+    beta1_power: Value,
+    lr: Value,
+    beta1: Value,
+    beta2: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+
+def apply_adadelta(
+    var: Value,
+    accum: Value,
+    accum_update: Value,
+    lr: Value,
+    rho: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient, by as much as it usually moves."""
+
 def apply_adagrad(
     var: Value,
     accum: Value,
@@ -263,6 +295,36 @@ def apply_adagrad(
     out: Value = None,
 ) -> Value:
     """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+
+def apply_adagrad_da(
+    var: Value,
+    gradient_accumulator: Value,
+    gradient_squared_accumulator: Value,
+    grad: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    global_step: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0."""
+
+def apply_adagrad_v2(
+    var: Value,
+    accum: Value,
+    lr: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    update_slots: bool = True,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`."""
 
 def apply_adam(
     var: Value,
@@ -282,6 +344,23 @@ def apply_adam(
     out: Value = None,
 ) -> Value:
     """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+
+def apply_centered_rms_prop(
+    var: Value,
+    mg: Value,
+    ms: Value,
+    mom: Value,
+    lr: Value,
+    rho: Value,
+    momentum: Value,
+    epsilon: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
 
 def apply_ftrl(
     var: Value,
@@ -324,6 +403,33 @@ def apply_momentum(
     out: Value = None,
 ) -> Value:
     """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+
+def apply_proximal_adagrad(
+    var: Value,
+    accum: Value,
+    lr: Value,
+    l1: Value,
+    l2: Value,
+    grad: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+
+def apply_proximal_gradient_descent(
+    var: Value,
+    alpha: Value,
+    l1: Value,
+    l2: Value,
+    delta: Value,
+    *,
+    use_locking: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
 
 def apply_rms_prop(
     var: Value,

@@ -161,6 +161,180 @@ def apply_ftrl(
     return moved, total, sum_
 
 
+@op("ApplyAdagradV2", "T, T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+def apply_adagrad_v2(
+    var: Array,
+    accum: Array,
+    lr: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+    update_slots: Flag = True,
+) -> tuple[Array, Array]:
+    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
+    var, accum, lr, epsilon, grad = _wide(var, accum, lr, epsilon, grad)
+    total = accum + grad * grad if update_slots else accum
+    return var - grad * lr / (np.sqrt(total) + epsilon), total
+
+
+@op(
+    "ApplyAdadelta",
+    "T, T, T, T, T, T, T -> out: T",
+    writes=("var", "accum", "accum_update"),
+    T=FLOATS,
+)
+def apply_adadelta(
+    var: Array,
+    accum: Array,
+    accum_update: Array,
+    lr: Array,
+    rho: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """Moves a variable against its gradient, by as much as it usually moves.
+
+    `accum` and `accum_update` are the running means of the squares of gradients and of moves.
+    """
+    var, accum, accum_update, lr, rho, epsilon, grad = _wide(
+        var, accum, accum_update, lr, rho, epsilon, grad
+    )
+    mean = accum * rho + grad * grad * (1 - rho)
+    move = np.sqrt(accum_update + epsilon) / np.sqrt(mean + epsilon) * grad
+    return var - move * lr, mean, accum_update * rho + move * move * (1 - rho)
+
+
+@op(
+    "ApplyCenteredRMSProp",
+    "T, T, T, T, T, T, T, T, T -> out: T",
+    writes=("var", "mg", "ms", "mom"),
+    T=FLOATS,
+)
+def apply_centered_rms_prop(
+    var: Array,
+    mg: Array,
+    ms: Array,
+    mom: Array,
+    lr: Array,
+    rho: Array,
+    momentum: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array, Array, Array]:
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
+    var, mg, ms, mom, lr, rho, momentum, epsilon, grad = _wide(
+        var, mg, ms, mom, lr, rho, momentum, epsilon, grad
+    )
+    square = ms + (grad * grad - ms) * (1 - rho)
+    mean = mg + (grad - mg) * (1 - rho)
+    velocity = mom * momentum + grad * lr / np.sqrt(square - mean * mean + epsilon)
+    return var - velocity, mean, square, velocity
+
+
+@op(
+    "ApplyAdaMax",
+    "T, T, T, T, T, T, T, T, T -> out: T",
+    writes=("var", "m", "v"),
+    T=FLOATS,
+)
+def apply_ada_max(
+    var: Array,
+    m: Array,
+    v: Array,
+    beta1_power: Array,
+    lr: Array,
+    beta1: Array,
+    beta2: Array,
+    epsilon: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+    var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad = _wide(
+        var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
+    )
+    mean = m + (grad - m) * (1 - beta1)
+    largest = np.maximum(beta2 * v, np.abs(grad))
+    return var - lr / (1 - beta1_power) * (mean / (largest + epsilon)), mean, largest
+
+
+def _shrunk(x: Array, rate: Array, l1: Array, l2: Array) -> Array:
+    """`x` drawn toward 0: by a fixed way, which does not lead past 0, and in proportion."""
+    size = np.maximum(np.abs(x) - rate * l1, 0) if l1 > 0 else np.abs(x)
+    return np.asarray(np.sign(x) * size / (1 + l2 * rate))
+
+
+@op("ApplyProximalGradientDescent", "T, T, T, T, T -> out: T", writes=("var",), T=FLOATS)
+def apply_proximal_gradient_descent(
+    var: Array, alpha: Array, l1: Array, l2: Array, delta: Array, *, use_locking: Flag = False
+) -> Array:
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
+    var, alpha, l1, l2, delta = _wide(var, alpha, l1, l2, delta)
+    return _shrunk(var - alpha * delta, alpha, l1, l2)
+
+
+@op(
+    "ApplyProximalAdagrad",
+    "T, T, T, T, T, T -> out: T",
+    writes=("var", "accum"),
+    T=FLOATS,
+)
+def apply_proximal_adagrad(
+    var: Array,
+    accum: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    grad: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array]:
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+    var, accum, lr, l1, l2, grad = _wide(var, accum, lr, l1, l2, grad)
+    total = accum + grad * grad
+    rate = lr / np.sqrt(total)
+    return _shrunk(var - grad * rate, rate, l1, l2), total
+
+
+@op(
+    "ApplyAdagradDA",
+    "T, T, T, T, T, T, T, int64 -> out: T",
+    writes=("var", "gradient_accumulator", "gradient_squared_accumulator"),
+    T=FLOATS,
+)
+def apply_adagrad_da(
+    var: Array,
+    gradient_accumulator: Array,
+    gradient_squared_accumulator: Array,
+    grad: Array,
+    lr: Array,
+    l1: Array,
+    l2: Array,
+    global_step: Array,
+    *,
+    use_locking: Flag = False,
+) -> tuple[Array, Array, Array]:
+    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
+
+    (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
+    """
+    total, squares, grad, lr, l1, l2 = _wide(
+        gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2
+    )
+    total, squares, step = total + grad, squares + grad * grad, global_step.astype(lr.dtype)
+    size = np.maximum(np.abs(total) - l1 * step, 0) if l1 > 0 else np.abs(total)
+    return -lr * np.sign(total) * size / (l2 * step * lr + np.sqrt(squares)), total, squares
+
+
 def _step(optimiser: Op) -> Any:
     """The shape rule: what is written and the gradient have the shape of var, all else is a number."""
 
@@ -170,7 +344,7 @@ def _step(optimiser: Op) -> Any:
             if pin.name in optimiser.writes:
                 hint = "Keep one of these variables for each variable."
                 shape = agreed(pin.name, spec, shape, "the shape of var", hint)
-            elif pin.name == "grad":
+            elif pin.name in _GRADIENT:
                 hint = "Use the gradient of this variable."
                 shape = agreed(pin.name, spec, shape, "the shape of var", hint)
             else:
@@ -180,10 +354,15 @@ def _step(optimiser: Op) -> Any:
     return rule
 
 
+_GRADIENT = ("grad", "delta")
 _two = np.array([1.0, 2])
 _flat = np.array([2.0, -2])
 _zeros = np.zeros(2)
-for _each in (apply_momentum, apply_adagrad, apply_rms_prop, apply_adam, apply_ftrl):
+for _each in (
+    *(apply_momentum, apply_adagrad, apply_rms_prop, apply_adam, apply_ftrl, apply_adagrad_v2),
+    *(apply_adadelta, apply_centered_rms_prop, apply_ada_max, apply_proximal_gradient_descent),
+    *(apply_proximal_adagrad, apply_adagrad_da),
+):
     _each.shape(_step(_each))
     _each.no_gradient("It changes variables. Differentiate the loss, not the step.")
     _each.differs(
@@ -191,30 +370,33 @@ for _each in (apply_momentum, apply_adagrad, apply_rms_prop, apply_adam, apply_f
         tensorflow="Every operation of the step is rounded to the half type.",
         ours="The step is computed in float32 and rounded once.",
     )
-    _others = {pin.name: 0.5 for pin in _each.inputs if pin.name not in (*_each.writes, "grad")}
+    _names = {pin.name: pin.dtype for pin in _each.inputs if pin.name not in _each.writes}
+    _gradient = next(name for name in _GRADIENT if name in _names)
+    _rate = "alpha" if "alpha" in _names else "lr"
+    _others = {n: 1 if t == "int64" else 0.5 for n, t in _names.items() if n != _gradient}
     _slots = dict.fromkeys(_each.writes[1:], _zeros)
     _each.fails(
         "a gradient of another shape",
         var=_two,
         **_slots,
         **_others,
-        grad=[2.0],
+        **{_gradient: [2.0]},
         error="the shape of var",
     )
-    _each.fails(
-        "a variable beside it of another shape",
-        var=_two,
-        **{name: np.zeros(3) for name in _each.writes[1:]},
-        **_others,
-        grad=_flat,
-        error="the shape of var",
-    )
+    if len(_each.writes) > 1:
+        _each.fails(
+            "a variable beside it of another shape",
+            var=_two,
+            **dict.fromkeys(_each.writes[1:], np.zeros(3)),
+            **_others,
+            **{_gradient: _flat},
+            error="the shape of var",
+        )
     _each.fails(
         "a rate for each cell",
         var=_two,
         **_slots,
-        **{**_others, "lr": _two},
-        grad=_flat,
+        **{**_others, _rate: _two, _gradient: _flat},
         error="must be a scalar",
     )
 _momentum: dict[str, Any] = {"accum": np.array([4.0, 4]), "lr": 0.5, "momentum": 0.5}
@@ -284,4 +466,81 @@ apply_ftrl.case(
     grad=_flat,
     multiply_linear_by_lr=True,
     out=np.zeros(2),
+)
+_step_of: dict[str, Any] = {"var": _two, "grad": _flat, "lr": 3.0}
+apply_adagrad_v2.case(
+    "one step", **_step_of, accum=[5.0, 5.0], epsilon=1.0, out=np.array([-0.5, 3.5])
+)
+apply_adagrad_v2.case(
+    "with the squares as they are",
+    **_step_of,
+    accum=[4.0, 4.0],
+    epsilon=1.0,
+    update_slots=False,
+    out=np.array([-1.0, 4]),
+)
+# The mean square is 4 * 0.5 + 4 * 0.5, and moves are 6 / 2 times the gradient.
+_delta: dict[str, Any] = {"accum": [4.0, 4.0], "accum_update": [36.0, 36.0], "rho": 0.5}
+apply_adadelta.case(
+    "one step", **{**_step_of, "lr": 0.5}, **_delta, epsilon=0.0, out=np.array([-2.0, 5])
+)
+apply_adadelta.case(
+    "nothing to move",
+    **dict.fromkeys(("var", "accum", "accum_update", "grad"), np.zeros(0)),
+    **dict.fromkeys(("lr", "rho", "epsilon"), 0.5),
+    out=np.zeros(0),
+)
+# Mean squares are (12 + 4) / 2 = 8 and means (2 + 2) / 2 = 2 and (2 - 2) / 2 = 0.
+_rms: dict[str, Any] = {"ms": [12.0, 12.0], "mg": [2.0, 2.0], "rho": 0.5, "momentum": 0.5}
+apply_centered_rms_prop.case(
+    "one step",
+    **_step_of,
+    **_rms,
+    mom=[2.0, 2.0],
+    epsilon=0.0,
+    out=np.array([-3.0, 1 + 6 / 8**0.5]),
+)
+apply_centered_rms_prop.case(
+    "with more than the deviation",
+    **_step_of,
+    **_rms,
+    mom=_zeros,
+    epsilon=1.0,
+    out=np.array([1 - 6 / 5**0.5, 4]),
+)
+_max: dict[str, Any] = {"m": _zeros, "beta1_power": 0.5, "beta1": 0.5, "beta2": 0.5}
+# Means are 1 and -1. The largest is 2, or 8 * 0.5.
+apply_ada_max.case("one step", **_step_of, **_max, v=_zeros, epsilon=1.0, out=np.array([-1.0, 4]))
+apply_ada_max.case(
+    "an earlier one was larger",
+    **_step_of,
+    **_max,
+    v=[8.0, 8.0],
+    epsilon=0.0,
+    out=np.array([-0.5, 3.5]),
+)
+_toward: dict[str, Any] = {"l1": 1.0, "l2": 0.5}
+# From 0 and 3 by 0.5 toward 0, and a fifth of what is left.
+apply_proximal_gradient_descent.case(
+    "one step", var=_two, alpha=0.5, delta=_flat, **_toward, out=np.array([0.0, 2])
+)
+apply_proximal_gradient_descent.case(
+    "in proportion only", var=_two, alpha=0.5, delta=_flat, l1=0.0, l2=2.0, out=np.array([0.0, 1.5])
+)
+# The rate is 3 / 3 = 1: from -1 and 4 by 1 toward 0, and a third of what is left.
+apply_proximal_adagrad.case(
+    "one step", **_step_of, accum=[5.0, 5.0], **_toward, out=np.array([0.0, 2])
+)
+apply_proximal_adagrad.case(
+    "in proportion only", **_step_of, accum=[5.0, 5.0], l1=0.0, l2=1.0, out=np.array([-0.5, 2])
+)
+_sums: dict[str, Any] = {
+    "gradient_accumulator": [2.0, 0.0],
+    "gradient_squared_accumulator": [5.0, 5.0],
+    "global_step": 2,
+}
+# Sums are 4 and -2, of which 2 are beyond l1 and 0. The weight is 0.5 * 2 * 3 + 3.
+apply_adagrad_da.case("one step", **_step_of, **_sums, **_toward, out=np.array([-1.0, 0]))
+apply_adagrad_da.case(
+    "in proportion only", **_step_of, **_sums, l1=0.0, l2=0.5, out=np.array([-2.0, 1])
 )
