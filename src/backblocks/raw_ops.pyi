@@ -62,6 +62,10 @@ class FusedBatchNormV3Result(NamedTuple):
     reserve_space_2: Value
     reserve_space_3: Value
 
+class ListDiffResult(NamedTuple):
+    out: Value
+    idx: Value
+
 class MaxPoolWithArgmaxResult(NamedTuple):
     output: Value
     argmax: Value
@@ -649,6 +653,16 @@ def BatchMatMulV3(
 ) -> Value:
     """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
 
+def BatchToSpace(
+    *,
+    input: Value,
+    crops: Value,
+    block_size: int,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+
 def BatchToSpaceND(
     *,
     input: Value,
@@ -732,6 +746,15 @@ def BitwiseXor(
     out: Value = None,
 ) -> Value:
     """The bits that either x or y has."""
+
+def BroadcastArgs(
+    *,
+    s0: Value,
+    s1: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The shape that tensors of shapes `s0` and `s1` have together."""
 
 def BroadcastGradientArgs(
     *,
@@ -859,6 +882,13 @@ def Const(
     out: Value = None,
 ) -> Value:
     """A value that never changes, in type `dtype`."""
+
+def ControlTrigger(
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Does nothing, as NoOp. It stands for the blocks that it runs after."""
 
 def Conv2D(
     *,
@@ -1822,6 +1852,16 @@ def LinSpace(
     out: Value = None,
 ) -> Value:
     """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
+
+def ListDiff(
+    *,
+    x: Value,
+    y: Value,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Value = None,
+) -> ListDiffResult:
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
 
 def Log(
     *,
@@ -3192,6 +3232,16 @@ def SoftsignGrad(
 ) -> Value:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
+def SpaceToBatch(
+    *,
+    input: Value,
+    paddings: Value,
+    block_size: int,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+
 def SpaceToBatchND(
     *,
     input: Value,
@@ -3211,6 +3261,39 @@ def SpaceToDepth(
     out: Value = None,
 ) -> Value:
     """Images whose channels are all cells of a block: a smaller image with more channels."""
+
+def SparseSegmentMean(
+    *,
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentMean of the rows of `data` that `indices` names."""
+
+def SparseSegmentSqrtN(
+    *,
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+
+def SparseSegmentSum(
+    *,
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentSum of the rows of `data` that `indices` names."""
 
 def SparseSoftmaxCrossEntropyWithLogits(
     *,

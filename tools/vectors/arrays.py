@@ -317,6 +317,7 @@ TABLE = {
     "ExpandDims": (ALL, expand_dims),
     "BroadcastTo": (ALL, broadcast_to),
     "BroadcastGradientArgs": (INDEX, broadcast_gradient_args),
+    "BroadcastArgs": (INDEX, broadcast_gradient_args),
     "Transpose": (ALL, transpose),
     "InvertPermutation": (INDEX, invert_permutation),
     "MirrorPad": (ALL, mirror_pad),

@@ -25,5 +25,5 @@ def print_(op: str, dtype: str) -> Iterator[Call]:
 TABLE = {
     "Merge": (ALL, merge),
     "Print": (ALL, print_),
-    **dict.fromkeys(("Switch", "NoOp", "Assert", "PrintV2"), ((), none)),
+    **dict.fromkeys(("Switch", "NoOp", "ControlTrigger", "Assert", "PrintV2"), ((), none)),
 }

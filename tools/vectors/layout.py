@@ -118,6 +118,24 @@ def to_batch(op: str, dtype: str) -> Iterator[Call]:
         yield Call(inputs, {}, tags(shape))
 
 
+def to_batch_in_squares(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    table: tuple[tuple[tuple[int, ...], int, Any], ...] = (
+        ((1, 2, 4, 1), 2, [[0, 0], [0, 0]]),
+        ((2, 3, 3, 2), 2, [[1, 0], [0, 1]]),
+        ((1, 4, 5, 3), 3, [[2, 0], [0, 1]]),
+        ((0, 2, 2, 1), 2, [[0, 0], [0, 0]]),
+    )
+    for i, (shape, block, pads) in enumerate(table):
+        other, name = shape, "paddings"
+        if op == "BatchToSpace":
+            name, (a, b) = "crops", np.sum(pads, 1)
+            height, width = (shape[1] + int(a)) // block, (shape[2] + int(b)) // block
+            other = (shape[0] * block * block, height, width, shape[3])
+        inputs = {"input": source.whole(other, dtype), name: either(i, pads)}
+        yield Call(inputs, {"block_size": block}, tags(shape))
+
+
 def to_depth(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     for shape, block in (
@@ -175,6 +193,7 @@ TABLE = {
     "MatrixSetDiag": (ALL, matrix_set_diag),
     "MatrixBandPart": (ALL, matrix_band_part),
     "SpaceToBatchND": (ALL, to_batch),
+    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), (ALL, to_batch_in_squares)),
     "BatchToSpaceND": (ALL, to_batch),
     "SpaceToDepth": (ALL, to_depth),
     "DepthToSpace": (ALL, to_depth),

@@ -79,6 +79,17 @@ def segments(op: str, dtype: str) -> Iterator[Call]:
             yield Call({"data": x, "segment_ids": ids, **more}, {}, ["half sums"])
 
 
+def chosen_segments(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for i, (rows, rest) in enumerate(((1, ()), (5, ()), (4, (2,)), (6, (1, 3)), (0, (2,)))):
+        inputs = {
+            "data": source.whole((4, *rest), dtype),
+            "indices": either(i, source.rng.integers(0, 4, rows)),
+            "segment_ids": either(i // 2, np.sort(source.rng.integers(0, 5, rows))),
+        }
+        yield Call(inputs, {}, ["empty"] if not rows else [])
+
+
 def bincount(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     cells, size = ("arr", "size") if op == "Bincount" else ("input", "size")
@@ -136,6 +147,8 @@ TABLE = {
         for kind in ("", "Unsorted")
     },
     "SegmentMean": (NUMBERS, segments),
+    "SparseSegmentSum": (REALS, chosen_segments),
+    **dict.fromkeys(("SparseSegmentMean", "SparseSegmentSqrtN"), (FLOATS, chosen_segments)),
     **dict.fromkeys(("Bincount", "DenseBincount"), (COUNTED, bincount)),
     "HistogramFixedWidth": (COUNTED, histogram),
     "Bucketize": (COUNTED, bucketize),

@@ -71,6 +71,18 @@ def unique(op: str, dtype: str) -> Iterator[Call]:
             yield Call({"x": x}, {}, [tag])
 
 
+def list_diff(op: str, dtype: str) -> Iterator[Call]:
+    source = Source(op, dtype)
+    for m, n in ((0, 2), (5, 0), (7, 3), (20, 5)):
+        inputs = {"x": source.whole((m,), dtype), "y": source.whole((n,), dtype)}
+        yield Call(inputs, {"out_idx": INDEX[m % 2]}, tags((m,)))
+    if is_float(dtype):
+        table = (("nan", [np.nan, 0], [np.nan]), ("negative zero", [0.0, 1], [-0.0]))
+        for tag, *rows in table:
+            x, y = (np.array(row, numpy_dtype(dtype)) for row in rows)
+            yield Call({"x": x, "y": y}, {}, [tag])
+
+
 def one_hot(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     table: list[Any] = [((), -1), ((5,), -1), ((5,), 0), ((5,), 1), ((2, 3), 1), ((0, 2), -1)]
@@ -146,6 +158,7 @@ TABLE = {
     "Where": (ALL, where),
     "Unique": (ALL, unique),
     "UniqueWithCounts": (ALL, unique),
+    "ListDiff": (ALL, list_diff),
     "OneHot": (ALL, one_hot),
     "Select": (ALL, select),
     "DecodeRaw": (RAW, decode_raw),

@@ -66,6 +66,10 @@ class FusedBatchNormV3Result(NamedTuple):
     reserve_space_2: Value
     reserve_space_3: Value
 
+class ListDiffResult(NamedTuple):
+    out: Value
+    idx: Value
+
 class MaxPoolWithArgmaxResult(NamedTuple):
     output: Value
     argmax: Value
@@ -653,6 +657,16 @@ def batch_mat_mul_v3(
 ) -> Value:
     """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
 
+def batch_to_space(
+    input: Value,
+    crops: Value,
+    *,
+    block_size: int,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+
 def batch_to_space_nd(
     input: Value,
     block_shape: Value,
@@ -736,6 +750,15 @@ def bitwise_xor(
     out: Value = None,
 ) -> Value:
     """The bits that either x or y has."""
+
+def broadcast_args(
+    s0: Value,
+    s1: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The shape that tensors of shapes `s0` and `s1` have together."""
 
 def broadcast_gradient_args(
     s0: Value,
@@ -863,6 +886,13 @@ def const(
     out: Value = None,
 ) -> Value:
     """A value that never changes, in type `dtype`."""
+
+def control_trigger(
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Does nothing, as NoOp. It stands for the blocks that it runs after."""
 
 def conv_2d(
     input: Value,
@@ -1826,6 +1856,16 @@ def lin_space(
     out: Value = None,
 ) -> Value:
     """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
+
+def list_diff(
+    x: Value,
+    y: Value,
+    *,
+    out_idx: DTypeLike = 'int32',
+    name: str | None = None,
+    out: Value = None,
+) -> ListDiffResult:
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
 
 def log(
     x: Value,
@@ -3196,6 +3236,16 @@ def softsign_grad(
 ) -> Value:
     """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
 
+def space_to_batch(
+    input: Value,
+    paddings: Value,
+    *,
+    block_size: int,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+
 def space_to_batch_nd(
     input: Value,
     block_shape: Value,
@@ -3215,6 +3265,39 @@ def space_to_depth(
     out: Value = None,
 ) -> Value:
     """Images whose channels are all cells of a block: a smaller image with more channels."""
+
+def sparse_segment_mean(
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    *,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentMean of the rows of `data` that `indices` names."""
+
+def sparse_segment_sqrt_n(
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    *,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+
+def sparse_segment_sum(
+    data: Value,
+    indices: Value,
+    segment_ids: Value,
+    *,
+    sparse_gradient: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """SegmentSum of the rows of `data` that `indices` names."""
 
 def sparse_softmax_cross_entropy_with_logits(
     features: Value,

@@ -206,6 +206,66 @@ batch_to_space_nd.fails(
 )
 
 
+@op("SpaceToBatch", "T, Tpaddings -> T", T=ALL, Tpaddings=INDEX)
+def space_to_batch(input: Array, paddings: Array, *, block_size: Int) -> Array:
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+    return np.asarray(space_to_batch_nd.meaning(input, np.full(2, block_size), paddings))
+
+
+@op("BatchToSpace", "T, Tidx -> T", T=ALL, Tidx=INDEX)
+def batch_to_space(input: Array, crops: Array, *, block_size: Int) -> Array:
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+    return np.asarray(batch_to_space_nd.meaning(input, np.full(2, block_size), crops))
+
+
+def _square(input: Spec, block_size: int) -> Spec:
+    ranked("input", input, 4, "batch, height, width, channels")
+    if block_size < 2:
+        hint = "Leave the op out where nothing is to be cut."
+        raise OpError("must be at least 2", arg="block_size", got=block_size, hint=hint)
+    return Spec.of(np.full(2, block_size))
+
+
+@space_to_batch.shape
+def _(input: Spec, paddings: Spec, *, block_size: int) -> Shape:
+    shape: Shape = space_to_batch_nd.shape_rule(input, _square(input, block_size), paddings)  # type: ignore[misc]
+    return shape
+
+
+@batch_to_space.shape
+def _(input: Spec, crops: Spec, *, block_size: int) -> Shape:
+    shape: Shape = batch_to_space_nd.shape_rule(input, _square(input, block_size), crops)  # type: ignore[misc]
+    return shape
+
+
+@space_to_batch.grad
+def _(dy: Value, y: Value, input: Value, paddings: Value, *, block_size: int) -> list[Value]:
+    return [batch_to_space(dy, paddings, block_size=block_size), None]
+
+
+@batch_to_space.grad
+def _(dy: Value, y: Value, input: Value, crops: Value, *, block_size: int) -> list[Value]:
+    return [space_to_batch(dy, crops, block_size=block_size), None]
+
+
+space_to_batch.case("blocks of two by two", input=_image, paddings=_none, block_size=2, out=_parts)
+batch_to_space.case("blocks of two by two", input=_parts, crops=_none, block_size=2, out=_image)
+for _each, _arg in ((space_to_batch, "paddings"), (batch_to_space, "crops")):
+    _each.case(
+        "no images",
+        input=np.zeros((0, 2, 2, 1)),
+        **{_arg: _none},
+        block_size=2,
+        out=np.zeros((0, 1, 1, 1) if _each is space_to_batch else (0, 4, 4, 1)),
+    )
+    _each.fails("no blocks", input=_image, **{_arg: _none}, block_size=1, error="at least 2")
+    _each.fails("a row", input=np.zeros(4), **{_arg: _none}, block_size=2, error="4 dimensions")
+space_to_batch.fails(
+    "cells left over", input=_image[:, :1], paddings=_none, block_size=2, error="multiple"
+)
+batch_to_space.fails("too few images", input=_image, crops=_none, block_size=2, error="multiple")
+
+
 # -- into the channels -----------------------------------------------------------------------------
 
 

@@ -111,6 +111,33 @@ broadcast_gradient_args.case(
 )
 
 
+@op("BroadcastArgs", "T, T -> r0: T", T=INDEX)
+def broadcast_args(s0: Array, s1: Array) -> Array:
+    """The shape that tensors of shapes `s0` and `s1` have together."""
+    return np.array(np.broadcast_shapes(tuple(s0.tolist()), tuple(s1.tolist())), s0.dtype)
+
+
+@broadcast_args.shape
+def _(s0: Spec, s1: Spec) -> Shape:
+    (m,), (n,) = ranked("s0", s0, 1), ranked("s1", s1, 1)
+    if s0.value is not None and s1.value is not None:
+        for arg, sizes in (("s0", s0.value), ("s1", s1.value)):
+            if sizes.size and sizes.min() < 0:
+                hint = "Write every size out, or take it from x.shape."
+                raise OpError("sizes must not be negative", arg=arg, got=sizes.tolist(), hint=hint)
+        broadcast("s1", tuple(s0.value.tolist()), tuple(s1.value.tolist()))
+    return (None if m is None or n is None else max(m, n),)
+
+
+broadcast_args.grad(nothing)
+broadcast_args.case(
+    "a row against a matrix", s0=np.array([3]), s1=np.array([2, 1]), out=np.array([2, 3])
+)
+broadcast_args.case("a scalar", s0=np.zeros(0, np.int64), s1=np.array([0]), out=np.array([0]))
+broadcast_args.fails("apart", s0=[2, 3], s1=[2, 2], error="must broadcast")
+broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
+
+
 @op("Fill", "index_type, T -> T", T=ALL, index_type=INDEX)
 def fill(dims: Array, value: Array) -> Array:
     """A tensor of this shape with `value` in every cell."""

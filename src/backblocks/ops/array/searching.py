@@ -63,6 +63,45 @@ def _row(x: Spec, out_idx: Any) -> Shape:
     return shape
 
 
+@op("ListDiff", "T, T -> out: T, idx: out_idx", T=ALL, open_sizes=True)
+def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
+    left, right = (row.astype(wide(row.dtype), copy=False) for row in (x, y))
+    (idx,) = np.nonzero(~np.isin(left, right))
+    return x[idx], idx
+
+
+@list_diff.shape
+def _(x: Spec, y: Spec, *, out_idx: Any) -> tuple[Shape, Shape]:
+    _row(x, out_idx)
+    ranked("y", y, 1)
+    return (None,), (None,)
+
+
+list_diff.no_gradient("TensorFlow has none. Gather with idx instead.")
+list_diff.case(
+    "the odd ones",
+    x=np.array([1.0, 2, 3, 4, 3]),
+    y=np.array([2.0, 4, 8]),
+    out=(np.array([1.0, 3, 3]), np.array([0, 2, 4])),
+)
+list_diff.case(
+    "nan is not nan",
+    x=np.array([np.nan, 0.0]),
+    y=np.array([np.nan, -0.0]),
+    out=(np.array([np.nan]), np.array([0])),
+)
+list_diff.case(
+    "none are left out", x=np.zeros(0), y=np.ones(2), out=(np.zeros(0), np.zeros(0, np.int32))
+)
+list_diff.differs(
+    "negative zero",
+    tensorflow="In half types 0 and -0 are two values.",
+    ours="They are one, as in other types.",
+)
+list_diff.fails("a matrix", x=np.zeros((1, 2)), y=np.zeros(2), error="1 dimension")
+
+
 @op("Unique", "T -> y: T, idx: out_idx", T=ALL, open_sizes=True)
 def unique(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The values of the row `x`, each once, in the order in which they come.

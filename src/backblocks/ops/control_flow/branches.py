@@ -91,10 +91,12 @@ def no_op() -> None:
     """Does nothing. As a target it stands for the blocks that it runs after."""
 
 
-@no_op.shape
-def _() -> None:
-    return None
+@op("ControlTrigger", "->")
+def control_trigger() -> None:
+    """Does nothing, as NoOp. It stands for the blocks that it runs after."""
 
 
-no_op.no_gradient("It has no inputs.")
-no_op.case("nothing", out=())
+for _each in (no_op, control_trigger):
+    _each.shape(lambda: None)
+    _each.no_gradient("It has no inputs.")
+    _each.case("nothing", out=())

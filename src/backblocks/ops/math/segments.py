@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import NUMBERS, REALS, highest, highest_finite, lowest, lowest_finite, wide
+from backblocks.dtypes import (
+    FLOATS,
+    NUMBERS,
+    REALS,
+    highest,
+    highest_finite,
+    lowest,
+    lowest_finite,
+    wide,
+)
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, nothing, op
@@ -324,6 +333,116 @@ for _each in (segment_max, segment_min, unsorted_segment_max, unsorted_segment_m
         tensorflow="Whether a NaN wins depends on which row comes first.",
         ours="A NaN wins, as in Max.",
     )
+
+
+# -- rows that are chosen first ----------------------------------------------------------------------
+
+
+def _chosen_segments(data: Spec, indices: Spec, segment_ids: Spec) -> Shape:
+    (count,) = ranked("indices", indices, 1)
+    if data.shape == ():
+        hint = "Put it in brackets: [x]."
+        raise OpError("must have rows", arg="data", got=described("a scalar"), hint=hint)
+    rows = None if data.shape is None else data.shape[0]
+    at = indices.value
+    if rows is not None and at is not None and at.size and not (0 <= at.min() <= at.max() < rows):
+        raise OpError(
+            f"every entry must lie in [0, {rows})",
+            arg="indices",
+            got=at.tolist(),
+            hint="They count the rows of data from 0.",
+        )
+    (length,) = ranked("segment_ids", segment_ids, 1)
+    if count is not None and length is not None and count != length:
+        raise OpError(
+            f"must have one entry for each of the {count} indices",
+            arg="segment_ids",
+            got=length,
+            hint="Say of every row that is chosen to which segment it belongs.",
+        )
+    shape = None if data.shape is None else (None, *data.shape[1:])
+    return _segments(Spec(shape, data.dtype), segment_ids)
+
+
+def _divided(total: Array, ids: Array, root: bool) -> Array:
+    """Totals by how many rows they are of, or by the root of that."""
+    rows = np.maximum(np.bincount(ids, minlength=len(total)), 1).astype(total.dtype)
+    rows = rows.reshape(-1, *[1] * (total.ndim - 1))
+    return np.asarray(total / (np.sqrt(rows) if root else rows))
+
+
+_CHOSEN: dict[str, Any] = {"Tidx": INDEX, "Tsegmentids": INDEX}
+_OF_CHOSEN = "T, Tidx, Tsegmentids -> T"
+
+
+def _sparse_attrs(*, sparse_gradient: Flag = False) -> None:
+    """Whether TensorFlow keeps the gradient as the rows that are not 0; here it makes no difference."""
+
+
+@op("SparseSegmentSum", _OF_CHOSEN, attrs=_sparse_attrs, T=REALS, **_CHOSEN)
+def sparse_segment_sum(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
+    """SegmentSum of the rows of `data` that `indices` names."""
+    return np.asarray(segment_sum.meaning(data[indices], segment_ids))
+
+
+@op("SparseSegmentMean", _OF_CHOSEN, attrs=_sparse_attrs, T=FLOATS, **_CHOSEN)
+def sparse_segment_mean(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
+    """SegmentMean of the rows of `data` that `indices` names."""
+    total = segment_sum.meaning(data[indices], segment_ids)
+    return _divided(total, segment_ids, root=False)
+
+
+@op("SparseSegmentSqrtN", _OF_CHOSEN, attrs=_sparse_attrs, T=FLOATS, **_CHOSEN)
+def sparse_segment_sqrt_n(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+    total = segment_sum.meaning(data[indices], segment_ids)
+    return _divided(total, segment_ids, root=True)
+
+
+def _chosen_grad(power: float) -> Any:
+    def grad(
+        dy: Value, y: Value, data: Value, indices: Value, segment_ids: Value, **how: bool
+    ) -> list[Value]:
+        back = _gathered(dy, segment_ids)
+        if power:
+            ones = ops.broadcast_to(np.ones((), dy.dtype), ops.shape(back))
+            rows = _gathered(segment_sum(ones, segment_ids), segment_ids)
+            back = ops.mul(back, ops.pow(rows, np.array(power, dy.dtype)))
+        known = None if data.shape is None else data.shape[0]
+        first = ops.slice(ops.shape(data), [0], [1]) if known is None else np.array([known])
+        count = ops.reshape(first, np.zeros(0, np.int32))
+        return [unsorted_segment_sum(back, indices, count), None, None]
+
+    return grad
+
+
+for _each, _power, _twice in (
+    (sparse_segment_sum, 0, [4.0, 4]),
+    (sparse_segment_mean, -1, [2.0, 2]),
+    (sparse_segment_sqrt_n, -0.5, [8**0.5, 8**0.5]),
+):
+    _each.shape(
+        lambda data, indices, segment_ids, **how: _chosen_segments(data, indices, segment_ids)
+    )
+    _each.grad(_chosen_grad(_power))
+    _each.case(
+        "a row twice, none, and one",
+        data=np.array([[2.0, 2], [3, 0], [5, 6]]),
+        indices=np.array([0, 0, 2]),
+        segment_ids=np.array([0, 0, 2]),
+        out=np.array([_twice, [0, 0], [5, 6]]),
+    )
+    _each.case(
+        "no rows",
+        data=np.zeros((3, 2)),
+        indices=np.zeros(0, np.int32),
+        segment_ids=np.zeros(0, np.int32),
+        out=np.zeros((0, 2)),
+    )
+    _each.fails("beyond", data=_rows, indices=[3], segment_ids=[0], error="must lie in")
+    _each.fails("too few", data=_rows, indices=[1, 2], segment_ids=[0], error="of the 2 indices")
+    _each.fails("going down", data=_rows, indices=[1, 2], segment_ids=[1, 0], error="not go down")
+    _each.fails("a scalar", data=1.0, indices=[0], segment_ids=[0], error="must have rows")
 
 
 # -- how many of each ------------------------------------------------------------------------------------
