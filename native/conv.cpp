@@ -151,11 +151,12 @@ class Worker {
         return std::is_same_v<T, N> && plan.source.channel == 1;
     }
 
-    // Whether tiles of results, which are whole cache lines and complete, go past the cache.
+    // Whether tiles of results, which are whole cache lines and complete, go past the cache. Of more
+    // than two panels they would be too far apart for the memory.
     static bool streamed(const ConvPlan& plan, const T* targets) {
         return kCanStream && std::is_same_v<T, N> && kPanel<N> * sizeof(N) == kCacheLine &&
                plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
-               size_of(plan.columns) % kPanel<N> == 0 &&
+               size_of(plan.columns) % kPanel<N> == 0 && size_of(plan.columns) <= 2 * kPanel<N> &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
                static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T) > kStreamed;
     }
@@ -399,7 +400,7 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
     const bool pack_first = boxes > 3 && all <= kMostPacked / static_cast<std::int64_t>(sizeof(N));
     if (pack_first) pack_all(plan, filters, packed.of(all));
     // Few boxes would leave threads idle: then each panel of a box is a job.
-    const bool split = !plan.rows.kept() && boxes * plan.groups <= 16;
+    const bool split = !plan.rows.kept() && boxes * plan.groups <= 64;
     const Parts shares{panels.count(), split ? panels.count() : 1};
     parallel_for(boxes * plan.groups * shares.count, plan.work,
                  [&](std::int64_t begin, std::int64_t end) {
@@ -443,11 +444,7 @@ const ConvKernels ISA::conv_kernels{
     [](Type type, const Conv& conv) {
         return with_type(type, [&]<class T>(T) { return input_grad<T>(conv); });
     },
-    [](Type type, const Conv& conv) -> ConvKernels::Ready {
-        return [=](const void* x, const void* dy, void* dw) {
-            conv_filter_grad(type, x, dy, dw, conv);
-        };
-    },
+    conv_filter_grad,
 };
 
 }  // namespace backblocks

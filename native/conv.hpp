@@ -45,7 +45,7 @@ extern const ConvKernels conv_kernels;
 
 #ifdef ISA
 namespace ISA {
-void conv_filter_grad(Type, const void* x, const void* dy, void* dw, const Conv&);
+ConvKernels::Ready conv_filter_grad(Type, const Conv&);
 }
 #endif
 

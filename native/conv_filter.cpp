@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>
@@ -158,8 +159,10 @@ struct Cut {
                     std::max(wanted / blocks, windows / kWindows) + 0.99, 1.0, most_chunks));
                 const bool large = (!in_place && bytes_of_x / real(in) > kBytesOfX) ||
                                    (!wide && sums * sizeof(N) / blocks > kBytesOfTask);
-                const double copied =
-                    windows * real(conv.groups) * (real(in * conv.out) + real(out * channels));
+                // Rows of x that several rows of windows read are copied for each few of them.
+                const double again = in_place ? 0 : x_rows / real(at_once);
+                const double copied = windows * real(conv.groups) *
+                                      (real(in * conv.out) + real(out * channels) * again);
                 const double cost = (products / kPanel<N> * (large ? 1.2 : 1) + copied / 2) *
                                         std::max(1.0, wanted / (blocks * real(apart))) +
                                     real(apart - 1) * sums;
@@ -344,6 +347,7 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
     tile.clear();
     for (const Pair& pair : pairs)
         tile.add(windows, x + pair.x, places.data(), x_step, dy + pair.dy, dy_step);
+#pragma GCC unroll 8
     for (int i = 0; i < rows; ++i, sums += pitch) {
         if (columns < vectors * kLanes<N>) {
             std::array<N, vectors * kLanes<N>> line;
@@ -353,6 +357,7 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
                                : line[static_cast<std::size_t>(j)];
             continue;
         }
+#pragma GCC unroll 2
         for (int v = 0; v < vectors; ++v) {
             N* const to = sums + v * kLanes<N>;
             store_vector(to, more ? load_vector(to) + tile.sum[i][v] : tile.sum[i][v]);
@@ -362,10 +367,6 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
 
 template <class T>
 struct Problem {
-    using N = Wide<T>;
-
-    const T* x;
-    const T* dy;
     Conv conv;
     Cut<T> cut{conv};
 
@@ -389,30 +390,36 @@ struct Part {
     Range in, out, rows;
 };
 
+// Rows of windows that are worked on at a time, and where everything of them is.
+struct Step {
+    Range rows, windows, places;
+    Range whole;                           // of folded windows, those without padding
+    std::vector<Stretch> stretches;        // for each tap along the width
+    std::vector<std::vector<Pair>> pairs;  // for each other tap
+    std::vector<std::int64_t> x_rows;      // that are read, over all images
+};
+
 // What a thread works with.
 template <class T>
 class Worker {
     using N = Wide<T>;
 
    public:
-    explicit Worker(const Problem<T>& problem)
+    // `known` is the only step of the only part, or null.
+    Worker(const Problem<T>& problem, const T* x, const T* dy, const Step* known)
         : problem_(problem),
           conv_(problem.conv),
           cut_(problem.cut),
-          pairs_(static_cast<std::size_t>(problem.row_taps())) {}
+          all_x_(x),
+          all_dy_(dy),
+          known_(known),
+          step_(known ? *known : own_step_) {}
 
     // Adds up what belongs to a part.
     void run(const Part& part, const Sums<N>& sums) {
-        part_ = part;
-        tiles_ = Groups::tiles(part.in.size(), cut_.tile_rows);
-        panels_ = Groups::panels(part.out.size(), cut_.panel);
-        const std::int64_t times = div_up(part.rows.size(), cut_.at_once);
-        for (std::int64_t i = 0; i < times; ++i) {
-            const Range rows = backblocks::part(part.rows.size(), times, i);
-            rows_ = {part.rows.first + rows.first, part.rows.first + rows.last};
-            windows_ = backblocks::part(conv_.axes[2].out, cut_.pieces, rows_.first % cut_.pieces);
-            find_places();
-            find_pairs();
+        begin(part);
+        for (std::int64_t i = 0; i < times(); ++i) {
+            if (!known_) find(i);
             copy_dy();
             if (!cut_.in_place) copy_x();
             if (cut_.folded) keep_padding_from_infinity();
@@ -420,28 +427,52 @@ class Worker {
         }
     }
 
+    // The step of a part that has but one.
+    std::optional<Step> only_step(const Part& part) {
+        begin(part);
+        if (times() > 1) return std::nullopt;
+        find(0);
+        return step_;
+    }
+
    private:
+    void begin(const Part& part) {
+        part_ = part;
+        tiles_ = Groups::tiles(part.in.size(), cut_.tile_rows);
+        panels_ = Groups::panels(part.out.size(), cut_.panel);
+    }
+
+    std::int64_t times() const { return div_up(part_.rows.size(), cut_.at_once); }
+
+    void find(std::int64_t i) {
+        const Range rows = backblocks::part(part_.rows.size(), times(), i);
+        own_step_.rows = {part_.rows.first + rows.first, part_.rows.first + rows.last};
+        own_step_.windows = backblocks::part(conv_.axes[2].out, cut_.pieces, own_step_.rows.first % cut_.pieces);
+        find_places();
+        find_pairs();
+    }
+
     // The places of a row of x, cells or folded windows, and where the taps along the width begin.
     void find_places() {
         const TapAxis& width = conv_.axes[2];
-        stretches_.clear();
-        places_ = windows_;
+        own_step_.stretches.clear();
+        own_step_.places = own_step_.windows;
         if (cut_.folded) {
-            whole_ = both(both(real_windows(width, 0), real_windows(width, width.k - 1)), windows_);
-            if (whole_.size() == 0) whole_ = {windows_.last, windows_.last};
-            stretches_.push_back({0, 0, windows_.size()});
+            own_step_.whole = both(both(real_windows(width, 0), real_windows(width, width.k - 1)), own_step_.windows);
+            if (own_step_.whole.size() == 0) own_step_.whole = {own_step_.windows.last, own_step_.windows.last};
+            own_step_.stretches.push_back({0, 0, own_step_.windows.size()});
             return;
         }
-        places_ = both({cell_of(width, windows_.first, 0),
-                        cell_of(width, windows_.last - 1, width.k - 1) + 1},
+        own_step_.places = both({cell_of(width, own_step_.windows.first, 0),
+                        cell_of(width, own_step_.windows.last - 1, width.k - 1) + 1},
                        {0, width.n});
         for (std::int64_t tap = 0; tap < width.k; ++tap) {
-            const Range real = both(real_windows(width, tap), windows_);
+            const Range real = both(real_windows(width, tap), own_step_.windows);
             if (real.size() > 0)
-                stretches_.push_back({cell_of(width, real.first, tap) - places_.first,
-                                      real.first - windows_.first, real.size()});
+                own_step_.stretches.push_back({cell_of(width, real.first, tap) - own_step_.places.first,
+                                      real.first - own_step_.windows.first, real.size()});
             else
-                stretches_.push_back({0, 0, 0});
+                own_step_.stretches.push_back({0, 0, 0});
         }
     }
 
@@ -449,18 +480,19 @@ class Worker {
     void find_pairs() {
         const auto& [depth, height, width] = conv_.axes;
         numbers_.clear();
-        x_rows_.clear();
+        own_step_.x_rows.clear();
+        own_step_.pairs.resize(static_cast<std::size_t>(problem_.row_taps()));
         for (std::int64_t tap = 0; tap < problem_.row_taps(); ++tap) {
-            auto& pairs = pairs_[static_cast<std::size_t>(tap)];
+            auto& pairs = own_step_.pairs[static_cast<std::size_t>(tap)];
             pairs.clear();
-            for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
+            for (std::int64_t row = own_step_.rows.first; row < own_step_.rows.last; ++row) {
                 const std::int64_t whole = row / cut_.pieces, plane = whole / height.out;
                 const std::int64_t h = cell_of(height, whole % height.out, tap % height.k);
                 const std::int64_t d = cell_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
                 pairs.push_back(
-                    {place_of(x_row), (row - rows_.first) * windows_.size() * cut_.panel});
+                    {place_of(x_row), (row - own_step_.rows.first) * own_step_.windows.size() * cut_.panel});
             }
         }
     }
@@ -468,16 +500,16 @@ class Worker {
     // Where a row of x is or will be.
     std::int64_t place_of(std::int64_t x_row) {
         if (cut_.in_place)
-            return (x_row * conv_.axes[2].n + places_.first) * problem_.in_channels();
-        const auto next = static_cast<std::int64_t>(x_rows_.size());
+            return (x_row * conv_.axes[2].n + own_step_.places.first) * problem_.in_channels();
+        const auto next = static_cast<std::int64_t>(own_step_.x_rows.size());
         const auto [found, fresh] = numbers_.try_emplace(x_row, next);
-        if (fresh) x_rows_.push_back(x_row);
+        if (fresh) own_step_.x_rows.push_back(x_row);
         return found->second * tiles_.count() * line_size();
     }
 
     // Numbers of a group's line of x, and of a whole panel of dy.
-    std::int64_t line_size() const { return places_.size() * kPitch; }
-    std::int64_t panel_size() const { return rows_.size() * windows_.size() * cut_.panel; }
+    std::int64_t line_size() const { return step_.places.size() * kPitch; }
+    std::int64_t panel_size() const { return step_.rows.size() * step_.windows.size() * cut_.panel; }
 
     // A row of x or dy, counted over all images, with the first channel of the group.
     Line<T> line_of(const T* all, std::int64_t row, std::int64_t rows, std::int64_t size,
@@ -494,27 +526,27 @@ class Worker {
         // The last panel may be half empty.
         if (part_.out.size() % cut_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
-        for (std::int64_t row = rows_.first; row < rows_.last; ++row) {
-            const Line<T> line = line_of(problem_.dy, row / cut_.pieces, depth.out * height.out,
+        for (std::int64_t row = step_.rows.first; row < step_.rows.last; ++row) {
+            const Line<T> line = line_of(all_dy_, row / cut_.pieces, depth.out * height.out,
                                          width.out, conv_.out)
-                                     .from(windows_.first, part_.out.first);
+                                     .from(step_.windows.first, part_.out.first);
             if (cut_.panel == kPanel<N>)
-                deal<kPanel<N>>(line, windows_.size(), panels_, panel_size(), to, spare_);
+                deal<kPanel<N>>(line, step_.windows.size(), panels_, panel_size(), to, spare_);
             else
-                deal<kLanes<N>>(line, windows_.size(), panels_, panel_size(), to, spare_);
-            to += windows_.size() * cut_.panel;
+                deal<kLanes<N>>(line, step_.windows.size(), panels_, panel_size(), to, spare_);
+            to += step_.windows.size() * cut_.panel;
         }
     }
 
     void copy_x() {
         const auto& [depth, height, width] = conv_.axes;
         const std::int64_t size = tiles_.count() * line_size();
-        N* to = x_.of(static_cast<std::int64_t>(x_rows_.size()) * size);
-        for (const std::int64_t row : x_rows_) {
-            const Line<T> line = line_of(problem_.x, row, depth.n * height.n, width.n, conv_.in);
+        N* to = x_.of(static_cast<std::int64_t>(step_.x_rows.size()) * size);
+        for (const std::int64_t row : step_.x_rows) {
+            const Line<T> line = line_of(all_x_, row, depth.n * height.n, width.n, conv_.in);
             if (cut_.folded) fold(line, to);
             else
-                deal<kPitch>(line.from(places_.first, part_.in.first), places_.size(), tiles_,
+                deal<kPitch>(line.from(step_.places.first, part_.in.first), step_.places.size(), tiles_,
                              line_size(), to, spare_);
             to += size;
         }
@@ -525,17 +557,17 @@ class Worker {
         const TapAxis& width = conv_.axes[2];
         // Where the taps' cells lie side by side, they are channels already.
         const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
-        const Range whole = ready ? whole_ : Range{windows_.first, windows_.first};
+        const Range whole = ready ? step_.whole : Range{step_.windows.first, step_.windows.first};
         if (whole.size() > 0) {
             Line<T> windows = line.from(cell_of(width, whole.first, 0), part_.in.first);
             windows.place *= width.s;
             deal<kPitch>(windows, whole.size(), tiles_, line_size(),
-                         to + (whole.first - windows_.first) * kPitch, spare_);
+                         to + (whole.first - step_.windows.first) * kPitch, spare_);
         }
         for (const Range& tile : tiles_.channels) {
             for (std::int64_t i = tile.first; i < tile.last; ++i) {
-                fold_channel(line, i, {windows_.first, whole.first}, to + i - tile.first);
-                fold_channel(line, i, {whole.last, windows_.last}, to + i - tile.first);
+                fold_channel(line, i, {step_.windows.first, whole.first}, to + i - tile.first);
+                fold_channel(line, i, {whole.last, step_.windows.last}, to + i - tile.first);
             }
             to += line_size();
         }
@@ -551,7 +583,7 @@ class Worker {
         const std::int64_t tap = tap_of(channel);
         const Line<T> from = line.from(0, (part_.in.first + channel) % conv_.in);
         const Range real = both(real_windows(width, tap), windows);
-        const auto place = [&](std::int64_t o) -> N& { return to[(o - windows_.first) * kPitch]; };
+        const auto place = [&](std::int64_t o) -> N& { return to[(o - step_.windows.first) * kPitch]; };
         for (std::int64_t o = windows.first; o < windows.last; ++o) place(o) = 0;
         for (std::int64_t o = real.first; o < real.last; ++o)
             place(o) = widen(from.first[cell_of(width, o, tap) * line.place]);
@@ -562,18 +594,16 @@ class Worker {
     void keep_padding_from_infinity() {
         const auto finite = [&](Range edge) {
             N sum = 0;
-            for (std::int64_t row = 0; row < panels_.count() * rows_.size(); ++row) {
-                const N* const windows = dy_.get() + row * windows_.size() * cut_.panel;
-                for (std::int64_t i = (edge.first - windows_.first) * cut_.panel;
-                     i < (edge.last - windows_.first) * cut_.panel; ++i)
+            for (std::int64_t row = 0; row < panels_.count() * step_.rows.size(); ++row) {
+                const N* const windows = dy_.get() + row * step_.windows.size() * cut_.panel;
+                for (std::int64_t i = (edge.first - step_.windows.first) * cut_.panel;
+                     i < (edge.last - step_.windows.first) * cut_.panel; ++i)
                     sum += windows[i] - windows[i];
             }
             return sum == 0;
         };
         edges_apart_ =
-            !finite({windows_.first, whole_.first}) || !finite({whole_.last, windows_.last});
-        const std::int64_t before = whole_.first - windows_.first;
-        if (edges_apart_) stretches_[0] = {before, before, whole_.size()};
+            !finite({step_.windows.first, step_.whole.first}) || !finite({step_.whole.last, step_.windows.last});
     }
 
     // What the windows at the edge add to a tile of folded channels: row by row, as each has its
@@ -581,12 +611,12 @@ class Worker {
     template <int vectors>
     void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
                    N* sums, std::int64_t pitch) const {
-        const Range edges[] = {{windows_.first, whole_.first}, {whole_.last, windows_.last}};
+        const Range edges[] = {{step_.windows.first, step_.whole.first}, {step_.whole.last, step_.windows.last}};
         for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += pitch)
             for (const Range& edge : edges) {
                 const Range real = both(real_windows(conv_.axes[2], tap_of(i)), edge);
                 if (real.size() == 0) continue;
-                const std::int64_t before = real.first - windows_.first;
+                const std::int64_t before = real.first - step_.windows.first;
                 add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
                                             cut_.panel, pairs, real.size(), true, panel.size(),
                                             sums, pitch);
@@ -608,17 +638,19 @@ class Worker {
         N* first = sums.first + panel.first;
         const std::int64_t x_pitch = cut_.in_place ? problem_.in_channels() : kPitch;
         const std::int64_t step = cut_.folded ? x_pitch : x_pitch * conv_.axes[2].s;
-        for (const auto& pairs : pairs_) {
+        const std::int64_t before = step_.whole.first - step_.windows.first;
+        for (const auto& pairs : step_.pairs) {
             const N* copied = x_.get();
             for (const Range& tile : tiles_.channels) {
                 const N* x = copied;
                 if constexpr (std::is_same_v<T, N>)
                     if (cut_.in_place)
-                        x = problem_.x + part_.group * conv_.in + part_.in.first + tile.first;
+                        x = all_x_ + part_.group * conv_.in + part_.in.first + tile.first;
                 N* const to = first + tile.first * sums.channel;
                 with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
                     std::int64_t tap = 0;
-                    for (const Stretch& stretch : stretches_) {
+                    for (Stretch stretch : step_.stretches) {
+                        if (edges_apart_) stretch = {before, before, step_.whole.size()};
                         if (!more || (!pairs.empty() && stretch.windows > 0))
                             add_products<N, rows.value, vectors>(
                                 x + stretch.x * x_pitch, step, dy + stretch.dy * cut_.panel,
@@ -638,16 +670,15 @@ class Worker {
     const Problem<T>& problem_;
     const Conv& conv_;
     const Cut<T>& cut_;
+    const T* const all_x_;
+    const T* const all_dy_;
+    const Step* const known_;
+    Step own_step_;
+    const Step& step_;
     Part part_{};
     Groups tiles_{0}, panels_{0};
-    // What is worked on at a time:
-    Range rows_{}, windows_{}, places_{};
-    Range whole_{};             // of folded windows, those without padding
-    bool edges_apart_ = false;  // the others are added up row by row
-    std::vector<Stretch> stretches_;                          // for each tap along the width
-    std::vector<std::vector<Pair>> pairs_;                    // for each other tap
-    std::vector<std::int64_t> x_rows_;                        // that are read, over all images
-    std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where they are in x_rows_
+    bool edges_apart_ = false;  // folded windows with padding are added up row by row
+    std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     Room<N> x_, dy_, spare_;
 };
 
@@ -677,10 +708,37 @@ void add_chunks(const Wide<T>* chunks, std::int64_t count, std::int64_t size, T*
     });
 }
 
+// A problem, and its step if there is but one: small problems are many.
 template <class T>
-void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
+struct Work {
+    Problem<T> problem;
+    std::optional<Step> only;
+
+    explicit Work(const Conv& conv) : problem{simplified(conv)} {
+        if (tasks() == 1) only = Worker<T>(problem, nullptr, nullptr, nullptr).only_step(part(0));
+    }
+
+    std::int64_t blocks() const {
+        return problem.cut.in_blocks * problem.cut.out_blocks * problem.conv.groups;
+    }
+    std::int64_t tasks() const { return blocks() * problem.cut.chunks; }
+    std::int64_t chunk(std::int64_t task) const { return task / blocks(); }
+    Part part(std::int64_t task) const {
+        const Cut<T>& cut = problem.cut;
+        const std::int64_t out = problem.conv.out, block = task % blocks();
+        const Range panels = backblocks::part(div_up(out, cut.panel), cut.out_blocks,
+                                              block / cut.in_blocks % cut.out_blocks);
+        return {block / cut.in_blocks / cut.out_blocks,
+                backblocks::part(cut.channels, cut.in_blocks, block % cut.in_blocks),
+                {panels.first * cut.panel, std::min(panels.last * cut.panel, out)},
+                backblocks::part(cut.rows, cut.chunks, chunk(task))};
+    }
+};
+
+template <class T>
+void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
     using N = Wide<T>;
-    const Problem<T> problem{x, dy, simplified(conv)};
+    const Problem<T>& problem = work.problem;
     const Cut<T>& cut = problem.cut;
     const std::int64_t out_channels = problem.out_channels();
     Room<N> chunks;
@@ -689,7 +747,7 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
     // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
     const auto run = [&](auto& worker, auto& apart, const Part& part, std::int64_t chunk) {
         const std::int64_t place =
-            part.in.first * out_channels + part.group * conv.out + part.out.first;
+            part.in.first * out_channels + part.group * problem.conv.out + part.out.first;
         const Sums<N> in_dw{nullptr, cut.channels * out_channels, out_channels};
         if (cut.chunks > 1) {
             N* const first = chunks.get() + chunk * problem.sums() + place;
@@ -707,31 +765,26 @@ void filter_grad(const T* x, const T* dy, T* dw, const Conv& conv) {
                                dw + place + t * in_dw.tap + c * out_channels);
         }
     };
-    const std::int64_t blocks = cut.in_blocks * cut.out_blocks * conv.groups;
     // A core multiplies some four times while it moves a byte.
     const auto bytes = static_cast<std::int64_t>(std::min(cut.products / 4, 0x1p60));
-    parallel_for(blocks * cut.chunks, bytes, [&](std::int64_t begin, std::int64_t end) {
-        Worker<T> worker(problem);
+    parallel_for(work.tasks(), bytes, [&](std::int64_t begin, std::int64_t end) {
+        Worker<T> worker(problem, x, dy, work.only ? &*work.only : nullptr);
         Room<N> apart;
-        for (std::int64_t i = begin; i < end; ++i) {
-            const std::int64_t block = i % blocks, chunk = i / blocks;
-            const Range panels = part(div_up(conv.out, cut.panel), cut.out_blocks,
-                                      block / cut.in_blocks % cut.out_blocks);
-            run(worker, apart,
-                {block / cut.in_blocks / cut.out_blocks,
-                 part(cut.channels, cut.in_blocks, block % cut.in_blocks),
-                 {panels.first * cut.panel, std::min(panels.last * cut.panel, conv.out)},
-                 part(cut.rows, cut.chunks, chunk)},
-                chunk);
-        }
+        for (std::int64_t task = begin; task < end; ++task)
+            run(worker, apart, work.part(task), work.chunk(task));
     });
     if (cut.chunks > 1) add_chunks(chunks.get(), cut.chunks, problem.sums(), dw);
 }
 
 }  // namespace
 
-void ISA::conv_filter_grad(Type type, const void* x, const void* dy, void* dw, const Conv& conv) {
-    with_type(type, [&]<class T>(T) { filter_grad(in<T>(x), in<T>(dy), out<T>(dw), conv); });
+ConvKernels::Ready ISA::conv_filter_grad(Type type, const Conv& conv) {
+    return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
+        return [work = std::make_shared<const Work<T>>(conv)](const void* x, const void* dy,
+                                                              void* dw) {
+            filter_grad(*work, in<T>(x), in<T>(dy), out<T>(dw));
+        };
+    });
 }
 
 }  // namespace backblocks

@@ -1,10 +1,10 @@
 // Depthwise convolution: each output channel has one filter and sees one input channel. The gradient
 // of the input is the same sum seen from the other side (taps.hpp), so both are one function.
 //
-// What is read is packed tile by tile: widened, with zeros around it for the padding, and sorted so
-// that a tap is the same distance for every place. A tile has a group of channels:
-// * one or two vectors of them, where channels are last. Vectors run over channels.
-// * a single one, where channels are first. Vectors run over places, from row to row.
+// Where channels are last, and each has one filter, vectors run over channels, and cells are read
+// where they stand. Elsewhere vectors run over places, from row to row. For these what is read is
+// packed tile by tile, a channel at a time: widened, with zeros around it for the padding, and sorted
+// so that a tap is the same distance for every place.
 #include "depthwise.hpp"
 
 #include <algorithm>
@@ -12,11 +12,14 @@
 #include <cmath>
 #include <cstddef>
 #include <iterator>
+#include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "conv_plan.hpp"
 #include "half.hpp"
+#include "lines.hpp"
 #include "parallel.hpp"
 #include "stream.hpp"
 #include "tile.hpp"
@@ -25,11 +28,11 @@ namespace backblocks {
 namespace {
 
 using namespace ISA;
+using convolution::Line, convolution::LineAxis, convolution::Segment;
 using Place = std::array<std::int64_t, 3>;
 
-// Numbers of a packed tile: a part of the L2 cache of a thread or, where all of a tile is packed
-// before it is used, of the L1 cache.
-constexpr std::int64_t kKept = 1 << 15, kKeptAtOnce = 1 << 12;
+// Numbers of a packed tile: half of the L1 cache.
+constexpr std::int64_t kKept = 1 << 12;
 // Partial sums of a gradient of filters, and all their numbers, at most.
 constexpr std::int64_t kParts = 32;
 constexpr std::int64_t kPartNumbers = 1 << 22;
@@ -91,6 +94,10 @@ struct Pass {
     // Whether any tap is real anywhere.
     bool reaches() const {
         return std::none_of(sides.begin(), sides.end(), [](auto& side) { return side.sweeps.empty(); });
+    }
+    // Whether every place has a tap.
+    bool complete() const {
+        return std::all_of(sides.begin(), sides.end(), [](auto& side) { return side.complete(); });
     }
     // How much work it is, for parallel_for.
     template <class T>
@@ -193,12 +200,8 @@ struct PackedSweep {
     std::vector<PackedTap> taps;
 };
 
-// group: how many channels are packed together, number by number.
-template <int group>
 struct Packing {
-    using Channels = std::array<std::int64_t, group>;  // where each stands in a cell
-
-    const Volumes& in;
+    Volumes in;
     std::vector<PackedAxis> axes;
     std::vector<PackedSweep> sweeps;
 
@@ -206,7 +209,7 @@ struct Packing {
         for (const Side& side : pass.sides) axes.emplace_back(side);
         for (PackedAxis& axis : axes) {
             const std::int64_t places = axis.tile;
-            while (axis.tile > 1 && estimate() > (group == 1 ? kKeptAtOnce : kKept)) {
+            while (axis.tile > 1 && estimate() > kKept) {
                 axis.size -= axis.tile / 2;
                 axis.tile -= axis.tile / 2;
             }
@@ -222,14 +225,14 @@ struct Packing {
 
     // The numbers of a tile, which may be too many to count.
     double estimate() const {
-        double size = group;
+        double size = 1;
         for (const PackedAxis& axis : axes)
             size *= static_cast<double>(axis.size) * static_cast<double>(axis.phases.size());
         return size;
     }
 
     std::int64_t row(std::int64_t d, std::int64_t h) const {
-        return (d * axes[1].size + h) * axes[2].size * group;
+        return (d * axes[1].size + h) * axes[2].size;
     }
     // Numbers of a phase, and of all of them.
     std::int64_t volume() const { return row(axes[0].size, 0); }
@@ -242,7 +245,7 @@ struct Packing {
         for (std::size_t i = 0; i < 3; ++i)
             phase = phase * std::ssize(axes[i].phases) + axes[i].phase(tap[i]);
         return phase * volume() + row(axes[0].start(tap[0]), axes[1].start(tap[1])) +
-               axes[2].start(tap[2]) * group;
+               axes[2].start(tap[2]);
     }
 
     std::int64_t tiles() const { return axes[0].tiles * axes[1].tiles * axes[2].tiles; }
@@ -268,58 +271,60 @@ struct Packing {
         };
         return out.row(at(0, d), at(1, h)) + at(2, 0) * out.step();
     }
-
-    // The channels of `in` that results from channel `first` on see in one of their terms.
-    Channels channels(const Pass& pass, std::int64_t first, std::int64_t term) const {
-        Channels all;
-        for (std::int64_t i = 0; i < group; ++i)
-            all[static_cast<std::size_t>(i)] =
-                pass.in_channel(pass.lane(first + i, term)) * in.channel_step();
-        return all;
-    }
 };
 
-// Copies a row of cells, which are `step` numbers apart, and have a group of channels each.
-template <int group, class From, class To, class Convert>
-void copy_row(const From* from, std::int64_t step, std::int64_t cells, To* to, std::int64_t to_step,
-              Convert convert) {
-    constexpr std::int64_t v = kLanes<Wide<To>>;
-    if constexpr (std::is_same_v<From, To> && group == 1)
-        if (step == 1 && to_step == 1 && cells >= v) {
-            // The last vector may overlap the one before.
-            for (std::int64_t i = 0; i < cells; i += v)
-                store_vector(to + std::min(i, cells - v), load_vector(from + std::min(i, cells - v)));
-            return;
-        }
-    if (group == 1 && step == 2 && to_step == 1)  // a constant, which makes it vector code
-        for (std::int64_t w = 0; w < cells; ++w) to[w] = convert(from[w * 2]);
-    else if (step == group && to_step == group)
-        for (std::int64_t i = 0; i < cells * group; ++i) to[i] = convert(from[i]);
+// Widens a row of numbers that are `step` apart.
+template <class T>
+void widen_row(const T* from, std::int64_t step, std::int64_t count, Wide<T>* to) {
+    constexpr std::int64_t v = kLanes<Wide<T>>;
+    if (step == 1 && count >= v)
+        // The last vector may overlap the one before.
+        for (std::int64_t i = 0; i < count; i += v)
+            store(load(from + std::min(i, count - v)), to + std::min(i, count - v));
+    else if (step == 2)  // a constant, which makes it vector code
+        for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i * 2]);
     else
-        for (std::int64_t w = 0; w < cells; ++w)
-            for (int i = 0; i < group; ++i) to[w * to_step + i] = convert(from[w * step + i]);
+        for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i * step]);
 }
 
 // A packed tile of some images, one after the other.
-template <int group, class T>
+template <class T>
 class PackedTile {
    public:
     using N = Wide<T>;
-    using Channels = typename Packing<group>::Channels;
     // Numbers that may be read beyond the end.
     static constexpr std::int64_t kSpare = 16 * kLanes<N>;
 
-    explicit PackedTile(const Packing<group>& packing)
+    explicit PackedTile(const Packing& packing)
         : packing_(packing), all_(static_cast<std::size_t>(packing.size() + kSpare)) {}
 
     const N* data() const { return all_.data(); }
 
-    // Sees a tile of an image, of which nothing is packed yet.
-    void see(const T* image, std::int64_t tile, const Channels& channels, std::int64_t count) {
-        image_ = image;
-        channels_ = channels;
-        count_ = count;
-        next_ = {};
+    // Packs a tile of a channel.
+    void pack(const T* channel, std::int64_t tile) {
+        see(tile);
+        const auto& axes = packing_.axes;
+        const Volumes& in = packing_.in;
+        const std::int64_t step = axes[2].stride * in.step();
+        N* to = all_.data();
+        for (const Phase& phase : phases_) {
+            for (std::int64_t d = phase.d.first; d < phase.d.last; ++d)
+                for (std::int64_t h = phase.h.first; h < phase.h.last; ++h)
+                    widen_row(channel + phase.place + phase.w.first * step +
+                                  in.row(d * axes[0].stride, h * axes[1].stride),
+                              step, phase.w.size(), to + packing_.row(d, h) + phase.w.first);
+            to += packing_.volume();
+        }
+    }
+
+   private:
+    // Cells of one phase: which of its numbers are real, and where number 0 stands in a channel.
+    struct Phase {
+        Range d, h, w;
+        std::int64_t place;
+    };
+
+    void see(std::int64_t tile) {
         if (std::exchange(tile_, tile) == tile) return;
         std::fill(all_.begin(), all_.end(), N{0});  // for the padding, which stays
         phases_.clear();
@@ -336,102 +341,16 @@ class PackedTile {
                                            axes[2].cell(w, first[2], 0) * in.step()});
     }
 
-    // Packs what places before row (d, h) and in it see.
-    void pack(std::int64_t d, std::int64_t h) {
-        const auto& axes = packing_.axes;
-        const std::int64_t height = axes[1].size;
-        d += axes[0].size - axes[0].tile;
-        h += height - axes[1].tile;
-        while (next_[0] < d || (next_[0] == d && next_[1] <= h)) {
-            pack_row(next_[0], next_[1]);
-            if (++next_[1] == height) next_ = {next_[0] + 1, 0};
-        }
-    }
-
-   private:
-    // Cells of one phase: which of its numbers are real, and where number 0 stands in a channel.
-    struct Phase {
-        Range d, h, w;
-        std::int64_t place;
-    };
-
-    void pack_row(std::int64_t d, std::int64_t h) {
-        const auto& axes = packing_.axes;
-        const Volumes& in = packing_.in;
-        const bool side_by_side = count_ == group && channels_[group - 1] == channels_[0] + group - 1;
-        const std::int64_t step = axes[2].stride * in.step();
-        N* to = all_.data() + packing_.row(d, h);
-        for (const Phase& phase : phases_) {
-            if (phase.d.has(d) && phase.h.has(h) && phase.w.size() > 0) {
-                const T* from = image_ + phase.place + phase.w.first * step +
-                                in.row(d * axes[0].stride, h * axes[1].stride);
-                N* cells = to + phase.w.first * group;
-                if (side_by_side)
-                    copy_row<group>(from + channels_[0], step, phase.w.size(), cells, group,
-                                    [](T x) { return widen(x); });
-                else
-                    for (std::int64_t w = 0; w < phase.w.size(); ++w)
-                        for (std::int64_t i = 0; i < count_; ++i)
-                            cells[w * group + i] =
-                                widen(from[w * step + channels_[static_cast<std::size_t>(i)]]);
-            }
-            to += packing_.volume();
-        }
-    }
-
-    const Packing<group>& packing_;
+    const Packing& packing_;
     std::vector<N> all_;
     std::vector<Phase> phases_;
     std::int64_t tile_ = -1;
-    const T* image_ = nullptr;
-    Channels channels_{};
-    std::int64_t count_ = 0;
-    Place next_{};  // the row to be packed next
 };
 
 // -- forward and back -----------------------------------------------------------------------------
 
 // Sums kept in registers. Fewer than 8 would wait for the multiply-adds before them.
 constexpr int kSums = 12;
-
-// to[p] (+)= sum over taps t: from[p + distance of t] * filter[t], for places p with a group each
-template <int places, int vectors, class N>
-BACKBLOCKS_INLINE void add_up(const std::vector<PackedTap>& taps, const N* from, const N* filter,
-                              N* to, std::int64_t to_step, bool adds) {
-    constexpr int group = vectors * kLanes<N>;
-    Vector<N> sum[places][vectors] = {};
-    if (adds)
-#pragma GCC unroll 12
-        for (int p = 0; p < places; ++p)
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; ++v) sum[p][v] = load_vector(to + p * to_step + v * kLanes<N>);
-    for (const PackedTap& tap : taps) {
-        const N* x = from + tap.distance;
-        Vector<N> weight[vectors];
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v)
-            weight[v] = load_vector(filter + tap.number * group + v * kLanes<N>);
-#pragma GCC unroll 12
-        for (int p = 0; p < places; ++p)
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; ++v)
-                sum[p][v] += load_vector(x + p * group + v * kLanes<N>) * weight[v];
-    }
-#pragma GCC unroll 12
-    for (int p = 0; p < places; ++p)
-#pragma GCC unroll 2
-        for (int v = 0; v < vectors; ++v) store_vector(to + p * to_step + v * kLanes<N>, sum[p][v]);
-}
-
-template <int group, class N>
-void add_up_row(const std::vector<PackedTap>& taps, const N* from, const N* filter, N* to,
-                std::int64_t to_step, std::int64_t count, bool adds) {
-    constexpr int vectors = group / kLanes<N>, most = kSums / vectors;
-    for (std::int64_t p = 0; p < count; p += most)
-        with_constant<most>(std::min<std::int64_t>(count - p, most), [&](auto places) {
-            add_up<places, vectors>(taps, from + p * group, filter, to + p * to_step, to_step, adds);
-        });
-}
 
 // to[i] (+)= sum over taps t: from[i + distance of t] * filter[t]. Reads and writes a little more.
 template <class N>
@@ -454,29 +373,11 @@ void add_up_flat(const std::vector<PackedTap>& taps, const N* from, const N* fil
 }
 
 // Rounds a row of sums and stores it where it belongs.
-template <int group, class T>
-void store_row(const Wide<T>* sums, std::int64_t places, std::int64_t channels, T* to,
-               std::int64_t to_step) {
-    const auto convert = [](Wide<T> x) { return narrow<T>(x); };
-    if (channels == group) return copy_row<group>(sums, group, places, to, to_step, convert);
-    for (std::int64_t p = 0; p < places; ++p)
-        for (std::int64_t i = 0; i < channels; ++i)
-            to[p * to_step + i] = convert(sums[p * group + i]);
-}
-
-// The filters of each group of results: [group][term][tap][channel].
-template <int group, class T>
-std::vector<Wide<T>> grouped_filters(const Pass& pass, const T* f) {
-    const std::int64_t groups = (pass.out.channels + group - 1) / group, taps = pass.taps();
-    std::vector<Wide<T>> all(static_cast<std::size_t>(groups * pass.terms() * taps * group));
-    for (std::int64_t c = 0; c < pass.out.channels; ++c)
-        for (std::int64_t i = 0; i < pass.terms(); ++i)
-            for (std::int64_t t = 0; t < taps; ++t) {
-                const std::int64_t place = ((c / group * pass.terms() + i) * taps + t) * group;
-                all[static_cast<std::size_t>(place + c % group)] =
-                    widen(f[t * pass.lanes + pass.lane(c, i)]);
-            }
-    return all;
+template <class T>
+void store_row(const Wide<T>* sums, std::int64_t places, T* to, std::int64_t to_step,
+               std::int64_t size_of_result) {
+    if (to_step == 1) return store_line(sums, places, to, size_of_result);
+    for (std::int64_t p = 0; p < places; ++p) to[p * to_step] = narrow<T>(sums[p]);
 }
 
 // The sums for one place, whose taps are real as they are: without zeros for the padding.
@@ -517,242 +418,406 @@ void mend_infinite(const Pass& pass, const T* in, const T* f, T* out) {
     }
 }
 
-template <int group, class T>
-void convolve_groups(const Pass& pass, const T* in, const T* f, T* out) {
+template <class T>
+void convolve_packed(const Pass& pass, const Packing& packing, const T* in, const T* f, T* out) {
     using N = Wide<T>;
-    const Packing<group> packing(pass);
-    const auto filters = grouped_filters<group>(pass, f);
-    const std::int64_t groups = (pass.out.channels + group - 1) / group, tiles = packing.tiles();
-    // Where sums need not be rounded, or added to others, they go straight to the result.
-    const bool straight = std::is_same_v<T, N> && pass.terms() == 1 && group > 1;
-    const std::int64_t sums_of_sweep = packing.volume() + PackedTile<group, T>::kSpare;
-    parallel_for(pass.in.images * tiles * groups, pass.bytes<T>(), [&](auto begin, auto end) {
-        PackedTile<group, T> packed(packing);
+    const std::int64_t channels = pass.out.channels, tiles = packing.tiles();
+    const std::int64_t sums_of_sweep = packing.volume() + PackedTile<T>::kSpare;
+    parallel_for(pass.in.images * tiles * channels, pass.bytes<T>(), [&](auto begin, auto end) {
+        PackedTile<T> packed(packing);
         std::vector<N> sums(packing.sweeps.size() * static_cast<std::size_t>(sums_of_sweep));
+        std::vector<N> filter(static_cast<std::size_t>(pass.taps()));
         for (std::int64_t unit = begin; unit < end; ++unit) {
-            const std::int64_t first = unit % groups * group, image = unit / groups / tiles;
-            const std::int64_t count = std::min<std::int64_t>(group, pass.out.channels - first);
-            const Place tile = packing.tile(unit / groups % tiles);
-            T* to = out + image * pass.out.image_step() + first * pass.out.channel_step();
-            const N* filter = filters.data() + first / group * pass.terms() * pass.taps() * group;
-            for (std::int64_t term = 0; term < pass.terms(); ++term, filter += pass.taps() * group) {
-                packed.see(in + image * pass.in.image_step(), unit / groups % tiles,
-                           packing.channels(pass, first, term), count);
-                if constexpr (group == 1) {
-                    packed.pack(packing.axes[0].tile - 1, packing.axes[1].tile - 1);
-                    N* some = sums.data();
-                    for (const PackedSweep& sweep : packing.sweeps) {
-                        const Place places = packing.places(sweep, tile);
-                        add_up_flat(sweep.taps, packed.data(), filter, some,
-                                    packing.row(places[0] - 1, places[1] - 1) + places[2], term > 0);
-                        some += sums_of_sweep;
-                    }
+            const std::int64_t channel = unit % channels, image = unit / channels / tiles;
+            const std::int64_t number = unit / channels % tiles;
+            const Place tile = packing.tile(number);
+            for (std::int64_t lane = pass.lane(channel, 0); lane < pass.lane(channel + 1, 0); ++lane) {
+                widen_row(f + lane, pass.lanes, pass.taps(), filter.data());
+                packed.pack(in + image * pass.in.image_step() +
+                                pass.in_channel(lane) * pass.in.channel_step(),
+                            number);
+                N* some = sums.data();
+                for (const PackedSweep& sweep : packing.sweeps) {
+                    const Place places = packing.places(sweep, tile);
+                    if (places[2] > 0)
+                        add_up_flat(sweep.taps, packed.data(), filter.data(), some,
+                                    packing.row(places[0] - 1, places[1] - 1) + places[2],
+                                    lane > pass.lane(channel, 0));
+                    some += sums_of_sweep;
                 }
-                for (std::int64_t d = 0; d < packing.axes[0].tile; ++d)
-                    for (std::int64_t h = 0; h < packing.axes[1].tile; ++h) {
-                        packed.pack(d, h);
-                        N* some = sums.data() + packing.row(d, h);
-                        for (const PackedSweep& sweep : packing.sweeps) {
-                            const Place places = packing.places(sweep, tile);
-                            N* row = std::exchange(some, some + sums_of_sweep);
-                            if (d >= places[0] || h >= places[1]) continue;
-                            T* at = to + packing.row_of(pass.out, sweep, tile, d, h);
-                            const std::int64_t to_step = sweep.sweeps[2]->step * pass.out.step();
-                            if constexpr (group > 1) {
-                                const N* from = packed.data() + packing.row(d, h);
-                                if constexpr (std::is_same_v<T, N>)
-                                    if (straight && count == group) {
-                                        add_up_row<group>(sweep.taps, from, filter, at, to_step, places[2],
-                                                          false);
-                                        continue;
-                                    }
-                                add_up_row<group>(sweep.taps, from, filter, row, group, places[2],
-                                                  term > 0);
-                            }
-                            if (term + 1 == pass.terms())
-                                store_row<group>(row, places[2], count, at, to_step);
-                        }
-                    }
+            }
+            T* to = out + image * pass.out.image_step() + channel * pass.out.channel_step();
+            const N* some = sums.data();
+            for (const PackedSweep& sweep : packing.sweeps) {
+                const Place places = packing.places(sweep, tile);
+                for (std::int64_t d = 0; d < places[0]; ++d)
+                    for (std::int64_t h = 0; h < places[1]; ++h)
+                        store_row(some + packing.row(d, h), places[2],
+                                  to + packing.row_of(pass.out, sweep, tile, d, h),
+                                  sweep.sweeps[2]->step * pass.out.step(), pass.out.size());
+                some += sums_of_sweep;
             }
         }
+        end_streams();
     });
     mend_infinite(pass, in, f, out);
 }
 
-// Calls f with the number of channels to take together, as a constant.
-template <class N, class F>
-void with_group(const Pass& pass, F f) {
-    constexpr int v = kLanes<N>;
-    if (pass.in.channels_first || pass.lanes == 1) f(std::integral_constant<int, 1>{});
-    else if (pass.out.channels <= v) f(std::integral_constant<int, v>{});
-    else f(std::integral_constant<int, 2 * v>{});
-}
-
-// y[b, o, c * multiplier + m] = sum over taps t: x[b, o * s - pads + t * d, c] * f[t, c, m]
-// dx[b, i, c] = sum over m, taps t, outputs o with o * s - pads + t * d = i:
-//                   dy[b, o, c * multiplier + m] * f[t, c, m]
-template <class T>
-void convolve(const T* in, const T* f, T* out, const Conv& conv, bool back) {
-    const Pass pass(conv, back);
-    if (std::any_of(pass.sides.begin(), pass.sides.end(), [](auto& side) { return !side.complete(); }))
-        std::fill_n(out, pass.out.size(), T{});
-    if (pass.reaches())
-        with_group<Wide<T>>(pass, [&](auto group) { convolve_groups<group>(pass, in, f, out); });
-}
-
 // -- the gradient of the filter -------------------------------------------------------------------
+
+// Sums of the gradient of a filter: as many parts, added in the same order, whatever the number of
+// threads.
+template <class N>
+struct FilterSums {
+    std::int64_t size, parts;
+    std::vector<N> all;
+
+    FilterSums(const Pass& pass, std::int64_t work)
+        : size(pass.taps() * pass.lanes),
+          parts(std::clamp<std::int64_t>(std::min(work, kPartNumbers / size), 1, kParts)),
+          all(static_cast<std::size_t>(parts * size)) {}
+
+    N* part(std::int64_t i) { return all.data() + i * size; }
+
+    template <class T>
+    void add_up(T* df) {
+        for (std::int64_t i = 0; i < size; ++i) {
+            N sum{0};
+            for (std::int64_t p = 0; p < parts; ++p) sum += part(p)[i];
+            df[i] = narrow<T>(sum);
+        }
+    }
+};
 
 // Taps whose sums are kept in registers: a window of 3 x 3.
 constexpr int kTaps = 9;
 
-// sums[t] = sum over i < count: x[i * step + distance of t] * dy[i * step]
-template <int taps, class N>
-void multiply(const PackedTap* tap, const N* x, const N* dy, std::int64_t step, std::int64_t count,
-              Vector<N>* sums) {
-    Vector<N> sum[taps] = {};
-    const N* cells[taps];
+// sums[t] = sum over i < count: x[i * x_step + distance of t] * dy[i * dy_step]
+template <int taps, class T>
+void multiply(const PackedTap* tap, const T* x, std::int64_t x_step, const T* dy,
+              std::int64_t dy_step, std::int64_t count, Vector<Wide<T>>* sums) {
+    Vector<Wide<T>> sum[taps] = {};
+    const T* cells[taps];
 #pragma GCC unroll 9
     for (int t = 0; t < taps; ++t) cells[t] = x + tap[t].distance;
-    for (std::int64_t i = 0; i < count * step; i += step) {
-        const Vector<N> d = load_vector(dy + i);
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Vector<Wide<T>> d = load(dy + i * dy_step);
 #pragma GCC unroll 9
-        for (int t = 0; t < taps; ++t) sum[t] += load_vector(cells[t] + i) * d;
+        for (int t = 0; t < taps; ++t) sum[t] += load(cells[t] + i * x_step) * d;
     }
 #pragma GCC unroll 9
     for (int t = 0; t < taps; ++t) sums[t] = sum[t];
 }
 
-// sums[t, c] = sum over places p < count: x[p + distance of t, c] * dy[p, c], for a group of channels
-template <int group, class N>
-void multiply_all(const std::vector<PackedTap>& taps, const N* x, const N* dy, std::int64_t count,
-                  N* sums) {
-    constexpr std::int64_t v = kLanes<N>, step = std::max<std::int64_t>(group, v);
-    Vector<N> some[kTaps];
-    for (std::int64_t t = 0; t < std::ssize(taps); t += kTaps)
-        for (std::int64_t c = 0; c < group; c += v) {
-            const std::int64_t left = std::min<std::int64_t>(kTaps, std::ssize(taps) - t);
-            with_constant<kTaps>(left, [&](auto n) {
-                const std::int64_t steps = group == 1 ? (count - 1) / v + 1 : count;
-                multiply<n>(taps.data() + t, x + c, dy + c, step, steps, some);
-            });
-            for (std::int64_t i = 0; i < left; ++i)
-                if constexpr (group > 1) {
-                    store_vector(sums + (t + i) * group + c, some[i]);
-                } else {
-                    sums[t + i] = 0;
-                    for (int lane = 0; lane < v; ++lane) sums[t + i] += some[i][lane];
-                }
-        }
+// The same for any number of taps; calls add(tap, sum) for each.
+template <class T, class F>
+void multiply_all(const std::vector<PackedTap>& taps, const T* x, std::int64_t x_step, const T* dy,
+                  std::int64_t dy_step, std::int64_t count, F add) {
+    Vector<Wide<T>> sums[kTaps];
+    for (std::size_t t = 0; t < taps.size(); t += kTaps) {
+        const std::size_t some = std::min<std::size_t>(kTaps, taps.size() - t);
+        with_constant<kTaps>(static_cast<std::int64_t>(some), [&](auto n) {
+            multiply<n>(&taps[t], x, x_step, dy, dy_step, count, sums);
+        });
+        for (std::size_t i = 0; i < some; ++i) add(taps[t + i], sums[i]);
+    }
 }
 
-// Whether a sum of the first `count` channels is NaN.
-template <int group, class N>
-bool has_nan(const std::vector<N>& sums, std::int64_t count) {
-    for (std::size_t i = 0; i < sums.size(); ++i)
-        if (static_cast<std::int64_t>(i % group) < count && std::isnan(sums[i])) return true;
-    return false;
-}
-
-template <int group, class T>
-void multiply_groups(const Pass& pass, const T* x, const T* dy, T* df) {
+template <class T>
+void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const T* dy, T* df) {
     using N = Wide<T>;
-    const Packing<group> packing(pass);
+    constexpr std::int64_t v = kLanes<N>;
     const PackedSweep& sweep = packing.sweeps[0];
-    const std::int64_t groups = (pass.lanes + group - 1) / group, tiles = packing.tiles();
-    const std::int64_t work = pass.in.images * tiles, size = pass.taps() * pass.lanes;
-    // As many parts, added in the same order, whatever the number of threads.
-    const std::int64_t parts = std::clamp<std::int64_t>(std::min(work, kPartNumbers / size), 1, kParts);
-    std::vector<N> all(static_cast<std::size_t>(parts * size));
-    parallel_for(parts * groups, pass.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
-        PackedTile<group, T> packed(packing);
-        std::vector<N> grads(static_cast<std::size_t>(packing.volume() + kLanes<N>));
-        std::vector<N> sums(sweep.taps.size() * group);
+    const std::int64_t tiles = packing.tiles(), work = pass.in.images * tiles;
+    FilterSums<N> all(pass, work);
+    parallel_for(all.parts * pass.lanes, pass.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+        PackedTile<T> packed(packing);
+        std::vector<N> grads(static_cast<std::size_t>(packing.volume() + v));
+        std::vector<N> sums(static_cast<std::size_t>(pass.taps()));
         std::int64_t before = -1;
         for (std::int64_t unit = begin; unit < end; ++unit) {
-            const std::int64_t first = unit % groups * group, part = unit / groups;
-            const std::int64_t count = std::min<std::int64_t>(group, pass.lanes - first);
-            const std::int64_t last = work * (part + 1) / parts;
-            const auto channels = packing.channels(pass, first, 0);
-            typename Packing<group>::Channels lanes;
-            for (std::int64_t c = 0; c < group; ++c)
-                lanes[static_cast<std::size_t>(c)] = (first + c) * pass.out.channel_step();
-            N* to = all.data() + part * size + first;
-            for (std::int64_t i = work * part / parts; i < last; ++i) {
-                const T* cells = x + i / tiles * pass.in.image_step();
-                const T* results = dy + i / tiles * pass.out.image_step();
+            const std::int64_t lane = unit % pass.lanes, part = unit / pass.lanes;
+            for (std::int64_t i = work * part / all.parts; i < work * (part + 1) / all.parts; ++i) {
+                const T* cells = x + i / tiles * pass.in.image_step() +
+                                 pass.in_channel(lane) * pass.in.channel_step();
+                const T* results = dy + i / tiles * pass.out.image_step() + lane * pass.out.channel_step();
                 const Place tile = packing.tile(i % tiles), places = packing.places(sweep, tile);
-                packed.see(cells, i % tiles, channels, count);
-                packed.pack(packing.axes[0].tile - 1, packing.axes[1].tile - 1);
-                if (std::exchange(before, i % tiles) != i % tiles || count < group)
+                packed.pack(cells, i % tiles);
+                if (std::exchange(before, i % tiles) != i % tiles)
                     std::fill(grads.begin(), grads.end(), N{0});
                 for (std::int64_t d = 0; d < places[0]; ++d)
-                    for (std::int64_t h = 0; h < places[1]; ++h) {
-                        const T* from = results + packing.row_of(pass.out, sweep, tile, d, h);
-                        N* row = grads.data() + packing.row(d, h);
-                        if (count == group)
-                            copy_row<group>(from + lanes[0], pass.out.step(), places[2], row, group,
-                                            [](T x) { return widen(x); });
-                        else
-                            for (std::int64_t w = 0; w < places[2]; ++w)
-                                for (std::int64_t c = 0; c < count; ++c)
-                                    row[w * group + c] =
-                                        widen(from[w * pass.out.step() + lanes[static_cast<std::size_t>(c)]]);
-                    }
-                multiply_all<group>(sweep.taps, packed.data(), grads.data(),
-                                    packing.row(places[0] - 1, places[1] - 1) / group + places[2],
-                                    sums.data());
+                    for (std::int64_t h = 0; h < places[1]; ++h)
+                        widen_row(results + packing.row_of(pass.out, sweep, tile, d, h), pass.out.step(),
+                                  places[2], grads.data() + packing.row(d, h));
+                const std::int64_t count = packing.row(places[0] - 1, places[1] - 1) + places[2];
+                bool nan = false;
+                multiply_all(sweep.taps, packed.data(), v, grads.data(), v, (count - 1) / v + 1,
+                             [&](const PackedTap& tap, const Vector<N>& some) {
+                                 N& sum = sums[static_cast<std::size_t>(tap.number)] = 0;
+                                 for (int l = 0; l < v; ++l) sum += some[l];
+                                 nan |= std::isnan(sum);
+                             });
                 // Zeros for padding make NaN of what is not finite: then without them.
-                if (has_nan<group>(sums, count)) {
-                    std::fill(sums.begin(), sums.end(), N{0});
-                    N* sum = sums.data();
+                if (nan) {
                     Place beyond;
                     for (std::size_t a = 0; a < 3; ++a) beyond[a] = tile[a] + places[a];
                     each_tap(sweep.sweeps, [&](const std::array<Tap, 3>& tap) {
+                        N& sum = sums[static_cast<std::size_t>(pass.number(tap[0], tap[1], tap[2]))] = 0;
                         each_place(pass.out, sweep.sweeps, tile, beyond, [&](const Place& place, auto at) {
                             const std::int64_t cell = real_cell(pass.in, sweep.sweeps, tap, place);
-                            for (std::size_t c = 0; cell >= 0 && c < static_cast<std::size_t>(count); ++c)
-                                sum[c] += widen(cells[cell + channels[c]]) * widen(results[at + lanes[c]]);
+                            if (cell >= 0) sum += widen(cells[cell]) * widen(results[at]);
                         });
-                        sum += group;
                     });
                 }
-                for (std::size_t t = 0; t < sweep.taps.size(); ++t)
-                    for (std::int64_t c = 0; c < count; ++c)
-                        to[sweep.taps[t].number * pass.lanes + c] +=
-                            sums[t * group + static_cast<std::size_t>(c)];
+                for (const PackedTap& tap : sweep.taps)
+                    all.part(part)[tap.number * pass.lanes + lane] +=
+                        sums[static_cast<std::size_t>(tap.number)];
             }
         }
     });
-    for (std::int64_t i = 0; i < size; ++i) {
-        N sum{0};
-        for (std::int64_t part = 0; part < parts; ++part)
-            sum += all[static_cast<std::size_t>(part * size + i)];
-        df[i] = narrow<T>(sum);
+    all.add_up(df);
+}
+
+// -- in place -------------------------------------------------------------------------------------
+
+// to[p, c] = sum over taps t: from[p, distance of t + c] * f[number of t, c], for vectors of channels
+template <int places, int vectors, class T>
+BACKBLOCKS_INLINE void add_up_in_place(const std::vector<PackedTap>& taps, const T* from,
+                                       std::int64_t from_step, const T* f, std::int64_t channels,
+                                       T* to, std::int64_t to_step, bool streamed) {
+    using N = Wide<T>;
+    Vector<N> sum[places][vectors] = {};
+    for (const PackedTap& tap : taps) {
+        const T* x = from + tap.distance;
+        Vector<N> weight[vectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) weight[v] = load(f + tap.number * channels + v * kLanes<N>);
+#pragma GCC unroll 12
+        for (int p = 0; p < places; ++p)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v)
+                sum[p][v] += load(x + p * from_step + v * kLanes<N>) * weight[v];
     }
+#pragma GCC unroll 12
+    for (int p = 0; p < places; ++p)
+        if (streamed) stream_bytes<sizeof sum[p]>(sum[p], to + p * to_step);
+        else
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v)
+                store_rounded(sum[p][v], to + p * to_step + v * kLanes<N>);
+}
+
+// Where every result sees one channel, and channels lie side by side, nothing need be packed: rows of
+// results are made of cells where these are. Near the padding they have fewer taps.
+template <class T>
+class InPlace {
+    using N = Wide<T>;
+    static constexpr std::int64_t v = kLanes<N>;
+
+   public:
+    explicit InPlace(std::shared_ptr<const Pass> pass) : kept_(std::move(pass)), pass_(*kept_) {
+        for (const Side& side : pass_.sides) axes_.emplace_back(side.sweeps, side.complete());
+        for (std::size_t i = 0; i < 2; ++i) {
+            targets_[i].resize(static_cast<std::size_t>(pass_.out.n[i]));
+            for (const Line& line : axes_[i].lines)
+                for (const Segment& segment : line.segments)
+                    for (std::int64_t j = segment.targets.first; j < segment.targets.last; ++j)
+                        targets_[i][static_cast<std::size_t>(line.target(j))] = {&line, &segment, j};
+        }
+    }
+    InPlace(const InPlace&) = delete;  // targets point to lines
+
+    // Without vector instructions for it, halves are better widened once than for every tap.
+    static bool can_take(const Pass& pass) {
+        return !pass.in.channels_first && pass.multiplier == 1 && pass.lanes >= v &&
+               (std::is_same_v<T, N> || kVectorBytes == 32);
+    }
+
+    void run(const T* in, const T* f, T* out) const {
+        // Whole cache lines go past the cache if the result is too large for it.
+        const bool streamed = kCanStream && std::is_same_v<T, N> && 2 * v * sizeof(N) == kCacheLine &&
+                              pass_.lanes % (2 * v) == 0 &&
+                              static_cast<std::size_t>(pass_.out.size()) * sizeof(T) > kStreamed &&
+                              reinterpret_cast<std::uintptr_t>(out) % kCacheLine == 0;
+        parallel_for(rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+            each_stretch(begin, end, [&](const Stretch& stretch) {
+                add_up(stretch, in + stretch.from, f, out + stretch.to, streamed);
+            });
+            if (streamed) end_streams();
+        });
+    }
+
+    void multiply(const T* x, const T* dy, T* df) const {
+        FilterSums<N> all(pass_, rows());
+        parallel_for(all.parts, pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t part = begin; part < end; ++part)
+                each_stretch(rows() * part / all.parts, rows() * (part + 1) / all.parts,
+                             [&](const Stretch& stretch) {
+                                 add_products(stretch, x + stretch.from, dy + stretch.to, all.part(part));
+                             });
+        });
+        all.add_up(df);
+    }
+
+   private:
+    // One along the depth or the height, and its place in its line, if it has any.
+    struct Target {
+        const Line* line = nullptr;
+        const Segment* segment = nullptr;
+        std::int64_t place = 0;
+    };
+
+    // The taps of each segment along the width, and what they belong to.
+    struct Row {
+        const Segment *d = nullptr, *h = nullptr;
+        std::vector<std::vector<PackedTap>> taps;
+    };
+
+    void find_taps(const Target& dt, const Target& ht, Row& row) const {
+        if (row.d == dt.segment && row.h == ht.segment) return;
+        row.d = dt.segment;
+        row.h = ht.segment;
+        row.taps.clear();
+        const auto each = [](const Line& line, const Segment& segment, auto f) {
+            std::for_each(line.sweep.taps.begin() + segment.taps.first,
+                          line.sweep.taps.begin() + segment.taps.last, f);
+        };
+        for (const Line& line : axes_[2].lines)
+            for (const Segment& segment : line.segments) {
+                auto& taps = row.taps.emplace_back();
+                each(*dt.line, *dt.segment, [&](const Tap& d) {
+                    each(*ht.line, *ht.segment, [&](const Tap& h) {
+                        each(line, segment, [&](const Tap& w) {
+                            taps.push_back({pass_.in.row(d.cell, h.cell) + w.cell * pass_.in.step(),
+                                            pass_.number(d, h, w)});
+                        });
+                    });
+                });
+            }
+    }
+
+    // Results of a row that have the same taps, and where the first of them and its cells stand.
+    struct Stretch {
+        const std::vector<PackedTap>& taps;
+        std::int64_t count, from, from_step, to, to_step;
+    };
+
+    std::int64_t rows() const { return pass_.out.images * pass_.out.n[0] * pass_.out.n[1]; }
+
+    // Calls f for each stretch of the rows from `begin` to `end`.
+    template <class F>
+    void each_stretch(std::int64_t begin, std::int64_t end, F f) const {
+        const Volumes &in = pass_.in, &out = pass_.out;
+        Row row;
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::int64_t h = i % out.n[1], d = i / out.n[1] % out.n[0], image = i / out.n[1] / out.n[0];
+            const Target& dt = targets_[0][static_cast<std::size_t>(d)];
+            const Target& ht = targets_[1][static_cast<std::size_t>(h)];
+            if (!dt.line || !ht.line) continue;
+            find_taps(dt, ht, row);
+            const std::int64_t from = image * in.image_step() + in.row(dt.place * dt.line->sweep.stride,
+                                                                       ht.place * ht.line->sweep.stride);
+            const std::int64_t to = image * out.image_step() + out.row(d, h);
+            std::size_t next = 0;
+            for (const Line& line : axes_[2].lines) {
+                const std::int64_t from_step = line.sweep.stride * in.step();
+                for (const auto& [targets, _] : line.segments)
+                    f(Stretch{row.taps[next++], targets.size(), from + targets.first * from_step, from_step,
+                              to + line.target(targets.first) * out.step(),
+                              line.sweep.step * out.step()});
+            }
+        }
+    }
+
+    void add_up(const Stretch& stretch, const T* from, const T* f, T* to, bool streamed) const {
+        constexpr int most = kSums / 2;
+        for (std::int64_t j = 0; j < stretch.count; j += most)
+            with_constant<most>(std::min<std::int64_t>(stretch.count - j, most), [&](auto places) {
+                const auto add = [&](std::int64_t c, auto vectors) {
+                    add_up_in_place<places, vectors>(
+                        stretch.taps, from + j * stretch.from_step + c, stretch.from_step, f + c,
+                        pass_.lanes, to + j * stretch.to_step + c, stretch.to_step, streamed);
+                };
+                std::int64_t c = 0;
+                for (; c + 2 * v <= pass_.lanes; c += 2 * v) add(c, std::integral_constant<int, 2>{});
+                // The last vector may overlap the one before.
+                for (; c < pass_.lanes; c += v)
+                    add(std::min(c, pass_.lanes - v), std::integral_constant<int, 1>{});
+            });
+    }
+
+    void add_products(const Stretch& stretch, const T* x, const T* dy, N* sums) const {
+        for (std::int64_t done = 0; done < pass_.lanes; done += v) {
+            const std::int64_t c = std::min(done, pass_.lanes - v);
+            multiply_all(stretch.taps, x + c, stretch.from_step, dy + c, stretch.to_step, stretch.count,
+                         [&](const PackedTap& tap, const Vector<N>& some) {
+                             N* to = sums + tap.number * pass_.lanes + c;
+                             if (c == done) store(load(to) + some, to);
+                             else
+                                 for (std::int64_t i = done - c; i < v; ++i) to[i] += some[i];
+                         });
+        }
+    }
+
+    const std::shared_ptr<const Pass> kept_;
+    const Pass& pass_;
+    std::vector<LineAxis> axes_;
+    std::array<std::vector<Target>, 2> targets_;
+};
+
+// -- kernels --------------------------------------------------------------------------------------
+
+// y[b, o, c * multiplier + m] = sum over taps t: x[b, o * s - pads + t * d, c] * f[t, c, m]
+// dx[b, i, c] = sum over m, taps t, outputs o with o * s - pads + t * d = i:
+//                   dy[b, o, c * multiplier + m] * f[t, c, m]
+// Ready for f, dy and dx if back is true, else for x, f and y.
+template <class T>
+ConvKernels::Ready convolve(const Conv& conv, bool back) {
+    const auto pass = std::make_shared<const Pass>(conv, back);
+    const auto zero = [=](void* result) { std::fill_n(out<T>(result), pass->out.size(), T{}); };
+    if (!pass->reaches()) return [=](auto, auto, void* result) { zero(result); };
+    if (InPlace<T>::can_take(*pass))
+        return [=, rows = std::make_shared<const InPlace<T>>(pass)](const void* a, const void* b,
+                                                                    void* result) {
+            if (!pass->complete()) zero(result);
+            rows->run(in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));
+        };
+    return [=, packing = Packing(*pass)](const void* a, const void* b, void* result) {
+        if (!pass->complete()) zero(result);
+        convolve_packed(*pass, packing, in<T>(back ? b : a), in<T>(back ? a : b), out<T>(result));
+    };
 }
 
 // df[t, c, m] = sum over images b, outputs o:
 //                   x[b, o * s - pads + t * d, c] * dy[b, o, c * multiplier + m]
 template <class T>
-void filter_grad(const T* x, const T* dy, T* df, const Conv& conv) {
-    const Pass pass(conv, false);
-    if (pass.reaches())
-        with_group<Wide<T>>(pass, [&](auto group) { multiply_groups<group>(pass, x, dy, df); });
-    else std::fill_n(df, pass.taps() * pass.lanes, T{});
+ConvKernels::Ready filter_grad(const Conv& conv) {
+    const auto pass = std::make_shared<const Pass>(conv, false);
+    if (!pass->reaches())
+        return [=](auto, auto, void* df) {
+            std::fill_n(out<T>(df), pass->taps() * pass->lanes, T{});
+        };
+    if (InPlace<T>::can_take(*pass))
+        return [=, rows = std::make_shared<const InPlace<T>>(pass)](auto x, auto dy, void* df) {
+            rows->multiply(in<T>(x), in<T>(dy), out<T>(df));
+        };
+    return [=, packing = Packing(*pass)](const void* x, const void* dy, void* df) {
+        multiply_packed(*pass, packing, in<T>(x), in<T>(dy), out<T>(df));
+    };
 }
 
 }  // namespace
 
-const DepthwiseKernels ISA::depthwise_kernels{
-    [](Type type, const void* x, const void* f, void* y, const Conv& conv) {
-        with_type(type, [&]<class T>(T) { convolve(in<T>(x), in<T>(f), out<T>(y), conv, false); });
+const DepthwiseKernels ISA::depthwise_kernels{{
+    [](Type type, const Conv& conv) {
+        return with_type(type, [&]<class T>(T) { return convolve<T>(conv, false); });
     },
-    [](Type type, const void* f, const void* dy, void* dx, const Conv& conv) {
-        with_type(type, [&]<class T>(T) { convolve(in<T>(dy), in<T>(f), out<T>(dx), conv, true); });
+    [](Type type, const Conv& conv) {
+        return with_type(type, [&]<class T>(T) { return convolve<T>(conv, true); });
     },
-    [](Type type, const void* x, const void* dy, void* df, const Conv& conv) {
-        with_type(type, [&]<class T>(T) { filter_grad(in<T>(x), in<T>(dy), out<T>(df), conv); });
+    [](Type type, const Conv& conv) {
+        return with_type(type, [&]<class T>(T) { return filter_grad<T>(conv); });
     },
-};
+}};
 
 }  // namespace backblocks

@@ -7,11 +7,7 @@ namespace backblocks {
 
 // As ConvKernels, for groups of one input channel; those of the output are its multiplier.
 // Padding takes no part: not even 0 times infinity.
-struct DepthwiseKernels {
-    void (*forward)(Type, const void* x, const void* w, void* y, const Conv&);
-    void (*input_grad)(Type, const void* w, const void* dy, void* dx, const Conv&);
-    void (*filter_grad)(Type, const void* x, const void* dy, void* dw, const Conv&);
-};
+struct DepthwiseKernels : ConvKernels {};
 
 // Taps further apart than this, in all cells from the first to the last, are not for the kernels:
 // they keep what lies between.

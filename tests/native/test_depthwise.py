@@ -104,6 +104,24 @@ def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
         compare(dtype, first, **PROBLEMS[problem], channels=channels, multiplier=multiplier)
 
 
+@pytest.mark.parametrize("first", [False, True], ids=["channels last", "channels first"])
+def test_results_that_go_past_the_cache(first):
+    rng = np.random.default_rng(0)
+    shapes = [ordered(1, (300, 250), 32, first), (3, 3, 32, 1)]
+    x, f = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
+    sizes = np.array(x.shape, np.int32)
+    layout = "NCHW" if first else "NHWC"
+    for name, inputs in {
+        "DepthwiseConv2dNative": [x, f],
+        "DepthwiseConv2dNativeBackpropInput": [sizes, f, x],
+    }.items():
+        op = bb.ops.REGISTRY[name]
+        windows = {"strides": [1] * 4, "padding": "SAME", "data_format": layout}
+        _, how, _ = op.bind(inputs, windows)
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        np.testing.assert_allclose(fast, naive, rtol=1e-4, atol=1e-4, err_msg=name)
+
+
 @st.composite
 def problems(draw):
     def each(low, high):
