@@ -26,7 +26,9 @@
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "tile.hpp"
+#include "transpose.hpp"
 
 namespace backblocks {
 namespace {
@@ -224,42 +226,6 @@ void widen_all(const T* from, std::int64_t count, Wide<T>* to) {
     for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
 }
 
-// A half, beginning with x[first], of x[0], y[0], x[1], y[1], ...
-template <class N, int first, std::size_t... i>
-BACKBLOCKS_INLINE Vector<N> interleave(Vector<N> x, Vector<N> y, std::index_sequence<i...>) {
-    return __builtin_shufflevector(
-        x, y, (static_cast<int>(i) / 2 + first + static_cast<int>(i) % 2 * kLanes<N>)...);
-}
-
-// Makes the i-th numbers of all vectors the i-th vector.
-template <class N>
-BACKBLOCKS_INLINE void turn(Vector<N> (&v)[kLanes<N>]) {
-    constexpr int half = kLanes<N> / 2;
-    constexpr auto all = std::make_index_sequence<kLanes<N>>{};
-#pragma GCC unroll 4
-    for (int done = 1; done < kLanes<N>; done *= 2) {
-        Vector<N> next[kLanes<N>];
-#pragma GCC unroll 8
-        for (int i = 0; i < half; ++i) {
-            next[2 * i] = interleave<N, 0>(v[i], v[i + half], all);
-            next[2 * i + 1] = interleave<N, half>(v[i], v[i + half], all);
-        }
-#pragma GCC unroll 8
-        for (int i = 0; i < kLanes<N>; ++i) v[i] = next[i];
-    }
-}
-
-template <class T>
-BACKBLOCKS_INLINE Vector<Wide<T>> load_wide(const T* from) {
-    if constexpr (std::is_same_v<T, Wide<T>>) {
-        return load_vector(from);
-    } else {
-        Wide<T> wide[kLanes<Wide<T>>];
-        widen_all(from, kLanes<Wide<T>>, wide);
-        return load_vector(wide);
-    }
-}
-
 // to[p * pitch + c] = line[p, c], where places lie side by side in the line.
 template <int pitch, class T>
 void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
@@ -272,8 +238,8 @@ void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels,
             // There is room beyond the last channel, and nobody looks at what is there.
 #pragma GCC unroll 8
             for (std::int64_t i = 0; i < lanes; ++i)
-                v[i] = load_wide(line.first + std::min(c + i, channels - 1) * line.channel + p);
-            turn<N>(v);
+                v[i] = load(line.first + std::min(c + i, channels - 1) * line.channel + p);
+            turn(v);
 #pragma GCC unroll 8
             for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
         }
@@ -385,7 +351,7 @@ struct Sums {
 };
 
 // Some channels of x, some of dy, and some rows of windows.
-struct Part {
+struct Share {
     std::int64_t group;
     Range in, out, rows;
 };
@@ -394,6 +360,7 @@ struct Part {
 struct Step {
     Range rows, windows, places;
     Range whole;                           // of folded windows, those without padding
+    std::vector<Range> real;               // for each tap along the width, windows it is real for
     std::vector<Stretch> stretches;        // for each tap along the width
     std::vector<std::vector<Pair>> pairs;  // for each other tap
     std::vector<std::int64_t> x_rows;      // that are read, over all images
@@ -405,7 +372,7 @@ class Worker {
     using N = Wide<T>;
 
    public:
-    // `known` is the only step of the only part, or null.
+    // `known` is the only step of the only share, or null.
     Worker(const Problem<T>& problem, const T* x, const T* dy, const Step* known)
         : problem_(problem),
           conv_(problem.conv),
@@ -415,9 +382,9 @@ class Worker {
           known_(known),
           step_(known ? *known : own_step_) {}
 
-    // Adds up what belongs to a part.
-    void run(const Part& part, const Sums<N>& sums) {
-        begin(part);
+    // Adds up what belongs to a share.
+    void run(const Share& share, const Sums<N>& sums) {
+        begin(share);
         for (std::int64_t i = 0; i < times(); ++i) {
             if (!known_) find(i);
             copy_dy();
@@ -427,94 +394,101 @@ class Worker {
         }
     }
 
-    // The step of a part that has but one.
-    std::optional<Step> only_step(const Part& part) {
-        begin(part);
+    // The step of a share that has but one.
+    std::optional<Step> only_step(const Share& share) {
+        begin(share);
         if (times() > 1) return std::nullopt;
         find(0);
         return step_;
     }
 
    private:
-    void begin(const Part& part) {
-        part_ = part;
-        tiles_ = Groups::tiles(part.in.size(), cut_.tile_rows);
-        panels_ = Groups::panels(part.out.size(), cut_.panel);
+    void begin(const Share& share) {
+        share_ = share;
+        tiles_ = Groups::tiles(share.in.size(), cut_.tile_rows);
+        panels_ = Groups::panels(share.out.size(), cut_.panel);
     }
 
-    std::int64_t times() const { return div_up(part_.rows.size(), cut_.at_once); }
+    std::int64_t times() const { return div_up(share_.rows.size(), cut_.at_once); }
 
     void find(std::int64_t i) {
-        const Range rows = backblocks::part(part_.rows.size(), times(), i);
-        own_step_.rows = {part_.rows.first + rows.first, part_.rows.first + rows.last};
-        own_step_.windows = backblocks::part(conv_.axes[2].out, cut_.pieces, own_step_.rows.first % cut_.pieces);
-        find_places();
-        find_pairs();
+        const Range rows = part(share_.rows.size(), times(), i);
+        own_step_.rows = {share_.rows.first + rows.first, share_.rows.first + rows.last};
+        own_step_.windows =
+            part(conv_.axes[2].out, cut_.pieces, own_step_.rows.first % cut_.pieces);
+        find_places(own_step_);
+        find_pairs(own_step_);
     }
 
     // The places of a row of x, cells or folded windows, and where the taps along the width begin.
-    void find_places() {
+    void find_places(Step& step) const {
         const TapAxis& width = conv_.axes[2];
-        own_step_.stretches.clear();
-        own_step_.places = own_step_.windows;
+        const Range windows = step.windows;
+        step.stretches.clear();
+        step.real.clear();
+        for (std::int64_t tap = 0; tap < width.k; ++tap)
+            step.real.push_back(both(real_windows(width, tap), windows));
         if (cut_.folded) {
-            own_step_.whole = both(both(real_windows(width, 0), real_windows(width, width.k - 1)), own_step_.windows);
-            if (own_step_.whole.size() == 0) own_step_.whole = {own_step_.windows.last, own_step_.windows.last};
-            own_step_.stretches.push_back({0, 0, own_step_.windows.size()});
+            step.places = windows;
+            step.whole = both(step.real.front(), step.real.back());
+            if (step.whole.size() == 0) step.whole = {windows.last, windows.last};
+            step.stretches.push_back({0, 0, windows.size()});
             return;
         }
-        own_step_.places = both({cell_of(width, own_step_.windows.first, 0),
-                        cell_of(width, own_step_.windows.last - 1, width.k - 1) + 1},
-                       {0, width.n});
+        step.places = both({cell_of(width, windows.first, 0),
+                            cell_of(width, windows.last - 1, width.k - 1) + 1},
+                           {0, width.n});
         for (std::int64_t tap = 0; tap < width.k; ++tap) {
-            const Range real = both(real_windows(width, tap), own_step_.windows);
+            const Range real = step.real[static_cast<std::size_t>(tap)];
             if (real.size() > 0)
-                own_step_.stretches.push_back({cell_of(width, real.first, tap) - own_step_.places.first,
-                                      real.first - own_step_.windows.first, real.size()});
+                step.stretches.push_back({cell_of(width, real.first, tap) - step.places.first,
+                                          real.first - windows.first, real.size()});
             else
-                own_step_.stretches.push_back({0, 0, 0});
+                step.stretches.push_back({0, 0, 0});
         }
     }
 
     // For every tap but along the width: the rows of x that it reads, and those of dy they meet.
-    void find_pairs() {
+    void find_pairs(Step& step) {
         const auto& [depth, height, width] = conv_.axes;
         numbers_.clear();
-        own_step_.x_rows.clear();
-        own_step_.pairs.resize(static_cast<std::size_t>(problem_.row_taps()));
+        step.x_rows.clear();
+        step.pairs.resize(static_cast<std::size_t>(problem_.row_taps()));
         for (std::int64_t tap = 0; tap < problem_.row_taps(); ++tap) {
-            auto& pairs = own_step_.pairs[static_cast<std::size_t>(tap)];
+            auto& pairs = step.pairs[static_cast<std::size_t>(tap)];
             pairs.clear();
-            for (std::int64_t row = own_step_.rows.first; row < own_step_.rows.last; ++row) {
+            for (std::int64_t row = step.rows.first; row < step.rows.last; ++row) {
                 const std::int64_t whole = row / cut_.pieces, plane = whole / height.out;
                 const std::int64_t h = cell_of(height, whole % height.out, tap % height.k);
                 const std::int64_t d = cell_of(depth, plane % depth.out, tap / height.k);
                 if (h < 0 || h >= height.n || d < 0 || d >= depth.n) continue;
                 const std::int64_t x_row = (plane / depth.out * depth.n + d) * height.n + h;
-                pairs.push_back(
-                    {place_of(x_row), (row - own_step_.rows.first) * own_step_.windows.size() * cut_.panel});
+                pairs.push_back({place_of(x_row, step),
+                                 (row - step.rows.first) * step.windows.size() * cut_.panel});
             }
         }
     }
 
     // Where a row of x is or will be.
-    std::int64_t place_of(std::int64_t x_row) {
+    std::int64_t place_of(std::int64_t x_row, Step& step) {
         if (cut_.in_place)
-            return (x_row * conv_.axes[2].n + own_step_.places.first) * problem_.in_channels();
-        const auto next = static_cast<std::int64_t>(own_step_.x_rows.size());
+            return (x_row * conv_.axes[2].n + step.places.first) * problem_.in_channels();
+        const auto next = static_cast<std::int64_t>(step.x_rows.size());
         const auto [found, fresh] = numbers_.try_emplace(x_row, next);
-        if (fresh) own_step_.x_rows.push_back(x_row);
-        return found->second * tiles_.count() * line_size();
+        if (fresh) step.x_rows.push_back(x_row);
+        return found->second * tiles_.count() * step.places.size() * kPitch;
     }
 
     // Numbers of a group's line of x, and of a whole panel of dy.
     std::int64_t line_size() const { return step_.places.size() * kPitch; }
-    std::int64_t panel_size() const { return step_.rows.size() * step_.windows.size() * cut_.panel; }
+    std::int64_t panel_size() const {
+        return step_.rows.size() * step_.windows.size() * cut_.panel;
+    }
 
     // A row of x or dy, counted over all images, with the first channel of the group.
     Line<T> line_of(const T* all, std::int64_t row, std::int64_t rows, std::int64_t size,
                     std::int64_t channels) const {
-        const std::int64_t all_channels = channels * conv_.groups, c = part_.group * channels;
+        const std::int64_t all_channels = channels * conv_.groups, c = share_.group * channels;
         if (!conv_.channels_first) return {all + row * size * all_channels + c, all_channels, 1};
         const std::int64_t of_channel = row / rows * all_channels + c;
         return {all + (of_channel * rows + row % rows) * size, 1, rows * size};
@@ -524,12 +498,12 @@ class Worker {
         const auto& [depth, height, width] = conv_.axes;
         N* to = dy_.of(panel_size() * panels_.count());
         // The last panel may be half empty.
-        if (part_.out.size() % cut_.panel)
+        if (share_.out.size() % cut_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
         for (std::int64_t row = step_.rows.first; row < step_.rows.last; ++row) {
             const Line<T> line = line_of(all_dy_, row / cut_.pieces, depth.out * height.out,
                                          width.out, conv_.out)
-                                     .from(step_.windows.first, part_.out.first);
+                                     .from(step_.windows.first, share_.out.first);
             if (cut_.panel == kPanel<N>)
                 deal<kPanel<N>>(line, step_.windows.size(), panels_, panel_size(), to, spare_);
             else
@@ -546,8 +520,8 @@ class Worker {
             const Line<T> line = line_of(all_x_, row, depth.n * height.n, width.n, conv_.in);
             if (cut_.folded) fold(line, to);
             else
-                deal<kPitch>(line.from(step_.places.first, part_.in.first), step_.places.size(), tiles_,
-                             line_size(), to, spare_);
+                deal<kPitch>(line.from(step_.places.first, share_.in.first), step_.places.size(),
+                             tiles_, line_size(), to, spare_);
             to += size;
         }
     }
@@ -559,34 +533,37 @@ class Worker {
         const bool ready = width.k == 1 || width.d * line.place == conv_.in * line.channel;
         const Range whole = ready ? step_.whole : Range{step_.windows.first, step_.windows.first};
         if (whole.size() > 0) {
-            Line<T> windows = line.from(cell_of(width, whole.first, 0), part_.in.first);
+            Line<T> windows = line.from(cell_of(width, whole.first, 0), share_.in.first);
             windows.place *= width.s;
             deal<kPitch>(windows, whole.size(), tiles_, line_size(),
                          to + (whole.first - step_.windows.first) * kPitch, spare_);
         }
         for (const Range& tile : tiles_.channels) {
-            for (std::int64_t i = tile.first; i < tile.last; ++i) {
-                fold_channel(line, i, {step_.windows.first, whole.first}, to + i - tile.first);
-                fold_channel(line, i, {whole.last, step_.windows.last}, to + i - tile.first);
-            }
+            for (std::int64_t i = tile.first; i < tile.last; ++i)
+                fold_channel(line, i, whole, to + i - tile.first);
             to += line_size();
         }
     }
 
-    std::int64_t tap_of(std::int64_t channel) const {
-        return (part_.in.first + channel) / conv_.in;
+    // The windows before and after some.
+    std::array<Range, 2> edges(Range some) const {
+        return {{{step_.windows.first, some.first}, {some.last, step_.windows.last}}};
     }
 
-    void fold_channel(const Line<T>& line, std::int64_t channel, Range windows, N* to) const {
-        if (windows.size() == 0) return;
-        const TapAxis& width = conv_.axes[2];
-        const std::int64_t tap = tap_of(channel);
-        const Line<T> from = line.from(0, (part_.in.first + channel) % conv_.in);
-        const Range real = both(real_windows(width, tap), windows);
-        const auto place = [&](std::int64_t o) -> N& { return to[(o - step_.windows.first) * kPitch]; };
-        for (std::int64_t o = windows.first; o < windows.last; ++o) place(o) = 0;
-        for (std::int64_t o = real.first; o < real.last; ++o)
-            place(o) = widen(from.first[cell_of(width, o, tap) * line.place]);
+    std::int64_t tap_of(std::int64_t channel) const {
+        return (share_.in.first + channel) / conv_.in;
+    }
+
+    // All windows but those that are done.
+    void fold_channel(const Line<T>& line, std::int64_t channel, Range done, N* to) const {
+        const std::int64_t tap = tap_of(channel), place = line.place;
+        const Range real = step_.real[static_cast<std::size_t>(tap)];
+        const T* const from = line.from(cell_of(conv_.axes[2], 0, tap),
+                                        share_.in.first + channel - tap * conv_.in).first;
+        for (const Range& edge : edges(done))
+            for (std::int64_t o = edge.first; o < edge.last; ++o)
+                to[(o - step_.windows.first) * kPitch] =
+                    real.has(o) ? widen(from[o * conv_.axes[2].s * place]) : N{0};
     }
 
     // Zeros of the padding add nothing, unless they meet an infinity or NaN: then windows at the
@@ -602,8 +579,8 @@ class Worker {
             }
             return sum == 0;
         };
-        edges_apart_ =
-            !finite({step_.windows.first, step_.whole.first}) || !finite({step_.whole.last, step_.windows.last});
+        const auto& [before, after] = edges(step_.whole);
+        edges_ashare_ = !finite(before) || !finite(after);
     }
 
     // What the windows at the edge add to a tile of folded channels: row by row, as each has its
@@ -611,10 +588,9 @@ class Worker {
     template <int vectors>
     void add_edges(const N* x, const N* dy, Range tile, Range panel, const std::vector<Pair>& pairs,
                    N* sums, std::int64_t pitch) const {
-        const Range edges[] = {{step_.windows.first, step_.whole.first}, {step_.whole.last, step_.windows.last}};
         for (std::int64_t i = tile.first; i < tile.last; ++i, ++x, sums += pitch)
-            for (const Range& edge : edges) {
-                const Range real = both(real_windows(conv_.axes[2], tap_of(i)), edge);
+            for (const Range& edge : edges(step_.whole)) {
+                const Range real = both(step_.real[static_cast<std::size_t>(tap_of(i))], edge);
                 if (real.size() == 0) continue;
                 const std::int64_t before = real.first - step_.windows.first;
                 add_products<N, 1, vectors>(x + before * kPitch, kPitch, dy + before * cut_.panel,
@@ -645,12 +621,12 @@ class Worker {
                 const N* x = copied;
                 if constexpr (std::is_same_v<T, N>)
                     if (cut_.in_place)
-                        x = all_x_ + part_.group * conv_.in + part_.in.first + tile.first;
+                        x = all_x_ + share_.group * conv_.in + share_.in.first + tile.first;
                 N* const to = first + tile.first * sums.channel;
                 with_constant<most_rows(vectors)>(tile.size(), [&](auto rows) {
                     std::int64_t tap = 0;
                     for (Stretch stretch : step_.stretches) {
-                        if (edges_apart_) stretch = {before, before, step_.whole.size()};
+                        if (edges_ashare_) stretch = {before, before, step_.whole.size()};
                         if (!more || (!pairs.empty() && stretch.windows > 0))
                             add_products<N, rows.value, vectors>(
                                 x + stretch.x * x_pitch, step, dy + stretch.dy * cut_.panel,
@@ -659,7 +635,7 @@ class Worker {
                         ++tap;
                     }
                 });
-                if (edges_apart_)
+                if (edges_ashare_)
                     add_edges<vectors>(x, dy, tile, panel, pairs, to, sums.channel);
                 copied += line_size();
             }
@@ -675,9 +651,9 @@ class Worker {
     const Step* const known_;
     Step own_step_;
     const Step& step_;
-    Part part_{};
+    Share share_{};
     Groups tiles_{0}, panels_{0};
-    bool edges_apart_ = false;  // folded windows with padding are added up row by row
+    bool edges_ashare_ = false;  // folded windows with padding are added up row by row
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     Room<N> x_, dy_, spare_;
 };
@@ -715,7 +691,7 @@ struct Work {
     std::optional<Step> only;
 
     explicit Work(const Conv& conv) : problem{simplified(conv)} {
-        if (tasks() == 1) only = Worker<T>(problem, nullptr, nullptr, nullptr).only_step(part(0));
+        if (tasks() == 1) only = Worker<T>(problem, nullptr, nullptr, nullptr).only_step(share(0));
     }
 
     std::int64_t blocks() const {
@@ -723,15 +699,15 @@ struct Work {
     }
     std::int64_t tasks() const { return blocks() * problem.cut.chunks; }
     std::int64_t chunk(std::int64_t task) const { return task / blocks(); }
-    Part part(std::int64_t task) const {
+    Share share(std::int64_t task) const {
         const Cut<T>& cut = problem.cut;
         const std::int64_t out = problem.conv.out, block = task % blocks();
-        const Range panels = backblocks::part(div_up(out, cut.panel), cut.out_blocks,
-                                              block / cut.in_blocks % cut.out_blocks);
+        const Range panels = part(div_up(out, cut.panel), cut.out_blocks,
+                                  block / cut.in_blocks % cut.out_blocks);
         return {block / cut.in_blocks / cut.out_blocks,
-                backblocks::part(cut.channels, cut.in_blocks, block % cut.in_blocks),
+                part(cut.channels, cut.in_blocks, block % cut.in_blocks),
                 {panels.first * cut.panel, std::min(panels.last * cut.panel, out)},
-                backblocks::part(cut.rows, cut.chunks, chunk(task))};
+                part(cut.rows, cut.chunks, chunk(task))};
     }
 };
 
@@ -745,23 +721,23 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
     if (cut.chunks > 1) chunks.of(cut.chunks * problem.sums());
 
     // With one chunk, sums are made in dw or, if it is of a half type, apart and then rounded.
-    const auto run = [&](auto& worker, auto& apart, const Part& part, std::int64_t chunk) {
+    const auto run = [&](auto& worker, auto& apart, const Share& share, std::int64_t chunk) {
         const std::int64_t place =
-            part.in.first * out_channels + part.group * problem.conv.out + part.out.first;
+            share.in.first * out_channels + share.group * problem.conv.out + share.out.first;
         const Sums<N> in_dw{nullptr, cut.channels * out_channels, out_channels};
         if (cut.chunks > 1) {
             N* const first = chunks.get() + chunk * problem.sums() + place;
-            return worker.run(part, {first, in_dw.tap, in_dw.channel});
+            return worker.run(share, {first, in_dw.tap, in_dw.channel});
         }
         if constexpr (std::is_same_v<T, N>) {
-            worker.run(part, {dw + place, in_dw.tap, in_dw.channel});
+            worker.run(share, {dw + place, in_dw.tap, in_dw.channel});
         } else {
-            const std::int64_t tap = part.in.size() * part.out.size();
+            const std::int64_t tap = share.in.size() * share.out.size();
             const N* from = apart.of(problem.taps() * tap);
-            worker.run(part, {apart.get(), tap, part.out.size()});
+            worker.run(share, {apart.get(), tap, share.out.size()});
             for (std::int64_t t = 0; t < problem.taps(); ++t)
-                for (std::int64_t c = 0; c < part.in.size(); ++c, from += part.out.size())
-                    narrow_all(from, part.out.size(),
+                for (std::int64_t c = 0; c < share.in.size(); ++c, from += share.out.size())
+                    narrow_all(from, share.out.size(),
                                dw + place + t * in_dw.tap + c * out_channels);
         }
     };
@@ -771,7 +747,7 @@ void filter_grad(const Work<T>& work, const T* x, const T* dy, T* dw) {
         Worker<T> worker(problem, x, dy, work.only ? &*work.only : nullptr);
         Room<N> apart;
         for (std::int64_t task = begin; task < end; ++task)
-            run(worker, apart, work.part(task), work.chunk(task));
+            run(worker, apart, work.share(task), work.chunk(task));
     });
     if (cut.chunks > 1) add_chunks(chunks.get(), cut.chunks, problem.sums(), dw);
 }

@@ -20,6 +20,24 @@ BACKBLOCKS_INLINE V in_turn(const V& a, const V& b, std::index_sequence<lane...>
         a, b, (lane % 2 * lanes + lane / 2 + (upper ? lanes / 2 : 0))...);
 }
 
+// Makes the i-th numbers of all rows of a square the i-th row. Cutting the pack of rows in halves
+// and shuffling these together, as one does with cards, turns it once it was done for every bit of
+// a row's number.
+template <class V, std::size_t lanes>
+BACKBLOCKS_INLINE void turn(V (&square)[lanes]) {
+    constexpr auto all = std::make_index_sequence<lanes>{};
+#pragma GCC unroll 3
+    for (std::size_t cut = 1; cut < lanes; cut *= 2) {
+        V next[lanes];
+#pragma GCC unroll 4
+        for (std::size_t l = 0; l < lanes / 2; ++l) {
+            next[2 * l] = in_turn<false>(square[l], square[l + lanes / 2], all);
+            next[2 * l + 1] = in_turn<true>(square[l], square[l + lanes / 2], all);
+        }
+        std::copy(next, next + lanes, square);
+    }
+}
+
 // to(j)[i] = from(i)[j] for i < rows and j < columns, where from and to give pointers.
 template <class From, class To>
 void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
@@ -28,21 +46,10 @@ void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
     const std::int64_t whole_rows = rows / lanes * lanes, whole_columns = columns / lanes * lanes;
     for (std::int64_t i = 0; i < whole_rows; i += lanes)
         for (std::int64_t j = 0; j < whole_columns; j += lanes) {
-            Vector<N> square[lanes], next[lanes];
+            Vector<N> square[lanes];
 #pragma GCC unroll 8
             for (int l = 0; l < lanes; ++l) square[l] = load_vector(from(i + l) + j);
-            // Cutting the pack of rows in halves and shuffling these together, as one does with
-            // cards, turns it once it was done for every bit of a row's number.
-#pragma GCC unroll 3
-            for (int cut = 1; cut < lanes; cut *= 2) {
-#pragma GCC unroll 4
-                for (int l = 0; l < lanes / 2; ++l) {
-                    constexpr auto all = std::make_index_sequence<lanes>{};
-                    next[2 * l] = in_turn<false>(square[l], square[l + lanes / 2], all);
-                    next[2 * l + 1] = in_turn<true>(square[l], square[l + lanes / 2], all);
-                }
-                std::copy(next, next + lanes, square);
-            }
+            turn(square);
 #pragma GCC unroll 8
             for (int l = 0; l < lanes; ++l) store_vector(to(j + l) + i, square[l]);
         }
