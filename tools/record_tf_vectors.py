@@ -126,6 +126,8 @@ def ask(op: str, call: Call) -> list[Any] | str:
         result = constant(**call.attrs) if op == "Const" else raw(op)(**inputs, **call.attrs)
     except tf.errors.OpError as error:
         return type(error).__name__
+    except UnicodeDecodeError:  # TensorFlow cannot say what is wrong with bytes that are no text
+        return "InvalidArgumentError"
     return [array(t) for t in (result if isinstance(result, list | tuple) else [result])]
 
 

@@ -130,6 +130,11 @@ class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
 
+class StringSplitV2Result(NamedTuple):
+    indices: Value
+    values: Value
+    shape: Value
+
 class SwitchResult(NamedTuple):
     output_false: Value
     output_true: Value
@@ -476,6 +481,19 @@ def ArgMin(
     out: Value = None,
 ) -> Value:
     """The index of the smallest cell along an axis, of several the first. NaN is passed over."""
+
+def AsString(
+    *,
+    input: Value,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each number as text, as C's printf writes it."""
 
 def Asin(
     *,
@@ -1067,6 +1085,27 @@ def CumulativeLogsumexp(
 ) -> Value:
     """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow."""
 
+def DecodeBase64(
+    *,
+    input: Value,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The text that EncodeBase64 was given, from what it gave."""
+
+def DecodeCSV(
+    *,
+    records: Value,
+    record_defaults: Sequence[Value],
+    field_delim: str = ',',
+    use_quote_delim: bool = True,
+    na_value: str = '',
+    select_cols: Sequence[int] = (),
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """The columns of a table: each record is a row, its fields stand between commas."""
+
 def DecodeRaw(
     *,
     bytes: Value,
@@ -1269,6 +1308,15 @@ def EluGrad(
     out: Value = None,
 ) -> Value:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+
+def EncodeBase64(
+    *,
+    input: Value,
+    pad: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each text written with letters, digits, - and _: four for three bytes."""
 
 def EnsureShape(
     *,
@@ -3462,6 +3510,43 @@ def StridedSliceGrad(
 ) -> Value:
     """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
 
+def StringJoin(
+    *,
+    inputs: Sequence[Value],
+    separator: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The texts of all inputs, cell by cell, one behind the other with `separator` between them."""
+
+def StringLength(
+    *,
+    input: Value,
+    unit: str = 'BYTE',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How long each text is, in bytes or in letters."""
+
+def StringSplitV2(
+    *,
+    input: Value,
+    sep: Value,
+    maxsplit: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> StringSplitV2Result:
+    """The words of each text, as a sparse table with a row for each text."""
+
+def StringToNumber(
+    *,
+    string_tensor: Value,
+    out_type: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each text as a number of type `out_type`."""
+
 def Sub(
     *,
     x: Value,
@@ -3470,6 +3555,17 @@ def Sub(
     out: Value = None,
 ) -> Value:
     """x minus y."""
+
+def Substr(
+    *,
+    input: Value,
+    pos: Value,
+    len: Value,
+    unit: str = 'BYTE',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters."""
 
 def Sum(
     *,

@@ -36,6 +36,8 @@ PURE = [p for p in CASES if not has_handles(p.values[0])]
 
 # What they make of a number depends on its type.
 BITS = {
+    "AsString",
+    "DecodeCSV",
     "Bitcast",
     "NextAfter",
     "PopulationCount",

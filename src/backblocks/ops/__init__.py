@@ -11,7 +11,7 @@ from backblocks.ops._op import REGISTRY, Op
 
 _GROUPS = (
     *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
-    *("sparse", "state", "training"),
+    *("sparse", "state", "string", "training"),
 )
 
 for _group in _GROUPS:

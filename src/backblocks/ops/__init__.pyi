@@ -134,6 +134,11 @@ class SparseSoftmaxCrossEntropyWithLogitsResult(NamedTuple):
     loss: Value
     backprop: Value
 
+class StringSplitV2Result(NamedTuple):
+    indices: Value
+    values: Value
+    shape: Value
+
 class SwitchResult(NamedTuple):
     output_false: Value
     output_true: Value
@@ -480,6 +485,19 @@ def arg_min(
     out: Value = None,
 ) -> Value:
     """The index of the smallest cell along an axis, of several the first. NaN is passed over."""
+
+def as_string(
+    input: Value,
+    *,
+    precision: int = -1,
+    scientific: bool = False,
+    shortest: bool = False,
+    width: int = -1,
+    fill: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each number as text, as C's printf writes it."""
 
 def asin(
     x: Value,
@@ -1071,6 +1089,27 @@ def cumulative_logsumexp(
 ) -> Value:
     """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow."""
 
+def decode_base64(
+    input: Value,
+    *,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The text that EncodeBase64 was given, from what it gave."""
+
+def decode_csv(
+    records: Value,
+    record_defaults: Sequence[Value],
+    *,
+    field_delim: str = ',',
+    use_quote_delim: bool = True,
+    na_value: str = '',
+    select_cols: Sequence[int] = (),
+    name: str | None = None,
+    out: Value = None,
+) -> list[Value]:
+    """The columns of a table: each record is a row, its fields stand between commas."""
+
 def decode_raw(
     bytes: Value,
     *,
@@ -1273,6 +1312,15 @@ def elu_grad(
     out: Value = None,
 ) -> Value:
     """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+
+def encode_base64(
+    input: Value,
+    *,
+    pad: bool = False,
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each text written with letters, digits, - and _: four for three bytes."""
 
 def ensure_shape(
     input: Value,
@@ -3466,6 +3514,43 @@ def strided_slice_grad(
 ) -> Value:
     """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
 
+def string_join(
+    inputs: Sequence[Value],
+    *,
+    separator: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """The texts of all inputs, cell by cell, one behind the other with `separator` between them."""
+
+def string_length(
+    input: Value,
+    *,
+    unit: str = 'BYTE',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """How long each text is, in bytes or in letters."""
+
+def string_split_v2(
+    input: Value,
+    sep: Value,
+    *,
+    maxsplit: int = -1,
+    name: str | None = None,
+    out: Value = None,
+) -> StringSplitV2Result:
+    """The words of each text, as a sparse table with a row for each text."""
+
+def string_to_number(
+    string_tensor: Value,
+    *,
+    out_type: DTypeLike = 'float32',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Each text as a number of type `out_type`."""
+
 def sub(
     x: Value,
     y: Value,
@@ -3474,6 +3559,17 @@ def sub(
     out: Value = None,
 ) -> Value:
     """x minus y."""
+
+def substr(
+    input: Value,
+    pos: Value,
+    len: Value,
+    *,
+    unit: str = 'BYTE',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters."""
 
 def sum(
     input: Value,

@@ -238,6 +238,7 @@ Shapes = Annotated[
         _shapes,
     ),
 ]
+Ints = Annotated[tuple[int, ...], Kind("ints", "Sequence[int]", "Whole numbers.", _integers)]
 Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]

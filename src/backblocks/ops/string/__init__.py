@@ -1,0 +1,1 @@
+"""Text: joined, cut, measured, and made of numbers."""
