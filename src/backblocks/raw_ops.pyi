@@ -3037,6 +3037,42 @@ def ScatterNd(
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def ScatterNdAdd(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Adds each update at the cell or slice of a variable that its index vector names."""
+
+def ScatterNdSub(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = False,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+
+def ScatterNdUpdate(
+    *,
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    use_locking: bool = True,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts each update in the place of a variable that its index vector names; of several the last."""
+
 def ScatterSub(
     *,
     ref: Value,
@@ -3718,6 +3754,39 @@ def TensorArrayWriteV3(
     out: Value = None,
 ) -> Value:
     """Writes an element. What comes after it takes `flow_out` for its flow."""
+
+def TensorScatterAdd(
+    *,
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update added at the cell or slice that its index vector names."""
+
+def TensorScatterSub(
+    *,
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+
+def TensorScatterUpdate(
+    *,
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update in the place that its index vector names; of several the last stays."""
 
 def TextLineReaderV2(
     *,

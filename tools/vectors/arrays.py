@@ -246,6 +246,26 @@ def scatter_nd(op: str, dtype: str) -> Iterator[Call]:
         )
 
 
+def scatter_into(op: str, dtype: str) -> Iterator[Call]:
+    source, name = Source(op, dtype), "ref" if op.startswith("ScatterNd") else "tensor"
+    table = [((5,), (3, 1)), ((3, 4), (6, 2)), ((3, 4), (2, 1)), ((2, 3, 2), (2, 2, 2))]
+    for i, (shape, index) in enumerate([*table, ((4,), (9, 1)), ((3,), (0, 1))]):
+        where = np.stack([source.rng.integers(0, n, index[:-1]) for n in shape[: index[-1]]], -1)
+        inputs = {
+            name: source.whole(shape, dtype),
+            "indices": either(i, where),
+            "updates": source.whole((*index[:-1], *shape[index[-1] :]), dtype),
+        }
+        yield Call(inputs, {}, tags(index))
+    if is_half(dtype) and not op.endswith("Update"):
+        inputs = {
+            name: ones((2,), dtype),
+            "indices": np.zeros((3000, 1), np.int32),
+            "updates": ones((3000,), dtype),
+        }
+        yield Call(inputs, {}, ["half sums"])
+
+
 def reduction(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     table: list[tuple[tuple[int, ...], Any]] = [
@@ -326,6 +346,9 @@ TABLE = {
     "Unpack": (ALL, unpack),
     "GatherNd": (ALL, gather_nd),
     "ScatterNd": (NUMBERS, scatter_nd),
+    **dict.fromkeys(("TensorScatterUpdate", "ScatterNdUpdate"), (ALL, scatter_into)),
+    **dict.fromkeys(("TensorScatterAdd", "TensorScatterSub"), (NUMBERS, scatter_into)),
+    **dict.fromkeys(("ScatterNdAdd", "ScatterNdSub"), (NUMBERS, scatter_into)),
     **dict.fromkeys(("Sum", "Mean", "Prod", "EuclideanNorm"), (NUMBERS, reduction)),
     **dict.fromkeys(("Max", "Min"), (REALS, reduction)),
     **dict.fromkeys(("All", "Any"), (("bool",), reduction)),

@@ -3041,6 +3041,42 @@ def scatter_nd(
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
 
+def scatter_nd_add(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Adds each update at the cell or slice of a variable that its index vector names."""
+
+def scatter_nd_sub(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = False,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+
+def scatter_nd_update(
+    ref: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    use_locking: bool = True,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """Puts each update in the place of a variable that its index vector names; of several the last."""
+
 def scatter_sub(
     ref: Value,
     indices: Value,
@@ -3722,6 +3758,39 @@ def tensor_array_write_v3(
     out: Value = None,
 ) -> Value:
     """Writes an element. What comes after it takes `flow_out` for its flow."""
+
+def tensor_scatter_add(
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update added at the cell or slice that its index vector names."""
+
+def tensor_scatter_sub(
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+
+def tensor_scatter_update(
+    tensor: Value,
+    indices: Value,
+    updates: Value,
+    *,
+    bad_indices_policy: str = '',
+    name: str | None = None,
+    out: Value = None,
+) -> Value:
+    """`tensor` with each update in the place that its index vector names; of several the last stays."""
 
 def text_line_reader_v2(
     *,

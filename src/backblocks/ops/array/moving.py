@@ -1,11 +1,12 @@
 """Cells in another order: axes swapped, tensors stacked, cells picked and placed by index."""
 
+import math
 from typing import Annotated, Any
 
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, wide
+from backblocks.dtypes import ALL, NUMBERS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
@@ -348,3 +349,141 @@ scatter_nd.differs(
     tensorflow="Updates of one cell are added in the half type.",
     ours="Sums are kept in float32 and rounded once.",
 )
+
+
+# -- a tensor with some cells or slices changed ---------------------------------------------------------
+
+
+def scattered(ufunc: np.ufunc | None, tensor: Array, indices: Array, updates: Array) -> Array:
+    """`tensor` with updates applied where index vectors name a cell or slice; without ufunc, put there.
+
+    Those outside are passed over. Of several that are put in one place the last one stays.
+    """
+    inside = _inside(indices, tensor.shape)
+    at, new = _cells(indices[inside]), updates[inside]
+    if ufunc is not None:
+        out = tensor.astype(wide(tensor.dtype))
+        ufunc.at(out[None], at, new.astype(out.dtype, copy=False))
+        return out
+    out = tensor.copy()
+    # NumPy leaves open which of several stays, so the last one is found first.
+    rows = indices[inside]
+    depth = rows.shape[1]
+    steps = [math.prod(tensor.shape[i + 1 : depth]) for i in range(depth)]
+    places = rows @ np.array(steps, np.int64)
+    last = len(rows) - 1 - np.unique(places[::-1], return_index=True)[1]
+    out[None][_cells(rows[last])] = new[last]
+    return out
+
+
+def scattered_shape(arg: str, tensor: Spec, indices: Spec, updates: Spec, policy: str) -> Shape:
+    """The rule of ops that change some cells or slices of `tensor`, which is called `arg`."""
+    if tensor.shape is None:
+        return None
+    if not tensor.shape:
+        hint = "Put it in brackets: [x]."
+        raise OpError(
+            "must have at least 1 dimension", arg=arg, got=described("a scalar"), hint=hint
+        )
+    depth = _index_depth(indices, len(tensor.shape))
+    if indices.shape is None or depth is None:
+        return tensor.shape
+    hint = "Use broadcast_to where one update is for all."
+    expected = indices.shape[:-1] + tensor.shape[depth:]
+    agreed("updates", updates, expected, "one update for each index", hint)
+    _check_indices(indices, tensor.shape, depth, policy)
+    return tensor.shape
+
+
+_TENSOR = "T, Tindices, T -> T"
+
+
+@op("TensorScatterUpdate", _TENSOR, T=ALL, Tindices=INDEX_TYPES)
+def tensor_scatter_update(
+    tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
+) -> Array:
+    """`tensor` with each update in the place that its index vector names; of several the last stays."""
+    return scattered(None, tensor, indices, updates)
+
+
+@op("TensorScatterAdd", _TENSOR, T=NUMBERS, Tindices=INDEX_TYPES)
+def tensor_scatter_add(
+    tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
+) -> Array:
+    """`tensor` with each update added at the cell or slice that its index vector names."""
+    return scattered(np.add, tensor, indices, updates)
+
+
+@op("TensorScatterSub", _TENSOR, T=NUMBERS, Tindices=INDEX_TYPES)
+def tensor_scatter_sub(
+    tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
+) -> Array:
+    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+    return scattered(np.subtract, tensor, indices, updates)
+
+
+@tensor_scatter_update.grad
+def _(
+    dy: Value, y: Value, tensor: Value, indices: Value, updates: Value, **policy: str
+) -> list[Value]:
+    # As in TensorFlow an update that another one replaced has a gradient too.
+    without = tensor_scatter_update(dy, indices, ops.zeros_like(updates), **policy)
+    return [without, None, gather_nd(dy, indices, **policy)]
+
+
+@tensor_scatter_add.grad
+def _(
+    dy: Value, y: Value, tensor: Value, indices: Value, updates: Value, **policy: str
+) -> list[Value]:
+    return [ops.identity(dy), None, gather_nd(dy, indices, **policy)]
+
+
+@tensor_scatter_sub.grad
+def _(
+    dy: Value, y: Value, tensor: Value, indices: Value, updates: Value, **policy: str
+) -> list[Value]:
+    return [ops.identity(dy), None, ops.neg(gather_nd(dy, indices, **policy))]
+
+
+_three = np.array([1.0, 2, 3])
+for _each, _result, _row in (
+    (tensor_scatter_update, [5.0, 2, 4], [[1.0, 2], [7, 8]]),
+    (tensor_scatter_add, [6.0, 2, 7], [[1.0, 2], [10, 12]]),
+    (tensor_scatter_sub, [-4.0, 2, -1], [[1.0, 2], [-4, -4]]),
+):
+    _each.shape(
+        lambda tensor, indices, updates, *, bad_indices_policy: scattered_shape(
+            "tensor", tensor, indices, updates, bad_indices_policy
+        )
+    )
+    _each.case(
+        "two cells",
+        tensor=_three,
+        indices=np.array([[2], [0]]),
+        updates=np.array([4.0, 5]),
+        out=np.array(_result),
+    )
+    _each.case(
+        "a row, and one that falls outside",
+        tensor=np.array([[1.0, 2], [3, 4]]),
+        indices=np.array([[1], [2]]),
+        updates=np.array([[7.0, 8], [9, 9]]),
+        bad_indices_policy="IGNORE",
+        out=np.array(_row),
+    )
+    _each.case(
+        "nothing",
+        tensor=_three,
+        indices=np.zeros((0, 1), np.int64),
+        updates=np.zeros(0),
+        out=_three,
+    )
+    _each.fails("outside", tensor=_three, indices=[[3]], updates=[1.0], error="inside")
+    _each.fails("too few", tensor=_three, indices=[[0], [1]], updates=[1.0], error="for each index")
+    _each.fails("a scalar", tensor=1.0, indices=[[0]], updates=[1.0], error="at least 1")
+for _each in (tensor_scatter_add, tensor_scatter_sub):
+    _each.differs(
+        "half sums",
+        tensorflow="Cells of half types are rounded after every update.",
+        ours="They are changed in float32 and rounded once.",
+    )

@@ -9,6 +9,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops.array.moving import BadIndices, scattered, scattered_shape
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag
 
@@ -143,6 +144,84 @@ for _each in (scatter_max, scatter_min):
         "nan",
         tensorflow="A NaN in `updates` or in the variable may be lost.",
         ours="A NaN wins, as in Maximum.",
+    )
+
+
+# -- cells and slices by index vectors ------------------------------------------------------------------
+
+
+@op("ScatterNdUpdate", _SIGNATURE, writes=("ref",), T=ALL, Tindices=INDEX)
+def scatter_nd_update(
+    ref: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    use_locking: Flag = True,
+    bad_indices_policy: BadIndices = "",
+) -> Array:
+    """Puts each update in the place of a variable that its index vector names; of several the last."""
+    return scattered(None, ref, indices, updates)
+
+
+@op("ScatterNdAdd", _SIGNATURE, writes=("ref",), T=NUMBERS, Tindices=INDEX)
+def scatter_nd_add(
+    ref: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    use_locking: Flag = False,
+    bad_indices_policy: BadIndices = "",
+) -> Array:
+    """Adds each update at the cell or slice of a variable that its index vector names."""
+    return scattered(np.add, ref, indices, updates)
+
+
+@op("ScatterNdSub", _SIGNATURE, writes=("ref",), T=NUMBERS, Tindices=INDEX)
+def scatter_nd_sub(
+    ref: Array,
+    indices: Array,
+    updates: Array,
+    *,
+    use_locking: Flag = False,
+    bad_indices_policy: BadIndices = "",
+) -> Array:
+    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+    return scattered(np.subtract, ref, indices, updates)
+
+
+for _each, _cell, _row in (
+    (scatter_nd_update, 7.0, [[1.0, 2], [3, 4], [7, 8]]),
+    (scatter_nd_add, 10.0, [[1.0, 2], [3, 4], [12, 14]]),
+    (scatter_nd_sub, -4.0, [[1.0, 2], [3, 4], [-2, -2]]),
+):
+    _each.shape(
+        lambda ref, indices, updates, *, bad_indices_policy, **how: scattered_shape(
+            "ref", ref, indices, updates, bad_indices_policy
+        )
+    )
+    _each.no_gradient("It changes a variable. Differentiate what is assigned, not the assignment.")
+    _each.case(
+        "a cell",
+        ref=_table,
+        indices=np.array([[1, 0]]),
+        updates=np.array([7.0]),
+        out=np.array([[1.0, 2], [_cell, 4], [5, 6]]),
+    )
+    _each.case(
+        "a row, and one that falls outside",
+        ref=_table,
+        indices=np.array([[2], [3]]),
+        updates=np.array([[7.0, 8], [9, 9]]),
+        bad_indices_policy="IGNORE",
+        out=np.array(_row),
+    )
+    _each.fails("outside", ref=_table, indices=[[3, 0]], updates=[1.0], error="inside")
+    _each.fails("too few", ref=_table, indices=[[0, 0]], updates=[[1.0]], error="for each index")
+for _each in (scatter_nd_add, scatter_nd_sub):
+    _each.differs(
+        "half sums",
+        tensorflow="Cells of half types are rounded after every update.",
+        ours="They are changed in float32 and rounded once.",
     )
 
 
