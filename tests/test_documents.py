@@ -1,11 +1,14 @@
 """Every example in the documents runs."""
 
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from backblocks.commands.arguments import parser
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = ["README.md", "CONTRIBUTING.md"]
@@ -40,9 +43,17 @@ def test_examples_run(name):
 
 
 def test_the_readme_says_what_comes_out():
-    code = examples("README.md")[0]
-    said = re.search(r"# (\(.*)$", code, re.MULTILINE)
-    assert run(code).strip() == said[1]
+    first, _, third = examples("README.md")[:3]
+    for code, before in ((first, ""), (third, first)):
+        said = re.search(r"^print.*# (.*)$", code, re.MULTILINE)
+        assert run(before + code).splitlines()[-1] == said[1]
+
+
+def test_the_commands_of_the_documents_are_understood():
+    for name in ("README.md", "docs/command_line.md"):
+        for block in re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(), re.DOTALL):
+            for line in re.findall(r"^backblocks (.*)$", block, re.MULTILINE):
+                parser().parse_args(shlex.split(line, comments=True))
 
 
 def test_the_readme_shows_a_real_error():

@@ -328,7 +328,7 @@ def test_help_is_instant_and_teaches():
     assert done.stdout.splitlines()[-1] == "False True"
 
 
-@pytest.mark.parametrize("command", ["run", "check", "ops", "new"])
+@pytest.mark.parametrize("command", ["run", "check", "diff", "export", "ops", "new"])
 def test_each_help_has_examples(command, capsys):
     with pytest.raises(SystemExit) as raised:
         main([command, "--help"])
@@ -363,3 +363,59 @@ def test_a_bar_is_for_terminals_only(monkeypatch, capsys):
     progress.at(5)
     progress.end()
     assert f"step 5 of 10 ┃{'━' * 15}{' ' * 15}┃ 0 s left" in capsys.readouterr().err
+
+
+# -- diff and export ------------------------------------------------------------------------------
+
+
+def test_diff_tells_logic_and_not_layout(tmp_path, capsys):
+    a = page(tmp_path, blocks={"x": const([1, 2]), "y": {"op": "Neg", "in": {"x": "x"}}})
+    moved = page(
+        tmp_path,
+        "moved.json",
+        blocks={"x": const([1, 2]), "y": {"op": "Neg", "in": {"x": "x:output"}}},
+        layout={"blocks": {"x": [9, 9]}},
+    )
+    other = page(tmp_path, "other.json", blocks={"x": const([1, 3]), "z": const([[0]])})
+    assert main(["diff", a, moved]) == 0
+    assert capsys.readouterr().out == "both do the same\n"
+    assert main(["diff", a, other]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert sorted(line[0] for line in lines) == ["+", "-", "~"]
+    assert main(["diff", a, other, "--json"]) == 0
+    changes = json.loads(capsys.readouterr().out)["changes"]
+    assert {(each["kind"], each["block"]) for each in changes} == {
+        ("changed", "x"), ("removed", "y"), ("added", "z"),
+    }  # fmt: skip
+
+
+def test_export_writes_a_script(tmp_path, capsys):
+    path = page(tmp_path, blocks={"x": const([1, 2])}, run={"fetch": ["x"]})
+    assert main(["export", path, "--to", "tensorflow"]) == 0
+    assert "import tensorflow as tf" in capsys.readouterr().out
+    assert main(["export", path, "--to", "python", "--out", str(tmp_path / "a.py")]) == 0
+    assert "results" in (tmp_path / "a.py").read_text()
+    with pytest.raises(SystemExit) as raised:
+        main(["export", path, "--to", "fortran"])
+    assert raised.value.code == 2
+
+
+# -- files ----------------------------------------------------------------------------------------
+
+
+def test_files_need_a_yes(tmp_path, capsys):
+    (tmp_path / "a.txt").write_text("hello")
+    blocks = {
+        "read": {"op": "ReadFile", "in": {"filename": {"dtype": "string", "value": "a.txt"}}},
+        "x": const(1),
+    }
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["read"]})
+    assert main(["run", path]) == 1
+    told = capsys.readouterr().err
+    assert "--allow-files: must be given, as blocks touch files; got read (ReadFile reads)." in told
+    assert main(["run", path, "--fetch", "x"]) == 0
+    capsys.readouterr()
+    assert main(["run", path, "--allow-files", "--json"]) == 0
+    assert fetched(capsys) == {"read": "hello"}
+    assert main(["check", path]) == 0
+    assert "touches files, which needs --allow-files: read reads\n" in capsys.readouterr().out

@@ -45,6 +45,22 @@ examples:
 Says everything that is wrong: unknown ops, inputs without a wire, shapes and types that do not fit,
 settings that name what is not there. Then how much memory a run takes. Nothing is run."""
 
+_DIFF = """\
+examples:
+  backblocks diff before.page.json after.page.json
+  backblocks diff a.page.json b.page.json --json
+
++ is new, - is gone, ~ has changed, = has another name. Where blocks stand, and how a file is written,
+makes no difference. The exit code is 0 whether or not something changed."""
+
+_EXPORT = """\
+examples:
+  backblocks export xor.page.json --to python --out xor.py
+  backblocks export xor.page.json --to tensorflow     to stdout
+
+The script does what the run settings of the page say, on backblocks.raw_ops or on tf.raw_ops, with a
+line for each block. It runs as it is and gives the numbers of the page."""
+
 _OPS = """\
 examples:
   backblocks ops                                      all, by group
@@ -70,6 +86,8 @@ def parser() -> argparse.ArgumentParser:
     commands = whole.add_subparsers(metavar="COMMAND", dest="command", required=True)
     _add_run(commands)
     _add_check(commands)
+    _add_diff(commands)
+    _add_export(commands)
     _add_ops(commands)
     _add_new(commands)
     _add_bench(commands)
@@ -127,6 +145,9 @@ def _add_run(commands: _Commands) -> None:
     run.add_argument("--seed", type=int, metavar="N", help="where random numbers start from")
     run.add_argument("--out", metavar="DIR", help="write what is fetched to npy files there")
     run.add_argument(
+        "--allow-files", action="store_true", help="let blocks touch files in the page's folder"
+    )
+    run.add_argument(
         "--watch", action="store_true", help="run again whenever the file changes; Ctrl-C ends it"
     )
     _add_json(run)
@@ -138,6 +159,22 @@ def _add_check(commands: _Commands) -> None:
     )
     check.add_argument("page", metavar="PAGE", help="the file of the page")
     _add_json(check)
+
+
+def _add_diff(commands: _Commands) -> None:
+    diff = _command(commands, "diff", "say what differs between two pages in what they do", _DIFF)
+    diff.add_argument("before", metavar="A", help="the file of a page")
+    diff.add_argument("after", metavar="B", help="the file of another")
+    _add_json(diff)
+
+
+def _add_export(commands: _Commands) -> None:
+    export = _command(commands, "export", "write a page as a script", _EXPORT)
+    export.add_argument("page", metavar="PAGE", help="the file of the page")
+    export.add_argument(
+        "--to", choices=["python", "tensorflow"], required=True, help="what the script is to run on"
+    )
+    export.add_argument("--out", metavar="FILE", help="write it there; to stdout if left out")
 
 
 def _add_ops(commands: _Commands) -> None:

@@ -53,6 +53,9 @@ def _print(path: str, page: Page, problems: list[OpError], estimate: Estimate | 
         print(f"{about}, {paint(count, 'red')}", *(f"  {each}" for each in problems), sep="\n")
         return
     print(f"{about}, {paint('no problems', 'green')}")
+    touching = [f"{name} {how}" for name, how in page.touches().items()]
+    if touching:
+        print(f"touches files, which needs --allow-files: {', '.join(touching)}")
     if estimate is not None:
         least = "" if estimate.whole else "at least "
         text = f"memory of a run: {least}{size(estimate.peak)} at one time"
@@ -77,6 +80,7 @@ def _document(path: str, page: Page, problems: list[OpError], estimate: Estimate
             "blocks": len(page.blocks),
             "problems": [each for problem in problems for each in as_json(problem)],
             "memory": memory,
+            "touches": page.touches(),
         },
         ensure_ascii=False,
     )

@@ -16,7 +16,7 @@ from backblocks.commands.given import change, fed, opened, output
 from backblocks.commands.mistakes import Mistake, tell
 from backblocks.commands.monitors import Watched
 from backblocks.commands.terminal import STOPPED, Progress, painter
-from backblocks.errors import OpError
+from backblocks.errors import OpError, described
 from backblocks.graph.runner import Runner
 from backblocks.graph.session import Session
 from backblocks.ops._handles import RESOURCE
@@ -33,7 +33,7 @@ def main(given: argparse.Namespace) -> int:
     if given.watch and given.as_json:
         hint = "Run it from a loop of your own instead."
         raise Mistake("cannot be one document when --watch runs again", op="--json", hint=hint)
-    session = Session()
+    session = Session(folder=Path(given.page).resolve().parent, allow_files=given.allow_files)
     if given.watch:
         return _watch(given, session)
     return _run(given, session)
@@ -102,6 +102,8 @@ def _job(page: Page, given: argparse.Namespace) -> _Job:
     pins = [pin for watched in monitors for pin in watched.pins]
     wanted = [*fetches, *pins, *run.targets, *([until] if until else [])]
     graph = page.graph(only=wanted or None)
+    if not given.allow_files:
+        _refuse_files(graph, page.needed_for(wanted or page.blocks))
     for name in given.fetch:
         output(graph, name, "--fetch")
     if given.until:
@@ -117,6 +119,21 @@ def _job(page: Page, given: argparse.Namespace) -> _Job:
         feeds | fed(graph, given.feed),
         monitors,
     )
+
+
+def _refuse_files(graph: PageGraph, needed: set[str]) -> None:
+    touching = [
+        f"{block.name} ({block.op.name} {block.op.files})"
+        for block in graph
+        if block.op.files and graph.made_for[block.name] in needed
+    ]
+    if touching:
+        raise OpError(
+            "must be given, as blocks touch files",
+            op="--allow-files",
+            got=described(", ".join(touching)),
+            hint="Look at these blocks first. They reach files in the folder of the page only.",
+        )
 
 
 def _ends(graph: PageGraph) -> list[str]:

@@ -30,9 +30,10 @@ def numbers(array: Array) -> str:
         )
     elif array.dtype.kind == "V":  # NumPy has no words for them
         array = array.astype(np.float32)
-    return np.array2string(
+    text = np.array2string(
         array, separator=" ", threshold=_LONGEST, edgeitems=3, precision=6, suppress_small=True
     )
+    return "\n".join(line for line in text.split("\n") if line.strip())
 
 
 def number(cell: Any) -> str:

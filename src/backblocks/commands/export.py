@@ -1,0 +1,20 @@
+"""`backblocks export`: a page as a script."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from backblocks.commands.given import opened
+from backblocks.pages.export import to_python, to_tensorflow
+
+
+def main(given: argparse.Namespace) -> int:
+    script = {"python": to_python, "tensorflow": to_tensorflow}[given.to](opened(given.page))
+    if given.out is None:
+        print(script, end="")
+    else:
+        Path(given.out).write_text(script, encoding="utf-8")
+        print(f"wrote {given.out}", file=sys.stderr)
+    return 0
