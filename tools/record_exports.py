@@ -34,7 +34,7 @@ np.savez(sys.argv[1], **{
 
 def pages() -> Iterator[tuple[str, bb.Page]]:
     """Every page that can be exported, with its name here. Long runs are cut short."""
-    for folder in ("tests/pages/exported", "tests/pages/versions", "examples"):
+    for folder in ("tests/pages/exported", "tests/pages/versions", "src/backblocks/examples"):
         for file in sorted((ROOT / folder).glob("**/*.page.json")):
             page = bb.open_page(file)
             if page.run.fetch:

@@ -264,7 +264,7 @@ def test_check_finds_nothing_wrong_and_says_what_it_takes(tmp_path, capsys):
     path = page(tmp_path, blocks=blocks, run={"fetch": ["y"]})
     assert main(["check", path]) == 0
     told = capsys.readouterr().out
-    assert told.startswith(f"{path}: 2 blocks, 1 wires, no problems\n")
+    assert told.startswith(f"{path}: 2 blocks, 1 wire, no problems\n")
     assert "memory of a run: 7.8 KiB at one time, most for y: 3.9 KiB" in told
     assert main(["check", path, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["memory"]["peak_bytes"] == 8000

@@ -372,3 +372,19 @@ def test_two_threads_take_turns():
     for thread in threads:
         thread.join()
     assert session.value(n) == 800
+
+
+def test_memory_is_estimated_without_a_run():
+    with bb.Scope() as page:
+        x = bb.placeholder([100], name="x")
+        wide = ops.tile(x, [10], name="wide")
+        ops.sum(wide, 0, name="sum")
+        free = bb.placeholder([None], name="free")
+        ops.neg(free, name="neg")
+    session = bb.Session(page)
+    estimate = session.estimate(["sum"])
+    assert (estimate.peak, estimate.held, estimate.whole) == (400 + 4000 + 12, 408, True)
+    assert estimate.largest.name == "wide"
+    assert not session.estimate(["neg"]).whole
+    assert session.estimate(["neg"], {"free": np.zeros(7, np.float32)}).peak == 56
+    assert session.report.executed == 0

@@ -10,7 +10,7 @@ from typing import Any
 from backblocks.commands.given import opened
 from backblocks.commands.mistakes import as_json
 from backblocks.commands.terminal import painter
-from backblocks.commands.values import size
+from backblocks.commands.values import counted, size
 from backblocks.errors import OpError
 from backblocks.graph.ready import Estimate
 from backblocks.graph.session import Session
@@ -47,10 +47,10 @@ def _estimate(page: Page) -> Estimate:
 def _print(path: str, page: Page, problems: list[OpError], estimate: Estimate | None) -> None:
     paint = painter(sys.stdout)
     wires = sum(len(needed_by(block)) for block in page.blocks.values())
-    about = f"{path}: {len(page.blocks)} blocks, {wires} wires"
+    about = f"{path}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
     if problems:
-        count = "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
-        print(f"{about}, {paint(count, 'red')}", *(f"  {each}" for each in problems), sep="\n")
+        count = paint(counted(len(problems), "problem"), "red")
+        print(f"{about}, {count}", *(f"  {each}" for each in problems), sep="\n")
         return
     print(f"{about}, {paint('no problems', 'green')}")
     touching = [f"{name} {how}" for name, how in page.touches().items()]

@@ -165,11 +165,11 @@ def _print(job: _Job, fetched: dict[str, Array]) -> None:
 
 def _summary(steps: int, seconds: float, session: Session, files: list[Path]) -> str:
     report = session.report
-    blocks = f"{report.executed} blocks computed"
+    blocks = f"{values.counted(report.executed, 'block')} computed"
     if report.cached:
         blocks += f", {report.cached} known"
-    count = "1 step" if steps == 1 else f"{steps} steps"
-    text = f"{count}, {seconds:.2f} s; in the last {blocks}, {values.size(report.peak_bytes)} at one time"
+    count, peak = values.counted(steps, "step"), values.size(report.peak_bytes)
+    text = f"{count}, {seconds:.2f} s; in the last {blocks}, {peak} at one time"
     if files:
         text += "\nwrote " + ", ".join(map(str, files))
     return painter(sys.stderr)(text, "dim")

@@ -45,6 +45,11 @@ def number(cell: Any) -> str:
     )
 
 
+def counted(count: int, what: str) -> str:
+    """Such as "1 step" or "2 steps"."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def size(count: int) -> str:
     """Bytes, readably."""
     if count < 1024:
