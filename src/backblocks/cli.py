@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 is fine, 1 a page with problems or a run that failed, 2 a command line that cannot be understood,
     130 Ctrl-C.
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # some terminals have no signs for bars
     given = parser().parse_args(arguments)
     try:
         code: int = import_module(f"backblocks.commands.{given.command}").main(given)

@@ -336,6 +336,28 @@ def test_each_help_has_examples(command, capsys):
     assert f"examples:\n  backblocks {command} " in capsys.readouterr().out
 
 
+def test_terminals_without_the_signs_get_others(tmp_path):
+    monitors = {"t": {"kind": "trend", "shows": [{"pin": "step"}]}}
+    path = page(tmp_path, blocks=COUNTER, monitors=monitors, run={"steps": 3})
+    done = subprocess.run(  # noqa: S603
+        [COMMAND, "run", path],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+    )
+    assert done.returncode == 0
+    assert done.stdout == "  step  1 ? 3  ???\n"
+
+
+def test_what_is_read_no_more_is_no_error():
+    done = subprocess.run(  # noqa: S602
+        f"{COMMAND} ops | head -1", capture_output=True, text=True, check=False, shell=True
+    )
+    assert done.stdout == "array\n"
+    assert done.stderr == ""
+
+
 def test_colour_is_for_terminals_only(monkeypatch):
     from backblocks.commands.terminal import painter
 
