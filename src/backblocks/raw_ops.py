@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from backblocks.errors import OpError, described
 from backblocks.ops import REGISTRY
+from backblocks.ops._kept import chance, keeping
 from backblocks.ops._op import Op
 
 
@@ -39,6 +41,22 @@ class RawOp:
         except OpError as error:
             error.op = error.op or self.op.name
             raise
+
+    def from_step_to_step(self) -> Callable[..., Any]:
+        """The op for calls that go on where the last one ended, as in a session: of random numbers, say."""
+        words: Any = None
+
+        def call(**arguments: Any) -> Any:
+            nonlocal words
+            if words is None:
+                _, attrs, _ = self.op.bind((), arguments)
+                words = self.op.start_rule(chance(), **attrs) if self.op.start_rule else None
+            with keeping(words) as kept:
+                result = self(**arguments)
+            words = kept.words
+            return result
+
+        return call
 
     def __repr__(self) -> str:
         return f"<raw op {self.op.name}>"

@@ -15,10 +15,7 @@ jsonschema = pytest.importorskip("jsonschema", reason="the development group bri
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "docs/page.schema.json").read_text())
 VALIDATOR = jsonschema.Draft202012Validator(PUBLISHED)
-PAGES = [
-    *ROOT.glob("tests/pages/versions/**/*.page.json"),
-    *ROOT.glob("src/backblocks/examples/*.page.json"),
-]
+PAGES = [*ROOT.glob("tests/pages/**/*.page.json"), *ROOT.glob("src/**/*.page.json")]
 
 
 def test_the_schema_is_one_and_the_published_one():

@@ -69,6 +69,8 @@ class _Script:
     values: dict[int, str] = field(default_factory=dict)
     """The words for the slots of the program that is written."""
     lines: list[str] = field(default_factory=list)
+    going_on: dict[Block, str] = field(default_factory=dict)
+    """Names of ops that go on from step to step."""
     about: str = ""
     """The block of the page that the last lines were for."""
 
@@ -89,13 +91,15 @@ class _Script:
         targets = [self.graph[name] for name in run.targets]
         plan = program([*fetches, *until], list(feeds), targets)
         for step in plan.steps:
-            self._refuse(step, repeated=run.steps not in (None, 1) or bool(until))
+            self._refuse(step)
         for symbol, value in feeds.items():
             self._define(symbol, _literal(np.asarray(as_typed(value, symbol.dtype))))
         self._constants(plan)
         for slot, variable in plan.variables.items():
             if variable.op.start_rule is None:
                 self._variable(variable, is_read=slot in plan.read)
+        if run.steps is not None or until:
+            self._begin_what_goes_on(plan)
         before, self.lines = self.lines, []
         self._steps(plan, feeds)
         self.lines += self._end_of_step(plan)
@@ -111,10 +115,10 @@ class _Script:
         body = "\n".join([*before, "", *step])
         helpers = [text for name, text in self.helpers().items() if f"{name}(" in body]
         others = ["import ml_dtypes"] if "ml_dtypes." in body else []
-        quoted = " ".join(title.replace("\\", "/").replace('"', "'").split())
+        about = _one_line(f"{title}: what {file} computes, as a script.")
         return "\n".join(
             [
-                f'"""{quoted}: what {file} computes, as a script."""',
+                f'"""{about}"""',
                 "",
                 *_imports(body + "".join(helpers)),
                 *others,
@@ -164,13 +168,19 @@ class _Script:
             return
         plan = program([variable.initial], [], [])
         for step in plan.steps:
-            self._refuse(step, repeated=False)
+            self._refuse(step)
         self._constants(plan)
         for other in plan.variables.values():
             if other.op.start_rule is None:
                 self._variable(other, is_read=True)
         self._steps(plan, {})
         self._define(symbol, self.values[plan.fetched[0]])
+
+    def _begin_what_goes_on(self, plan: Program) -> None:
+        """Lines for ops that go on from step to step where they ended, such as random numbers."""
+        for block in (step.block for step in plan.steps if step.block.op.start_rule is not None):
+            self.going_on[block] = name = self._name(block, "op")
+            self.lines.append(f"{name} = {self.prefix}.{block.op.name}.from_step_to_step()")
 
     def _steps(self, plan: Program, feeds: Any) -> None:
         self.values = {
@@ -191,7 +201,7 @@ class _Script:
             self.about = owner
             on_page = self.page.blocks[owner]
             if on_page.about or block.name != owner:
-                words = f"{owner}: {on_page.about or on_page.op}"
+                words = _one_line(f"{owner}: {on_page.about or on_page.op}")
                 self.lines += ["# " + line for line in textwrap.wrap(words, _WIDTH - 8)]
 
     def _end_of_step(self, plan: Program) -> list[str]:
@@ -213,16 +223,13 @@ class _Script:
 
     # -- a block ------------------------------------------------------------------------------
 
-    def _refuse(self, step: Step, repeated: bool) -> None:
+    def _refuse(self, step: Step) -> None:
         block, op = step.block, step.block.op
         if step.may_die or op.name in ("Switch", "Merge"):
             hint = "Choose between values with Select or SelectV2."
             raise _cannot(block, "may lie in a branch that is not taken", hint)
         if any(pin.dtype == "resource" for pin in (*op.inputs, *op.outputs)):
             raise _cannot(block, "works on a handle", "Feed the data instead.")
-        if op.start_rule is not None and repeated:
-            hint = "Draw once, for the initial value of a variable, or use a Stateless op."
-            raise _cannot(block, "keeps something from step to step", hint)
 
     def _write(self, step: Step) -> None:
         op = step.block.op
@@ -238,11 +245,12 @@ class _Script:
         if op.writes:
             self._write_change(step, arguments, attrs)
             return
+        head = self.going_on.get(step.block, f"{self.prefix}.{op.name}")
         if not op.outputs:
-            self.lines += _call(f"{self.prefix}.{op.name}(", ")", _named(arguments | attrs))
+            self.lines += _call(f"{head}(", ")", _named(arguments | attrs))
             return
         name = self._name(step.block)
-        self.lines += _call(f"{name} = {self.prefix}.{op.name}(", ")", _named(arguments | attrs))
+        self.lines += _call(f"{name} = {head}(", ")", _named(arguments | attrs))
         for pin, slots in zip(op.outputs, step.gives, strict=False):
             words = name if len(op.outputs) == 1 else f"{name}.{pin.name}"
             self._give(slots, words)
@@ -314,6 +322,9 @@ class _TensorFlow(_Script):
     def helpers(self) -> dict[str, str]:
         return {**super().helpers(), "changed": _CHANGED}
 
+    def _begin_what_goes_on(self, plan: Program) -> None:
+        """TensorFlow's ops go on by themselves."""
+
     def _attrs(self, block: Block) -> dict[str, Any]:
         attrs = super()._attrs(block)
         for name, value in attrs.items():
@@ -366,6 +377,11 @@ def _signed(word: int) -> int:
     return word - 2**64 if word >= 2**63 else word
 
 
+def _one_line(words: str) -> str:
+    """Words of a page for a comment, out of which they cannot get."""
+    return " ".join(words.translate({ord("\\"): "/", ord('"'): "'", 0: " "}).split())
+
+
 # -- Python's words ---------------------------------------------------------------------------------
 
 
@@ -397,7 +413,7 @@ def _source(value: Any) -> str:
         return f"[{', '.join(map(_source, value))}]"
     if isinstance(value, np.dtype):
         return f'"{NAMES[value]}"'
-    return json.dumps(value) if isinstance(value, str) else repr(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _literal(array: Array) -> str:
