@@ -6,7 +6,7 @@ READY := .venv/ready
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check bench wheel generate vectors exports clean
+.PHONY: help run test check sanitize fuzz bench wheel generate vectors exports clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,18 @@ check: $(READY) ## check style, format, types and the direction of imports
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# The sanitizers must be loaded before Python. Python itself leaves memory behind, on purpose.
+SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-name=lib$(each).so))" \
+	PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	.venv-sanitize/bin/pytest -n 2 -q
+sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer and UndefinedBehaviorSanitizer
+	$(SANITIZED) tests/native
+	$(SANITIZED) tests/ops -k "Pool or Conv or Dilation"
+
+SECONDS = 60
+fuzz: $(READY) ## compare kernels and meanings on random calls for SECONDS=60
+	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
 
 bench: .venv-bench/ready ## time the ops beside their peers; ARGS=--quick for minutes
 	.venv-bench/bin/backblocks bench --json bench/results.json --svg bench/results.svg $(ARGS)
@@ -40,7 +52,7 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-tf bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-sanitize .venv-tf bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Python files are used where they stand; only these sources ask for a new build.
@@ -51,6 +63,13 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
+	touch $@
+
+.venv-sanitize/ready: pyproject.toml CMakeLists.txt $(wildcard native/*)
+	$(PYTHON) -m venv .venv-sanitize
+	.venv-sanitize/bin/pip install -q --upgrade pip
+	.venv-sanitize/bin/pip install -q -e . --group dev -C cmake.define.SANITIZE=ON \
+		-C build-dir=.venv-sanitize/build
 	touch $@
 
 # TensorFlow is what the library is compared with, and no dependency of anything.

@@ -47,8 +47,8 @@ bool all_at_home(const I* argmax, const Pool& pool) {
     const std::int64_t home = image_size(pool), here = windows_size(pool);
     for (std::int64_t image = 0; image < pool.images; ++image)
         for (std::int64_t i = 0; i < here; ++i) {
-            const std::int64_t at = argmax[image * here + i] - image * home;
-            if (at < 0 || at >= home) return false;
+            const std::int64_t at = argmax[image * here + i];
+            if (at < image * home || at >= (image + 1) * home) return false;
         }
     return true;
 }
@@ -75,8 +75,8 @@ void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, boo
             const std::int64_t from = at_home ? image * windows : 0;
             const std::int64_t to = at_home ? from + windows : pool.images * windows;
             for (std::int64_t o = from; o < to; ++o) {
-                const std::int64_t at = argmax[o] - first;
-                if (at >= 0 && at < size) sum[at] += widen(dy[o]);
+                const std::int64_t at = argmax[o];
+                if (at >= first && at < first + size) sum[at - first] += widen(dy[o]);
             }
             if constexpr (!in_place)
                 store_line(sum, size, dx + image * size, pool.images * size);

@@ -42,8 +42,8 @@ std::span<Byte> block(std::span<Byte> all, std::int64_t i, std::int64_t n) {
 void read(std::span<const std::byte> from, Line& all) {
     Line sum = all;  // in registers
     for (std::size_t at = 0; at < from.size(); at += kCacheLine) {
-        const auto* parts = reinterpret_cast<const Part*>(from.data() + at);
-        for (std::size_t i = 0; i < kParts; ++i) sum.parts[i] |= parts[i];
+        for (std::size_t i = 0; i < kParts; ++i)
+            sum.parts[i] |= *reinterpret_cast<const Part*>(from.data() + at + i * kVectorBytes);
     }
     all = sum;
 }

@@ -137,12 +137,12 @@ class Pool {
 std::atomic<int> wanted_threads{0};
 std::atomic<Pool*> current_pool{nullptr};
 
-// Never destroyed: its threads run until the process ends. A forked child has none of them, and
-// perhaps a locked mutex, so it leaves the pool alone and makes a new one when it needs it.
+// The pool is never destroyed: its threads run until the process ends. A forked child has none of
+// them, and perhaps a locked mutex, so it leaves the pool alone and makes a new one when it needs it.
+[[maybe_unused]] const int registered =
+    pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
+
 Pool& pool() {
-    static const int registered =
-        pthread_atfork(nullptr, nullptr, [] { current_pool.store(nullptr); });
-    static_cast<void>(registered);
     Pool* now = current_pool.load();
     if (now) return *now;
     auto made = std::make_unique<Pool>();

@@ -3,6 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
+from slides import FLOATS, UNTOUCHED, assert_untouched, guarded
 
 import backblocks as bb
 from backblocks import _native
@@ -11,10 +12,6 @@ ONES = (1, 1, 1)
 TWOS = (2, 2, 2)
 NONE = (0, 0, 0)
 HALVES = [np.float16, ml_dtypes.bfloat16]
-FLOATS = [*HALVES, np.float32, np.float64]
-
-
-UNTOUCHED = 99
 
 
 def volume(*shape, dtype=np.float32):
@@ -35,13 +32,6 @@ def run(name, *arrays, window, strides, pads=NONE):
     cells, windows = (arrays[place] for place in PLACES[name])
     prepare = getattr(_native, name)
     prepare(cells.dtype.name, cells.shape, windows.shape, window, strides, pads)(*arrays)
-
-
-def guarded(shape, dtype):
-    """An array to be overwritten, and the bytes around it that must stay as they are."""
-    size, guard = int(np.prod(shape)), 64
-    around = np.full(size + 2 * guard, UNTOUCHED, dtype)
-    return around[guard : guard + size].reshape(shape), (around[:guard], around[guard + size :])
 
 
 SHAPES = {  # cells, windows, window, strides, pads
@@ -73,7 +63,7 @@ def test_nothing_is_written_beyond_the_result_and_all_of_it_is(shape, channels, 
     for name, inputs, result in calls(cells, windows, channels, dtype):
         out, guards = guarded(result, dtype)
         run(name, *inputs, out, **geometry)
-        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert_untouched(guards, name)
         assert not (out == UNTOUCHED).any(), name
 
 
@@ -106,7 +96,7 @@ def test_results_too_large_for_the_cache_are_whole(dtype):
         out, guards = guarded(x.shape, dtype)
         run(name, *[x] * len(inputs), out, window=ONES, strides=ONES)
         np.testing.assert_array_equal(out, x, err_msg=name)
-        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert_untouched(guards, name)
 
 
 @pytest.mark.parametrize("window", [300, 70000])
@@ -166,7 +156,7 @@ def test_indices_outside_do_no_harm(index, of_batch):
     ddy = volume(2, 1, 2, 2, 1)
     _native.max_pool_grad_with_argmax("float32", index, *geometry)(volume(8), at, dx)
     _native.max_pool_grad_grad_with_argmax("float32", index, *geometry)(volume(32), at, ddy)
-    assert all((guard == UNTOUCHED).all() for guard in guards)
+    assert_untouched(guards)
     assert dx.sum() == ddy.sum() == (2 if of_batch else 1)
 
 
@@ -218,50 +208,6 @@ def test_halves_are_rounded_to_the_nearest_and_to_even(half):
 
 # -- what would be unsafe -------------------------------------------------------------------------
 
-WRONG_ARRAYS = {
-    "another type": volume(1, 2, 2, 2, 1, dtype=np.float64),
-    "whole numbers": volume(1, 2, 2, 2, 1, dtype=np.int32),
-    "complex numbers": volume(1, 2, 2, 2, 1, dtype=np.complex64),
-    "fewer numbers": volume(1, 2, 2, 1, 1),
-    "every other cell": volume(1, 2, 2, 4, 1)[:, :, :, ::2],
-    "not an array": [[[[[1.0]]]]],
-}
-
-
-@pytest.mark.parametrize("wrong", WRONG_ARRAYS)
-@pytest.mark.parametrize("kernel", [name for name, *_ in calls((1, 2, 2, 2), ONES, 1, np.float32)])
-def test_wrong_arrays_do_not_reach_a_kernel(kernel, wrong):
-    found = {name: (inputs, result) for name, inputs, result in calls((1, 2, 2, 2), ONES, 1, "f4")}
-    inputs, result = found[kernel]
-    arrays = [*inputs, volume(*result)]
-    cells, windows = (arrays[place].shape for place in PLACES[kernel])
-    prepared = getattr(_native, kernel)("float32", cells, windows, TWOS, TWOS, NONE)
-    for place in range(len(arrays)):
-        mixed = arrays[:place] + [WRONG_ARRAYS[wrong]] + arrays[place + 1 :]
-        with pytest.raises(TypeError, match=f"array {place + 1} is not of the type"):
-            prepared(*mixed)
-
-
-def test_arrays_too_few_or_too_many_are_refused():
-    prepared = _native.max_pool("float32", (1, 2, 2, 2, 1), (1, 1, 1, 1, 1), TWOS, TWOS, NONE)
-    for count in (0, 1, 3, 100):
-        with pytest.raises(TypeError, match="takes 2 arrays"):
-            prepared(*[volume(1, 2, 2, 2, 1)] * count)
-
-
-def test_a_result_that_cannot_be_written_is_refused():
-    dx = volume(1, 2, 2, 2, 1)
-    dx.flags.writeable = False
-    with pytest.raises(TypeError):
-        run("avg_pool_grad", volume(1, 1, 1, 1, 1), dx, window=TWOS, strides=TWOS)
-
-
-def test_an_input_that_cannot_be_written_is_taken():
-    x, y = volume(1, 2, 2, 2, 1), volume(1, 1, 1, 1, 1) * 0
-    x.flags.writeable = False
-    run("max_pool", x, y, window=TWOS, strides=TWOS)
-    assert y == 1
-
 
 @pytest.mark.parametrize(
     ("dy", "window", "strides", "pads", "rule"),
@@ -293,12 +239,6 @@ def test_a_type_without_kernels_is_refused():
         _native.max_pool("int32", (1, 2, 2, 2, 1), (1, 1, 1, 1, 1), TWOS, TWOS, NONE)
 
 
-def test_input_and_result_must_not_share_memory():
-    x = volume(1, 2, 2, 2, 1)
-    with pytest.raises(ValueError, match="share no memory"):
-        run("max_pool_grad", x, volume(1, 1, 1, 1, 1), x, window=TWOS, strides=TWOS)
-
-
 def test_windows_far_wider_than_the_volume_take_no_time():
     dx = np.zeros((1, 2, 2, 2, 1), np.float32)
     wide = (2**59,) * 3
@@ -313,7 +253,7 @@ def test_strides_far_wider_than_the_volume(channels):
     for name, inputs, result in calls(cells, ONES, channels, np.float32):
         out, guards = guarded(result, np.float32)
         run(name, *inputs, out, window=TWOS, strides=(2**62,) * 3)
-        assert all((guard == UNTOUCHED).all() for guard in guards), name
+        assert_untouched(guards, name)
         assert not (out == UNTOUCHED).any(), name
 
 

@@ -1,8 +1,10 @@
 """The compiled kernels on several threads: the same bits, from any thread, and after a fork."""
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import ml_dtypes
@@ -72,39 +74,136 @@ def test_a_number_of_threads_that_cannot_be_is_refused(count):
         bb.set_num_threads(1.5)
 
 
+IMAGES, VOLUMES = (4, 28, 30, 32), (1, 8, 14, 14, 32)
+ONES = {2: [1] * 4, 3: [1] * 5}
+
+
+def results_of_all_families(seed):
+    """A result of pools, convolutions, depthwise convolutions and dilations."""
+    rng = np.random.default_rng(seed)
+    raw, same = bb.raw_ops, {"padding": "SAME"}
+    x, volume = (rng.standard_normal(shape).astype(np.float32) for shape in (IMAGES, VOLUMES))
+    f, each = (rng.standard_normal(n).astype(np.float32) for n in ((3, 3, 32, 32), (3, 3, 32, 1)))
+    flat, deep = {**same, "strides": ONES[2]}, {**same, "strides": ONES[3]}
+    pool = {**deep, "ksize": [1, 3, 3, 3, 1]}
+    y = raw.MaxPool3D(input=volume, **pool)
+    return [
+        y,
+        raw.MaxPool3DGrad(orig_input=volume, orig_output=y, grad=volume, **pool),
+        raw.AvgPool3DGrad(orig_input_shape=volume.shape, grad=volume, **pool),
+        raw.Conv2D(input=x, filter=f, **flat),
+        raw.Conv2DBackpropInput(input_sizes=x.shape, filter=f, out_backprop=x, **flat),
+        raw.Conv2DBackpropFilter(input=x, filter_sizes=f.shape, out_backprop=x, **flat),
+        raw.Conv3D(input=volume, filter=f[:, None], **deep),
+        raw.DepthwiseConv2dNative(input=x, filter=each, **flat),
+        raw.DepthwiseConv2dNativeBackpropFilter(
+            input=x, filter_sizes=each.shape, out_backprop=x, **flat
+        ),
+        raw.Dilation2D(input=x, filter=each[..., 0], rates=ONES[2], **flat),
+        raw.Dilation2DBackpropInput(
+            input=x, filter=each[..., 0], out_backprop=x, rates=ONES[2], **flat
+        ),
+    ]
+
+
 def test_many_python_threads_at_once():
     bb.set_num_threads(2)
-    expected = [gradient(seed).tobytes() for seed in range(8)]
+    expected = [[r.tobytes() for r in results_of_all_families(seed)] for seed in range(8)]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(3):
-            assert [r.tobytes() for r in pool.map(gradient, range(8))] == expected
+            found = pool.map(results_of_all_families, range(8))
+            assert [[r.tobytes() for r in results] for results in found] == expected
+
+
+def test_a_call_while_another_runs():
+    x, f = np.ones((8, 128, 128, 64), np.float32), np.ones((5, 5, 64, 64), np.float32)
+    expected, during = gradient(), 0
+    with ThreadPoolExecutor(1) as pool:
+        long = pool.submit(bb.raw_ops.Conv2D, input=x, filter=f, strides=ONES[2], padding="VALID")
+        while not long.done():
+            assert (gradient() == expected).all()
+            during += not long.done()
+    assert during > 0
+    assert (long.result() == 5 * 5 * 64).all()
 
 
 FORKS = """
-import os, sys
+import os, sys, threading
 import numpy as np
 import backblocks as bb
 
-def gradient():
-    return bb.raw_ops.AvgPool3DGrad(
+def pool():
+    dx = bb.raw_ops.AvgPool3DGrad(
         orig_input_shape=[1, 32, 32, 32, 64], grad=np.ones((1, 16, 16, 16, 64), np.float32),
         ksize=[1, 2, 2, 2, 1], strides=[1, 2, 2, 2, 1], padding="VALID",
     )
+    return (dx == 1 / 8).all()
+
+def conv(size=64):
+    y = bb.raw_ops.Conv2D(
+        input=np.ones((2, size, 64, 32), np.float32), filter=np.ones((3, 3, 32, 32), np.float32),
+        strides=[1] * 4, padding="VALID",
+    )
+    return (y == 3 * 3 * 32).all()
+
+def both():
+    return pool() and conv()
+
+def again_and_again():
+    for i in range(10**9):
+        assert conv(20 + i % 1000)  # each size is planned anew
 
 bb.set_num_threads(2)
-if sys.argv[1] == "used":
-    gradient()  # the threads are there before the fork
-for _ in range(3):
+if sys.argv[1] != "unused":
+    both()  # the threads are there before the fork
+if sys.argv[1] == "in a kernel":
+    threading.Thread(target=again_and_again, daemon=True).start()
+for i in range(12 if sys.argv[1] == "in a kernel" else 3):
     child = os.fork()
     if child == 0:
-        os._exit(0 if (gradient() == 1 / 8).all() else 1)
+        os._exit(0 if both() and conv(20 + i) else 1)
     assert os.waitpid(child, 0)[1] == 0
-assert (gradient() == 1 / 8).all()
+assert both()
+os._exit(0)  # without waiting for the thread
 """
 
 
-@pytest.mark.parametrize("threads", ["used", "unused"])
+@pytest.mark.parametrize("threads", ["used", "unused", "in a kernel"])
 def test_a_forked_child_can_call(threads):
     # -W: Python itself warns of forks in a process with threads.
     command = [sys.executable, "-W", "ignore", "-c", FORKS, threads]
     subprocess.run(command, check=True, timeout=60)  # noqa: S603
+
+
+INTERRUPTED = """
+import numpy as np
+import backblocks as bb
+
+x, f = np.ones((4, 64, 64, 64), np.float32), np.ones((3, 3, 64, 64), np.float32)
+
+def conv():
+    return bb.raw_ops.Conv2D(input=x, filter=f, strides=[1] * 4, padding="VALID")
+
+conv()
+try:
+    print("running", flush=True)
+    while True:
+        conv()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+assert (conv() == 3 * 3 * 64).all()
+print("works", flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_run_of_kernels_and_harms_nothing():
+    command = [sys.executable, "-c", INTERRUPTED]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:  # noqa: S603
+        assert process.stdout.readline() == "running\n"
+        time.sleep(0.3)  # into the loop
+        process.send_signal(signal.SIGINT)
+        sent = time.monotonic()
+        assert process.stdout.readline() == "interrupted\n"
+        assert time.monotonic() - sent < 5  # a call takes some hundredths of a second
+        assert process.stdout.read() == "works\n"
+    assert process.returncode == 0
