@@ -51,9 +51,9 @@ def problems(draw):
     groups = draw(small) if kind.family == "conv" else 1
     channels = draw(small) * groups
     multiple = draw(small) * (channels if kind.family == "depthwise" else groups)
-    convolution = kind.family not in ("max", "avg")
-    format = draw(st.sampled_from(FORMATS[kind.space]))
-    dilations = draw(each) if convolution else ()
+    convolution = kind.is_convolution
+    format = draw(st.sampled_from(kind.formats))
+    dilations = () if kind.family in ("max", "avg") else draw(each)
     return Problem(
         op,
         draw(st.sampled_from(sorted(TYPES))),
@@ -133,6 +133,8 @@ GOOD = "MaxPool f32 nhwc 1x8x8x2 k2 s2 SAME"
         ("Conv2D f32 nhwc 1x8x8x2 k3 SAME ->", "->: must be a whole number from 1 on; got 'nothing'. Write"),
         ("Conv2D f32 nhwc 1x8x8x2 -> 4 k3 g3 SAME", "g: must divide the channels, 2 and 4; got 3. Write"),
         ("Conv2D f32 nhwc 1x8x8x2 -> 4 k9 VALID", "k: a window of 9 does not fit in 8; got 9."),
+        ("Dilation2D f32 nchw 1x2x8x8 k3 SAME", "format: must be nhwc for Dilation2D; got"),
+        ("Dilation2D f32 nhwc 1x8x8x2 -> 2 k3 SAME", "->: is only for convolutions. Leave it out."),
         ("DepthwiseConv2dNative f32 nhwc 1x8x8x2 -> 3 k3 SAME", "->: must be a multiple of the 2 channels"),
         ("DepthwiseConv2dNative f32 nhwc 1x8x8x2 -> 2 k3 g2 SAME", "g: is not for depthwise convolutions."),
     ],

@@ -3,9 +3,9 @@
 GRAMMAR = """\
 A problem is one line: OP TYPE FORMAT SHAPE [-> CHANNELS] kWINDOW [sSTRIDES] [dDILATIONS] [gGROUPS] PADDING
 
-  OP        a pool or a convolution, or a gradient of one, under TensorFlow's name
+  OP        a pool, convolution or dilation, or a gradient of one, under TensorFlow's name
   TYPE      f16, bf16, f32 or f64
-  FORMAT    nhwc or nchw for images, ndhwc or ncdhw for volumes
+  FORMAT    nhwc or nchw for images (for a dilation nhwc), ndhwc or ncdhw for volumes
   SHAPE     the sizes of the forward input in the order of FORMAT: 1x64x64x64x32
   ->        channels that come out of a convolution; of a depthwise one, a multiple of those that go in
   k s d     one number for all axes of space, or one for each: k3, k1x2x2. s1 and d1 if left out.

@@ -27,6 +27,14 @@ class Kind(NamedTuple):
     arguments: dict[str, str]
     result: str
 
+    @property
+    def formats(self) -> tuple[str, ...]:
+        return FORMATS[self.space][:1] if self.family == "dilation" else FORMATS[self.space]
+
+    @property
+    def is_convolution(self) -> bool:
+        return self.family in ("conv", "depthwise")
+
 
 def _kinds() -> dict[str, Kind]:
     kinds: dict[str, Kind] = {}
@@ -50,6 +58,12 @@ def _kinds() -> dict[str, Kind]:
         kinds[f"{name}BackpropInput{v2}"] = Kind(family, space, to_input, "dx")
         to_filter = {"input": "x", "filter_sizes": "#f", "out_backprop": "dy"}
         kinds[f"{name}BackpropFilter{v2}"] = Kind(family, space, to_filter, "df")
+    both = {"input": "x", "filter": "f"}
+    kinds["Dilation2D"] = Kind("dilation", 2, both, "y")
+    for result, name in (("dx", "Input"), ("df", "Filter")):
+        kinds[f"Dilation2DBackprop{name}"] = Kind(
+            "dilation", 2, {**both, "out_backprop": "dy"}, result
+        )
     return kinds
 
 
@@ -128,6 +142,8 @@ class Problem:
                 return first((batch, *(a.out for a in self.axes), out), self.data_format)
             case _ if self.kind.family == "depthwise":
                 return (*self.k, channels, out // channels)
+            case _ if self.kind.family == "dilation":
+                return (*self.k, channels)
             case _:
                 return (*self.k, channels // self.groups, out)
 
@@ -147,7 +163,7 @@ class Problem:
 
     @property
     def flops(self) -> int:
-        """Products and sums of a convolution, without those of padding; 0 for a pool."""
+        """Products and sums of a convolution, without those of padding; 0 for all else."""
         return self._flops(math.prod(map(_real, self.axes)))
 
     @property
@@ -156,7 +172,7 @@ class Problem:
         return self._flops(math.prod(a.out * a.k for a in self.axes))
 
     def _flops(self, window_cells: int) -> int:
-        if self.is_pool:
+        if not self.kind.is_convolution:
             return 0
         *_, each_in, out = self.sizes("f")
         channels = self.last[-1] * out if self.kind.family == "depthwise" else each_in * out
@@ -166,6 +182,8 @@ class Problem:
     def attributes(self) -> dict[str, Any]:
         """The attributes of the raw op, in backblocks as in TensorFlow."""
         of_all = {"strides": self._with_ones(self.s), "padding": self.padding}
+        if self.kind.family == "dilation":
+            return of_all | {"rates": self._with_ones(self.dilations)}
         of_all["data_format"] = self.data_format
         if self.is_pool:
             return {"ksize": self._with_ones(self.k), **of_all}
@@ -227,7 +245,7 @@ def parse(line: str) -> Problem:
     _choose("op", op, list(KINDS))
     kind = KINDS[op]
     _choose("type", type, list(TYPES))
-    _choose("format", format, list(FORMATS[kind.space]), f"for {op}")
+    _choose("format", format, list(kind.formats), f"for {op}")
     rank = kind.space + 2
     shape = _sizes("shape", shape_word, shape_word)
     if len(shape) != rank:
@@ -277,14 +295,14 @@ def _options(kind: Kind, words: list[str]) -> dict[str, Any]:
         if key in given:
             raise OpError("was given twice", arg=key, got=word, hint="Leave out one of the two.")
         given[key] = value
-    of_convolutions = {"->": "-> 64", "d": "d2", "g": "g4"}
-    for key in of_convolutions:
-        if kind.family in ("max", "avg") and key in given:
+    for key in ("->", "d", "g"):
+        dilated = key == "d" and kind.family == "dilation"
+        if key in given and not (kind.is_convolution or dilated):
             raise OpError("is only for convolutions", arg=key, hint="Leave it out.")
     if kind.family == "depthwise" and "g" in given:
         raise OpError("is not for depthwise convolutions", arg="g", hint="Leave it out.")
     needed = {"k": "k3", "padding": "SAME or VALID"}
-    if kind.family not in ("max", "avg"):
+    if kind.is_convolution:
         needed["->"] = "-> 64"
     for key, example in needed.items():
         if key not in given:

@@ -60,7 +60,7 @@ def solve(
     problem: Problem, taking_part: Sequence[Peer], effort: Effort, found: dict[str, float]
 ) -> Result:
     """One problem's record."""
-    result = Result(str(problem), peak=0.0 if problem.is_pool else limits.peak(problem, found))
+    result = Result(str(problem), peak=limits.peak(problem, found) if problem.flops else 0.0)
     inputs = make_inputs(problem)
     contenders: list[Contender] = []
     for peer in taking_part:

@@ -27,6 +27,8 @@ def set_threads(count: int) -> None:
 
 
 def make(problem: Problem, inputs: dict[str, Array]) -> list[Contender] | str:
+    if problem.kind.family == "dilation":
+        return "it has no dilation"
     volumes = problem.kind.space == 3
     formats = {
         "torch, contiguous": torch.contiguous_format,
