@@ -23,20 +23,23 @@ std::int64_t windows_size(const Pool& pool) { return pool.windows() * pool.chann
 // argmax[b, o, c] = where the winner stands in its image or, with the batch, in x
 template <class T, class I>
 void pool_with_argmax(const T* x, T* y, I* argmax, const Pool& pool, bool of_batch) {
+    using N = Wide<T>;
     const WindowAxis& width = pool.axes[2];
-    const auto finish = [&](const Folded<Wide<T>>& folded) {
-        store_windows(folded, pool, folded.windows.value, folded.pitch, y);
-        each_row(folded, pool, [&](const RowPlace& place, std::int64_t r) {
-            const std::int64_t channels = pool.channels;
-            const auto* at = folded.windows.at + r * folded.pitch;
-            I* to = argmax + ((folded.row + r) * width.out + folded.stretch.first) * channels;
+    const std::int64_t channels = pool.channels;
+    const auto finish = [&](const RowPlace& place) {
+        const std::int64_t first = place.row(pool) * width.out * channels;
+        const std::int64_t image = of_batch ? place.image * image_size(pool) : 0;
+        return [=, &pool](std::int64_t i, const State<N>& state, auto lanes, std::int64_t) {
+            store_rounded(state.value, y + first + i, lanes);
             // Counted along the width, cells begin with the window and its padding.
-            std::int64_t begin = folded.stretch.first * width.s - width.pads;
-            const std::int64_t image = of_batch ? place.image * image_size(pool) : 0;
-            for (std::int64_t o = 0; o < folded.stretch.size(); ++o, begin += width.s)
-                for (std::int64_t c = 0; c < channels; ++c, ++at, ++to)
-                    *to = static_cast<I>((*at + begin) * channels + c + image);
-        });
+            const std::int64_t count = count_of<N>(lanes);
+            std::int64_t o = i / channels, c = i % channels;
+            for (std::int64_t lane = 0; lane < count; ++lane) {
+                const std::int64_t cell = state.at[lane] + pool.axes[2].cell(o, 0);
+                argmax[first + i + lane] = static_cast<I>(cell * channels + c + image);
+                if (++c == channels) c = 0, ++o;
+            }
+        };
     };
     fold_windows<Fold::winner, T>({x, nullptr}, pool, finish, Numbering::in_image);
 }
@@ -79,7 +82,9 @@ void grad_with_argmax(const T* dy, const I* argmax, T* dx, const Pool& pool, boo
                 if (at >= first && at < first + size) sum[at - first] += widen(dy[o]);
             }
             if constexpr (!in_place)
-                store_line(sum, size, dx + image * size, pool.images * size);
+                each_vector<N>(size, [&](std::int64_t i, auto lanes) {
+                    store_rounded(load(sum + i, lanes), dx + image * size + i, lanes);
+                });
         }
         end_streams();
     });

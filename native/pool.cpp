@@ -2,7 +2,6 @@
 #include "pool.hpp"
 
 #include <cstdint>
-#include <limits>
 
 #include "fold.hpp"
 #include "pool_grad.hpp"
@@ -10,47 +9,54 @@
 namespace backblocks::ISA {
 namespace {
 
+// Where a row of windows begins in the result, and how to store there.
+template <class T>
+struct Results {
+    T* y;
+    bool past;
+
+    Results(T* all, const Pool& pool)
+        : y(all), past(goes_past_cache(all, pool.images * pool.windows(), pool.channels)) {}
+
+    T* row(const Pool& pool, const RowPlace& place) const {
+        return y + place.row(pool) * pool.axes[2].out * pool.channels;
+    }
+};
+
 // y[b, o, c] = max over cells i of window o: x[b, i, c]
 template <class T>
 void max_pool(const T* x, T* y, const Pool& pool) {
-    fold_windows<Fold::largest, T>({x, nullptr}, pool, [&](const auto& folded) {
-        store_windows(folded, pool, folded.windows.value, folded.pitch, y);
+    const Results<T> results(y, pool);
+    fold_windows<Fold::largest, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+        return [past = results.past, to = results.row(pool, place)](
+                   std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
+            store_rounded(state.value, to + i, lanes, past);
+        };
     });
 }
 
 // y[b, o, c] = v[b, argmax over cells i of window o: x[b, i, c], c]
 template <class T>
 void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
-    fold_windows<Fold::pick, T>({x, v}, pool, [&](const auto& folded) {
-        store_windows(folded, pool, folded.windows.picked, folded.pitch, y);
+    const Results<T> results(y, pool);
+    fold_windows<Fold::pick, T>({x, v}, pool, [&](const RowPlace& place) {
+        return [past = results.past, to = results.row(pool, place)](
+                   std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
+            store_rounded(state.picked, to + i, lanes, past);
+        };
     });
 }
 
 // y[b, o, c] = sum over cells i of window o: x[b, i, c] / (number of real cells of o)
 template <class T>
 void avg_pool(const T* x, T* y, const Pool& pool) {
-    using N = Wide<T>;
-    const auto& [depth, height, width] = pool.axes;
-    const Range whole = width.whole();
-    fold_windows<Fold::sum, T>({x, nullptr}, pool, [&](const Folded<N>& folded) {
-        const std::int64_t pitch = folded.stretch.size() * pool.channels;
-        const std::int64_t length = folded.rows * pitch;
-        Scratch<1> scratch(Scratch<1>::bytes_of<N>(length));
-        N* mean = scratch.template line<N>(length);
-        each_row(folded, pool, [&](const RowPlace& place, std::int64_t r) {
-            const std::int64_t rows =
-                depth.cells(place.d).size() * height.cells(place.h).size();
-            each_stretch(width, whole, folded.stretch, [&](Range windows, std::int64_t real) {
-                const N count = static_cast<N>(rows * real);
-                const std::int64_t at = (windows.first - folded.stretch.first) * pool.channels;
-                const N* sum = folded.windows.value + r * folded.pitch + at;
-                N* to = mean + r * pitch + at;
-                each_vector<N>(windows.size() * pool.channels, [=](std::int64_t i, auto lanes) {
-                    store(load(sum + i, lanes) / count, to + i, lanes);
-                });
-            });
-        });
-        store_windows(folded, pool, mean, pitch, y);
+    const Results<T> results(y, pool);
+    fold_windows<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+        return [past = results.past, to = results.row(pool, place)](
+                   std::int64_t i, const auto& state, auto lanes,
+                   std::int64_t real) BACKBLOCKS_INLINED {
+            store_rounded(state.value / static_cast<Wide<T>>(real), to + i, lanes, past);
+        };
     });
 }
 

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "half.hpp"
+#include "stream.hpp"
 #include "vector.hpp"
 
 #ifdef __AVX2__
@@ -19,12 +22,16 @@
 
 namespace backblocks::ISA {
 
+// Of the innermost loops: compilers tend to call a function that is used twice, and then
+// keep in memory what should be in registers.
+#define BACKBLOCKS_INLINED __attribute__((always_inline))
+
 // An integer as wide as N, so that vectors of both have as many lanes.
 template <class N>
 using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t, std::int32_t>;
 
 template <class N>
-inline Vector<N> splat(N x) {
+BACKBLOCKS_INLINED inline Vector<N> splat(N x) {
     return x - Vector<N>{};
 }
 
@@ -35,25 +42,52 @@ struct Part {
 };
 
 template <class N>
+constexpr std::int64_t count_of(Whole) {
+    return kLanes<N>;
+}
+template <class N>
+constexpr std::int64_t count_of(Part part) {
+    return part.count;
+}
+
+// Copies less than a vector: a call of memcpy takes longer than all else that is done with it.
+BACKBLOCKS_INLINED inline void copy_some(const void* from, void* to, std::size_t bytes) {
+    const auto ends = [=](auto piece) {
+        constexpr std::size_t size = sizeof piece;
+        const auto* begin = static_cast<const char*>(from);
+        auto last = piece;
+        std::memcpy(&piece, begin, size);
+        std::memcpy(&last, begin + bytes - size, size);
+        std::memcpy(to, &piece, size);
+        std::memcpy(static_cast<char*>(to) + bytes - size, &last, size);
+    };
+    if (bytes >= 16) ends(std::array<std::uint64_t, 2>{});
+    else if (bytes >= 8) ends(std::uint64_t{});
+    else if (bytes >= 4) ends(std::uint32_t{});
+    else if (bytes >= 2) ends(std::uint16_t{});
+    else if (bytes) ends(char{});
+}
+
+template <class N>
     requires std::is_arithmetic_v<N>
-inline Vector<N> load(const N* from, Whole = {}) {
+BACKBLOCKS_INLINED inline Vector<N> load(const N* from, Whole = {}) {
     Vector<N> v;
     std::memcpy(&v, from, sizeof v);
     return v;
 }
 
 template <class N>
-inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Whole = {}) {
+BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Whole = {}) {
     std::memcpy(to, &v, sizeof v);
 }
 
 template <class N>
-inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Part part) {
-    std::memcpy(to, &v, static_cast<std::size_t>(part.count) * sizeof(N));
+BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N* to, Part part) {
+    copy_some(&v, to, static_cast<std::size_t>(part.count) * sizeof(N));
 }
 
 // Halves are widened on the way.
-inline Vector<float> load(const BFloat16* from, Whole = {}) {
+BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, Whole = {}) {
 #ifdef __AVX2__
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return (Vector<float>)_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16);
@@ -64,7 +98,7 @@ inline Vector<float> load(const BFloat16* from, Whole = {}) {
 #endif
 }
 
-inline Vector<float> load(const Float16* from, Whole = {}) {
+BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, Whole = {}) {
 #ifdef __F16C__
     return (Vector<float>)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 #else
@@ -75,15 +109,78 @@ inline Vector<float> load(const Float16* from, Whole = {}) {
 }
 
 template <class T>
-inline auto load(const T* from, Part part) {
+BACKBLOCKS_INLINED inline auto load(const T* from, Part part) {
     T some[kVectorBytes / std::max(sizeof(T), std::size_t{4})] = {};
-    std::memcpy(some, from, static_cast<std::size_t>(part.count) * sizeof(T));
+    copy_some(from, some, static_cast<std::size_t>(part.count) * sizeof(T));
     return load(some);
+}
+
+#ifdef __AVX2__
+BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
+    const Vector<std::int32_t> lanes{0, 1, 2, 3, 4, 5, 6, 7};
+    return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(part.count)));
+}
+#endif
+
+// Numbers of windows' cells, which take less room than those that are counted with. Always reads a
+// whole vector.
+template <class N, class Number>
+BACKBLOCKS_INLINED inline Vector<Lane<N>> load_numbers(const Number* from) {
+#ifdef __AVX2__
+    if constexpr (sizeof(Number) == 1) {
+        std::conditional_t<sizeof(N) == 8, std::int32_t, std::int64_t> bytes;
+        std::memcpy(&bytes, from, sizeof bytes);
+        if constexpr (sizeof(N) == 8)
+            return (Vector<Lane<N>>)_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(bytes));
+        else return (Vector<Lane<N>>)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes));
+    }
+#endif
+    Lane<N> wide[kLanes<N>];
+    for (int i = 0; i < kLanes<N>; ++i) wide[i] = from[i];
+    return load(wide);
+}
+
+template <class N, class Number>
+BACKBLOCKS_INLINED inline void store_numbers(const Vector<Lane<N>>& v, Number* to, Whole = {}) {
+#ifdef __AVX2__
+    if constexpr (sizeof(Number) == 1 && sizeof(N) == 4) {
+        const __m256i words = _mm256_packus_epi32((__m256i)v, (__m256i)v);
+        const __m256i bytes = _mm256_packus_epi16(words, words);
+        const std::int32_t low = _mm256_extract_epi32(bytes, 0);
+        const std::int32_t high = _mm256_extract_epi32(bytes, 4);
+        std::memcpy(to, &low, 4);
+        std::memcpy(to + 4, &high, 4);
+        return;
+    }
+#endif
+    for (int i = 0; i < kLanes<N>; ++i) to[i] = static_cast<Number>(v[i]);
+}
+
+template <class N, class Number>
+BACKBLOCKS_INLINED inline void store_numbers(const Vector<Lane<N>>& v, Number* to, Part part) {
+    Number all[kLanes<N>];
+    store_numbers<N>(v, all);
+    copy_some(all, to, static_cast<std::size_t>(part.count) * sizeof(Number));
+}
+
+// Every s-th number, beginning with the first. Reads nothing after the last.
+template <class T, std::size_t... lane>
+BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane);
+    if (s == 2)
+        return __builtin_shufflevector(load(from), load(from + lanes - 1),
+                                       (2 * lane < lanes ? 2 * lane : 2 * lane + 1)...);
+    return Vector<Wide<T>>{widen(from[static_cast<std::int64_t>(lane) * s])...};
+}
+
+template <class T>
+BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s) {
+    return load_every(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
 // Stores numbers rounded to T.
 template <class T>
-inline void store_rounded(const Vector<Wide<T>>& v, T* to) {
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Whole = {}) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
         store(v, to);
 #ifdef __F16C__
@@ -106,8 +203,64 @@ inline void store_rounded(const Vector<Wide<T>>& v, T* to) {
     }
 }
 
-// In a lambda of the innermost loops: compilers tend to call one that is used twice.
-#define BACKBLOCKS_INLINED __attribute__((always_inline))
+template <class T>
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Part part) {
+    T all[kLanes<Wide<T>>];
+    store_rounded(v, all);
+    copy_some(all, to, static_cast<std::size_t>(part.count) * sizeof(T));
+}
+
+// Whether a vector of T is as much as a machine can store around the cache.
+template <class T>
+constexpr bool kStreams = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
+
+// The same, around the cache if `past`; then `to` is a multiple of what is stored.
+template <class T, class Lanes>
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes lanes, bool past) {
+    if constexpr (kStreams<T> && std::is_same_v<Lanes, Whole>)
+        if (past) {
+            T all[kLanes<Wide<T>>];
+            store_rounded(v, all);
+            return stream_bytes<sizeof all>(all, to);
+        }
+    store_rounded(v, to, lanes);
+}
+
+template <class V>
+BACKBLOCKS_INLINED inline bool any_nan(const V& v) {
+#ifdef __AVX2__
+    if constexpr (sizeof v[0] == 4) return !_mm256_testz_ps((__m256)(v != v), (__m256)(v != v));
+    else return !_mm256_testz_pd((__m256d)(v != v), (__m256d)(v != v));
+#else
+    const auto nan = v != v;
+    auto any = nan[0];
+    for (std::size_t lane = 1; lane < sizeof v / sizeof v[0]; ++lane) any |= nan[lane];
+    return any != 0;
+#endif
+}
+
+// Copies a line, around the cache if `past`.
+template <class T>
+BACKBLOCKS_INLINED inline void copy_line(const T* from, std::int64_t count, T* to, bool past) {
+    std::int64_t i = 0;
+    constexpr std::int64_t block = kCacheLine / sizeof(T);
+    if (kCanStream && past) {
+        const auto beyond = reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
+        i = beyond ? std::min<std::int64_t>((kCacheLine - beyond) / sizeof(T), count) : 0;
+        std::memcpy(to, from, static_cast<std::size_t>(i) * sizeof(T));
+        for (; i + block <= count; i += block) stream_line(from + i, to + i);
+    }
+    std::memcpy(to + i, from + i, static_cast<std::size_t>(count - i) * sizeof(T));
+}
+
+// The numbers of two vectors in turn.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline void in_turn(V& a, V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), half = lanes / 2;
+    const V lower = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2)...);
+    b = __builtin_shufflevector(a, b, (lane % 2 * lanes + lane / 2 + half)...);
+    a = lower;
+}
 
 // What a loop keeps of each of the vectors it takes at once, so that they need not wait for each
 // other. No array: of that, compilers store every change.
@@ -115,6 +268,10 @@ template <class S, int count>
 struct Few {
     S a{}, b{}, c{}, d{};
     static constexpr int size = count;
+
+    BACKBLOCKS_INLINED const S& get(int i) const {
+        return i == 0 ? a : i == 1 ? b : i == 2 ? c : d;
+    }
 
     template <class F>
     BACKBLOCKS_INLINED void each(F f) {
