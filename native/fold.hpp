@@ -94,8 +94,8 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
     const auto fold_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
         typename decltype(vectors)::template Of<State<N>> states;
         const auto begin = [&](State<N>& state, int v) BACKBLOCKS_INLINED {
-            state.value = fold == Fold::sum ? Vector<N>{}
-                                            : splat(-std::numeric_limits<N>::infinity());
+            // Of zeros, only -0 leaves a sum of -0 what it is.
+            state.value = splat(fold == Fold::sum ? -N{0} : -std::numeric_limits<N>::infinity());
             if constexpr (careful) state.sum = Vector<N>{};
             if constexpr (fold == Fold::winner) state.at = splat(static_cast<Lane<N>>(box.number));
             if constexpr (fold == Fold::pick)
