@@ -4,6 +4,7 @@
 // it from windows q, q - 1, ..., so that those of one p make vectors where windows do.
 #include "pool_grad.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <utility>
@@ -306,6 +307,47 @@ void find_winners(const T* x, const Pool& pool, Range whole, const RowPlace& pla
         });
 }
 
+// Sends gradients of a row of windows that are apart to the winners in them, one by one: channels so
+// few that they make no vectors.
+template <class T>
+class Sender {
+   public:
+    Sender(const Pool& pool, const T* dy, T* dx) : pool_(pool), dy_(dy), dx_(dx) {
+        const auto& [depth, height, width] = pool.axes;
+        for (std::int64_t d = 0; d < depth.k; ++d)
+            for (std::int64_t h = 0; h < height.k; ++h)
+                for (std::int64_t w = 0; w < width.k; ++w)
+                    steps_.push_back(((d * height.n + h) * width.n + w) * pool.channels);
+    }
+
+    template <class Number>
+    void operator()(const RowPlace& place, const Number* winners) const {
+        const auto& [depth, height, width] = pool_.axes;
+        const std::int64_t row = width.n * pool_.channels;
+        each_own_row(pool_, place, [&](const RowPlace& cells) {
+            std::fill_n(dx_ + row_of(cells) * row, row, T{});
+        });
+        const RowPlace first{place.image, depth.cell(place.d, 0), height.cell(place.h, 0)};
+        const T* dy = dy_ + place.row(pool_) * width.out * pool_.channels;
+        for (std::int64_t o = 0; o < width.out; ++o) {
+            T* window = dx_ + row_of(first) * row + width.cell(o, 0) * pool_.channels;
+            for (std::int64_t c = 0; c < pool_.channels; ++c, ++winners, ++dy)
+                window[steps_[static_cast<std::size_t>(*winners)] + c] =
+                    narrow<T>(widen(*dy) + 0);  // a sum has no -0
+        }
+    }
+
+   private:
+    std::int64_t row_of(const RowPlace& cells) const {
+        return (cells.image * pool_.axes[0].n + cells.d) * pool_.axes[1].n + cells.h;
+    }
+
+    const Pool& pool_;
+    const T* dy_;
+    T* dx_;
+    std::vector<std::int64_t> steps_;  // from the first cell of a window to each
+};
+
 // dx[b, i, c] = sum over windows o with i = argmax over j in o of x[b, j, c]: dy[b, o, c]
 template <class Number, class T>
 void max_grad_with(const T* x, const T* dy, T* dx, const Pool& pool) {
@@ -314,6 +356,18 @@ void max_grad_with(const T* x, const T* dy, T* dx, const Pool& pool) {
     const Range whole = width.whole();
     const std::int64_t row = width.out * pool.channels;
     const auto bytes = static_cast<std::int64_t>(sizeof(T)) * size_of_input(pool);
+    const bool few = pool.channels > 1 && pool.channels < kLanes<Wide<T>>;
+    if (few && depth.apart() && height.apart() && width.apart() && sizeof(Number) == 1) {
+        const Sender<T> send(pool, dy, dx);
+        each_row(pool.images, depth.out, height.out, height.out, 2 * bytes, [&] {
+            return [&, winners = std::vector<Number>(static_cast<std::size_t>(row + kSlack))](
+                       const RowPlace& place) mutable {
+                find_winners(x, pool, whole, place, winners.data());
+                send(place, winners.data());
+            };
+        });
+        return;
+    }
     if (depth.apart() && height.apart()) {
         // A row of cells has one row of windows at most: all is done while x is in the cache.
         each_row(pool.images, depth.out, height.out, height.out, 2 * bytes, [&] {

@@ -1,6 +1,7 @@
 """Tensor computation in which every op is a block: TensorFlow's ops on NumPy arrays, without TensorFlow."""
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -69,6 +70,16 @@ def __getattr__(name: str) -> Any:
         found = importlib.import_module(f"backblocks.{name}")
     globals()[name] = found
     return found
+
+
+def _import_all() -> None:
+    for name in __all__:
+        globals().get(name) or __getattr__(name)
+
+
+# A child that is forked while another thread imports would wait for that thread, which it has not.
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_import_all)
 
 
 def __dir__() -> list[str]:

@@ -67,8 +67,6 @@ import numpy as np
 import backblocks as bb
 from tests.graph.test_cancelling import FED, long_page
 
-# Started in the background, a process is told to ignore Ctrl-C.
-signal.signal(signal.SIGINT, signal.default_int_handler)
 session = bb.Session(long_page())
 threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
 begun = time.perf_counter()

@@ -1,0 +1,8 @@
+"""What holds for all tests."""
+
+import signal
+
+# Shells have what they start in the background ignore Ctrl-C, and that is handed on to children. Tests of
+# Ctrl-C are to find it as it is in the foreground.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
