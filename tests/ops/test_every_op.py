@@ -455,7 +455,7 @@ class Slope:
             moved = {**self.point, wrt: self.point[wrt] + (step * v).astype(wrt.dtype)}
             values = bb.evaluate(fetches, moved)  # of which those at infinity stay there
             return sum(
-                np.vdot(w, np.where(np.isfinite(f), f, 0))
+                np.vdot(w, np.where(np.isinf(f), 0, f))
                 for w, f in zip(weights, values, strict=True)
             )
 
