@@ -441,3 +441,25 @@ def test_files_need_a_yes(tmp_path, capsys):
     assert fetched(capsys) == {"read": "hello"}
     assert main(["check", path]) == 0
     assert "touches files, which needs --allow-files: read reads\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"run": {"fetch": ["nope"]}},
+        {"run": {"targets": ["nope"]}},
+        {"run": {"feeds": {"nope": 1}}},
+        {"monitors": {"m": {"kind": "number", "shows": [{"pin": "nope"}]}}},
+    ],
+)
+def test_settings_that_name_what_is_not_there_are_refused_in_words(tmp_path, capsys, settings):
+    path = page(tmp_path, blocks={"x": const(1)}, **settings)
+    assert main(["run", path]) == 1
+    assert "nope" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", ["9" * 5000, "[" * 100_000])
+def test_what_no_json_can_hold_is_a_mistake_of_the_command_line(tmp_path, capsys, value):
+    path = page(tmp_path, blocks={"x": const(1)})
+    assert main(["run", path, "--set", f"x.value={value}"]) in (1, 2)
+    assert capsys.readouterr().err

@@ -43,7 +43,7 @@ def _set(page: Page, setting: str) -> None:
     block, value = page.blocks[name], _value(text)
     op = REGISTRY.get(block.op)
     attrs = {*block.attrs, *(op.attrs if op else ())}
-    pins = {*block.inputs, *(pin.name for pin in op.inputs if op)} if op else {*block.inputs}
+    pins = {*block.inputs, *(pin.name for pin in (op.inputs if op else ()))}
     if field == "initial" and block.op == "VariableV2":
         block.initial = _like(block.initial, value)
     elif field in attrs:
@@ -68,7 +68,7 @@ def _value(text: str) -> Any:
     """JSON if it is some; else the text, so that words need no quotes."""
     try:
         return json.loads(text)
-    except json.JSONDecodeError:
+    except (ValueError, RecursionError):  # also numbers and nests that are too long
         return text
 
 

@@ -212,5 +212,6 @@ def _watch(given: argparse.Namespace, session: Session) -> int:
                         return STOPPED
                 except OpError as error:
                     tell(error, given)
-                print(f"watching {path}; Ctrl-C ends it", file=sys.stderr)
+                sys.stdout.flush()  # a reader behind a pipe wants it now too
+                print(f"watching {path}; Ctrl-C ends it", file=sys.stderr, flush=True)
         time.sleep(_POLL)

@@ -92,22 +92,26 @@ class Execution:
         running, most = 0, max(get_num_threads(), 2)
         # Leaving the block waits for the threads: none is left behind when a run fails.
         with ThreadPoolExecutor(most, "block") as threads:
-            while light or large or running:
-                while large and running < most:
-                    _, step = heapq.heappop(large)
-                    context = contextvars.copy_context()
-                    threads.submit(context.run, self._stop.during, work, step)
-                    running += 1
-                if light:
-                    _, step = heapq.heappop(light)
-                    self._one(step, computes[step])
-                    finish(step)
-                if running and (not light or not finished.empty()):
-                    step, error = finished.get()
-                    running -= 1
-                    if error is not None:
-                        raise error
-                    finish(step)
+            try:
+                while light or large or running:
+                    while large and running < most:
+                        _, step = heapq.heappop(large)
+                        context = contextvars.copy_context()
+                        threads.submit(context.run, self._stop.during, work, step)
+                        running += 1
+                    if light:
+                        _, step = heapq.heappop(light)
+                        self._one(step, computes[step])
+                        finish(step)
+                    if running and (not light or not finished.empty()):
+                        step, error = finished.get()
+                        running -= 1
+                        if error is not None:
+                            raise error
+                        finish(step)
+            except BaseException:
+                self._stop.set()  # nobody wants what the others compute
+                raise
         return live.peak
 
     def _one(self, step: Step, compute: Compute) -> None:

@@ -260,11 +260,15 @@ class Session:
             f"needs about {needed / 2**20:,.0f} MiB at one time, and {limit / 2**20:,.0f} MiB may be used",
             op="Session",
             arg="run",
-            hint=f"The largest value, of {estimate.largest_bytes / 2**20:,.0f} MiB, is that of the block "
-            "named here: make it smaller, or raise memory_limit.",
+            hint="Feed smaller tensors, or raise memory_limit.",
         )
         if estimate.largest is not None:
             error.block = estimate.largest.label
+            largest = f"{estimate.largest_bytes / 2**20:,.0f} MiB"
+            error.hint = (
+                f"The largest value, of {largest}, is that of the block named here: make it smaller, or "
+                "raise memory_limit."
+            )
         raise error
 
     def _refuse_files(self, blocks: Sequence[Block]) -> None:

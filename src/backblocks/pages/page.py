@@ -42,14 +42,14 @@ class Page(PageFile):
     def graph(self, only: Iterable[str] | None = None) -> PageGraph:
         """The graph of the page, which sessions take. Raises PageError with all problems.
 
-        With `only` (outputs or blocks) what is wrong elsewhere does not matter: a block that nobody
+        With `only` (outputs or blocks) what is wrong with other blocks does not matter: one that nobody
         needs may be unfinished.
         """
         built = build(self)
         problems = built.problems
         if only is not None:
             needed = self.needed_for(only)
-            problems = [(owner, error) for owner, error in problems if owner in needed]
+            problems = [each for each in problems if not each[0] or each[0] in needed]
         if problems:
             name = self.path.name if self.path else self.title
             raise PageError([error for _, error in problems], name)
