@@ -3,9 +3,11 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import SMOOTH
+from backblocks.dtypes import SMOOTH, is_half
 from backblocks.ops._elementwise import activation_gradient, unary
-from backblocks.ops._op import Value
+from backblocks.ops._inputs import Array
+from backblocks.ops._op import Fill, Value
+from backblocks.ops._spec import Spec
 from backblocks.ops.math.arithmetic import POSITIVE, conjugate
 
 
@@ -83,6 +85,33 @@ tanh_grad = activation_gradient(
     "The gradient of Tanh: what came back, times 1 - y * y of what came out.",
     ([0.5, 1.0], [8.0, 3.0], [6.0, 0.0]), _tanh_grad_grad, out="z: T")
 # fmt: on
+
+
+@sigmoid.kernel("in place", warns=True)
+def _(x: Spec) -> Fill | None:
+    if is_half(x.dtype):
+        return None
+
+    def fill(x: Array, y: Array) -> None:
+        np.negative(x, y)
+        np.exp(y, y)
+        np.add(y, 1, y)
+        np.divide(1, y, y)
+
+    return fill
+
+
+@sigmoid_grad.kernel("in place", warns=True)
+def _(y: Spec, dy: Spec) -> Fill | None:
+    if is_half(y.dtype):
+        return None
+
+    def fill(y: Array, dy: Array, z: Array) -> None:
+        np.multiply(dy, y, z)
+        np.multiply(z, np.subtract(1, y), z)
+
+    return fill
+
 
 log1p.differs(
     "complex -1",
