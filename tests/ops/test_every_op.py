@@ -450,13 +450,16 @@ class Slope:
         if self.point[wrt].size == 0:
             return
         v = rng.standard_normal(wrt.shape).astype(wrt.dtype)
+        far = [np.isinf(f) for f in bb.evaluate(fetches, self.point)]
 
         def total(step):
             moved = {**self.point, wrt: self.point[wrt] + (step * v).astype(wrt.dtype)}
-            values = bb.evaluate(fetches, moved)  # of which those at infinity stay there
+            values = bb.evaluate(fetches, moved)
+            for f, at_infinity in zip(values, far, strict=True):
+                np.testing.assert_array_equal(np.isinf(f), at_infinity, "what is there stays there")
             return sum(
-                np.vdot(w, np.where(np.isinf(f), 0, f))
-                for w, f in zip(weights, values, strict=True)
+                np.vdot(w, np.where(at_infinity, 0, f))
+                for w, f, at_infinity in zip(weights, values, far, strict=True)
             )
 
         slope = (total(self.eps) - total(-self.eps)) / (2 * self.eps)

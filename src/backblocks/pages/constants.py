@@ -249,7 +249,7 @@ def _number(text: Any) -> int | float:
     try:
         return _whole(text)
     except ValueError:
-        if text in _SPECIAL:
+        if isinstance(text, str) and text in _SPECIAL:
             return _SPECIAL[text]
     raise OpError(
         "must be a number in words",
