@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks.ops._kernels import Stop
 
 ops = bb.ops
 
@@ -65,6 +66,7 @@ CTRL_C = """
 import os, signal, threading, time
 import numpy as np
 import backblocks as bb
+from backblocks.ops._kernels import Stop
 from tests.graph.test_cancelling import FED, long_page
 
 session = bb.Session(long_page())
@@ -88,3 +90,159 @@ def test_ctrl_c_ends_a_long_kernel_and_leaves_the_variables_whole():
     assert first.startswith("interrupted after")
     assert float(first.split()[-1]) < 6
     assert rest == ["v 0.0 and 0.0", "sum 65536.0"]
+
+
+# -- cancelling is never lost -------------------------------------------------------------------
+
+
+@pytest.fixture
+def counting():
+    with bb.Scope() as page:
+        n = bb.variable(np.int32(0), name="n")
+        ops.assign_add(n, 1, name="count")
+    return bb.Session(page)
+
+
+def in_a_thread(work):
+    """What it raised, when it is over."""
+    errors = []
+
+    def guarded():
+        try:
+            work()
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=guarded)
+    thread.start()
+    return thread, errors
+
+
+def test_cancel_ends_a_run_that_waits_for_its_turn(counting):
+    inside, go = threading.Event(), threading.Event()
+    end = counting.watch(lambda event: (inside.set(), go.wait(20)))
+    first, first_errors = in_a_thread(lambda: counting.run([], targets=["count"]))
+    assert inside.wait(20)
+    end()
+    second, second_errors = in_a_thread(lambda: counting.run([], targets=["count"]))
+    wait_for(lambda: len(counting._stops) == 2)
+    assert counting.cancel()
+    go.set()
+    first.join(20)
+    second.join(20)
+    assert [type(e) for e in (*first_errors, *second_errors)] == [bb.Cancelled] * 2
+    assert counting.value("n") == 0
+
+
+def test_cancel_says_whether_there_was_a_run_and_leaves_the_next_alone(counting):
+    assert not counting.cancel()
+    counting.run([], targets=["count"])
+    assert counting.value("n") == 1
+
+
+def test_a_stop_that_is_set_first_ends_the_run_that_comes(counting):
+    stop = Stop()
+    stop.set()
+    for _ in range(5):  # also when its steps are written out
+        with pytest.raises(bb.Cancelled):
+            counting.run([], targets=["count"], stop=stop)
+    with pytest.raises(bb.Cancelled):
+        counting.run("n", stop=stop)
+    assert counting.run("n") == 0
+
+
+def test_stopping_a_runner_now_ends_the_step_that_is_about_to_begin():
+    asked, go = threading.Event(), threading.Event()
+
+    def feeds(step):
+        asked.set()
+        go.wait(20)
+        return {"x": FED}
+
+    runner = bb.Runner(bb.Session(long_page()), targets=["add"], feeds=feeds)
+    runner.start()
+    assert asked.wait(20)
+    stopping, errors = in_a_thread(lambda: runner.stop(now=True))
+    wait_for(lambda: runner._stopping)
+    told = time.perf_counter()
+    go.set()
+    stopping.join(30)
+    assert not errors
+    assert (runner.state, runner.count) == ("stopped", 0)
+    assert time.perf_counter() - told < 5, "of a kernel that takes much longer"
+
+
+def test_reset_waits_for_the_run_in_another_thread(counting):
+    inside, go = threading.Event(), threading.Event()
+    end = counting.watch(lambda event: (inside.set(), go.wait(20)))
+    running, _ = in_a_thread(lambda: counting.run([], targets=["count"]))
+    assert inside.wait(20)
+    resetting, errors = in_a_thread(counting.reset)
+    resetting.join(0.1)
+    assert resetting.is_alive()
+    go.set()
+    running.join(20)
+    resetting.join(20)
+    end()
+    assert not errors
+    assert counting.value("n") == 0, "what the run left is gone"
+
+
+@pytest.mark.parametrize("what", ["run", "reset", "save", "restore", "use"])
+def test_what_would_wait_for_its_own_run_is_refused(counting, tmp_path, what):
+    given = {"run": "n", "save": tmp_path / "n", "restore": tmp_path / "n", "use": counting.graph}
+    arguments = [given[what]] if what in given else []
+    counting.watch(lambda event: getattr(counting, what)(*arguments))
+    with pytest.raises(bb.OpError, match=rf"Session\.{what}: cannot be called by a watcher"):
+        counting.run([], targets=["count"])
+    assert counting.value("n") == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_watcher_of_blocks_may_stop_the_runner(threads):
+    before = bb.get_num_threads()
+    bb.set_num_threads(threads)
+    with bb.Scope() as page:
+        n = bb.variable(np.int32(0), name="n")
+        ops.assign_add(n, 1, name="count")
+        x = bb.placeholder([1 << 20], name="x")
+        for _ in range(2):
+            ops.sqrt(x)
+    runner = bb.Runner(bb.Session(page), targets=["count", "Sqrt", "Sqrt_1"])
+    runner.feeds = lambda step: {"x": np.full(1 << 20, step, np.float32)}
+    seen = []
+
+    def watcher(event):
+        if event.block.op.name == "Sqrt" and runner.count == 2:
+            seen.append(threading.get_ident())
+            runner.stop(now=True)
+
+    runner.session.watch(watcher)
+    running, errors = in_a_thread(lambda: runner.run(steps=100))
+    running.join(20)
+    bb.set_num_threads(before)
+    assert not running.is_alive()
+    assert not errors
+    assert seen
+    assert (runner.count, runner.session.value("n")) == (2, 2)
+
+
+def test_an_initial_value_that_is_asked_for_late_does_not_undo_a_run(monkeypatch, counting):
+    inside, go = threading.Event(), threading.Event()
+    compute = bb.Session._initial_value
+
+    def slowly(session, variable):
+        value = compute(session, variable)
+        if not inside.is_set():
+            inside.set()
+            go.wait(20)
+        return value
+
+    monkeypatch.setattr(bb.Session, "_initial_value", slowly)
+    asking, errors = in_a_thread(lambda: counting.value("n"))
+    assert inside.wait(20)
+    counting.run([], targets=["count"])
+    go.set()
+    asking.join(20)
+    assert not errors
+    assert counting.value("n") == 1

@@ -148,6 +148,33 @@ def test_variables_can_start_from_chance():
     assert not np.array_equal(bb.Session(page, seed=6).value(v), start)
 
 
+@pytest.mark.parametrize("seed", [None, 5])
+def test_variables_that_start_from_the_same_chance_start_alike(seed):
+    with bb.Scope() as page:
+        drawn = ops.random_standard_normal([4], dtype="float32")
+        first, second = bb.variable(drawn, name="first"), bb.variable(drawn, name="second")
+        copy = bb.variable(first, name="copy")
+        both = bb.variable(copy + second, name="both")
+        ops.assign_add(first, ops.ones_like(first), name="step")
+    session = bb.Session(page, seed=seed)
+    session.run([], targets=["step"])
+    start = session.value("first") - 1
+    np.testing.assert_allclose(session.value(second), start, atol=1e-6)
+    np.testing.assert_array_equal(session.value(copy), session.value(second))
+    np.testing.assert_array_equal(session.value(both), 2 * session.value(second))
+    before = session.value(second)
+    session.reset()
+    assert np.array_equal(session.value(second), before) == (seed is not None)
+
+
+def test_a_long_row_of_variables_that_start_from_each_other():
+    with bb.Scope() as page:
+        first, second = bb.variable(np.int64(0)), bb.variable(np.int64(1))
+        for _ in range(60):
+            first, second = second, bb.variable(first + second)
+    assert bb.Session(page).value(second) == 2504730781961
+
+
 def test_sizes_may_be_known_only_in_the_run():
     with bb.Scope() as page:
         sizes = bb.placeholder([None], "int32")

@@ -177,6 +177,16 @@ def unfed(
     return [b.outputs[0] for b in placeholders if id(b.outputs[0]) not in fed]
 
 
+def starts(variable: Block) -> dict[Block, Symbol]:
+    """What a variable and those behind it start from, in the order to compute it in; itself is last."""
+
+    def further(block: Block) -> list[Block]:
+        return _behind(block, set()) if block.initial is None else [block.initial.block]
+
+    found = sorted({variable, *_reached(variable, further)}, key=lambda b: b.number)
+    return {block: block.initial for block in found if block.initial is not None}
+
+
 def _behind(block: Block, fed: set[int]) -> list[Block]:
     if holds_state(block):
         return []  # its initial value is no part of a run

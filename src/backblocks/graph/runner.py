@@ -10,6 +10,7 @@ from backblocks.errors import OpError, described
 from backblocks.graph.events import Cancelled
 from backblocks.graph.session import Session
 from backblocks.graph.symbol import Symbol
+from backblocks.ops._kernels import Stop
 
 State = Literal["stopped", "running", "paused"]
 Feeds = Mapping[Any, Any] | Callable[[int], Mapping[Any, Any]] | None
@@ -48,6 +49,9 @@ class Runner:
         self._told = threading.Condition()
         self._busy = self._paused = self._stopping = False
         self._singles = 0
+        self._stop = Stop()
+        self._worker: int | None = None
+        """The thread that makes the steps."""
 
     @property
     def state(self) -> State:
@@ -112,14 +116,17 @@ class Runner:
         self.run(steps=1)
 
     def stop(self, now: bool = False) -> None:
-        """Ends what was started after the step it is in, or `now` within it, and waits for it."""
+        """Ends what was started after the step it is in, or `now` within it, and waits for it.
+
+        A watcher does not wait, since the step waits for it.
+        """
         with self._told:
             self._stopping = self._busy
+            if now:
+                self._stop.set()
             self._told.notify_all()
-        if now:
-            self.session.cancel()
-        if self._thread is not None and self._thread is not threading.current_thread():
-            self._thread.join()
+            if not self.session.tells and self._worker != threading.get_ident():
+                self._told.wait_for(lambda: not self._busy)
 
     def reset(self) -> None:
         """Stops, and lets variables and steps start again."""
@@ -138,7 +145,7 @@ class Runner:
                     "is at work already", op="Runner", arg="run", hint="Pause or stop it first."
                 )
             self._busy, self._paused, self._stopping, self._singles = True, False, False, 0
-            self._values, self._error = [], None
+            self._values, self._error, self._stop = [], None, Stop()
 
     def _in_background(self, steps: int | None, until: Any) -> None:
         try:
@@ -147,6 +154,7 @@ class Runner:
             self._error = error
 
     def _repeat(self, steps: int | None, until: Any) -> list[Any]:
+        self._worker = threading.get_ident()
         try:
             left = steps
             while left is None or left > 0:
@@ -161,6 +169,8 @@ class Runner:
         finally:
             with self._told:
                 self._busy = self._paused = False
+                self._worker = None
+                self._told.notify_all()
 
     def _may_go_on(self) -> bool:
         with self._told:
@@ -174,7 +184,7 @@ class Runner:
         """Makes a step, and says whether it was the last."""
         feeds = self.feeds(self.count) if callable(self.feeds) else self.feeds
         wanted = self.fetches if until is None else [*self.fetches, until]
-        values = self.session.run(wanted, feeds, self.targets)
+        values = self.session.run(wanted, feeds, self.targets, stop=self._stop)
         over = until is not None and bool(values.pop().all())
         self.count += 1
         self._values = values

@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.events import DEAD, Cancelled, Event, Report
 from backblocks.graph.execute import Execution, name_block
-from backblocks.graph.program import Step, program, unfed
+from backblocks.graph.program import Step, program, starts, unfed
 from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
@@ -74,12 +74,18 @@ class Session:
         self._remembered = Remembered(remember)
         self.folder = None if folder is None else os.fspath(folder)
         self.allow_files = folder is None if allow_files is None else allow_files
+        self._first_seed = _seed_for_initial_values(seed)
         self._values: dict[Block, Array] = {}
         self._contents: dict[Block, tuple[Array, Key]] = {}
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
         self._watchers: list[Callable[[Event], None]] = []
         self._telling = threading.Lock()
+        self._teller: int | None = None
+        """The thread that a watcher is called in."""
+        self._stops: list[Stop] = []
+        """Of every run that was called and is not over; they take turns."""
         self._stop = Stop()
+        """Of the run whose turn it is."""
         self._running = threading.Lock()
 
     # -- running ------------------------------------------------------------------------
@@ -89,8 +95,25 @@ class Session:
         fetches: Any,
         feeds: Mapping[Any, Any] | None = None,
         targets: Iterable[Any] = (),
+        *,
+        stop: Stop | None = None,
     ) -> Any:
-        """The value of a fetch, or a list of them for a list."""
+        """The value of a fetch, or a list of them for a list.
+
+        Runs that several threads call take turns. A `stop` ends the run when it is set, be it before the
+        run is called, while `cancel` knows only of runs that were called.
+        """
+        self._refuse_watchers("run")
+        stop = Stop() if stop is None else stop
+        self._stops.append(stop)
+        try:
+            return self._in_turn(stop, fetches, feeds, targets)
+        finally:
+            self._stops.remove(stop)
+
+    def _in_turn(
+        self, stop: Stop, fetches: Any, feeds: Mapping[Any, Any] | None, targets: Iterable[Any]
+    ) -> Any:
         several = isinstance(fetches, list | tuple)
         wanted = [self.symbol(f, "fetches") for f in (fetches if several else [fetches])]
         for symbol in wanted:
@@ -101,7 +124,7 @@ class Session:
         blocks = [self._block(target) for target in targets]
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
-            self._stop.clear()
+            self._stop = stop
             values = self._run(wanted, list(fed), arrays, blocks)
         return values if several else values[0]
 
@@ -125,9 +148,15 @@ class Session:
         plan = program(wanted, list(specs), blocks)
         return Ready(plan, list(specs.values()), None).estimate
 
-    def cancel(self) -> None:
-        """Stops the run that another thread is in: between two blocks, or inside a long kernel."""
-        self._stop.set()
+    def cancel(self) -> bool:
+        """Ends every run that other threads have called: between two blocks, or inside a long kernel.
+
+        Those that wait for their turn end too. Says whether there was one; a later run is not ended.
+        """
+        under_way = tuple(self._stops)
+        for stop in under_way:
+            stop.set()
+        return bool(under_way)
 
     def watch(self, watcher: Callable[[Event], None]) -> Callable[[], None]:
         """Has `watcher` called with what happens to blocks; gives a function that ends it."""
@@ -162,6 +191,8 @@ class Session:
                 )
             if value is None:
                 raise _no_value(symbol.block)
+        if self._stop.is_set():
+            raise Cancelled("the run was cancelled")
         # One call, so that not even Ctrl-C can leave some variables old and some new.
         new = {v: slots[slot] for v, slot in plan.written.items() if slots[slot] is not None}
         self._values.update(new)
@@ -298,8 +329,23 @@ class Session:
 
     def _tell(self, event: Event) -> None:
         with self._telling:  # blocks that run side by side have threads of their own
-            for watcher in tuple(self._watchers):
-                watcher(event)
+            self._teller = threading.get_ident()
+            try:
+                for watcher in tuple(self._watchers):
+                    watcher(event)
+            finally:
+                self._teller = None
+
+    @property
+    def tells(self) -> bool:
+        """Whether whoever asks is a watcher that was called: the run does not go on until it is done."""
+        return self._teller == threading.get_ident()
+
+    def _refuse_watchers(self, what: str) -> None:
+        """Refuses what would wait for the end of a run in which it is called itself."""
+        if self.tells:
+            hint = "Note what is to be done, and do it after the run."
+            raise _mistake("cannot be called by a watcher while its run goes on", what, hint)
 
     # -- variables ----------------------------------------------------------------------
 
@@ -312,24 +358,45 @@ class Session:
         return held
 
     def _value(self, block: Block) -> Array:
-        if block not in self._values and block.op.start_rule is not None:
+        value = self._values.get(block)
+        if value is None:  # a run in another thread may have given it one meanwhile
+            value = self._values.setdefault(block, self._start(block))
+        return value
+
+    def _start(self, block: Block) -> Array:
+        """What a block holds before anything has changed it."""
+        if block.op.start_rule is not None:
             source = chance(self.seed, block.name or str(block.number))
-            self._values[block] = block.op.start_rule(source, **block.attrs)
-        if block not in self._values and not block.op.fed:
-            (self._values[block],) = block.op.run([], block.attrs)
-        if block not in self._values:
-            if block.initial is None:
-                raise _no_value(block)
-            how: Any = {"folder": self.folder, "allow_files": self.allow_files}
-            once = Session(self.graph, remember=0, seed=self.seed, **how)
-            (self._values[block],) = once._run([block.initial], [], [], [])
-        return self._values[block]
+            start: Array = block.op.start_rule(source, **block.attrs)
+            return start
+        if not block.op.fed:
+            (start,) = block.op.run([], block.attrs)
+            return start
+        if block.initial is None:
+            raise _no_value(block)
+        return self._initial_value(block)
+
+    def _initial_value(self, variable: Block) -> Array:
+        """What it starts from, the same whenever it is first asked for.
+
+        Random blocks give each variable that starts from them the same numbers, and a variable that
+        starts from another one gets what that started from.
+        """
+        how: Any = {"folder": self.folder, "allow_files": self.allow_files}
+        values: dict[Block, Array] = {}
+        for each, initial in starts(variable).items():
+            first = Session(self.graph, remember=0, seed=self._first_seed, **how)
+            first._values.update(values)
+            first._stop = self._stop
+            (values[each],) = first._run([initial], [], [], [])
+        return values[variable]
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes what variables hold and where chance goes on into a safetensors file, by name of block.
 
         The file changes whole or not at all. Queues and readers are not in it.
         """
+        self._refuse_watchers("save")
         with self._running, _naming_path(), _files.written("path", os.fsencode(path)) as file:
             held = [b for b in self._kept() if b in self._values or _has_start(b)]
             safetensors.write(file, {block.name: self._value(block) for block in held})
@@ -340,6 +407,7 @@ class Session:
         Every variable that has an initial value must be there, with its dtype and shape, or all stay as
         they are.
         """
+        self._refuse_watchers("restore")
         with self._running, _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
             there = set(saved.names())
             wanted = [b for b in self._kept() if b.name in there or _has_start(b)]
@@ -353,9 +421,15 @@ class Session:
         return [b for b in self.graph if b.op.start_rule or (holds_state(b) and not _is_handle(b))]
 
     def reset(self) -> None:
-        """Lets every variable start again from its initial value, every queue empty, chance from its seed."""
-        self._values.clear()
-        self._contents.clear()
+        """Lets every variable start again from its initial value, every queue empty, chance from its seed.
+
+        A run in another thread comes to its end first.
+        """
+        self._refuse_watchers("reset")
+        with self._running:
+            self._values.clear()
+            self._contents.clear()
+            self._first_seed = _seed_for_initial_values(self.seed)
 
     def use(self, graph: Graph | Scope) -> None:
         """Goes on with another graph, such as an edited page.
@@ -365,6 +439,7 @@ class Session:
         """
         new = graph.graph if isinstance(graph, Scope) else graph
         kept: dict[Block, Array] = {}
+        self._refuse_watchers("use")
         with self._running:
             for block, value in self._values.items():
                 other = new.blocks.get(block.name)
@@ -402,6 +477,10 @@ class Session:
         if isinstance(given, str) and self.graph is not None:
             return self.graph[given]
         return self.symbol(given, "targets").block
+
+
+def _seed_for_initial_values(seed: int | None) -> int:
+    return chance()[0] if seed is None else seed
 
 
 def _is_handle(block: Block) -> bool:
