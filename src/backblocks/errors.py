@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NOTHING: Any = object()
@@ -67,6 +67,13 @@ class _Plain(str):
     """A description of a value, shown without quotes."""
 
     __slots__ = ()
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The one of the known names that may have been meant, or nothing."""
+    import difflib  # only mistakes pay for it
+
+    return next(iter(difflib.get_close_matches(name, list(known), 1)), "")
 
 
 def described(text: str) -> str:

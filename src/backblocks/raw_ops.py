@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._kept import chance, keeping
 from backblocks.ops._op import Op
@@ -104,8 +104,6 @@ def __getattr__(name: str) -> Any:
         return RawOp(REGISTRY[name])
     if name.removesuffix("Result") in REGISTRY:
         return REGISTRY[name.removesuffix("Result")].Result
-    import difflib  # only mistakes pay for it
-
-    near = difflib.get_close_matches(name, REGISTRY, 1)
-    hint = f"; did you mean {near[0]}?" if near else ""
+    near = nearest(name, REGISTRY)
+    hint = f"; did you mean {near}?" if near else ""
     raise AttributeError(f"there is no op {name!r} in backblocks.raw_ops{hint}")

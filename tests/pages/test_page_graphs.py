@@ -135,6 +135,75 @@ def test_a_page_is_a_block_of_another(tmp_path):
     assert session.graph.symbol("first:y").shape == (2,)
 
 
+def counting(folder, **changes):
+    """A page of a page and of gradients, and something that they run before or after."""
+    layer(folder)
+    blocks = {
+        "n": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
+        "tick": {"op": "AssignAdd", "in": {"ref": "n", "value": 1}},
+        "x": constant([1, 2]),
+        "part": {"op": "page", "in": {"x": "x"}, "attrs": {"page": "layer.page.json"}},
+        "y": {"op": "Square", "in": {"x": "n"}},
+        "slope": {"op": "gradients", "in": {"ys": ["y"], "xs": ["n"]}},
+    }
+    for name, change in changes.items():
+        blocks[name] = blocks.get(name, {}) | change
+    page = page_of(**blocks)
+    page.path = folder / "a.page.json"
+    return page
+
+
+@pytest.mark.parametrize("name", ["part", "slope"])
+def test_a_block_that_is_no_op_can_be_a_target(tmp_path, name):
+    page = counting(tmp_path)
+    page.run.targets = [name]
+    assert page.check() == []
+    session = page.session()
+    runner = bb.Runner(session, ["n"], targets=page.run.targets)
+    runner.run(steps=3)
+    assert session.value("part/w") == (3 if name == "part" else 0)
+
+
+def test_a_block_can_run_after_one_that_is_no_op(tmp_path):
+    late = {"op": "NoOp", "after": ["part", "slope"]}
+    page = counting(tmp_path, late=late)
+    assert page.check() == []
+    session = page.session()
+    session.run([], targets=["late"])
+    assert session.value("part/w") == 1, "all of the page runs first"
+    after = {block.name for block in session.graph["late"].after}
+    assert {"part/count", "part/y"} <= after
+    assert any(name.startswith("slope/") for name in after)
+
+
+@pytest.mark.parametrize("name", ["part", "slope"])
+def test_a_block_that_is_no_op_can_run_after_others(tmp_path, name):
+    page = counting(tmp_path, **{name: {"after": ["tick"]}})
+    assert page.check() == []
+    session = page.session()
+    session.run(f"{name}")
+    assert session.value("n") == 1
+    session.reset()
+    assert session.value("part/w") == 0, "what a variable starts from waits for nothing"
+    assert session.value("n") == 0
+
+
+@pytest.mark.parametrize("name", ["part", "slope"])
+def test_a_block_that_is_no_op_cannot_run_after_what_is_not_there(tmp_path, name):
+    (problem,) = counting(tmp_path, **{name: {"after": ["tock"]}}).check()
+    assert (problem.block, problem.arg) == (name, "after")
+    assert "must come from a block of the page; got 'tock'" in str(problem)
+
+
+def test_a_page_that_stands_between_two_blocks_keeps_their_order(tmp_path):
+    (tmp_path / "empty.page.json").write_text(json.dumps({"format": 1}))
+    part = {"op": "page", "attrs": {"page": "empty.page.json"}, "after": ["tick"]}
+    page = counting(tmp_path, empty=part, late={"op": "NoOp", "after": ["empty"]})
+    session = page.session()
+    session.run([], targets=["late"])
+    assert session.value("n") == 1
+
+
 def test_pages_cannot_stand_on_themselves(tmp_path):
     layer(tmp_path, again={"op": "page", "attrs": {"page": "b.page.json"}})
     other = page_of(a={"op": "page", "in": {"x": [1]}, "attrs": {"page": "layer.page.json"}})
@@ -145,7 +214,7 @@ def test_pages_cannot_stand_on_themselves(tmp_path):
 
 
 def test_pages_that_multiply_are_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("backblocks.pages.build.MOST_BLOCKS", 100)
+    monkeypatch.setattr("backblocks.pages.making.MOST_BLOCKS", 100)
     blocks = {f"b{i}": constant(i) for i in range(9)}
     for depth in range(4):
         (tmp_path / f"{depth}.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
@@ -361,6 +430,24 @@ def test_circles_are_told_of_once():
     assert len(problems) == 2
     assert "must not need itself; got a needs c needs b needs a" in problems[0]
     assert "got self needs self" in problems[1]
+
+
+def test_what_else_is_wrong_in_a_circle_and_behind_it_is_told(tmp_path):
+    page = page_of(
+        a={"op": "Relu", "in": {"features": "b", "wrong": 1}},
+        b={"op": "Relu", "in": {"features": "a"}, "attrs": {"k": 1}},
+        behind={"op": "MaxPool", "in": {"input": "a"}, "attrs": {"ksize": [0]}},
+        slope={"op": "gradients", "in": {"ys": ["behind"], "xs": ["none"], "zs": []}},
+        start={"op": "VariableV2", "initial": "b", "in": {"x": 1}},
+        new={"op": "NewOp", "in": {"x": "b"}},
+        apart={"op": "Relux"},
+    )
+    found = {(problem.block, problem.arg) for problem in page.check()}
+    assert found >= {
+        ("a", "in"), ("a", "wrong"), ("b", "k"), ("behind", "ksize"), ("slope", "zs"), ("slope", "xs"),
+        ("start", "x"), ("new", ""), ("apart", ""),
+    }  # fmt: skip
+    assert not any("must be wired" in str(problem) for problem in page.check())
 
 
 def test_a_gradient_that_is_none_cannot_be_wired():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from backblocks.dtypes import BY_NAME, DType
-from backblocks.errors import OpError
+from backblocks.errors import OpError, nearest
 from backblocks.ops.nn._windows import Axis, Sliding, first, last
 
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
@@ -338,12 +338,10 @@ def _check(problem: Problem) -> None:
 
 def _choose(arg: str, word: str, known: list[str], where: str = "") -> None:
     if word not in known:
-        import difflib
-
-        near = difflib.get_close_matches(word, known, 1) or [known[0]]
+        near = nearest(word, known) or known[0]
         rule = " or ".join(known) if len(known) <= 4 else "an op of the benchmark"
         raise OpError(
-            f"must be {rule}{where and ' '}{where}", arg=arg, got=word, hint=f"Write {near[0]}."
+            f"must be {rule}{where and ' '}{where}", arg=arg, got=word, hint=f"Write {near}."
         )
 
 

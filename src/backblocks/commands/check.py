@@ -14,7 +14,7 @@ from backblocks.commands.values import counted, size
 from backblocks.errors import OpError
 from backblocks.graph.ready import Estimate
 from backblocks.graph.session import Session
-from backblocks.pages.build import needed_by
+from backblocks.pages.order import needed_by
 from backblocks.pages.page import Page
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from backblocks.commands.mistakes import Mistake, nearest
+from backblocks.commands.mistakes import Mistake, did_you_mean
 from backblocks.errors import OpError
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Symbol
@@ -38,7 +38,7 @@ def _set(page: Page, setting: str) -> None:
         hint = "Write such as --set pool.padding=VALID."
         raise Mistake("must be BLOCK.ATTR=VALUE", op="--set", got=setting, hint=hint)
     if name not in page.blocks:
-        hint = nearest(name, page.blocks)
+        hint = did_you_mean(name, page.blocks)
         raise Mistake("must name a block of the page", op="--set", got=name, hint=hint)
     block, value = page.blocks[name], _value(text)
     op = REGISTRY.get(block.op)
@@ -51,7 +51,7 @@ def _set(page: Page, setting: str) -> None:
     elif field in pins:
         block.inputs[field] = _like(block.inputs.get(field), value)
     else:
-        hint = nearest(field, attrs | pins) or f"{name} has {', '.join(sorted(attrs | pins))}."
+        hint = did_you_mean(field, attrs | pins) or f"{name} has {', '.join(sorted(attrs | pins))}."
         raise Mistake(
             f"must name an attribute or input of {name}", op="--set", got=field, hint=hint
         )

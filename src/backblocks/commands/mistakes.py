@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import json
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 from backblocks.commands.terminal import painter
-from backblocks.errors import OpError, PageError
+from backblocks.errors import OpError, PageError, nearest
 
 
 class Mistake(OpError):
@@ -51,7 +50,7 @@ def as_json(error: OpError) -> list[dict[str, Any]]:
     ]
 
 
-def nearest(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint with what may have been meant."""
-    near = difflib.get_close_matches(name, list(known), 1)
-    return f"Did you mean {near[0]}?" if near else ""
+    near = nearest(name, known)
+    return f"Did you mean {near}?" if near else ""

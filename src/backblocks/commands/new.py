@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from backblocks import examples
-from backblocks.commands.mistakes import Mistake, nearest
+from backblocks.commands.mistakes import Mistake, did_you_mean
 from backblocks.pages.page import open_page, save_page
 
 
@@ -27,7 +27,7 @@ def main(given: argparse.Namespace) -> int:
         raise Mistake("must be in a folder that exists", op="PAGE", got=given.page, hint=hint)
     name = given.example or examples.FIRST
     if name not in examples.names():
-        hint = nearest(name, examples.names()) or "See backblocks new --list."
+        hint = did_you_mean(name, examples.names()) or "See backblocks new --list."
         raise Mistake("must be an example", op="--from", got=name, hint=hint)
     save_page(open_page(examples.path(name)), path)
     print(f"made {path}; backblocks run {path} runs it")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.commands import values
-from backblocks.commands.mistakes import Mistake, nearest
+from backblocks.commands.mistakes import Mistake, did_you_mean
 from backblocks.commands.terminal import painter
 from backblocks.documentation import attribute_text, call, gradient, summary, value_text, worked
 from backblocks.ops import REGISTRY
@@ -40,7 +40,7 @@ def _named(name: str) -> Op:
     for op in REGISTRY.values():
         if op.name.lower() == wanted:
             return op
-    hint = nearest(name, REGISTRY) or f"Try backblocks ops --search {name}."
+    hint = did_you_mean(name, REGISTRY) or f"Try backblocks ops --search {name}."
     raise Mistake("must be an op", op="NAME", got=name, hint=hint)
 
 

@@ -22,7 +22,7 @@ from backblocks.graph.session import Session
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import flat
-from backblocks.pages.build import PageGraph
+from backblocks.pages.making import PageGraph
 from backblocks.pages.page import Page
 
 _POLL = 0.2

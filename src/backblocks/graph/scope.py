@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import Token
 from typing import Any
 
-from backblocks.errors import OpError
+from backblocks.errors import OpError, nearest
 from backblocks.graph.symbol import Block, Symbol, wired
 from backblocks.ops._op import Attrs, Op, Value, builders, flat
 
@@ -42,13 +42,15 @@ class Graph:
 
     def __getitem__(self, name: str) -> Block:
         if name not in self.blocks:
-            import difflib  # only mistakes pay for it
-
-            near = difflib.get_close_matches(name, self.blocks, 1)
+            near = nearest(name, self.blocks)
             raise KeyError(
-                f"there is no block {name!r}" + (f"; did you mean {near[0]!r}?" if near else "")
+                f"there is no block {name!r}" + (f"; did you mean {near!r}?" if near else "")
             )
         return self.blocks[name]
+
+    def named(self, name: str) -> tuple[Block, ...]:
+        """The blocks that a name stands for: one here, several where a page has a page as a block."""
+        return (self[name],)
 
     def touching_files(self) -> list[Block]:
         """The blocks that read or write files; `block.op.files` says which. Nothing runs for it."""

@@ -121,7 +121,7 @@ class Session:
                 hint = "Fetch what a block reads from it, such as QueueSizeV2."
                 raise _mistake("is a handle, which has no value to fetch", symbol.name, hint)
         fed = {self.symbol(s, "feeds"): value for s, value in (feeds or {}).items()}
-        blocks = [self._block(target) for target in targets]
+        blocks = [block for target in targets for block in self._blocks(target)]
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
             self._stop = stop
@@ -139,7 +139,7 @@ class Session:
         Placeholders that are not fed count with the sizes they are declared with.
         """
         wanted = [self.symbol(fetch, "fetches") for fetch in fetches]
-        blocks = [self._block(target) for target in targets]
+        blocks = [block for target in targets for block in self._blocks(target)]
         specs: dict[Symbol, Array | Spec] = {}
         for given, value in (feeds or {}).items():
             symbol = self.symbol(given, "feeds")
@@ -470,6 +470,11 @@ class Session:
             "Use what an op gave for a symbol.",
             given,
         )
+
+    def _blocks(self, target: Any) -> tuple[Block, ...]:
+        if isinstance(target, str) and self.graph is not None:
+            return self.graph.named(target)
+        return (self._block(target),)
 
     def _block(self, given: Any) -> Block:
         if isinstance(given, Block):

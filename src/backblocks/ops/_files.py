@@ -105,30 +105,37 @@ def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
     """
     path = found(arg, name)
     try:
-        folder, last = os.path.split(path)
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
         if os.path.isdir(path):
             hint = "It is a folder: write the name of a file in it."
             raise OpError("must name a file", arg=arg, got=os.fsdecode(name), hint=hint)
-        import tempfile  # only who writes pays for it
-
-        handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(new, _usual_mode(path))
-            os.replace(new, path)
-        except BaseException:
-            os.unlink(new)
-            raise
-        _settle(folder)
+        with whole(path) as file:
+            yield file
     except OSError as error:
         raise _trouble(arg, os.fsdecode(name), error) from None
 
 
-def _usual_mode(path: str) -> int:
+@contextmanager
+def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write to, which takes the place of another in one step, with the rights that it had."""
+    import tempfile  # only who writes pays for it
+
+    folder, last = os.path.split(os.path.abspath(path))
+    handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(new, _usual_mode(path))
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+    settle(folder)
+
+
+def _usual_mode(path: str | os.PathLike[str]) -> int:
     """The rights of the file that is replaced, or those that a new file gets."""
     if os.path.exists(path):
         return stat.S_IMODE(os.stat(path).st_mode)
@@ -137,8 +144,8 @@ def _usual_mode(path: str) -> int:
     return 0o666 & ~mask
 
 
-def _settle(folder: str) -> None:
-    """Has the disk keep the new name as well."""
+def settle(folder: str | os.PathLike[str]) -> None:
+    """Has the disk keep which names a folder holds."""
     try:
         handle = os.open(folder, os.O_RDONLY)
     except OSError:  # Windows opens no folders

@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import BY_NAME, NAMES, DType
-from backblocks.errors import OpError, OpMemoryError, described
+from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
@@ -372,11 +372,9 @@ class Op:
                 "must be text", arg="name", got=name, hint="Leave it out, or name the block."
             )
         for unknown in given:
-            import difflib  # only mistakes pay for it
-
             known = [*(p.name for p in self.inputs), *self.attrs, "name"]
-            near = difflib.get_close_matches(unknown, known, 1)
-            hint = f"Did you mean {near[0]}?" if near else f"It takes {', '.join(known)}."
+            near = nearest(unknown, known)
+            hint = f"Did you mean {near}?" if near else f"It takes {', '.join(known)}."
             raise OpError("is not an argument of this op", arg=unknown, hint=hint)
         return inputs, attrs, name or ""
 

@@ -27,10 +27,10 @@ from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import chance
 from backblocks.ops._op import Value
-from backblocks.pages.build import PageGraph
 from backblocks.pages.constants import in_words
 from backblocks.pages.fields import Json
 from backblocks.pages.from_graph import differing_attrs
+from backblocks.pages.making import PageGraph
 from backblocks.pages.page import Page
 
 _WIDTH = 100
@@ -88,7 +88,7 @@ class _Script:
         feeds = {self.graph.symbol(name): value for name, value in self.page.feeds().items()}
         fetches = [self.graph.symbol(name) for name in run.fetch]
         until = [self.graph.symbol(run.until)] if run.until else []
-        targets = [self.graph[name] for name in run.targets]
+        targets = [block for name in run.targets for block in self.graph.named(name)]
         plan = program([*fetches, *until], list(feeds), targets)
         for step in plan.steps:
             self._refuse(step)

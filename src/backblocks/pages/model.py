@@ -16,6 +16,9 @@ from backblocks.pages.fields import Fields, written
 FORMAT = 1
 """The version of the format that is written."""
 
+GRADIENTS, PAGE = "gradients", "page"
+"""The blocks that are no ops."""
+
 _CONSTANT = {"$ref": "#/$defs/Constant"}
 _WIRE = {
     "type": "string",

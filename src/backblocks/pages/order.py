@@ -5,6 +5,18 @@ from __future__ import annotations
 import heapq
 from collections.abc import Mapping, Sequence
 
+from backblocks.pages.model import PageBlock
+
+
+def needed_by(block: PageBlock) -> set[str]:
+    """The blocks that it is wired to or runs after."""
+    found = set(block.after)
+    for value in (*block.inputs.values(), block.initial):
+        for each in value if type(value) is list else (value,):
+            if type(each) is str:
+                found.add(each.partition(":")[0])
+    return found
+
 
 def in_order(needs: Mapping[str, set[str]]) -> list[str]:
     """Names so that each comes after those it needs, else as they stand. What cannot come is left out."""

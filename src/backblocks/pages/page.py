@@ -11,11 +11,13 @@ from typing import Any
 from backblocks.errors import OpError, PageError
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.session import Session
-from backblocks.pages.build import PageGraph, build, needed_by
+from backblocks.pages.build import build
 from backblocks.pages.constants import constant
 from backblocks.pages.folder import Folder
 from backblocks.pages.from_graph import blocks_of
+from backblocks.pages.making import PageGraph
 from backblocks.pages.model import PageFile
+from backblocks.pages.order import needed_by
 from backblocks.pages.saving import save
 from backblocks.pages.text import parse, read_file
 
@@ -57,7 +59,7 @@ class Page(PageFile):
 
     def touches(self) -> dict[str, str]:
         """Blocks that touch files if they run, and whether each "reads" or "writes" them."""
-        return {block.name: block.op.files for block in build(self).graph if block.op.files}
+        return build(self).touches()
 
     def session(
         self, only: Iterable[str] | None = None, allow_files: bool = False, **how: Any

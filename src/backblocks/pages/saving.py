@@ -6,19 +6,18 @@ takes the place of the old one in one step.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import io
 import json
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 
 from backblocks.dtypes import NAMES
+from backblocks.ops._files import settle, whole
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import constant, in_words, is_in_file
 from backblocks.pages.fields import Json, as_json
@@ -38,37 +37,15 @@ def save(page: PageFile, path: Path) -> None:
     before = page.source
     if before is not None and not moved and data == text_of(parse(before, PageFile)):
         data = before
-    write_whole(path, data)
+    _write(path, data)
     if before is not None and not moved and page.path is not None and page.path.resolve() == path:
         _remove_unused(path, before, data)
     page.path, page.source = path, data
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Puts a file in place of another in one step, with the rights that it had."""
-    new = path.with_name(f".{path.name}.{secrets.token_hex(4)}.new")
-    try:
-        with open(new, "xb") as file:
-            if path.exists():
-                os.fchmod(file.fileno(), path.stat().st_mode & 0o7777)
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(new, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            new.unlink()
-        raise
-    _keep_names(path.parent)
-
-
-def _keep_names(folder: Path) -> None:
-    """Has the disk keep which names a folder holds."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def _write(path: Path, data: bytes) -> None:
+    with whole(path) as file:
+        file.write(data)
 
 
 class _Arrays:
@@ -109,8 +86,8 @@ class _Arrays:
         if not file.exists():
             if not self.folder.exists():
                 self.folder.mkdir()
-                _keep_names(self.folder.parent)
-            write_whole(file, data)
+                settle(self.folder.parent)
+            _write(file, data)
         return {
             "dtype": NAMES[array.dtype],
             "shape": list(array.shape),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, BinaryIO, Protocol
 import numpy as np
 
 from backblocks.dtypes import ALL, BY_NAME, NAMES, DType
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError, described, nearest
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
@@ -131,10 +131,8 @@ def _restored(
                     hint="Restore it as that, then convert it with Cast.",
                 )
             return array[_slices(part, array.shape)] if part else array
-    import difflib  # only mistakes pay for it
-
-    near = difflib.get_close_matches(text, known, 1) or known[:3]
-    hint = f"It has {', '.join(near)}." if near else "It has no tensors at all."
+    near = nearest(text, known) or ", ".join(known[:3])
+    hint = f"It has {near}." if near else "It has no tensors at all."
     raise OpError(
         "must be the name of a tensor in the checkpoint", arg=name_arg, got=text, hint=hint
     )

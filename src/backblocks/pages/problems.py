@@ -1,0 +1,66 @@
+"""What can be wrong with a page, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from backblocks.dtypes import NAMES
+from backblocks.errors import OpError, described, nearest
+from backblocks.ops import REGISTRY
+from backblocks.pages.model import GRADIENTS, PAGE, PageFile
+
+
+def other_dtype(got: Any, wanted: Any, whose: str) -> OpError:
+    return OpError(
+        f"must be {NAMES[wanted]}, as {whose} is",
+        got=described(NAMES[got]),
+        hint="Put a Cast block between, or change one of the two.",
+    )
+
+
+def unknown_dtype(name: Any) -> OpError:
+    hint = f"Use one of {', '.join(NAMES.values())}."
+    return OpError("must be of a known dtype", got=name, hint=hint)
+
+
+def bad_name(name: str) -> OpError:
+    return OpError(
+        "must begin with a letter or digit and have letters, digits, _ . - only",
+        op="Page",
+        arg="name",
+        got=name,
+        hint="Write / between the names of scopes.",
+    )
+
+
+def taken_name(name: str) -> OpError:
+    hint = "Rename it: another block of the graph has this name."
+    return OpError("must have a name of its own", op="Page", arg="name", got=name, hint=hint)
+
+
+def circle(ring: Sequence[str]) -> OpError:
+    words = " needs ".join([*ring[:8], "..." if len(ring) > 8 else ring[0]])
+    hint = "Take one of the wires away."
+    return OpError("must not need itself", op="Page", arg="in", got=described(words), hint=hint)
+
+
+def unknown_op(name: str) -> OpError:
+    near = nearest(name, [*REGISTRY, GRADIENTS, PAGE])
+    hint = (
+        f"Did you mean {near}?" if near else "It is kept as it is; a later backblocks may have it."
+    )
+    return OpError("is no op that is known here, so it cannot run", op=name, hint=hint)
+
+
+def no_block(name: str, page: PageFile) -> OpError:
+    near = nearest(name, page.blocks)
+    hint = f"Did you mean {near}?" if near else "Name a block of this page."
+    return OpError("must come from a block of the page", got=name, hint=hint)
+
+
+def no_such(kind: str, name: str, known: Iterable[str]) -> OpError:
+    near = nearest(name, known)
+    words = ", ".join(known) or f"no {kind}"
+    hint = f"Did you mean {near}?" if near else f"It takes {words}."
+    return OpError(f"is no {kind} that is known here", arg=name, hint=hint)
