@@ -50,12 +50,36 @@ def test_symbols_are_found_by_name():
     values, indices = bb.Session(page).run(["top:values", "top:indices"], {"x": [[1.0, 5, 3, 2]]})
     np.testing.assert_array_equal(values, [[5, 3]])
     np.testing.assert_array_equal(indices, [[1, 2]])
-    with pytest.raises(KeyError, match="did you mean 'top'"):
-        graph.symbol("tp")
-    with pytest.raises(KeyError, match="there is no block 'q'"):
-        graph.symbol("q")
-    with pytest.raises(KeyError, match="its outputs: values, indices"):
-        graph.symbol("top:output")
+
+
+def test_names_of_lists_have_a_place():
+    with bb.Scope() as page, page.child("inner"):
+        ops.unpack(np.array([5.0, 6, 7]), num=3, name="rows")
+    session = bb.Session(page)
+    assert session.run(["inner/rows:output[2]", "inner/rows:output", "inner/rows"]) == [7, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("tp:x", "Session.fetches: must be an output of the graph; got 'tp:x'. There is no block"),
+        ("tp", "There is no block 'tp'; did you mean 'top'?"),
+        ("q", "There is no block 'q'."),
+        ("top:z", "got 'top:z'. Block 'top' has no output 'z'; its outputs: values, indices."),
+        ("rows:output[2]", "its outputs: output[0], output[1]."),
+        ("nothing", "Block 'nothing' gives nothing: make it a target."),
+    ],
+)  # fmt: skip
+def test_a_name_that_is_none_is_refused_with_the_nearest(name, words):
+    with bb.Scope() as page:
+        ops.top_k_v2(bb.placeholder([1, 4], name="x"), 2, name="top")
+        ops.unpack([1.0, 2], num=2, name="rows")
+        ops.no_op(name="nothing")
+    with pytest.raises(bb.OpError) as caught:
+        bb.Session(page).run(name)
+    assert words in str(caught.value)
+    with pytest.raises(bb.OpError, match=r"Session\.targets: must be a block of the graph"):
+        bb.Session(page).run([], targets=["nothin"])
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "a b", "ä", "-x"])

@@ -102,7 +102,6 @@ def output(graph: Graph, name: str, option: str) -> Symbol:
     """The output that an option names."""
     try:
         return graph.symbol(name)
-    except KeyError as error:
-        hint = error.args[0].rstrip("?")
-        hint = hint[0].upper() + hint[1:] + ("?" if "did you mean" in hint else ".")
-        raise Mistake("must be an output of the page", op=option, got=name, hint=hint) from None
+    except OpError as error:
+        problem = "must be an output of the page"
+        raise Mistake(problem, op=option, got=name, hint=error.hint) from None

@@ -138,7 +138,7 @@ class Runner:
 
     def _begin(self, until: Any) -> None:
         if until is not None:
-            _check_condition(self.session.symbol(until))
+            _check_condition(self.session.symbol(until, "until"))
         with self._told:
             if self._busy:
                 raise OpError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,15 +43,17 @@ class Graph:
 
     def __getitem__(self, name: str) -> Block:
         if name not in self.blocks:
-            near = nearest(name, self.blocks)
-            raise KeyError(
-                f"there is no block {name!r}" + (f"; did you mean {near!r}?" if near else "")
-            )
+            raise self._unknown("must be a block of the graph", name, name)
         return self.blocks[name]
 
     def named(self, name: str) -> tuple[Block, ...]:
         """The blocks that a name stands for: one here, several where a page has a page as a block."""
         return (self[name],)
+
+    def _unknown(self, problem: str, name: str, block: str) -> OpError:
+        near = nearest(block, self.blocks)
+        hint = f"There is no block {block!r}" + (f"; did you mean {near!r}?" if near else ".")
+        return OpError(problem, op="Graph", got=name, hint=hint)
 
     def touching_files(self) -> list[Block]:
         """The blocks that read or write files; `block.op.files` says which. Nothing runs for it."""
@@ -66,15 +69,36 @@ class Graph:
         return len(self.blocks)
 
     def symbol(self, name: str) -> Symbol:
-        """The symbol that a page writes as `block:pin`; the first pin when only the block is named."""
-        block_name, _, pin = name.partition(":")
-        block = self[block_name]
-        symbol: Symbol
-        for symbol in flat(block.outputs):
-            if not pin or symbol.pin == pin:
-                return symbol
-        pins = ", ".join(dict.fromkeys(symbol.pin for symbol in flat(block.outputs))) or "none"
-        raise KeyError(f"block {block_name!r} has no output {pin!r}; its outputs: {pins}")
+        """The symbol that a page writes as `block:pin`, or `block:pin[2]` where a pin gives a list.
+
+        The first pin when only the block is named, and the first of a list when only that is.
+        """
+        block, _, pin = name.partition(":")
+        outputs = self.outputs(block)
+        for key in (pin, f"{pin}[0]"):
+            if key in outputs:
+                return outputs[key]
+        if outputs and not pin:
+            return next(iter(outputs.values()))
+        problem = "must be an output of the graph"
+        if block not in self.blocks and not outputs:
+            raise self._unknown(problem, name, block)
+        hint = f"Block {block!r} gives nothing: make it a target."
+        if outputs:
+            pins = [*itertools.islice(outputs, 8), *(["..."] if len(outputs) > 8 else [])]
+            hint = f"Block {block!r} has no output {pin!r}; its outputs: {', '.join(pins)}."
+        raise OpError(problem, op="Graph", got=name, hint=hint)
+
+    def outputs(self, name: str) -> dict[str, Symbol]:
+        """What a block gives, by pin; none for a block that is not there."""
+        found: dict[str, Symbol] = {}
+        block = self.blocks.get(name)
+        for pin, given in zip(block.op.outputs, block.outputs, strict=True) if block else ():
+            if isinstance(given, tuple):
+                found |= {f"{pin.name}[{i}]": symbol for i, symbol in enumerate(given)}
+            else:
+                found[pin.name] = given
+        return found
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*")

@@ -460,7 +460,8 @@ class Session:
         if isinstance(given, Symbol):
             return given
         if isinstance(given, str) and self.graph is not None:
-            return self.graph.symbol(given)
+            symbol: Symbol = _named(self.graph.symbol, given, arg)
+            return symbol
         if given is None:
             hint = "A gradient is None when what was differentiated does not depend on the input."
             raise _mistake("None cannot be fetched", arg, hint)
@@ -473,15 +474,25 @@ class Session:
 
     def _blocks(self, target: Any) -> tuple[Block, ...]:
         if isinstance(target, str) and self.graph is not None:
-            return self.graph.named(target)
+            blocks: tuple[Block, ...] = _named(self.graph.named, target, "targets")
+            return blocks
         return (self._block(target),)
 
     def _block(self, given: Any) -> Block:
         if isinstance(given, Block):
             return given
         if isinstance(given, str) and self.graph is not None:
-            return self.graph[given]
+            block: Block = _named(self.graph.__getitem__, given, "variable")
+            return block
         return self.symbol(given, "targets").block
+
+
+def _named(find: Callable[[str], Any], name: str, arg: str) -> Any:
+    try:
+        return find(name)
+    except OpError as error:
+        error.op, error.arg = "Session", arg
+        raise
 
 
 def _seed_for_initial_values(seed: int | None) -> int:

@@ -50,6 +50,11 @@ class PageGraph(Graph):
     def symbol(self, name: str) -> Symbol:
         return self.wires.get(name) or super().symbol(name)
 
+    def outputs(self, name: str) -> dict[str, Symbol]:
+        pins = {key: key.removeprefix(f"{name}:") for key in self.wires}
+        on_page = {pin: self.wires[key] for key, pin in pins.items() if pin != key}
+        return on_page or super().outputs(name)
+
     def named(self, name: str) -> tuple[Block, ...]:
         return self.parts[name] if name in self.parts else super().named(name)
 
