@@ -176,6 +176,99 @@ def test_monitors_are_shown_at_the_end(tmp_path, capsys):
     assert shown["n"]["shows"][0]["value"] == 4
 
 
+WORDS = {"op": "Const", "attrs": {"value": {"dtype": "string", "value": ["a", "b"]}}}
+
+
+@pytest.mark.parametrize(
+    ("monitor", "words"),
+    [
+        ({"kind": "histogram", "pin": "text"}, "of the kind histogram; got text, string"),
+        ({"kind": "trend", "pin": "text"}, "must show real numbers in a monitor of the kind trend"),
+        ({"kind": "image", "pin": "text"}, "must show real numbers"),
+        ({"kind": "image", "pin": "x", "axes": [0, 5]}, "axes of x, which has shape [2, 2]; got [0, 5]"),
+        ({"kind": "image", "pin": "x", "axes": [1, -1]}, "must have two axes of x"),
+        ({"kind": "image", "pin": "x", "axes": [0]}, "must have two axes of x"),
+        ({"kind": "trend", "pin": "x", "steps": -1}, "Page.monitors.m.steps: must be from 1 to 2^53; got -1"),
+        ({"kind": "trend", "pin": "x", "low": 10**400}, "Page.monitors.m.low: must be a number; got 1000"),
+        ({"kind": "number", "pin": "queue"}, "must have a value, which a handle has not; got 'queue'"),
+    ],
+)  # fmt: skip
+def test_a_monitor_that_cannot_show_is_refused_before_the_run(tmp_path, capsys, monitor, words):
+    blocks = {
+        "x": const([[1, 2], [3, 4]]),
+        "text": WORDS,
+        "queue": {"op": "FIFOQueueV2", "attrs": {"component_types": ["float32"]}},
+    }
+    pin = monitor.pop("pin")
+    path = page(tmp_path, blocks=blocks, monitors={"m": {"shows": [{"pin": pin}], **monitor}})
+    for command in ("check", "run"):
+        assert main([command, path]) == 1
+        told = capsys.readouterr()
+        assert words in told.out + told.err
+
+
+def test_monitors_show_what_they_can_of_values_that_change(tmp_path, capsys):
+    blocks = COUNTER | {
+        "size": {"op": "Cast", "in": {"x": "step"}, "attrs": {"DstT": "int32"}},
+        "grows": {"op": "Range", "in": {"start": 0, "limit": "size", "delta": 1}},
+        "none": {"op": "Range", "in": {"start": "size", "limit": "size", "delta": 1}},
+        "text": WORDS,
+        "wide": const([-3e38, 3e38]),
+    }
+    monitors = {
+        "trend": {"kind": "trend", "shows": [{"pin": "grows"}, {"pin": "none"}]},
+        "element": {"kind": "number", "shows": [{"pin": "grows", "element": [9]}]},
+        "image": {"kind": "image", "shows": [{"pin": "grows"}, {"pin": "none"}]},
+        "histogram": {"kind": "histogram", "shows": [{"pin": "none"}, {"pin": "wide"}]},
+        "narrow": {"kind": "histogram", "shows": [{"pin": "wide"}], "low": 9, "high": 10},
+        "text": {"kind": "number", "shows": [{"pin": "text"}, {"pin": "text", "element": [0]}]},
+    }
+    path = page(tmp_path, blocks=blocks, monitors=monitors, run={"steps": 3})
+    assert main(["run", path]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "  grows  0 … 1  ▁▅█",
+        "  none  nothing",
+        "  grows[9]  cannot be shown: there is no such value",
+        "  grows  int32 [3]",
+        "    [0 1 2]",
+        "  none  int32 [0]",
+        "    []",
+        "  none  nothing",
+        "  wide  -3e+38 █▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁█ 3e+38",
+        "  wide  9 ▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁▁ 10",
+        "  text  ['a' 'b']",
+        "  text[0]  a",
+    ]
+    assert main(["run", path, "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)["monitors"]
+    assert shown["trend"]["shows"][0]["trend"] == [[0], [0.5], [1]]
+    assert "value" not in shown["element"]["shows"][0]
+
+
+def test_monitors_of_no_steps_show_nothing(tmp_path, capsys):
+    monitors = {"m": {"kind": "trend", "shows": [{"pin": "step"}]}}
+    path = page(tmp_path, blocks=COUNTER, monitors=monitors, run={"steps": 0, "fetch": ["step"]})
+    assert main(["run", path]) == 0
+    assert capsys.readouterr().out == "  step  cannot be shown: there is no such value\n"
+    assert main(["run", path, "--json"]) == 0
+    assert fetched(capsys) == {}
+
+
+def test_what_cannot_be_written_is_still_printed(tmp_path, capsys):
+    odd = {"op": "Const", "attrs": {"value": {"dtype": "string", "value": "zero\0"}}}
+    path = page(tmp_path, blocks={"odd": odd, "x": const(3)}, run={"fetch": ["odd", "x"]})
+    assert main(["run", path, "--out", str(tmp_path / "out")]) == 1
+    told = capsys.readouterr()
+    assert "x  float32 []  3." in told.out
+    assert "odd: cannot be written" in told.err
+    assert np.load(tmp_path / "out/x.npy") == 3
+    (tmp_path / "full").write_text("a file")
+    assert main(["run", path, "--json", "--fetch", "x", "--out", str(tmp_path / "full")]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["fetched"]["x"]["value"] == 3
+    assert document["problems"][0]["op"] == "x"
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -280,6 +373,75 @@ def test_check_says_everything_that_is_wrong(tmp_path, capsys):
         assert words in told
     assert main(["check", path, "--json"]) == 1
     assert len(json.loads(capsys.readouterr().out)["problems"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("run", "words"),
+    [
+        ({"steps": -3}, "Page.run.steps: must be from 0 to 2^53; got -3"),
+        ({"until": "x"}, "Page.run.until: must be one truth value; got x:output, float32"),
+        ({"feeds": {"x": [1, 2, 3]}}, "Page.run.feeds.x: must have the shape of x, []; got [3]"),
+        ({"fetch": ["queue"]}, "Page.run.fetch: must have a value, which a handle has not"),
+        ({"feeds": {"queue": 1}}, "Page.run.feeds.queue: must have a value"),
+    ],
+)
+def test_settings_that_no_run_can_follow_are_told(tmp_path, capsys, run, words):
+    queue = {"op": "FIFOQueueV2", "attrs": {"component_types": ["float32"]}}
+    path = page(tmp_path, blocks={"x": const(1), "queue": queue}, run=run)
+    assert main(["check", path]) == 1
+    told = capsys.readouterr()
+    assert words in told.out + told.err
+
+
+@pytest.mark.parametrize("name", ["a" * 3000, "a/" * 2000 + "a", "a/" * 1_000_000])
+def test_paths_that_no_system_takes_are_refused_in_words(tmp_path, capsys, name):
+    blocks = {
+        "x": {"op": "Const", "attrs": {"value": {"dtype": "float32", "file": name}}},
+        "p": {"op": "page", "attrs": {"page": name}},
+    }
+    assert main(["check", page(tmp_path, blocks=blocks)]) == 1
+    told = capsys.readouterr().out
+    assert 'block "x": Const.value: must be' in told
+    assert 'block "p": page.page: must be' in told
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is kept from root")
+def test_files_that_may_not_be_read_are_refused_in_words(tmp_path, capsys):
+    np.save(tmp_path / "x.npy", np.float32(1))
+    (tmp_path / "x.npy").chmod(0)
+    blocks = {"x": {"op": "Const", "attrs": {"value": {"dtype": "float32", "file": "x.npy"}}}}
+    assert main(["check", page(tmp_path, blocks=blocks)]) == 1
+    assert (
+        "must be a file that can be read; got 'x.npy'. Permission denied" in capsys.readouterr().out
+    )
+
+
+@pytest.mark.parametrize("depth", [100, 400, 900, 100_000])
+def test_brackets_without_end_are_refused_in_words(tmp_path, capsys, depth):
+    path = tmp_path / "a.page.json"
+    nest = "[" * depth + "]" * depth
+    start = '{"format": 1, "blocks": {"x": {"op": "Relu", "attrs": {"k": '
+    path.write_text(start + nest + "}}}}")
+    assert main(["check", str(path)]) == 1
+    assert (
+        "Page.file: must not be nested so deeply; got more than 80 levels"
+        in capsys.readouterr().err
+    )
+
+
+def test_check_lists_what_touches_files_also_when_something_is_wrong(tmp_path, capsys):
+    read = {"op": "ReadFile", "in": {"filename": {"dtype": "string", "value": "a.txt"}}}
+    assert main(["check", page(tmp_path, blocks={"read": read, "bad": {"op": "Relux"}})]) == 1
+    assert "needs --allow-files: read reads\n" in capsys.readouterr().out
+
+
+def test_check_builds_the_page_once(tmp_path, monkeypatch):
+    from backblocks.pages import build
+
+    built = []
+    monkeypatch.setattr(build, "add_op", lambda making, name, block: built.append(name))
+    main(["check", page(tmp_path, blocks={"x": const(1)})])
+    assert built == ["x"]
 
 
 # -- new ------------------------------------------------------------------------------------------

@@ -14,46 +14,48 @@ from backblocks.commands.values import counted, size
 from backblocks.errors import OpError
 from backblocks.graph.ready import Estimate
 from backblocks.graph.session import Session
+from backblocks.pages.build import Built, build
 from backblocks.pages.order import needed_by
 from backblocks.pages.page import Page
 
 
 def main(given: argparse.Namespace) -> int:
     page = opened(given.page)
-    problems = page.check()
+    built = build(page)
+    problems = [error for _, error in built.problems]
     estimate = None
     if not problems:
         try:
-            estimate = _estimate(page)
+            estimate = _estimate(page, built)
         except OpError as problem:  # only a run shows it: two blocks that write in a circle, say
             problems = [problem]
     if given.as_json:
-        print(_document(given.page, page, problems, estimate))
+        print(_document(given.page, page, built, problems, estimate))
     else:
-        _print(given.page, page, problems, estimate)
+        _print(given.page, page, built, problems, estimate)
     return 1 if problems else 0
 
 
-def _estimate(page: Page) -> Estimate:
+def _estimate(page: Page, built: Built) -> Estimate:
     """Of a run as the page says."""
     run = page.run
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown, *([run.until] if run.until else [])]
-    graph = page.graph()
-    targets = run.targets if wanted or run.targets else list(graph.blocks)
-    return Session(graph).estimate(wanted, page.feeds(), targets)
+    targets = run.targets if wanted or run.targets else list(built.graph.blocks)
+    return Session(built.graph).estimate(wanted, page.feeds(), targets)
 
 
-def _print(path: str, page: Page, problems: list[OpError], estimate: Estimate | None) -> None:
+def _print(
+    path: str, page: Page, built: Built, problems: list[OpError], estimate: Estimate | None
+) -> None:
     paint = painter(sys.stdout)
     wires = sum(len(needed_by(block)) for block in page.blocks.values())
     about = f"{path}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
-    if problems:
-        count = paint(counted(len(problems), "problem"), "red")
-        print(f"{about}, {count}", *(f"  {each}" for each in problems), sep="\n")
-        return
-    print(f"{about}, {paint('no problems', 'green')}")
-    touching = [f"{name} {how}" for name, how in page.touches().items()]
+    count = counted(len(problems), "problem") if problems else "no problems"
+    print(f"{about}, {paint(count, 'red' if problems else 'green')}")
+    for each in problems:
+        print(f"  {each}")
+    touching = [f"{name} {how}" for name, how in built.touches().items()]
     if touching:
         print(f"touches files, which needs --allow-files: {', '.join(touching)}")
     if estimate is not None:
@@ -64,7 +66,9 @@ def _print(path: str, page: Page, problems: list[OpError], estimate: Estimate | 
         print(text)
 
 
-def _document(path: str, page: Page, problems: list[OpError], estimate: Estimate | None) -> str:
+def _document(
+    path: str, page: Page, built: Built, problems: list[OpError], estimate: Estimate | None
+) -> str:
     memory: dict[str, Any] | None = None
     if estimate is not None:
         memory = {
@@ -80,7 +84,7 @@ def _document(path: str, page: Page, problems: list[OpError], estimate: Estimate
             "blocks": len(page.blocks),
             "problems": [each for problem in problems for each in as_json(problem)],
             "memory": memory,
-            "touches": page.touches(),
+            "touches": built.touches(),
         },
         ensure_ascii=False,
     )

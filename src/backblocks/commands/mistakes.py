@@ -27,6 +27,11 @@ def tell(error: OpError, given: argparse.Namespace) -> None:
     """Says what went wrong on stderr; with --json also as the document on stdout."""
     if getattr(given, "as_json", False):
         print(json.dumps({"problems": as_json(error)}, ensure_ascii=False))
+    say(error)
+
+
+def say(error: OpError) -> None:
+    """Says what went wrong on stderr."""
     paint = painter(sys.stderr)
     first, *more = str(error).split("\n")
     print("\n".join([paint(first, "red"), *more]), file=sys.stderr)

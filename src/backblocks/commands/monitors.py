@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.commands.values import as_json, heading, number
+from backblocks.commands.values import as_json, heading, number, readable
 from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor, Shown
+from backblocks.pages.settings import are_axes
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SHADES = " ░▒▓█"
@@ -26,16 +27,16 @@ class Watched:
         self.name = name
         self.monitor = monitor
         self.pins = [shown.pin for shown in monitor.shows]
-        self.last: list[Array] = []
-        self.seen: deque[list[Array]] = deque(maxlen=monitor.steps)
+        self.last: list[Array | None] = [None] * len(monitor.shows)
+        """What it shows; None for what is not there, as no step was run or a value has no such element."""
+        self.seen: list[deque[Array]] = [deque(maxlen=monitor.steps) for _ in monitor.shows]
+        """For each thing that a trend shows, its elements in each step, or their mean."""
 
     def see(self, values: Sequence[Array]) -> None:
-        self.last = [
-            value if shown.element is None else np.asarray(value[tuple(shown.element)])
-            for value, shown in zip(values, self.monitor.shows, strict=True)
-        ]
-        if self.monitor.kind == "trend":
-            self.seen.append([_few(value) for value in self.last])
+        for i, (value, shown) in enumerate(zip(values, self.monitor.shows, strict=True)):
+            self.last[i] = found = _part(value, shown.element)
+            if self.monitor.kind == "trend" and found is not None:
+                self.seen[i].append(_few(found))
 
     # -- for people -----------------------------------------------------------------------
 
@@ -44,6 +45,9 @@ class Watched:
             yield self.monitor.title
         for i, (shown, value) in enumerate(zip(self.monitor.shows, self.last, strict=True)):
             label = f"  {_label(shown)}"
+            if value is None:
+                yield f"{label}  cannot be shown: there is no such value"
+                continue
             match self.monitor.kind:
                 case "trend":
                     yield from self._trend(i, label)
@@ -56,7 +60,9 @@ class Watched:
                     yield f"{label}  {_short(value)}"
 
     def _trend(self, i: int, label: str) -> Iterator[str]:
-        series = np.array([row[i] for row in self.seen])
+        series = self._series(i)
+        if not series.size:
+            yield f"{label}  nothing"
         for k, curve in enumerate(series.T):
             which = f"[{k}]" if series.shape[1] > 1 else ""
             first, last = number(curve[0]), number(curve[-1])
@@ -64,6 +70,13 @@ class Watched:
                 yield f"{label}{which}  {last}"
             else:
                 yield f"{label}{which}  {first} … {last}  {self._bars(_thin(curve, _WIDE))}"
+
+    def _series(self, i: int) -> Array:
+        """A row for each step; of means if sizes vary."""
+        rows = list(self.seen[i])
+        if len({row.size for row in rows}) > 1:
+            rows = [_mean(row) for row in rows]
+        return np.array(rows)
 
     def _bars(self, curve: Array) -> str:
         return "".join(_BARS[level] for level in self._levels(curve, len(_BARS)))
@@ -77,14 +90,16 @@ class Watched:
         high = high if high is not None else finite.max(initial=-np.inf)
         if not high > low:
             return np.zeros(cells.shape, int)
-        with np.errstate(invalid="ignore"):
-            scaled = np.clip((cells - low) / (high - low), 0, 1)
+        scaled = np.clip(_scaled(cells, low, high), 0, 1)
         return np.nan_to_num(scaled * (count - 1)).round().astype(int)
 
     def _image(self, value: Array) -> Iterator[str]:
-        axes = self.monitor.axes or _largest(value)
+        axes = (value.ndim > 1 and self.monitor.axes) or _largest(value)
         if len(axes) != 2 or value.size == 0:
             yield f"    {_short(value)}"
+            return
+        if not are_axes(axes, value.ndim):
+            yield f"    cannot be shown: it has no axes {axes}"
             return
         picture = np.moveaxis(value, axes, (-2, -1))
         picture = picture.reshape(-1, *picture.shape[-2:])[0]
@@ -97,29 +112,57 @@ class Watched:
         cells = cells[np.isfinite(cells)]
         if not cells.size:
             return "nothing"
-        low, high = self.monitor.low, self.monitor.high
-        ends = (cells.min() if low is None else low, cells.max() if high is None else high)
-        counts, _ = np.histogram(cells, _WIDE // 2, ends if ends[0] < ends[1] else None)
+        low = cells.min() if self.monitor.low is None else self.monitor.low
+        high = cells.max() if self.monitor.high is None else self.monitor.high
+        cells = cells[(cells >= low) & (cells <= high)]
+        bins = _WIDE // 2
+        scaled = _scaled(cells, low, high) if low < high else np.full(cells.shape, 0.5)
+        places = np.clip(np.nan_to_num(scaled * bins), 0, bins - 1).astype(int)
+        counts = np.bincount(places, minlength=bins)
         most = max(counts.max(), 1)
         bars = "".join(_BARS[round(count / most * (len(_BARS) - 1))] for count in counts)
-        return f"{number(ends[0])} {bars} {number(ends[1])}"
+        return f"{number(low)} {bars} {number(high)}"
 
     # -- for machines ---------------------------------------------------------------------
 
     def as_json(self) -> dict[str, Any]:
         shows = []
         for i, (shown, value) in enumerate(zip(self.monitor.shows, self.last, strict=True)):
-            entry: dict[str, Any] = {"pin": shown.pin, "label": _label(shown), **as_json(value)}
-            if self.monitor.kind == "trend":
-                series = np.array([row[i] for row in self.seen])
-                entry["trend"] = as_json(_thin(series, 250 // max(1, series.shape[1])))["value"]
+            entry: dict[str, Any] = {"pin": shown.pin, "label": _label(shown)}
+            if value is not None:
+                entry |= as_json(value)
+                if self.monitor.kind == "trend":
+                    series = self._series(i)
+                    entry["trend"] = as_json(_thin(series, 250 // max(1, series.shape[1])))["value"]
             shows.append(entry)
         return {"kind": self.monitor.kind, "title": self.monitor.title, "shows": shows}
 
 
+def _part(value: Array, element: list[int] | None) -> Array | None:
+    if element is None:
+        return value
+    inside = len(element) == value.ndim and all(
+        -n <= i < n for i, n in zip(element, value.shape, strict=True)
+    )
+    picked: Any = (*element, ...)  # the dots keep it an array
+    return np.asarray(value[picked]) if inside else None
+
+
 def _few(value: Array) -> Array:
     cells = value.astype(np.float64).reshape(-1)
-    return cells if cells.size <= _CURVES else np.array([cells.mean()])
+    return cells if cells.size <= _CURVES else _mean(cells)
+
+
+def _mean(cells: Array) -> Array:
+    with np.errstate(all="ignore"):
+        return np.array([cells.mean() if cells.size else np.nan])
+
+
+def _scaled(cells: Array, low: float, high: float) -> Array:
+    """The cells with `low` at 0 and `high` at 1. By halves, as a whole range may be beyond float64."""
+    with np.errstate(all="ignore"):
+        scaled: Array = (cells / 2 - low / 2) / (high / 2 - low / 2)
+    return scaled
 
 
 def _thin(series: Array, most: int) -> Array:
@@ -142,5 +185,6 @@ def _label(shown: Shown) -> str:
 
 def _short(value: Array) -> str:
     if value.size == 1:
-        return number(value.reshape(())[()])
-    return " ".join(np.array2string(value, threshold=8, edgeitems=2, precision=6).split())
+        return number(readable(value).reshape(())[()])
+    text = np.array2string(readable(value), threshold=8, edgeitems=2, precision=6)
+    return " ".join(text.split())

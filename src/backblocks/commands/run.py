@@ -13,7 +13,7 @@ from typing import Any
 
 from backblocks.commands import values
 from backblocks.commands.given import change, fed, opened, output
-from backblocks.commands.mistakes import Mistake, tell
+from backblocks.commands.mistakes import Mistake, as_json, say, tell
 from backblocks.commands.monitors import Watched
 from backblocks.commands.terminal import STOPPED, Progress, painter
 from backblocks.errors import OpError, described
@@ -80,16 +80,16 @@ def _run(given: argparse.Namespace, session: Session) -> int:
     finally:
         progress.end()
     fetched = dict(zip(job.fetches, got, strict=False))
-    files = []
-    if given.out is not None:
-        files = [values.write(array, Path(given.out), name) for name, array in fetched.items()]
+    files, trouble = _written(fetched, given.out)
     seconds = time.perf_counter() - begun
     if given.as_json:
-        print(_document(given, job, runner.count, seconds, fetched, files))
+        print(_document(given, job, runner.count, seconds, fetched, files, trouble))
     else:
         _print(job, fetched)
         print(_summary(runner.count, seconds, session, files), file=sys.stderr)
-    return 0
+    for error in trouble:
+        say(error)
+    return 1 if trouble else 0
 
 
 def _job(page: Page, given: argparse.Namespace) -> _Job:
@@ -134,6 +134,20 @@ def _refuse_files(graph: PageGraph, needed: set[str]) -> None:
             got=described(", ".join(touching)),
             hint="Look at these blocks first. They reach files in the folder of the page only.",
         )
+
+
+def _written(fetched: dict[str, Array], folder: str | None) -> tuple[list[Path], list[OpError]]:
+    """The files of what is fetched, and why others could not be written: the run was not in vain."""
+    files: list[Path] = []
+    trouble: list[OpError] = []
+    for name, array in fetched.items() if folder is not None else ():
+        try:
+            files.append(values.write(array, Path(folder or ""), name))
+        except OpError as error:
+            trouble.append(error)
+        except OSError as error:
+            trouble.append(OpError(f"cannot be written: {error.strerror}", op=name))
+    return files, trouble
 
 
 def _ends(graph: PageGraph) -> list[str]:
@@ -182,6 +196,7 @@ def _document(
     seconds: float,
     fetched: dict[str, Array],
     files: list[Path],
+    trouble: list[OpError],
 ) -> str:
     document = {
         "page": given.page,
@@ -190,6 +205,7 @@ def _document(
         "fetched": {name: values.as_json(array) for name, array in fetched.items()},
         "monitors": {watched.name: watched.as_json() for watched in job.monitors},
         "files": [str(path) for path in files],
+        "problems": [each for error in trouble for each in as_json(error)],
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
+from backblocks.ops._files import whole
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import in_words
 from backblocks.pages.folder import write_array
@@ -24,16 +25,23 @@ def heading(array: Array) -> str:
 
 def numbers(array: Array) -> str:
     """The numbers, in several lines if need be; the middle of long ones is left out."""
-    if array.dtype.kind == "O":
-        array = np.array([cell.decode(errors="replace") for cell in array.flat]).reshape(
-            array.shape
-        )
-    elif array.dtype.kind == "V":  # NumPy has no words for them
-        array = array.astype(np.float32)
     text = np.array2string(
-        array, separator=" ", threshold=_LONGEST, edgeitems=3, precision=6, suppress_small=True
+        readable(array),
+        separator=" ",
+        threshold=_LONGEST,
+        edgeitems=3,
+        precision=6,
+        suppress_small=True,
     )
     return "\n".join(line for line in text.split("\n") if line.strip())
+
+
+def readable(array: Array) -> Array:
+    """The same cells as NumPy has words for."""
+    if array.dtype.kind == "O":
+        words = [cell.decode(errors="replace") for cell in array.flat]
+        return np.array(words, str).reshape(array.shape)
+    return array.astype(np.float32) if array.dtype.kind == "V" else array
 
 
 def number(cell: Any) -> str:
@@ -76,6 +84,6 @@ def write(array: Array, folder: Path, name: str) -> Path:
             raise OpError("cannot be written", op=name, hint=hint)
         array = texts
     path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "wb") as file:
+    with whole(path) as file:
         write_array(file, array)
     return path

@@ -138,7 +138,7 @@ class Runner:
 
     def _begin(self, until: Any) -> None:
         if until is not None:
-            _check_condition(self.session.symbol(until, "until"))
+            check_condition(self.session.symbol(until, "until"))
         with self._told:
             if self._busy:
                 raise OpError(
@@ -193,7 +193,8 @@ class Runner:
         return over
 
 
-def _check_condition(symbol: Symbol) -> None:
+def check_condition(symbol: Symbol) -> None:
+    """Refuses what cannot say whether a run is over."""
     if symbol.dtype != bool or symbol.shape != ():
         raise OpError(
             "must be one truth value",

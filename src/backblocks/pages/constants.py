@@ -21,7 +21,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import DEEPEST, Array
-from backblocks.pages.fields import Json
+from backblocks.pages.fields import MOST, Json
 from backblocks.pages.folder import Folder
 
 MOST_IN_WORDS = 256
@@ -30,8 +30,6 @@ MOST_IN_WORDS = 256
 TYPES = {name: dtype for name, dtype in BY_NAME.items() if name != "resource"}
 """Handles of queues and readers have no words."""
 
-_EXACT = 2**53
-"""Whole numbers beyond it are rounded by whoever reads numbers as float64, as browsers do."""
 _SPECIAL = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 _WHOLE = re.compile(r"-?[0-9]{1,20}")
 _COMPLEX = re.compile(r"[-+.0-9a-z]{1,64}")
@@ -84,7 +82,7 @@ def attribute_in_words(value: Any) -> Json:
         return NAMES[value]
     if isinstance(value, bytes):
         return value.decode()
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > _EXACT:
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MOST:
         return {"number": str(value)}
     if isinstance(value, float) and not math.isfinite(value):
         return {"number": str(value)}
@@ -269,7 +267,7 @@ def _word(cell: Any, dtype: DType) -> Json:
         return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
     if dtype.kind in "iub":
         plain = cell.item()
-        return plain if abs(plain) <= _EXACT else str(plain)
+        return plain if abs(plain) <= MOST else str(plain)
     short = _shortest(cell)
     return str(short) if not math.isfinite(short) else short
 
@@ -281,7 +279,7 @@ def _real_text(part: Any) -> str:
 def _shortest(cell: Any) -> int | float:
     """The number with the fewest digits that is this very cell once it has its type again."""
     exact = float(cell)
-    if exact.is_integer() and abs(exact) <= _EXACT and (exact or math.copysign(1, exact) > 0):
+    if exact.is_integer() and abs(exact) <= MOST and (exact or math.copysign(1, exact) > 0):
         return int(exact)
     if not math.isfinite(exact) or type(cell) is np.float64:
         return exact

@@ -5,6 +5,7 @@ What a class does not know is kept in its `unknown`, so that a file from a later
 
 from __future__ import annotations
 
+import sys
 import types
 import typing
 from collections.abc import Callable
@@ -12,6 +13,9 @@ from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, TypeVar
 
 from backblocks.errors import OpError, described
+
+MOST = 2**53
+"""Whole numbers beyond it are rounded by whoever reads numbers as float64, as browsers do."""
 
 Json = Any
 """What JSON can hold. A constant may also be an array, which is put into words when it is saved."""
@@ -24,9 +28,19 @@ class Fields:
     unknown: dict[str, Json] = field(default_factory=dict, kw_only=True)
 
 
-def written(about: str, *, name: str = "", default: Any = MISSING, schema: Json = None) -> Any:
-    """A field, with what the schema says of it. `name` is the one in the file, if Python has another."""
-    about_it = {"about": about, "name": name, "schema": schema}
+def written(
+    about: str,
+    *,
+    name: str = "",
+    default: Any = MISSING,
+    schema: Json = None,
+    least: int | None = None,
+) -> Any:
+    """A field, with what the schema says of it. `name` is the one in the file, if Python has another.
+
+    Numbers may be from `least` to 2^53, beyond which browsers would round them.
+    """
+    about_it = {"about": about, "name": name, "schema": schema, "least": least}
     if default is MISSING:
         return field(metadata=about_it)
     if callable(default):
@@ -46,6 +60,7 @@ class _Field:
     required: bool
     default: Any
     schema: Json
+    least: int | None
     read: Callable[[Any], Any]
 
 
@@ -74,7 +89,8 @@ def _looked_up(cls: type[Fields]) -> dict[str, _Field]:
             made is MISSING,
             made,
             each.metadata["schema"],
-            _reader(hints[each.name]),
+            each.metadata["least"],
+            _bounded(_reader(hints[each.name]), each.metadata["least"]),
         )
     return found
 
@@ -157,6 +173,19 @@ def _reader(wanted: Any) -> Callable[[Any], Any]:
     return _plain_reader(wanted)
 
 
+def _bounded(read: Callable[[Any], Any], least: int | None) -> Callable[[Any], Any]:
+    if least is None:
+        return read
+
+    def read_bounded(value: Any) -> Any:
+        number = read(value)
+        if number is not None and not least <= number <= MOST:
+            raise wrong(f"must be from {least} to 2^53", number, "Write a number in between.")
+        return number
+
+    return read_bounded
+
+
 def _is_ours(wanted: Any) -> bool:
     return isinstance(wanted, type) and issubclass(wanted, Fields)
 
@@ -199,7 +228,7 @@ def _plain_reader(wanted: type) -> Callable[[Any], Any]:
     allowed, words, hint = _PLAIN[wanted]
 
     def read_plain(value: Any) -> Any:
-        if type(value) not in allowed:
+        if type(value) not in allowed or (wanted is float and abs(value) > sys.float_info.max):
             raise wrong(f"must be {words}", value, hint)
         return value
 
@@ -234,7 +263,10 @@ def schema_of(cls: type[Fields], definitions: dict[str, Json]) -> Json:
 
 
 def _schema(each: _Field, definitions: dict[str, Json]) -> Json:
-    return dict(each.schema) if each.schema is not None else _type_schema(each.type, definitions)
+    if each.schema is not None:
+        return dict(each.schema)
+    bounds = {} if each.least is None else {"minimum": each.least, "maximum": MOST}
+    return {**_type_schema(each.type, definitions), **bounds}
 
 
 _TYPE_NAMES = {str: "string", int: "integer", float: "number", bool: "boolean"}

@@ -7,7 +7,7 @@ import os
 import stat
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from backblocks.ops._inputs import Array
 
 _AS_BITS = {BY_NAME["bfloat16"]: np.dtype(np.uint16)}
 """What npy files have no name for is kept as its bits."""
+
+_LONGEST = 4096
+"""Letters in a path: no system takes more, and to follow links in millions takes for ever."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,14 @@ class Folder:
     def file(self, name: Any) -> Path:
         """The file of this name, which must exist inside the folder once links are followed."""
         path = self.path(name)
-        if not path.exists():
-            raise OpError("must be there", got=name, hint="Put the file beside the page.")
-        if not stat.S_ISREG(path.stat().st_mode):
+        try:
+            mode = path.stat().st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            hint = "Put the file beside the page."
+            raise OpError("must be there", got=name, hint=hint) from None
+        except OSError as error:
+            raise _unusable(name, error) from None
+        if not stat.S_ISREG(mode):
             raise OpError("must be a plain file", got=name, hint="Name a file beside the page.")
         return path
 
@@ -56,7 +64,7 @@ class Folder:
                 got=name,
                 hint="Save the page first; files stand beside it.",
             )
-        if type(name) is str and name and "\0" not in name and "\\" not in name:
+        if type(name) is str and 0 < len(name) <= _LONGEST and not {"\0", "\\"} & {*name}:
             path = Path(os.path.realpath(self.here / name))
             if not os.path.isabs(name) and path.is_relative_to(self.root):
                 return path
@@ -69,32 +77,44 @@ class Folder:
     def array(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> Array:
         """The array in a file; what the file says of itself is checked before memory is taken for it."""
         path = self.file(name)
-        with open(path, "rb") as file:
-            try:
-                version = np.lib.format.read_magic(file)
-                header = {
-                    (1, 0): np.lib.format.read_array_header_1_0,
-                    (2, 0): np.lib.format.read_array_header_2_0,
-                }[version]
-                found, by_columns, stored = header(file)
-            except Exception:  # NumPy tells of a bad header in many ways
-                hint = "Write it with np.save."
-                raise OpError("must be a file of one array", got=name, hint=hint) from None
-            if stored != _AS_BITS.get(dtype, dtype) or shape not in (None, found):
-                raise OpError(
-                    f"must hold {NAMES[dtype]}{'' if shape is None else f' {list(shape)}'}",
-                    got=described(f"{stored} {list(found)} in {name}"),
-                    hint="Correct the page, or write the array again.",
-                )
-            size = math.prod(found) * stored.itemsize
-            if size != path.stat().st_size - file.tell():
-                hint = "It was cut off, or something else was written to it."
-                raise OpError("must be a whole file of one array", got=name, hint=hint)
-            if not _memory.has(size):
-                hint = "Use smaller arrays."
-                raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
-            flat = np.fromfile(file, stored, math.prod(found)).view(dtype)
-        return flat.reshape(found, order="F" if by_columns else "C")
+        try:
+            with open(path, "rb") as file:
+                return _array_in(file, name, dtype, shape)
+        except OSError as error:
+            raise _unusable(name, error) from None
+
+
+def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None) -> Array:
+    try:
+        version = np.lib.format.read_magic(file)
+        header = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        found, by_columns, stored = header(file)
+    except Exception:  # NumPy tells of a bad header in many ways
+        hint = "Write it with np.save."
+        raise OpError("must be a file of one array", got=name, hint=hint) from None
+    if stored != _AS_BITS.get(dtype, dtype) or shape not in (None, found):
+        raise OpError(
+            f"must hold {NAMES[dtype]}{'' if shape is None else f' {list(shape)}'}",
+            got=described(f"{stored} {list(found)} in {name}"),
+            hint="Correct the page, or write the array again.",
+        )
+    size = math.prod(found) * stored.itemsize
+    if size != os.fstat(file.fileno()).st_size - file.tell():
+        hint = "It was cut off, or something else was written to it."
+        raise OpError("must be a whole file of one array", got=name, hint=hint)
+    if not _memory.has(size):
+        hint = "Use smaller arrays."
+        raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
+    flat = np.fromfile(file, stored, math.prod(found)).view(dtype)
+    return flat.reshape(found, order="F" if by_columns else "C")
+
+
+def _unusable(name: str, error: OSError) -> OpError:
+    hint = f"{error.strerror}. Look at the name, and at whether it may be read."
+    return OpError("must be a file that can be read", got=name, hint=hint)
 
 
 def write_array(file: Any, array: Array) -> None:

@@ -35,7 +35,7 @@ class PageBlock(Fields):
     op: str = written(
         "TensorFlow's name of the op; or `gradients`, or `page`: see the format's text."
     )
-    version: int = written("The version of the op's meaning.", default=1)
+    version: int = written("The version of the op's meaning.", default=1, least=1)
     about: str = written("A sentence for whoever reads the page.", default="")
     inputs: dict[str, Any] = written(
         "For each input a wire or a constant; a list of them for an input that is a list.",
@@ -91,7 +91,9 @@ class Monitor(Fields):
         "The lower end of its scale; found from values if left out.", default=None
     )
     high: float | None = written("The upper end of its scale.", default=None)
-    steps: int | None = written("How many steps back a trend goes; all if left out.", default=None)
+    steps: int | None = written(
+        "How many steps back a trend goes; all if left out.", default=None, least=1
+    )
     axes: list[int] = written("For an image: the axes of its rows and columns.", default=list)
 
 
@@ -103,7 +105,7 @@ class Run(Fields):
     targets: list[str] = written(
         "Blocks that are to run although nobody wants their values.", default=list
     )
-    steps: int | None = written("How many times; once if left out.", default=None)
+    steps: int | None = written("How many times; once if left out.", default=None, least=0)
     until: str = written("An output that ends the run when it is true.", default="")
     seed: int | None = written("Where random numbers start from.", default=None)
     feeds: dict[str, Any] = written(

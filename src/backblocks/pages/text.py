@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backblocks.errors import OpError, described
+from backblocks.ops._inputs import DEEPEST
 from backblocks.pages.fields import Json, as_json, read
 from backblocks.pages.model import FORMAT, PageFile
 from backblocks.pages.versions import of_today
@@ -29,6 +30,9 @@ _LEVELS = {
     "layout": 2,
 }
 """How many levels of a section are spread over lines."""
+
+_DEEPEST = DEEPEST + 16
+"""Levels of brackets: those of the largest constant, and what is around it."""
 
 P = TypeVar("P", bound=PageFile)
 
@@ -89,11 +93,32 @@ def _parsed(data: bytes) -> Json:
         hint = "Save it in that encoding."
         raise _unreadable("must be UTF-8 text", "other bytes", hint) from None
     except RecursionError:
-        hint = "No page needs that many brackets."
-        raise _unreadable("must not be nested so deeply", "a very deep one", hint) from None
+        raise _too_deep() from None
     except ValueError as error:
         raise _unreadable("must be JSON", str(error), "Correct it.") from None
+    if is_too_deep(found):
+        raise _too_deep()
     return found
+
+
+def is_too_deep(value: Json) -> bool:
+    """Whether it has more levels of brackets than those who read it by calling themselves can bear."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for each in level
+            for inner in (each.values() if type(each) is dict else each)
+            if type(inner) in (dict, list)
+        ]
+        if not level:
+            return False
+    return True
+
+
+def _too_deep() -> OpError:
+    hint = "No page needs that many brackets."
+    return _unreadable("must not be nested so deeply", f"more than {_DEEPEST} levels", hint)
 
 
 def _unreadable(problem: str, got: str, hint: str) -> OpError:
