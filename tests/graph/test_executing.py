@@ -146,6 +146,59 @@ def test_the_peak_of_blocks_side_by_side_is_measured(two_threads):
     assert 4 * 4 * LARGE <= session.report.peak_bytes <= 12 * 4 * LARGE
 
 
+def random_page(seed):
+    """Large blocks of one to three inputs, some far back, so that much can be computed ahead."""
+    rng = np.random.default_rng(seed)
+    with bb.Scope() as page:
+        values = [bb.placeholder([LARGE], name="x")]
+        for _ in range(20):
+            chosen = [values[i] for i in rng.integers(0, len(values), rng.integers(1, 4))]
+            values.append(ops.add_n([ops.reverse_v2(value, [0]) for value in chosen]))
+        ops.add_n(values[-4:], name="y")
+    return page
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_side_by_side_keeps_to_the_estimate_and_to_the_limit(two_threads, seed):
+    page, feeds = random_page(seed), {"x": np.arange(LARGE, dtype=np.float32) % 7}
+    bb.set_num_threads(1)
+    alone = bb.Session(page, remember=0)
+    expected = alone.run("y", feeds)
+    bb.set_num_threads(4)
+    session = bb.Session(page, remember=0)
+    estimate = session.estimate(["y"], feeds)
+    assert alone.report.peak_bytes == estimate.one_by_one <= estimate.peak
+    np.testing.assert_array_equal(session.run("y", feeds), expected)
+    assert session.report.peak_bytes <= estimate.peak
+    session.memory_limit = estimate.one_by_one + 4 * LARGE
+    np.testing.assert_array_equal(session.run("y", feeds), expected)
+    assert session.report.peak_bytes <= session.memory_limit
+    session.memory_limit = estimate.one_by_one
+    np.testing.assert_array_equal(session.run("y", feeds), expected)
+    assert session.report.peak_bytes <= session.memory_limit
+    session.memory_limit -= 1
+    with pytest.raises(OpMemoryError) as caught:
+        session.run("y", feeds)
+    assert caught.value.block == estimate.largest.name
+
+
+def test_what_blocks_that_run_will_give_counts_before_they_have_given_it(monkeypatch, two_threads):
+    barrier = threading.Barrier(2, timeout=20)
+    slowed(monkeypatch, REGISTRY["ReverseV2"], barrier.wait)
+    session = bb.Session(wide_page(2), remember=0)
+    session.run("sum", {"x": np.ones(LARGE, np.float32)})
+    assert session.report.peak_bytes >= 4 * LARGE * (1 + 2 + 2), "two inputs and two outputs"
+
+
+def test_initial_values_keep_to_the_limit():
+    with bb.Scope() as page:
+        wide = ops.broadcast_to(np.float32(1), [1024, 1024], name="wide")
+        bb.variable(ops.sum(wide, [0, 1]), name="v")
+    with pytest.raises(OpMemoryError) as caught:
+        bb.Session(page, memory_limit=1 << 20).run("v")
+    assert caught.value.block == "wide"
+
+
 def test_a_run_beyond_the_limit_is_refused_before_it_starts():
     with bb.Scope() as page:
         x = bb.placeholder([1024, 1], name="x")

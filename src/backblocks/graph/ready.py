@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -64,8 +64,11 @@ class Ready:
         self.files = [block for block in blocks if block.op.files]
         """Blocks that touch files: a run with them needs a yes."""
         self.memory = Memory(plan, steps, self.constants)
-        self.estimate = Estimate.of(steps, specs, plan)
-        self.heavy = _side_by_side(steps, specs)
+        self.sizes = {slot: _size(spec) for slot, spec in specs.items()}
+        """Bytes of values, as far as they are known."""
+        whole = all(is_known(spec.shape) for spec in specs.values())
+        self.heavy = _side_by_side(steps, self.sizes)
+        self.estimate = Estimate.of(steps, self.sizes, whole, bool(self.heavy))
         self.computed = {
             slot for step in steps if not step.block.op.writes for slot in flat(step.gives)
         }
@@ -307,14 +310,17 @@ class Estimate:
     """Bytes of what is fed, of constants and of variables."""
     peak: int
     """The most bytes at one time, those included."""
+    one_by_one: int
+    """The most when blocks run one after another: if there is no room for more, they do."""
     whole: bool
     """Whether every shape is known; if not, it may be more."""
     largest: Block | None
     largest_bytes: int
 
     @staticmethod
-    def of(steps: Sequence[Step], specs: dict[int, Spec], plan: Program) -> Estimate:
-        sizes = {slot: _size(spec) for slot, spec in specs.items()}
+    def of(
+        steps: Sequence[Step], sizes: Mapping[int, int], whole: bool, side_by_side: bool
+    ) -> Estimate:
         own = {slot for step in steps for slot in flat(step.gives)}
         live = peak = held = sum(size for slot, size in sizes.items() if slot not in own)
         largest, most = None, 0
@@ -325,16 +331,17 @@ class Estimate:
             live -= sum(sizes[slot] for slot in step.drops if slot in own)
             if given > most:
                 largest, most = step.block, given
-        whole = all(is_known(spec.shape) for spec in specs.values())
-        return Estimate(held, peak, whole, largest, most)
+        # Side by side, as much may be computed ahead as is needed one by one, or all there is.
+        beside = min(2 * peak - held, held + sum(sizes[slot] for slot in own))
+        return Estimate(held, beside if side_by_side else peak, peak, whole, largest, most)
 
 
-def _side_by_side(steps: Sequence[Step], specs: dict[int, Spec]) -> set[Step]:
+def _side_by_side(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
     """The heavy steps, if some of them do not wait for each other."""
     heavy = {
         step
         for step in steps
-        if sum(_size(specs[slot]) for slot in flat((*step.takes, *step.gives))) > HEAVY
+        if sum(sizes[slot] for slot in flat((*step.takes, *step.gives))) > HEAVY
     }
     if len(heavy) < 2:
         return set()

@@ -19,6 +19,7 @@ from backblocks.graph.program import Step, program, starts, unfed
 from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
+from backblocks.graph.side_by_side import SideBySide
 from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops import _files, _handles
@@ -239,7 +240,9 @@ class Session:
             return len(todo), known, estimate.peak
         run = Execution(slots, tell, self._stop, known, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
-            peak = run.side_by_side(todo, ready.program, ready.heavy, estimate.held)
+            ahead = self._most_ahead(estimate)
+            beside = SideBySide(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
+            peak = beside.run(estimate.held)
         else:
             peak = run.one_by_one(todo, estimate.held)
         return len(run.executed), known, peak
@@ -281,7 +284,7 @@ class Session:
         return known[1]
 
     def _refuse_what_cannot_fit(self, estimate: Estimate) -> None:
-        needed = estimate.peak if self.memory_limit is not None else estimate.peak - estimate.held
+        needed = estimate.one_by_one - (estimate.held if self.memory_limit is None else 0)
         if needed <= (self.memory_limit if self.memory_limit is not None else SMALL):
             return
         if self.memory_limit is None and has(needed):
@@ -301,6 +304,13 @@ class Session:
                 "raise memory_limit."
             )
         raise error
+
+    def _most_ahead(self, estimate: Estimate) -> int:
+        """How many bytes blocks may give ahead of their turn."""
+        if self.memory_limit is not None:
+            return min(estimate.peak, self.memory_limit) - estimate.one_by_one
+        room = has(estimate.peak - estimate.held)
+        return estimate.peak - estimate.one_by_one if room else 0
 
     def _refuse_files(self, blocks: Sequence[Block]) -> None:
         if blocks and not self.allow_files:
@@ -383,6 +393,7 @@ class Session:
         starts from another one gets what that started from.
         """
         how: Any = {"folder": self.folder, "allow_files": self.allow_files}
+        how["memory_limit"] = self.memory_limit
         values: dict[Block, Array] = {}
         for each, initial in starts(variable).items():
             first = Session(self.graph, remember=0, seed=self._first_seed, **how)
