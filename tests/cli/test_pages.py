@@ -100,6 +100,36 @@ def test_feeds_are_files_or_numbers(tmp_path, capsys):
     assert "--feed.x:output: must hold float32; got float64" in capsys.readouterr().err
 
 
+def test_feeds_are_constants_and_texts(tmp_path, capsys):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2]}},
+        "y": {"op": "Neg", "in": {"x": "x"}},
+        "half": {"op": "Placeholder", "attrs": {"dtype": "bfloat16", "shape": []}},
+        "text": {"op": "Placeholder", "attrs": {"dtype": "string", "shape": None}},
+    }
+    path = page(tmp_path, blocks=blocks)
+    typed = '{"dtype": "float32", "value": [1, "inf"]}'
+    assert main(["run", path, "--json", "--feed", f"x={typed}", "--fetch", "y"]) == 0
+    assert fetched(capsys) == {"y": [-1, "-inf"]}
+    for text, value in (('"one"', "one"), ('["a", "b"]', ["a", "b"])):
+        assert main(["run", path, "--json", "--feed", f"text={text}", "--fetch", "text"]) == 0
+        assert fetched(capsys) == {"text": value}
+    np.save(tmp_path / "wide.npy", np.float64([1, 2]))
+    for feed, words in (
+        (f"x={tmp_path / 'wide.npy'}", '.npy", x.astype("float32")).'),
+        (f"half={tmp_path / 'wide.npy'}", '.npy", x.view("uint16")).'),
+        ("x=none.npy", "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."),
+        ("text=none.npy", 'Write texts as JSON: "one" or ["one", "two"].'),
+        ('x={"dtype": "int32", "value": [1, 2]}', "must be float32; got int32. Write that dtype"),
+        ("x=[1, 2, 3]", "must have the shape of x:output, [2]; got [3]. Reshape it."),
+        ("x=null", "--feed.x:output: must be numbers"),
+        ('x=["a", "b"]', "--feed.x:output: must be numbers"),
+        ("x=[[1], 2]", "--feed.x:output: must have rows of one length"),
+    ):
+        assert main(["run", path, "--feed", feed, "--fetch", "y"]) == 2
+        assert words in capsys.readouterr().err
+
+
 def test_what_is_set_holds_for_the_run(tmp_path, capsys):
     blocks = {
         "x": const([[1, 2], [3, 4]]),
@@ -346,6 +376,46 @@ def test_watching_runs_again_when_the_file_changes(tmp_path):
         running.kill()
 
 
+def test_watching_sees_parts_arrays_and_files_that_blocks_read(tmp_path):
+    output = {"outputs": {"y": {"pin": "y", "dtype": "float32"}}}
+    array = {"dtype": "float32", "file": "data/x.npy"}
+    (tmp_path / "data").mkdir()
+    np.save(tmp_path / "data/x.npy", np.float32(1))
+    (tmp_path / "words.txt").write_text("one")
+    page(tmp_path, "part.json", blocks={"y": const(10)}, ports=output)
+    blocks = {
+        "x": {"op": "Const", "attrs": {"value": array}},
+        "part": {"op": "page", "attrs": {"page": "part.json"}},
+        "read": {"op": "ReadFile", "in": {"filename": {"dtype": "string", "value": "words.txt"}}},
+        "write": {
+            "op": "WriteFile",
+            "in": {"filename": {"dtype": "string", "value": "out.txt"}, "contents": "read"},
+        },
+    }
+    run = {"fetch": ["x", "part", "read"], "targets": ["write"]}
+    running = started("run", page(tmp_path, blocks=blocks, run=run), "--watch", "--allow-files")
+
+    def shown():
+        lines = [running.stdout.readline() for _ in range(3)]
+        while "watching" not in (line := running.stderr.readline()):
+            pass
+        assert "and 3 other files" in line
+        return [line.split()[-1].strip("'") for line in lines]
+
+    try:
+        assert shown() == ["1.", "10.", "one"]
+        np.save(tmp_path / "data/x.npy", np.float32(22))
+        assert shown() == ["22.", "10.", "one"]
+        page(tmp_path, "part.json", blocks={"y": const(300)}, ports=output)
+        assert shown() == ["22.", "300.", "one"]
+        (tmp_path / "words.txt").write_text("other")
+        assert shown() == ["22.", "300.", "other"]
+    finally:
+        running.send_signal(signal.SIGINT)
+        out, _ = running.communicate(timeout=20)
+    assert out == "", "what it writes itself is no change"
+
+
 # -- check ----------------------------------------------------------------------------------------
 
 
@@ -470,6 +540,20 @@ def test_what_new_refuses(arguments, words, capsys, tmp_path, monkeypatch):
     assert main(["new", *arguments]) == 2
     assert words in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+def test_new_and_export_can_be_read_by_machines(tmp_path, capsys):
+    path = str(tmp_path / "a.page.json")
+    assert main(["new", path, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"page": path, "example": "matrix_product"}
+    assert main(["new", "--list", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["examples"]["xor"]
+    assert main(["new", path, "--json"]) == 2
+    assert "must not exist yet" in json.loads(capsys.readouterr().out)["problems"][0]["text"]
+    assert main(["export", path, "--to", "python", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["script"].startswith('"""')
+    assert (document["to"], document["file"]) == ("python", None)
 
 
 def test_the_examples_are_listed(capsys):

@@ -315,6 +315,63 @@ def test_saving_keeps_rights_and_links(tmp_path):
     assert bb.open_page(link).title == "b"
 
 
+def referring(folder):
+    """A page with a part in a folder of its own, arrays of both, and a file that a block reads."""
+    (folder / "parts").mkdir(parents=True)
+    for name, number in (("x.npy", 1), ("parts/y.npy", 2)):
+        np.save(folder / name, np.full(300, number, np.float32))
+    (folder / "words.txt").write_text("hello")
+    array = {"dtype": "float32", "shape": [300]}
+    part = {
+        "format": 1,
+        "blocks": {
+            "x": {"op": "Const", "attrs": {"value": {**array, "file": "../x.npy"}}},
+            "y": {"op": "Const", "attrs": {"value": {**array, "file": "y.npy"}}},
+            "z": {"op": "Mul", "in": {"x": "x", "y": "y"}},
+        },
+        "ports": {"outputs": {"z": {"pin": "z", "dtype": "float32"}}},
+    }
+    (folder / "parts/part.page.json").write_text(json.dumps(part))
+    blocks = {
+        "part": {"op": "page", "attrs": {"page": "parts/part.page.json"}},
+        "read": {"op": "ReadFile", "in": {"filename": {"dtype": "string", "value": "words.txt"}}},
+        "own": {"op": "Const", "attrs": {"value": {**array, "file": "x.npy"}}},
+    }
+    (folder / "a.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
+    return bb.open_page(folder / "a.page.json")
+
+
+def test_a_page_that_is_saved_elsewhere_takes_along_what_it_refers_to(tmp_path):
+    page = referring(tmp_path / "old")
+    new = tmp_path / "new"
+    new.mkdir()
+    bb.save_page(page, new / "b.page.json")
+    (tmp_path / "old").rename(tmp_path / "gone")
+    again = bb.open_page(new / "b.page.json")
+    assert again.check() == []
+    values = again.session(allow_files=True).run(["part", "read", "own"])
+    assert [value.reshape(-1)[0] for value in values] == [2, b"hello", 1]
+
+
+def test_a_page_that_is_saved_elsewhere_overwrites_no_other_file(tmp_path):
+    page = referring(tmp_path / "old")
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new/words.txt").write_text("mine")
+    with pytest.raises(bb.OpError, match=r"must leave room for the files .* got '.*words.txt'"):
+        bb.save_page(page, tmp_path / "new/a.page.json")
+    assert [file.name for file in (tmp_path / "new").iterdir()] == ["words.txt"]
+    (tmp_path / "new/words.txt").write_text("hello")
+    bb.save_page(page, tmp_path / "new/a.page.json")
+    assert bb.open_page(tmp_path / "new/a.page.json").check() == []
+
+
+def test_what_is_no_plain_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no plain file"):
+        bb.save_page(Page(), tmp_path / "pipe")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
 KILL_SAVERS = """
 import itertools, os, random, signal, sys, time
 import numpy as np

@@ -32,7 +32,7 @@ examples:
   backblocks run page.json --feed x=images.npy --feed rate=0.01 --out results
   backblocks run page.json --set pool.padding=VALID --set rate.value=0.5
   backblocks run page.json --until small:z            until an output is true
-  backblocks run page.json --watch                    again whenever the file changes
+  backblocks run page.json --watch                    again whenever a file of it changes
 
 What is fetched is printed, then the page's monitors. With --fetch, just that. A page that says nothing
 of what to run gives every output that no block reads."""
@@ -122,7 +122,7 @@ def _add_run(commands: _Commands) -> None:
         action="append",
         default=[],
         metavar="NAME=FILE",
-        help="give a placeholder the array of an npy file, or a number or list as JSON",
+        help="give a placeholder the array of an npy file, or a number, list or typed constant as JSON",
     )
     run.add_argument(
         "--set",
@@ -145,10 +145,14 @@ def _add_run(commands: _Commands) -> None:
     run.add_argument("--seed", type=int, metavar="N", help="where random numbers start from")
     run.add_argument("--out", metavar="DIR", help="write what is fetched to npy files there")
     run.add_argument(
-        "--allow-files", action="store_true", help="let blocks touch files in the page's folder"
+        "--allow-files",
+        action="store_true",
+        help="let blocks touch files in the page's folder; check lists them. No op reaches the network",
     )
     run.add_argument(
-        "--watch", action="store_true", help="run again whenever the file changes; Ctrl-C ends it"
+        "--watch",
+        action="store_true",
+        help="run again whenever the page or a file that it refers to changes; Ctrl-C ends it",
     )
     _add_json(run)
 
@@ -175,6 +179,7 @@ def _add_export(commands: _Commands) -> None:
         "--to", choices=["python", "tensorflow"], required=True, help="what the script is to run on"
     )
     export.add_argument("--out", metavar="FILE", help="write it there; to stdout if left out")
+    _add_json(export)
 
 
 def _add_ops(commands: _Commands) -> None:
@@ -191,6 +196,7 @@ def _add_new(commands: _Commands) -> None:
     )
     new.add_argument("--from", dest="example", metavar="EXAMPLE", help="copy this example")
     new.add_argument("--list", action="store_true", help="print the examples and stop")
+    _add_json(new)
 
 
 def _add_bench(commands: _Commands) -> None:

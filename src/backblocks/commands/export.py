@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from backblocks.pages.export import to_python, to_tensorflow
 
 def main(given: argparse.Namespace) -> int:
     script = {"python": to_python, "tensorflow": to_tensorflow}[given.to](opened(given.page))
-    if given.out is None:
-        print(script, end="")
-    else:
+    if given.out is not None:
         Path(given.out).write_text(script, encoding="utf-8")
         print(f"wrote {given.out}", file=sys.stderr)
+    if given.as_json:
+        document = {"page": given.page, "to": given.to, "file": given.out, "script": script}
+        print(json.dumps(document, ensure_ascii=False))
+    elif given.out is None:
+        print(script, end="")
     return 0

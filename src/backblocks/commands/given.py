@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from backblocks.commands.mistakes import Mistake, did_you_mean
-from backblocks.errors import OpError
+from backblocks.dtypes import NAMES, DType
+from backblocks.errors import OpError, described
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Symbol
 from backblocks.ops import REGISTRY
-from backblocks.pages.constants import is_typed
+from backblocks.ops._handles import RESOURCE
+from backblocks.ops._inputs import Array, as_typed
+from backblocks.ops._spec import Spec, agreed
+from backblocks.pages.constants import constant, is_typed
 from backblocks.pages.folder import Folder
 from backblocks.pages.page import Page, open_page
+from backblocks.pages.text import is_too_deep
 
 
 def opened(path: str) -> Page:
@@ -67,9 +72,10 @@ def _like(before: Any, value: Any) -> Any:
 def _value(text: str) -> Any:
     """JSON if it is some; else the text, so that words need no quotes."""
     try:
-        return json.loads(text)
+        value = json.loads(text)
     except (ValueError, RecursionError):  # also numbers and nests that are too long
         return text
+    return text if is_too_deep(value) else value
 
 
 def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
@@ -85,17 +91,50 @@ def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
     return found
 
 
+def files_fed(feeds: Iterable[str]) -> list[Path]:
+    """The files among what --feed gives."""
+    values = [_value(feed.partition("=")[2]) for feed in feeds]
+    return [Path(value) for value in values if isinstance(value, str) and value]
+
+
 def _fed(symbol: Symbol, text: str) -> Any:
     value = _value(text)
-    if not isinstance(value, str):
-        return value
-    path = Path(value).resolve()
     try:
-        return Folder(path.parent, path.parent).array(path.name, symbol.dtype, None)
+        if symbol.dtype == RESOURCE:
+            hint = "Feed what goes into it, or what is read from it."
+            raise OpError("is a handle and cannot be fed", hint=hint)
+        is_text = symbol.dtype.hasobject and not isinstance(value, dict)
+        if is_text and text.startswith(('"', "[")):
+            value = {"dtype": "string", "value": value}
+        if isinstance(value, str):
+            array = _from_file(value, symbol.dtype)
+        else:
+            array = as_typed(constant(value, Folder.of(Path("page"))), symbol.dtype)
+        if array.dtype != symbol.dtype:
+            raise OpError(
+                f"must be {NAMES[symbol.dtype]}",
+                got=described(NAMES[array.dtype]),
+                hint="Write that dtype, or numbers without one.",
+            )
+        agreed("", Spec.of(array), symbol.shape, f"the shape of {symbol.name}", "Reshape it.")
     except OpError as error:
         error.op, error.arg = "--feed", symbol.name
-        error.hint = "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."
         raise Mistake.like(error) from None
+    return array
+
+
+def _from_file(name: str, dtype: DType) -> Array:
+    path = Path(name).resolve()
+    try:
+        return Folder(path.parent, path.parent).array(path.name, dtype, None)
+    except OpError as error:
+        error.hint = "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."
+        if error.problem.startswith("must hold"):
+            as_bits = 'view("uint16")' if dtype.kind == "V" else f'astype("{NAMES[dtype]}")'
+            error.hint = f'Write it as that: np.save("{name}", x.{as_bits}).'
+        if dtype.hasobject:
+            error.hint = 'Write texts as JSON: "one" or ["one", "two"].'
+        raise
 
 
 def output(graph: Graph, name: str, option: str) -> Symbol:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 
 from backblocks import examples
@@ -12,8 +13,11 @@ from backblocks.pages.page import open_page, save_page
 
 def main(given: argparse.Namespace) -> int:
     if given.list:
-        for name, title in examples.titles().items():
-            print(f"{name:<24}  {title}")
+        if given.as_json:
+            print(json.dumps({"examples": examples.titles()}, ensure_ascii=False))
+        else:
+            for name, title in examples.titles().items():
+                print(f"{name:<24}  {title}")
         return 0
     if given.page is None:
         hint = "Write such as backblocks new first.page.json."
@@ -30,5 +34,8 @@ def main(given: argparse.Namespace) -> int:
         hint = did_you_mean(name, examples.names()) or "See backblocks new --list."
         raise Mistake("must be an example", op="--from", got=name, hint=hint)
     save_page(open_page(examples.path(name)), path)
-    print(f"made {path}; backblocks run {path} runs it")
+    if given.as_json:
+        print(json.dumps({"page": given.page, "example": name}))
+    else:
+        print(f"made {path}; backblocks run {path} runs it")
     return 0

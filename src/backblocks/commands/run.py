@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
 import sys
 import time
@@ -12,18 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from backblocks.commands import values
-from backblocks.commands.given import change, fed, opened, output
+from backblocks.commands.given import change, fed, files_fed, opened, output
 from backblocks.commands.mistakes import Mistake, as_json, say, tell
 from backblocks.commands.monitors import Watched
 from backblocks.commands.terminal import STOPPED, Progress, painter
 from backblocks.errors import OpError, described
 from backblocks.graph.runner import Runner
 from backblocks.graph.session import Session
-from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import flat
 from backblocks.pages.making import PageGraph
-from backblocks.pages.page import Page
+from backblocks.pages.page import Page, open_page
+from backblocks.pages.references import references
 
 _POLL = 0.2
 """Seconds between looks at a file that is watched."""
@@ -111,7 +109,7 @@ def _job(page: Page, given: argparse.Namespace) -> _Job:
     feeds = {graph.symbol(name): value for name, value in page.feeds().items()}
     return _Job(
         graph,
-        fetches if wanted else _ends(graph),
+        fetches if wanted else graph.ends(),
         run.targets,
         steps,
         until,
@@ -148,16 +146,6 @@ def _written(fetched: dict[str, Array], folder: str | None) -> tuple[list[Path],
         except OSError as error:
             trouble.append(OpError(f"cannot be written: {error.strerror}", op=name))
     return files, trouble
-
-
-def _ends(graph: PageGraph) -> list[str]:
-    """The outputs that no block reads."""
-    read = {id(symbol) for block in graph for symbol in flat(block.inputs)}
-    names: dict[int, str] = {}
-    for name, symbol in graph.wires.items():
-        if ":" in name and id(symbol) not in read and symbol.dtype != RESOURCE:
-            names.setdefault(id(symbol), name)
-    return list(names.values())
 
 
 # -- what is said of it ---------------------------------------------------------------------------
@@ -210,24 +198,43 @@ def _document(
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
 
-# -- again whenever the file changes --------------------------------------------------------------
+# -- again whenever a file changes ----------------------------------------------------------------
 
 
 def _watch(given: argparse.Namespace, session: Session) -> int:
     """Runs now and after each change; values that did not change are not computed again."""
     opened(given.page)
-    path, before = Path(given.page), None
+    files, before = [Path(given.page)], None
     while True:
-        with contextlib.suppress(FileNotFoundError):  # between the old file and the new
-            about = path.stat()
-            now = about.st_mtime_ns, about.st_size, about.st_ino
-            if now != before:
-                before = now
-                try:
-                    if _run(given, session) == STOPPED:
-                        return STOPPED
-                except OpError as error:
-                    tell(error, given)
-                sys.stdout.flush()  # a reader behind a pipe wants it now too
-                print(f"watching {path}; Ctrl-C ends it", file=sys.stderr, flush=True)
+        now = list(map(_state, files))
+        if now[0] is not None and now != before:  # there is none between the old page and the new
+            files = _watched(given) or files
+            before = list(map(_state, files))
+            try:
+                if _run(given, session) == STOPPED:
+                    return STOPPED
+            except OpError as error:
+                tell(error, given)
+            sys.stdout.flush()  # a reader behind a pipe wants it now too
+            others = f" and {values.counted(len(files) - 1, 'other file')}" if files[1:] else ""
+            print(f"watching {given.page}{others}; Ctrl-C ends it", file=sys.stderr, flush=True)
         time.sleep(_POLL)
+
+
+def _watched(given: argparse.Namespace) -> list[Path]:
+    """The page, the files that it refers to and those that are fed; none if it cannot be read now."""
+    try:
+        page = open_page(given.page)
+        change(page, given.set)
+    except OpError:
+        return []
+    return [Path(given.page), *references(page).values(), *files_fed(given.feed)]
+
+
+def _state(file: Path) -> Any:
+    """What is another after a change."""
+    try:
+        about = file.stat()
+    except OSError:
+        return None
+    return about.st_mtime_ns, about.st_size, about.st_ino

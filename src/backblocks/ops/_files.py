@@ -7,6 +7,7 @@ refused. All ops find their files through this module.
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -120,8 +121,13 @@ def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A file to write to, which takes the place of another in one step, with the rights that it had."""
     import tempfile  # only who writes pays for it
 
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise OSError(errno.EINVAL, "It is no plain file", os.fspath(path))
     folder, last = os.path.split(os.path.abspath(path))
-    handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
+    try:
+        handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -18,8 +18,9 @@ from backblocks.errors import OpError
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Block, Symbol, blocks_behind, holds_state
 from backblocks.ops import REGISTRY
+from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import as_constant
-from backblocks.ops._op import Attrs, Op, Value
+from backblocks.ops._op import Attrs, Op, Value, flat
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec, agreed
 from backblocks.pages import problems
@@ -54,6 +55,15 @@ class PageGraph(Graph):
         pins = {key: key.removeprefix(f"{name}:") for key in self.wires}
         on_page = {pin: self.wires[key] for key, pin in pins.items() if pin != key}
         return on_page or super().outputs(name)
+
+    def ends(self) -> list[str]:
+        """The outputs that no block reads."""
+        read = {id(symbol) for block in self for symbol in flat(block.inputs)}
+        names: dict[int, str] = {}
+        for name, symbol in self.wires.items():
+            if ":" in name and id(symbol) not in read and symbol.dtype != RESOURCE:
+                names.setdefault(id(symbol), name)
+        return list(names.values())
 
     def named(self, name: str) -> tuple[Block, ...]:
         return self.parts[name] if name in self.parts else super().named(name)

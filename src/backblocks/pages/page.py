@@ -106,7 +106,7 @@ def save_page(page: Page | Graph | Scope, path: str | os.PathLike[str]) -> Page:
     """Writes a page, or a graph as a page, and gives the page. The old file stays until the new is whole.
 
     Arrays of more than a few hundred elements get files of their own in `NAME.arrays` beside
-    `NAME.page.json`.
+    `NAME.page.json`. Into another folder come along the pages and files that it refers to.
     """
     graph = page.graph if isinstance(page, Scope) else page
     whole = Page(blocks=blocks_of(graph)) if isinstance(graph, Graph) else graph

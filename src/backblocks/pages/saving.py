@@ -11,18 +11,20 @@ import io
 import json
 import os
 import re
-from collections.abc import Iterator
+import shutil
 from pathlib import Path
 
 import numpy as np
 
 from backblocks.dtypes import NAMES
+from backblocks.errors import OpError
 from backblocks.ops._files import settle, whole
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import constant, in_words, is_in_file
 from backblocks.pages.fields import Json, as_json
 from backblocks.pages.folder import Folder, write_array
 from backblocks.pages.model import PageFile
+from backblocks.pages.references import arrays_in, references
 from backblocks.pages.text import parse, text_of, text_of_json
 
 SUFFIX = ".page.json"
@@ -32,6 +34,8 @@ def save(page: PageFile, path: Path) -> None:
     """Writes a page and its arrays. One that was read and not changed is written byte by byte."""
     path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
     moved = page.path is not None and page.path.resolve().parent != path.parent
+    if moved:
+        _take_along(page, path.parent)
     arrays = _Arrays(path, Folder.of(page.path) if moved else None)
     data = text_of_json(arrays.put_away(as_json(page)))
     before = page.source
@@ -41,6 +45,39 @@ def save(page: PageFile, path: Path) -> None:
     if before is not None and not moved and page.path is not None and page.path.resolve() == path:
         _remove_unused(path, before, data)
     page.path, page.source = path, data
+
+
+def _take_along(page: PageFile, folder: Path) -> None:
+    """Copies what a page refers to beside its new place, by the names that it has for them.
+
+    Its own arrays are none of that: they are written anew. A file that is there already is left alone, and
+    if it is another one nothing is saved.
+    """
+    copies = []
+    for name, file in references(page, own_arrays=False).items():
+        if not file.is_file():
+            continue
+        to = folder / name
+        if name.startswith("..") or (to.exists() and not _same(file, to)):
+            raise OpError(
+                "must leave room for the files that the page refers to",
+                op="Page",
+                arg="path",
+                got=str(to),
+                hint="Another file is there. Save the page to an empty folder, or move that file.",
+            )
+        if not to.exists():
+            copies.append((file, to))
+    for file, to in copies:
+        to.parent.mkdir(parents=True, exist_ok=True)
+        with open(file, "rb") as old, whole(to) as new:
+            shutil.copyfileobj(old, new)
+
+
+def _same(a: Path, b: Path) -> bool:
+    import filecmp  # only who saves to another folder pays for it
+
+    return b.is_file() and filecmp.cmp(a, b, shallow=False)
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -100,18 +137,10 @@ _OURS = re.compile(r"[^/]+\.arrays/[A-Za-z0-9_-]+-[0-9a-f]{16}\.npy")
 
 def _remove_unused(path: Path, before: bytes, after: bytes) -> None:
     """Removes files of arrays that a page no longer names, unless another page beside it does."""
-    unused = {*filter(_OURS.fullmatch, _files(json.loads(before)))} - {*_files(json.loads(after))}
+    unused = {*filter(_OURS.fullmatch, arrays_in(json.loads(before)))}
+    unused -= {*arrays_in(json.loads(after))}
     if unused:
         others = [p.read_bytes() for p in path.parent.glob("*.json") if p != path]
         for name in unused:
             if not any(name.rpartition("/")[2].encode() in text for text in others):
                 (path.parent / name).unlink(missing_ok=True)
-
-
-def _files(value: Json) -> Iterator[str]:
-    """The files of all constants in some JSON."""
-    if type(value) is dict and is_in_file(value):
-        yield value["file"]
-    elif type(value) in (dict, list):
-        for each in value.values() if type(value) is dict else value:
-            yield from _files(each)

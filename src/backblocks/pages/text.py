@@ -103,7 +103,7 @@ def _parsed(data: bytes) -> Json:
 
 def is_too_deep(value: Json) -> bool:
     """Whether it has more levels of brackets than those who read it by calling themselves can bear."""
-    level = [value]
+    level: list[Json] = [[value]]
     for _ in range(_DEEPEST):
         level = [
             inner

@@ -1,0 +1,98 @@
+"""The files that a page refers to: other pages, arrays, and what its blocks read by name."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from backblocks.errors import OpError
+from backblocks.graph.symbol import Symbol
+from backblocks.ops._op import flat
+from backblocks.pages.build import build
+from backblocks.pages.constants import is_in_file
+from backblocks.pages.fields import Json, as_json
+from backblocks.pages.folder import Folder
+from backblocks.pages.making import PageGraph
+from backblocks.pages.model import PAGE, PageFile
+from backblocks.pages.text import parse, read_file
+
+_MOST_WORDS = 1000
+"""Texts in a constant: more are data and no names of files."""
+
+
+def references(page: PageFile, own_arrays: bool = True) -> dict[str, Path]:
+    """The files by their names from the folder of the page on. They need not be there.
+
+    Which files blocks read is known as far as constants say it: where a page has blocks that read files, all
+    texts in it count as names of some, but those that name what it writes. Nothing runs for it.
+    """
+    found: dict[str, Path] = {}
+    if page.path is not None:
+        folder = Folder.of(page.path)
+        for name in arrays_in(as_json(page)) if own_arrays else ():
+            _add(found, folder, "", name)
+        _add_parts(found, page, folder, "")
+        for name in _names_in(build(page).graph):
+            path = _add(found, folder, "", name)
+            if path is not None:
+                _add_checkpoint(found, name, path)
+    return found
+
+
+def arrays_in(value: Json) -> Iterator[str]:
+    """The files of all constants in some JSON."""
+    if type(value) is dict and is_in_file(value):
+        yield value["file"]
+    elif type(value) in (dict, list):
+        for each in value.values() if type(value) is dict else value:
+            yield from arrays_in(each)
+
+
+def _add_parts(found: dict[str, Path], page: PageFile, folder: Folder, where: str) -> None:
+    """The pages that are blocks of a page, and what they refer to."""
+    for block in page.blocks.values():
+        name: Json = block.attrs.get("page") if block.op == PAGE else None
+        path = _add(found, folder, where, name)
+        if path is None:
+            continue
+        try:
+            part = parse(read_file(path), PageFile)
+        except OpError:
+            continue
+        below, inside = folder.of_part(path), os.path.join(where, os.path.dirname(name))
+        for array in arrays_in(as_json(part)):
+            _add(found, below, inside, array)
+        _add_parts(found, part, below, inside)
+
+
+def _add(found: dict[str, Path], folder: Folder, where: str, name: Json) -> Path | None:
+    """The path of a file that is new among them."""
+    try:
+        path = folder.path(name)
+    except OpError:
+        return None
+    known = os.path.normpath(os.path.join(where, name))
+    return None if found.setdefault(known, path) is not path else path
+
+
+def _names_in(graph: PageGraph) -> Iterator[str]:
+    touching = graph.touching_files()
+    if not any(block.op.files == "reads" for block in touching):
+        return
+    written: set[Symbol] = {
+        symbol for b in touching if b.op.files == "writes" for symbol in flat(b.inputs)
+    }
+    for block in graph:
+        if block.op.name == "Const" and not written.intersection(flat(block.outputs)):
+            texts = block.attrs["value"]
+            if texts.dtype.hasobject and texts.size <= _MOST_WORDS:
+                yield from (text.decode(errors="replace") for text in texts.flat)
+
+
+def _add_checkpoint(found: dict[str, Path], name: str, path: Path) -> None:
+    """TensorFlow names the files of a checkpoint by what their names begin with."""
+    for suffix in (".index", ".data-00000-of-00001"):
+        file = path.with_name(path.name + suffix)
+        if file.exists():
+            found.setdefault(os.path.normpath(name + suffix), file)
