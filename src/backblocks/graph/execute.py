@@ -40,7 +40,7 @@ class Execution:
         slots, live = self.slots, Live(held)
         for step, compute in todo:
             self.one(step, compute)
-            live.add(slots, flat(step.gives))
+            live.add(slots, step.gives)
             live.drop(slots, step.drops)
         return live.peak
 
@@ -72,7 +72,7 @@ class Execution:
         except BaseException:
             self._say("failed", step, time.perf_counter() - begun)
             raise
-        size = sum(self.slots[slot].nbytes for slot in flat(step.gives))
+        size = sum(self.slots[slot].nbytes for slot in step.gives)
         self.executed.append(step)
         self._say("finished", step, time.perf_counter() - begun, size)
 
@@ -120,8 +120,8 @@ def _dies(step: Step, slots: list[Any], dead: set[Block]) -> bool:
         )
     if dies:
         dead.add(step.block)
-        for slot in flat(step.gives):
+        for slot in step.gives:
             slots[slot] = DEAD
-        for slot, before in zip(reversed(step.gives), reversed(step.before), strict=False):
-            slots[slot] = slots[before]
+        for change in step.changes:
+            slots[change.after] = slots[change.before]
     return dies

@@ -18,10 +18,19 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
 
 from backblocks.errors import OpError, described
 from backblocks.graph.symbol import Block, Symbol, holds_state, variable_of
 from backblocks.ops._op import Value, each_value, flat
+
+
+class Version(NamedTuple):
+    """Where a variable, or what a block keeps, is before a step changes it and after."""
+
+    before: int
+    after: int
 
 
 @dataclass(eq=False)
@@ -31,19 +40,29 @@ class Step:
     block: Block
     takes: list[Value]
     """For each input a slot; a tuple of them for a list, None for one that is left out."""
-    gives: list[Value]
-    """For each output a slot, or a tuple of them; then for each further variable that is written.
+    outputs: list[Value]
+    """For each output a slot, or a tuple of them.
 
     An output that is the new value of a variable has the slot of that, unless the step can die.
     """
-    before: list[int]
-    """Where the variables that it writes are before it: they stay so if it does not run."""
+    changes: list[Version]
+    """For each variable that it writes, and for what it keeps: it stays the same if it does not run."""
     after: list[Block]
     """Blocks that run before it although nothing flows from them."""
     may_die: bool = False
     """Whether it may lie in a branch that is not taken, or read a variable that got no value in one."""
     drops: list[int] = field(default_factory=list)
     """Slots that nobody reads after it."""
+
+    @cached_property
+    def gives(self) -> list[int]:
+        """Every slot that gets a value by it."""
+        return list(dict.fromkeys((*flat(self.outputs), *(each.after for each in self.changes))))
+
+    @property
+    def uses(self) -> list[int]:
+        """Every slot whose value it needs, be it to leave it as it is."""
+        return [*flat(self.takes), *(each.before for each in self.changes)]
 
 
 @dataclass(eq=False)
@@ -79,70 +98,85 @@ def program(
     fed = {id(symbol) for symbol in feeds}
     blocks = _needed([*(s.block for s in fetches if id(s) not in fed), *targets], fed)
     rows = _rows_of_versions(blocks, fed)
+    slots = _Slots(fed, rows)
     mortal = _mortal(blocks, fed)
-    places: dict[Hashable, int] = {}
-
-    def slot(key: Hashable) -> int:
-        return places.setdefault(key, len(places))
-
-    def seen(symbol: Symbol, reader: Block | None) -> int:
-        if holds_state(symbol.block) and id(symbol) not in fed:
-            return slot((symbol.block, rows[symbol.block].seen_by(reader)))
-        return slot(id(symbol))
-
-    steps = []
-    for block in blocks:
-        if holds_state(block) or is_constant(block):
-            continue
-        if block.op.name == "Placeholder" and id(block.outputs[0]) not in fed:
-            raise _unfed(block)
-        before, new = [], []
-        for name in block.op.writes:
-            variable = _variable_behind(block, name)
-            at = rows[variable].writers.index(block)
-            before.append(slot((variable, at)))
-            new.append(slot((variable, at + 1)))
-        if block.op.start_rule is not None:
-            before.append(slot((block, "kept")))
-            new.append(slot((block, "kept from now on")))
-        given_back = [] if block in mortal else new[: len(block.op.gives_back)]
-        for symbol, place in zip(flat(block.outputs), given_back, strict=False):
-            places[id(symbol)] = place  # what an op gives for a variable is its new value
-        takes = each_value(lambda s, block=block: seen(s, block), block.inputs)  # type: ignore[misc]
-        gives = each_value(
-            lambda s: slot((s, "not read") if id(s) in fed else id(s)), block.outputs
-        )
-        gives += [place for place in new if place not in gives]
-        steps.append(Step(block, takes, gives, before, list(block.after), block in mortal))
-    fetched = [seen(symbol, None) for symbol in fetches]
-    written = {
-        row.variable: slot((row.variable, len(row.writers))) for row in rows.values() if row.writers
-    }
+    passive = {block for block in blocks if holds_state(block) or is_constant(block)}
+    steps = [slots.step(block, block in mortal) for block in blocks if block not in passive]
+    fetched = [slots.seen(symbol, None) for symbol in fetches]
+    keeping = {s.block: s.changes[-1] for s in steps if s.block.op.start_rule is not None}
+    written = {v: slots[v, len(row.writers)] for v, row in rows.items() if row.writers}
+    written |= {block: kept.after for block, kept in keeping.items()}
+    variables = {slots[variable, 0]: variable for variable in rows}
+    variables |= {kept.before: block for block, kept in keeping.items()}
     constants = {
-        slot(id(symbol)): symbol
-        for block in blocks
+        slots[id(symbol)]: symbol
+        for block in passive
         if is_constant(block)
         for symbol in flat(block.outputs)
         if id(symbol) not in fed
     }
-    keeping = [step.block for step in steps if step.block.op.start_rule is not None]
-    written |= {block: slot((block, "kept from now on")) for block in keeping}
-    variables = {slot((row.variable, 0)): row.variable for row in rows.values()}
-    variables |= {slot((block, "kept")): block for block in keeping}
     steps = _sorted(steps)
     _drop(steps, {*fetched, *written.values()})
-    fed_slots = [slot(id(symbol)) for symbol in feeds]
+    fed_slots = [slots[id(symbol)] for symbol in feeds]
+    read = _read(steps, fetched, variables) | {kept.before for kept in keeping.values()}
+    return Program(
+        steps, len(slots), fed_slots, fetched, constants, variables, read, written, set(targets)
+    )
+
+
+class _Slots:
+    """Gives out slots: one for each symbol and for each version of a variable."""
+
+    def __init__(self, fed: set[int], rows: dict[Block, _Row]) -> None:
+        self._fed = fed
+        self._rows = rows
+        self._places: dict[Hashable, int] = {}
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __getitem__(self, key: Hashable) -> int:
+        return self._places.setdefault(key, len(self._places))
+
+    def seen(self, symbol: Symbol, reader: Block | None) -> int:
+        """Where a block finds the value of a symbol."""
+        if holds_state(symbol.block) and id(symbol) not in self._fed:
+            return self[symbol.block, self._rows[symbol.block].seen_by(reader)]
+        return self[id(symbol)]
+
+    def step(self, block: Block, mortal: bool) -> Step:
+        if block.op.name == "Placeholder" and id(block.outputs[0]) not in self._fed:
+            raise _unfed(block)
+        changes = [self._change(block, name) for name in block.op.writes]
+        if block.op.start_rule is not None:
+            changes.append(Version(self[block, "kept"], self[block, "kept from now on"]))
+        if not mortal:  # what an op gives for a variable is its new value
+            given_back = changes[: len(block.op.gives_back)]
+            for symbol, change in zip(flat(block.outputs), given_back, strict=False):
+                self._places[id(symbol)] = change.after
+        takes = each_value(lambda symbol: self.seen(symbol, block), block.inputs)
+        outputs = each_value(self._given, block.outputs)
+        return Step(block, takes, outputs, changes, list(block.after), mortal)
+
+    def _change(self, block: Block, name: str) -> Version:
+        variable = _variable_behind(block, name)
+        at = self._rows[variable].writers.index(block)
+        return Version(self[variable, at], self[variable, at + 1])
+
+    def _given(self, symbol: Symbol) -> int:
+        return self[(symbol, "not read") if id(symbol) in self._fed else id(symbol)]
+
+
+def _read(steps: Sequence[Step], fetched: Sequence[int], variables: dict[int, Block]) -> set[int]:
+    """The slots of variables that must have a value before the run."""
     read = {*fetched, *(slot for step in steps for slot in looked_at(step))} & variables.keys()
-    read |= {slot((block, "kept")) for block in keeping}
     # A variable that is only replaced keeps its value if that block dies, so it must have one.
-    spared = {slot for step in steps if step.may_die for slot in step.before}
+    spared = {change.before for step in steps if step.may_die for change in step.changes}
     spared |= {step.takes[0] for step in steps if step.block.op.name == _ASKS}
     spared &= variables.keys()
     read |= {slot for slot in spared if variables[slot].initial is not None}
     _watch_for_no_value(steps, spared - read)
-    return Program(
-        steps, len(places), fed_slots, fetched, constants, variables, read, written, set(targets)
-    )
+    return read
 
 
 def looked_at(step: Step) -> Iterator[int]:
@@ -219,8 +253,8 @@ def _mortal(blocks: Sequence[Block], fed: set[int]) -> set[Block]:
 def _watch_for_no_value(steps: Sequence[Step], empty: set[int]) -> None:
     """Marks what reads a variable that has no value, unless a block which may die gives it one."""
     for step in steps:
-        places = zip(step.gives[-len(step.before) :], step.before, strict=False)
-        empty |= {slot for slot, before in places if step.may_die and before in empty}
+        if step.may_die:
+            empty |= {change.after for change in step.changes if change.before in empty}
         step.may_die = step.may_die or not empty.isdisjoint(looked_at(step))
 
 
@@ -347,12 +381,12 @@ def _sorted(steps: list[Step]) -> list[Step]:
 
 def followers_of(steps: Sequence[Step]) -> tuple[dict[Step, int], dict[Step, list[Step]]]:
     """For how many of these steps each of them waits, and which wait for it."""
-    giver = {slot: step for step in steps for slot in flat(step.gives)}
+    giver = {slot: step for step in steps for slot in step.gives}
     of_block = {step.block: step for step in steps}
     waiting: dict[Step, int] = {}
     followers: dict[Step, list[Step]] = {}
     for step in steps:
-        first = {giver[slot] for slot in (*flat(step.takes), *step.before) if slot in giver}
+        first = {giver[slot] for slot in step.uses if slot in giver}
         first |= {of_block[block] for block in step.after if block in of_block}
         waiting[step] = len(first)
         for each in first:
@@ -374,7 +408,7 @@ def _circle(blocks: Sequence[Block]) -> OpError:
 def _drop(steps: list[Step], kept: set[int]) -> None:
     seen = set(kept)
     for step in reversed(steps):
-        for slot in {*flat(step.takes), *flat(step.gives), *step.before}:
+        for slot in {*step.uses, *step.gives}:
             if slot not in seen:
                 seen.add(slot)
                 step.drops.append(slot)

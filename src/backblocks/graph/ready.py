@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,7 +51,7 @@ class Ready:
         self.foreseen: list[Step] = []
         for step in plan.steps:
             compute = self._compute(step, specs)
-            foreseen = {slot: specs[slot].known for slot in flat(step.gives)}
+            foreseen = {slot: specs[slot].known for slot in step.gives}
             lives = not (step.block.op.writes or step.may_die)
             always = lives and all(v is not None for v in foreseen.values())
             if foreseen and always:
@@ -69,9 +69,7 @@ class Ready:
         whole = all(is_known(spec.shape) for spec in specs.values())
         self.heavy = _side_by_side(steps, self.sizes)
         self.estimate = Estimate.of(steps, self.sizes, whole, bool(self.heavy))
-        self.computed = {
-            slot for step in steps if not step.block.op.writes for slot in flat(step.gives)
-        }
+        self.computed = {slot for step in steps if not step.block.op.writes for slot in step.gives}
         """Slots of values that the run makes and no variable keeps."""
         self.never_kept = self.computed - self.memory.giver.keys()
         """Those of them that are not remembered either."""
@@ -103,13 +101,13 @@ class Ready:
         except OpError as error:
             error.block = block.name
             raise
-        specs.update(zip(flat(step.gives), flat(given), strict=False))
-        further = step.gives[len(given) :]
-        for slot, before in zip(reversed(further), reversed(step.before), strict=False):
-            specs[slot] = specs[before]
+        specs.update(zip(flat(step.outputs), flat(given), strict=True))
+        for change in step.changes:
+            specs.setdefault(change.after, specs[change.before])
         if op.replaces and step.may_die:  # it is the old value or the new one
-            for slot, new in zip(further, flat(given), strict=False):
-                specs[slot] = new if new == specs[slot] else Spec(None, new.dtype)
+            for change, new in zip(step.changes, flat(given), strict=True):
+                old = specs[change.before]
+                specs[change.after] = new if new == old else Spec(None, new.dtype)
         if op.name in BRANCHING:
             return _switching(step) if op.name == "Switch" else _merging(step)
         plan = _plan_for_ever(block, inputs)
@@ -155,7 +153,7 @@ def _plan_for_ever(block: Block, inputs: Sequence[Value]) -> Plan | None:
 
 
 def _by_plan(step: Step, plan: Plan) -> Compute:
-    op, takes, gives = step.block.op, step.takes, step.gives
+    op, takes, gives = step.block.op, step.takes, step.outputs
     fill, makers = plan.fill, plan.makers
     simple = len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives))
     if fill is not None and simple and len(makers) == 1:
@@ -172,7 +170,7 @@ def _by_plan(step: Step, plan: Plan) -> Compute:
 
 def _by_meaning(step: Step, plan: Plan) -> Compute:
     """For a step of one output without a kernel. What the meaning gives is taken as it is if it may be."""
-    meaning, attrs, takes, (give,) = step.block.op.meaning, plan.attrs, step.takes, step.gives
+    meaning, attrs, takes, (give,) = step.block.op.meaning, plan.attrs, step.takes, step.outputs
     dtype = plan.specs[0].dtype
 
     def compute(slots: list[Any]) -> None:
@@ -195,7 +193,7 @@ def _checked(step: Step) -> Compute:
     block, op = step.block, step.block.op
 
     def compute(slots: list[Any]) -> None:
-        _put(slots, step.gives, op.run(each_value(slots.__getitem__, step.takes), block.attrs))
+        _put(slots, step.outputs, op.run(each_value(slots.__getitem__, step.takes), block.attrs))
 
     return compute
 
@@ -203,7 +201,8 @@ def _checked(step: Step) -> Compute:
 def _writing(step: Step, plan: Plan | None) -> Compute:
     """For a step that changes variables."""
     op, attrs, takes = step.block.op, step.block.attrs, step.takes
-    outputs, written = step.gives[: -len(op.writes)], step.gives[-len(op.writes) :]
+    written = [change.after for change in step.changes]
+    outputs = [slot for slot in step.outputs if slot not in written]
     if plan is not None and plan.fill is not None and len(written) == 1:
         if not outputs:
             return ByKernel(plan.makers[0], plan.fill, takes, written[0])
@@ -238,35 +237,34 @@ def _writing_by_kernel(
 
 def _changing(step: Step) -> Compute:
     """For a step that changes what handles stand for: a copy, so that a run which fails leaves the old."""
-    block, op, outputs = step.block, step.block.op, len(step.block.outputs)
+    block, op = step.block, step.block.op
     written = [i for i, pin in enumerate(op.inputs) if pin.name in op.writes]
 
     def compute(slots: list[Any]) -> None:
         values = each_value(slots.__getitem__, step.takes)
-        for i, slot in zip(written, step.gives[outputs:], strict=True):
-            values[i] = slots[slot] = fresh(values[i])
-        _put(slots, step.gives[:outputs], op.run(values, block.attrs))
+        for i, change in zip(written, step.changes, strict=True):
+            values[i] = slots[change.after] = fresh(values[i])
+        _put(slots, step.outputs, op.run(values, block.attrs))
 
     return compute
 
 
 def _keeping(step: Step, plan: Plan | None) -> Compute:
     """For a step that keeps something from run to run, such as where its random numbers go on."""
-    (before,), new = step.before, step.gives[-1]
-    alone = replace(step, gives=step.gives[:-1])
-    inner = _checked(alone) if plan is None else _by_plan(alone, plan)
+    (change,) = step.changes
+    inner = _checked(step) if plan is None else _by_plan(step, plan)
 
     def compute(slots: list[Any]) -> None:
-        with keeping(slots[before]) as kept:
+        with keeping(slots[change.before]) as kept:
             inner(slots)
-        slots[new] = kept.words
+        slots[change.after] = kept.words
 
     return compute
 
 
 def _switching(step: Step) -> Compute:
     data, pred = step.takes
-    ways = step.gives
+    ways = step.outputs
 
     def compute(slots: list[Any]) -> None:
         taken = bool(slots[pred])
@@ -276,7 +274,7 @@ def _switching(step: Step) -> Compute:
 
 
 def _merging(step: Step) -> Compute:
-    (inputs,), (output, value_index) = step.takes, step.gives
+    (inputs,), (output, value_index) = step.takes, step.outputs
 
     def compute(slots: list[Any]) -> None:
         alive = next(i for i, slot in enumerate(inputs) if slots[slot] is not DEAD)
@@ -321,11 +319,11 @@ class Estimate:
     def of(
         steps: Sequence[Step], sizes: Mapping[int, int], whole: bool, side_by_side: bool
     ) -> Estimate:
-        own = {slot for step in steps for slot in flat(step.gives)}
+        own = {slot for step in steps for slot in step.gives}
         live = peak = held = sum(size for slot, size in sizes.items() if slot not in own)
         largest, most = None, 0
         for step in steps:
-            given = sum(sizes[slot] for slot in flat(step.gives))
+            given = sum(sizes[slot] for slot in step.gives)
             live += given
             peak = max(peak, live)
             live -= sum(sizes[slot] for slot in step.drops if slot in own)
@@ -341,7 +339,7 @@ def _side_by_side(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
     heavy = {
         step
         for step in steps
-        if sum(sizes[slot] for slot in flat((*step.takes, *step.gives))) > HEAVY
+        if sum(sizes[slot] for slot in (*flat(step.takes), *step.gives)) > HEAVY
     }
     if len(heavy) < 2:
         return set()

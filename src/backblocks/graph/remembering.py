@@ -107,14 +107,14 @@ class Memory:
                 self.steps.append(step)
             else:
                 self.others.add(step)
-                changing |= set(flat(step.gives))
-        self.giver = {slot: step for step in self.steps for slot in flat(step.gives)}
+                changing |= set(step.gives)
+        self.giver = {slot: step for step in self.steps for slot in step.gives}
         read = {slot for step in self.others for slot in flat(step.takes)}
         read |= {*plan.fetched, *plan.written.values()}
         self.wanted = [
             step
             for step in self.steps
-            if step.block in plan.targets or not read.isdisjoint(flat(step.gives))
+            if step.block in plan.targets or not read.isdisjoint(step.gives)
         ]
         """Those of the steps that somebody else wants."""
         self.sources = {slot for step in self.steps for slot in flat(step.takes)}
@@ -133,7 +133,7 @@ class Memory:
         for step, nature in zip(self.steps, self._natures, strict=True):
             inputs = [b"-" if each is None else _joined(each, of_slot) for each in step.takes]
             key = keys[step] = hashlib.sha256(b"".join([nature, *inputs])).digest()
-            for i, slot in enumerate(flat(step.gives)):
+            for i, slot in enumerate(step.gives):
                 of_slot[slot] = key + i.to_bytes(4, "little")
         self._last = sources, keys
         return keys
@@ -146,7 +146,7 @@ class Memory:
             step = todo.pop()
             values = known.get(keys[step])
             if values is not None:
-                for slot, value in zip(flat(step.gives), values, strict=True):
+                for slot, value in zip(step.gives, values, strict=True):
                     slots[slot] = value
                 continue
             missing.add(step)

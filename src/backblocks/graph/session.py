@@ -27,7 +27,6 @@ from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._memory import SMALL, available_bytes, has
-from backblocks.ops._op import flat
 from backblocks.ops._spec import Spec
 from backblocks.ops.io import _safetensors as safetensors
 from backblocks.ops.io.checkpoints import Tensors, checkpoint
@@ -550,7 +549,7 @@ def _saved_value(saved: Tensors, block: Block) -> Array:
 
 
 def _remembering(step: Step, compute: Compute, key: Key, known: Remembered) -> Compute:
-    gives = list(flat(step.gives))
+    gives = step.gives
 
     def compute_and_remember(slots: list[Any]) -> None:
         compute(slots)

@@ -18,7 +18,6 @@ from concurrent.futures import ThreadPoolExecutor
 from backblocks.graph.execute import Execution, Live
 from backblocks.graph.program import Program, Step, followers_of
 from backblocks.graph.straight import Todo
-from backblocks.ops._op import flat
 from backblocks.threads import get_num_threads
 
 
@@ -92,7 +91,7 @@ class SideBySide:
         if not heap:
             return None
         turn, step = heap[0]
-        gives = {slot: self._sizes.get(slot, 0) for slot in flat(step.gives)}
+        gives = {slot: self._sizes.get(slot, 0) for slot in step.gives}
         if turn > self._place:
             if sum(self._ahead.values()) + sum(gives.values()) > self._most_ahead:
                 return None
@@ -111,7 +110,7 @@ class SideBySide:
 
     def _finish(self, step: Step) -> None:
         slots, readers = self._run.slots, self._readers
-        self._live.add(slots, flat(step.gives))
+        self._live.add(slots, step.gives)
         readers.subtract(touched := _touched(step))
         old = [slot for slot in touched if readers[slot] == 0 and slot not in self._kept]
         self._live.drop(slots, old)
@@ -126,7 +125,7 @@ class SideBySide:
         """Moves the place behind all that is done; what the step there gives is no longer ahead."""
         self._done.add(step)
         while self._place < len(self._steps):
-            for slot in flat(self._steps[self._place].gives):
+            for slot in self._steps[self._place].gives:
                 self._ahead.pop(slot, None)
             if self._steps[self._place] not in self._done:
                 return
@@ -134,4 +133,4 @@ class SideBySide:
 
 
 def _touched(step: Step) -> set[int]:
-    return {*flat(step.takes), *flat(step.gives), *step.before}
+    return {*step.uses, *step.gives}

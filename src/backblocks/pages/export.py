@@ -234,7 +234,7 @@ class _Script:
     def _write(self, step: Step) -> None:
         op = step.block.op
         if op.name == "Assign":
-            self.values[step.gives[0]] = self.values[step.takes[1]]
+            self.values[step.changes[0].after] = self.values[step.takes[1]]
             return
         arguments = {
             pin.name: self._words(slots)
@@ -251,7 +251,7 @@ class _Script:
             return
         name = self._name(step.block)
         self.lines += _call(f"{name} = {head}(", ")", _named(arguments | attrs))
-        for pin, slots in zip(op.outputs, step.gives, strict=False):
+        for pin, slots in zip(op.outputs, step.outputs, strict=True):
             words = name if len(op.outputs) == 1 else f"{name}.{pin.name}"
             self._give(slots, words)
 
@@ -264,15 +264,15 @@ class _Script:
         else:
             name = self._name(step.block)
             self.lines += _call(f"{name} = {call}(", ")", _named(arguments | attrs))
-            self._give(step.gives[0], name)
+            self.values[step.changes[0].after] = name
 
     def _write_changes(self, step: Step, head: str, arguments: list[str]) -> None:
         """A call that gives a list of the new values of all variables that a block changes."""
         names = [self._name(step.block)]
         names += [self._name(step.block, pin) for pin in step.block.op.writes[1:]]
         self.lines += _call(f"[{', '.join(names)}] = {head}", ")", arguments)
-        for slot, name in zip(step.gives, names, strict=True):
-            self.values[slot] = name
+        for change, name in zip(step.changes, names, strict=True):
+            self.values[change.after] = name
 
     def _attrs(self, block: Block) -> dict[str, Any]:
         """The attributes to be written. A block without a seed has the one that the page gives it."""
@@ -338,7 +338,7 @@ class _TensorFlow(_Script):
             name = self._name(step.block)
             head = f"{name} = {self.prefix}.{_SUMS[op.name]}("
             self.lines += _call(head, ")", _named(dict(zip("xy", arguments.values(), strict=True))))
-            self._give(step.gives[0], name)
+            self.values[step.changes[0].after] = name
             return
         arguments = {{"ref": "resource"}.get(n, n): words for n, words in arguments.items()}
         variables = [{"ref": "resource"}.get(n, n) for n in op.writes]
