@@ -12,7 +12,7 @@ import pytest
 
 import backblocks as bb
 from backblocks.pages.export import to_python, to_tensorflow
-from backblocks.pages.model import PageBlock
+from backblocks.pages.model import Monitor, PageBlock, Shown
 from backblocks.pages.page import Page
 from backblocks.pages.text import parse
 
@@ -116,7 +116,6 @@ def test_large_arrays_come_along():
 @pytest.mark.parametrize(
     ("blocks", "run", "words"),
     [
-        ({}, {}, "Page.run.fetch: must say what to fetch"),
         ({"x": {"op": "NewOp"}}, {"fetch": ["x"]}, "NewOp"),
         (
             {"x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": []}}},
@@ -125,11 +124,14 @@ def test_large_arrays_come_along():
         ),
         (
             {
-                "s": {"op": "Switch", "in": {"data": 1.0, "pred": True}},
-                "n": {"op": "Neg", "in": {"x": "s:output_true"}},
+                "list": {"op": "TensorArrayV3", "in": {"size": 1}, "attrs": {"dtype": "float32"}},
+                "size": {
+                    "op": "TensorArraySizeV3",
+                    "in": {"handle": "list", "flow_in": "list:flow"},
+                },
             },
-            {"fetch": ["n"]},
-            "cannot be a line of a script: it may lie in a branch",
+            {"fetch": ["size"]},
+            'block "list": TensorArrayV3: cannot be a line of a script: it gives a handle',
         ),
         (
             {"v": {"op": "VariableV2", "attrs": {"dtype": "float32", "shape": []}}},
@@ -142,6 +144,90 @@ def test_what_no_script_can_do_is_refused(blocks, run, words):
     with pytest.raises(bb.OpError) as error:
         to_python(page_of(blocks, **run))
     assert words in str(error.value)
+
+
+@pytest.mark.parametrize("write", [to_python, to_tensorflow])
+def test_a_branch_is_an_if(write):
+    blocks = {
+        "s": {"op": "Switch", "in": {"data": 1.0, "pred": True}},
+        "no": {"op": "Neg", "in": {"x": "s:output_false"}},
+        "yes": {"op": "Exp", "in": {"x": "s:output_true"}},
+        "y": {"op": "Merge", "in": {"inputs": ["no", "yes"]}},
+    }
+    text = write(page_of(blocks, fetch=["y"]))
+    assert (
+        """
+no = None
+if s_false is not None:
+    no = """
+        in text
+    )
+
+
+def test_a_script_refuses_what_lies_in_a_branch_that_is_not_taken():
+    blocks = {
+        "s": {"op": "Switch", "in": {"data": 1.0, "pred": False}},
+        "n": {"op": "Neg", "in": {"x": "s:output_true"}},
+    }
+    with pytest.raises(ValueError, match="n:y lies in a branch that was not taken"):
+        of_script(to_python(page_of(blocks, fetch=["n:y"])))
+
+
+QUEUE = {
+    "queue": {"op": "FIFOQueueV2", "attrs": {"component_types": ["float32"]}},
+    "x": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 1}},
+    "take": {
+        "op": "QueueDequeueV2",
+        "in": {"handle": "queue"},
+        "attrs": {"component_types": ["float32"]},
+    },
+    "size": {"op": "QueueSizeV2", "in": {"handle": "queue"}},
+    "tick": {"op": "AssignAdd", "in": {"ref": "x", "value": 1}},
+    "put": {"op": "QueueEnqueueV2", "in": {"handle": "queue", "components": ["x"]}},
+    "again": {"op": "QueueEnqueueV2", "in": {"handle": "queue", "components": ["x"]}},
+    "way": {"op": "Switch", "in": {"data": "x", "pred": "late:z"}},
+    "late": {"op": "Greater", "in": {"x": "x", "y": 2.0}},
+    "more": {"op": "QueueEnqueueV2", "in": {"handle": "queue", "components": ["way:output_true"]}},
+}
+
+
+def test_queues_are_filled_and_emptied_in_the_order_of_a_session():
+    targets = ["put", "again", "tick", "more"]
+    page = page_of(QUEUE, fetch=["size", "take"], targets=targets, steps=4)
+    expected = of_session(page)
+    assert expected["size"] == 7
+    assert of_script(to_python(page)) == expected
+    with pytest.raises(bb.OpError, match=r'block "queue": FIFOQueueV2: .* it works on a handle'):
+        to_tensorflow(page)
+
+
+def test_readers_read_on(tmp_path, monkeypatch):
+    (tmp_path / "words.txt").write_text("one\ntwo\nthree\n")
+    monkeypatch.chdir(tmp_path)
+    names = {"dtype": "string", "value": "words.txt"}
+    blocks = {
+        "queue": {"op": "FIFOQueueV2", "attrs": {"component_types": ["string"]}},
+        "put": {"op": "QueueEnqueueV2", "in": {"handle": "queue", "components": [names]}},
+        "reader": {"op": "TextLineReaderV2"},
+        "line": {
+            "op": "ReaderReadV2",
+            "in": {"reader_handle": "reader", "queue_handle": "queue"},
+        },
+    }
+    page = page_of(blocks, fetch=["line:value"], targets=["put"], steps=3)
+    assert of_script(to_python(page)) == {"line:value": b"three"}
+
+
+def test_no_steps_give_no_results():
+    page = page_of({"x": {"op": "Neg", "in": {"x": 1.0}}}, fetch=["x"], steps=0)
+    assert of_script(to_python(page)) == {}
+
+
+def test_a_page_that_says_nothing_gives_what_it_shows_or_what_nobody_reads():
+    page = page_of({"x": {"op": "Neg", "in": {"x": 1.0}}, "y": {"op": "Neg", "in": {"x": "x"}}})
+    assert of_script(to_python(page)) == {"y:y": 1}
+    page.monitors["m"] = Monitor("number", [Shown("x")])
+    assert of_script(to_python(page)) == {"x": -1}
 
 
 def test_a_page_cannot_put_code_of_its_own_into_a_script(tmp_path):

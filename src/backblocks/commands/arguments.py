@@ -59,7 +59,8 @@ examples:
   backblocks export xor.page.json --to tensorflow     to stdout
 
 The script does what the run settings of the page say, on backblocks.raw_ops or on tf.raw_ops, with a
-line for each block. It runs as it is and gives the numbers of the page."""
+line for each block. It runs as it is and gives the numbers of the page: what is fetched, else what
+monitors show, else every output that no block reads."""
 
 _OPS = """\
 examples:
