@@ -235,3 +235,18 @@ def test_a_copy_of_a_symbol_is_the_symbol():
     assert copy.deepcopy(y) is y
     assert copy.copy(y) is y
     assert copy.deepcopy(bb.ops.relu) is bb.ops.relu
+
+
+def test_symbols_are_compared_multiplied_and_raised_as_arrays_are():
+    a, b = np.array([[1.0, -2], [3, 4]]), np.array([[2.0, 2], [3, 1]])
+    x, y = bb.placeholder([2, 2], "float64"), bb.placeholder([2, 2], "float64")
+    made = [x @ y, x @ b, a @ y, x**2.0, 2.0**x, abs(x), x < y, x <= 2.0, x > y, x >= 2.0]
+    expected = [a @ b, a @ b, a @ b, a**2, 2**a, abs(a), a < b, a <= 2, a > b, a >= 2]
+    for got, wanted in zip(bb.evaluate(made, {x: a, y: b}), expected, strict=True):
+        np.testing.assert_allclose(got, wanted)
+
+
+def test_a_symbol_is_neither_true_nor_false():
+    loss = bb.placeholder([], name="loss")
+    with pytest.raises(bb.OpError, match="neither true nor false before a run"):
+        bool(loss > 0.1)

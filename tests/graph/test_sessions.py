@@ -82,7 +82,7 @@ def test_a_name_that_is_none_is_refused_with_the_nearest(name, words):
         bb.Session(page).run([], targets=["nothin"])
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "a b", "ä", "-x"])
+@pytest.mark.parametrize("name", ["", "a/b", "a b", "ä", "-x", 3])
 def test_names_that_would_be_misread_are_refused(name):
     page = bb.Scope()
     with pytest.raises(bb.OpError, match="must begin with"):
@@ -412,3 +412,57 @@ def test_memory_is_estimated_without_a_run():
     assert not session.estimate(["neg"]).whole
     assert session.estimate(["neg"], {"free": np.zeros(7, np.float32)}).peak == 56
     assert session.report.executed == 0
+
+
+# -- what a run is handed -----------------------------------------------------------------------
+
+
+@pytest.fixture
+def small():
+    with bb.Scope() as page:
+        x = bb.placeholder([2], name="x")
+        w = bb.variable(np.ones(2, np.float32), name="w")
+        ops.mul(x, w, name="y")
+    return bb.Session(page)
+
+
+@pytest.mark.parametrize(
+    ("feeds", "targets", "words"),
+    [
+        ([("x", [1, 2])], (), "Session.feeds: must say which symbol gets which value; got list"),
+        ({"x": [1, 2], "x:output": [3, 4]}, (), "Session.feeds: must feed x:output once"),
+        ({"x": [1, 2]}, "y", "Session.targets: must be a list of blocks; got str"),
+        ({"x": [1, 2]}, None, "Session.targets: must be a list of blocks; got NoneType"),
+    ],
+)
+def test_feeds_and_targets_of_another_form_are_refused(small, feeds, targets, words):
+    for call in (small.run, small.estimate):
+        with pytest.raises(bb.OpError) as caught:
+            call(["y"], feeds, targets)
+        assert words in str(caught.value)
+
+
+def test_only_what_is_kept_has_a_value_in_the_session(small):
+    with pytest.raises(bb.OpError, match=r"Session\.value: y is no variable"):
+        small.value("y")
+
+
+def test_a_session_is_of_a_graph():
+    with pytest.raises(bb.OpError, match=r"Session\.graph: must be a graph or a scope; got int"):
+        bb.Session(3)
+
+
+def test_blocks_run_after_blocks_of_their_graph_only(small):
+    page = bb.Scope()
+    for first in ("y", None, small.graph["y"]):
+        with (
+            pytest.raises(bb.OpError, match="must be blocks or symbols of this graph"),
+            page.running_after(first),
+        ):
+            ops.no_op()
+    assert not page.graph.blocks
+
+
+def test_a_variable_has_the_dtype_of_what_it_starts_from():
+    with pytest.raises(bb.OpError, match=r"VariableV2\.dtype: must be float32, as its start"):
+        bb.variable(bb.constant(1.5), "float64")

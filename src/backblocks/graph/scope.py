@@ -125,7 +125,7 @@ class Scope:
 
     def unique_name(self, name: str) -> str:
         """The full name of a new block: `name`, or `name_1` and so on if that is taken."""
-        if not _NAME.fullmatch(name):
+        if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise OpError(
                 "must begin with a letter or digit and have letters, digits, _ . - only",
                 arg="name",
@@ -148,7 +148,17 @@ class Scope:
     def running_after(self, *first: Block | Symbol) -> Iterator[Scope]:
         """Blocks made inside run after these, although nothing flows from them."""
         before = self.after
-        self.after = (*before, *(x.block if isinstance(x, Symbol) else x for x in first))
+        blocks = [x.block if isinstance(x, Symbol) else x for x in first]
+        for block in blocks:
+            if not isinstance(block, Block) or self.graph.blocks.get(block.name) is not block:
+                raise OpError(
+                    "must be blocks or symbols of this graph",
+                    op="Scope",
+                    arg="running_after",
+                    got=block,
+                    hint="Hand in what the ops gave.",
+                )
+        self.after = (*before, *blocks)
         try:
             with self:
                 yield self

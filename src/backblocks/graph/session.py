@@ -67,7 +67,7 @@ class Session:
         seen them (`graph.touching_files()`) said yes: `allow_files=True`, or "anywhere" for files outside
         the folder too. Without a folder names begin in the working directory, and all files are allowed.
         """
-        self.graph = graph.graph if isinstance(graph, Scope) else graph
+        self.graph = None if graph is None else _graph_of(graph)
         self.report = Report()
         self.memory_limit = memory_limit
         self.seed = seed
@@ -120,8 +120,8 @@ class Session:
             if symbol.dtype == _handles.RESOURCE:
                 hint = "Fetch what a block reads from it, such as QueueSizeV2."
                 raise _mistake("is a handle, which has no value to fetch", symbol.name, hint)
-        fed = {self.symbol(s, "feeds"): value for s, value in (feeds or {}).items()}
-        blocks = [block for target in targets for block in self._blocks(target)]
+        fed = self._symbols_fed(feeds)
+        blocks = self._targets(targets)
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
             self._stop = stop
@@ -139,10 +139,9 @@ class Session:
         Placeholders that are not fed count with the sizes they are declared with.
         """
         wanted = [self.symbol(fetch, "fetches") for fetch in fetches]
-        blocks = [block for target in targets for block in self._blocks(target)]
+        blocks = self._targets(targets)
         specs: dict[Symbol, Array | Spec] = {}
-        for given, value in (feeds or {}).items():
-            symbol = self.symbol(given, "feeds")
+        for symbol, value in self._symbols_fed(feeds).items():
             specs[symbol] = _fed(symbol, value)
         specs |= {symbol: symbol.spec for symbol in unfed(wanted, specs, blocks)}
         plan = program(wanted, list(specs), blocks)
@@ -363,7 +362,11 @@ class Session:
 
         For a queue or a reader it is a handle of a copy: what is done to it changes nothing here.
         """
-        held: Array = _handles.fresh(self._value(self._block(variable)))
+        block = self._block(variable)
+        if not (holds_state(block) or block.op.start_rule):
+            hint = "Fetch what it gives with run."
+            raise _mistake(f"{block.label} is no variable, and keeps nothing", "value", hint)
+        held: Array = _handles.fresh(self._value(block))
         return held
 
     def _value(self, block: Block) -> Array:
@@ -447,7 +450,7 @@ class Session:
         Variables with the name, dtype and shape of an earlier one keep its value. What was remembered
         stays known, since it is found by content.
         """
-        new = graph.graph if isinstance(graph, Scope) else graph
+        new = _graph_of(graph)
         kept: dict[Block, Array] = {}
         self._refuse_watchers("use")
         with self._running:
@@ -482,6 +485,24 @@ class Session:
             given,
         )
 
+    def _symbols_fed(self, feeds: Any) -> dict[Symbol, Any]:
+        if not isinstance(feeds or {}, Mapping):
+            hint = "Write {symbol or name: value}."
+            raise _mistake("must say which symbol gets which value", "feeds", hint, feeds)
+        found: dict[Symbol, Any] = {}
+        for given, value in (feeds or {}).items():
+            symbol = self.symbol(given, "feeds")
+            if symbol in found:
+                raise _mistake(f"must feed {symbol.name} once", "feeds", "Leave one of them out.")
+            found[symbol] = value
+        return found
+
+    def _targets(self, targets: Any) -> list[Block]:
+        if isinstance(targets, str | Block | Symbol) or not isinstance(targets, Iterable):
+            hint = "Write [target], even for one."
+            raise _mistake("must be a list of blocks", "targets", hint, targets)
+        return [block for target in targets for block in self._blocks(target)]
+
     def _blocks(self, target: Any) -> tuple[Block, ...]:
         if isinstance(target, str) and self.graph is not None:
             blocks: tuple[Block, ...] = _named(self.graph.named, target, "targets")
@@ -495,6 +516,14 @@ class Session:
             block: Block = _named(self.graph.__getitem__, given, "variable")
             return block
         return self.symbol(given, "targets").block
+
+
+def _graph_of(given: Any) -> Graph:
+    found = given.graph if isinstance(given, Scope) else given
+    if isinstance(found, Graph):
+        return found
+    hint = "Use the scope that it was made in, or the graph of a page."
+    raise _mistake("must be a graph or a scope", "graph", hint, given)
 
 
 def _named(find: Callable[[str], Any], name: str, arg: str) -> Any:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backblocks import ops
-from backblocks.dtypes import ALL, DType
+from backblocks.dtypes import ALL, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array, as_constant
 from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders, each_value, flat
@@ -113,6 +113,40 @@ class Symbol:
     def __rtruediv__(self, other: Any) -> Any:
         return ops.real_div(other, self)
 
+    def __matmul__(self, other: Any) -> Any:
+        return ops.batch_mat_mul_v2(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return ops.batch_mat_mul_v2(other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return ops.pow(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return ops.pow(other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return ops.less(self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return ops.less_equal(self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return ops.greater(self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return ops.greater_equal(self, other)
+
+    def __bool__(self) -> bool:
+        raise OpError(
+            "is neither true nor false before a run",
+            arg=self.name,
+            hint="Choose with SelectV2 or Switch, or fetch it first.",
+        )
+
+    def __abs__(self) -> Any:
+        return ops.abs(self)
+
     def __neg__(self) -> Any:
         return ops.neg(self)
 
@@ -213,6 +247,9 @@ def variable(initial: Any, dtype: Any = None, name: str = "") -> Symbol:
     start = initial if isinstance(initial, Symbol) else constant(initial, dtype)
     with _naming("VariableV2", "dtype"):
         _VALUE_TYPE.parse(start.dtype)
+        if dtype is not None and _VALUE_TYPE.parse(dtype) != start.dtype:
+            hint = "Leave it out, or Cast what it starts from."
+            raise OpError(f"must be {NAMES[start.dtype]}, as its start", got=dtype, hint=hint)
     attrs = {"shape": start.shape, "dtype": start.dtype, "container": "", "shared_name": ""}
     symbol: Symbol = wired(_VARIABLE, [], attrs, name)
     symbol.block.initial = start

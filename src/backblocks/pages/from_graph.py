@@ -26,7 +26,7 @@ def blocks_of(graph: Graph) -> dict[str, PageBlock]:
     readers = Counter(
         symbol.block
         for block in graph
-        for symbol in (*flat(block.inputs), *([block.initial] if block.initial else []))
+        for symbol in (*flat(block.inputs), *([block.initial] if block.initial is not None else []))
     )
     waited_for = {first for block in graph for first in block.after}
     inline = {

@@ -49,7 +49,7 @@ class PageGraph(Graph):
         """For each block the one on the page that it was made for."""
 
     def symbol(self, name: str) -> Symbol:
-        return self.wires.get(name) or super().symbol(name)
+        return self.wires[name] if name in self.wires else super().symbol(name)
 
     def outputs(self, name: str) -> dict[str, Symbol]:
         pins = {key: key.removeprefix(f"{name}:") for key in self.wires}
