@@ -250,3 +250,12 @@ def test_a_symbol_is_neither_true_nor_false():
     loss = bb.placeholder([], name="loss")
     with pytest.raises(bb.OpError, match="neither true nor false before a run"):
         bool(loss > 0.1)
+
+
+@pytest.mark.parametrize(
+    ("ys", "xs", "arg"), [(3, 4, "ys"), (None, "x", "xs"), (None, [[1.0]], "xs")]
+)
+def test_gradients_are_of_symbols(ys, xs, arg):
+    y = bb.ops.neg(bb.placeholder([2])) if ys is None else ys
+    with pytest.raises(bb.OpError, match=rf"gradients\.{arg}: must be a symbol, or a list of them"):
+        bb.gradients(y, xs)

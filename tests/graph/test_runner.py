@@ -134,3 +134,18 @@ def test_waiting_has_an_end(runner):
     runner.start()
     with pytest.raises(TimeoutError, match="still running"):
         runner.wait(0.02)
+
+
+@pytest.mark.parametrize("steps", [-1, 1.5, "many"])
+def test_steps_are_counted_in_whole_numbers(runner, steps):
+    with pytest.raises(bb.OpError, match=r"Runner\.steps: must be a whole number from 0 on"):
+        runner.run(steps=steps)
+    assert (runner.state, runner.count) == ("stopped", 0)
+
+
+def test_watching_can_be_ended_twice(runner):
+    for watched in (runner, runner.session):
+        end = watched.watch(lambda *what: 1 / 0)
+        end()
+        end()
+    assert runner.run() == [0]

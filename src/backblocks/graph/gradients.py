@@ -26,8 +26,7 @@ def gradients(
     They are ordinary symbols, so they can be differentiated again. `grad_ys` weighs the outputs; ones
     if left out. None stands for an `x` that the `ys` do not depend on.
     """
-    ys = [ys] if isinstance(ys, Symbol) else list(ys)
-    xs = [xs] if isinstance(xs, Symbol) else list(xs)
+    ys, xs = _symbols("ys", ys), _symbols("xs", xs)
     flowing: dict[int, list[Any]] = {}
     for y, dy in zip(ys, _weights(ys, grad_ys), strict=True):
         flowing.setdefault(id(y), []).append(dy)
@@ -48,6 +47,20 @@ def gradients(
 
 _NONE = object()
 _calls = itertools.count()
+
+
+def _symbols(arg: str, given: Any) -> list[Symbol]:
+    symbols = list(given) if isinstance(given, list | tuple) else [given]
+    for each in symbols:
+        if not isinstance(each, Symbol):
+            raise OpError(
+                "must be a symbol, or a list of them",
+                op="gradients",
+                arg=arg,
+                got=described(type(each).__name__),
+                hint="Use what an op gave, or graph.symbol(name).",
+            )
+    return symbols
 
 
 def _weights(ys: list[Symbol], grad_ys: Any) -> list[Symbol]:

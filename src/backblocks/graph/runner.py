@@ -63,18 +63,18 @@ class Runner:
         Gives a function that ends it.
         """
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
 
     # -- running --------------------------------------------------------------------------
 
     def run(self, steps: int | None = None, until: Any = None) -> list[Any]:
         """Runs here, and gives what was fetched in the last step. With neither bound it runs once."""
-        self._begin(until)
+        self._begin(steps, until)
         return self._repeat(1 if steps is None and until is None else steps, until)
 
     def start(self, steps: int | None = None, until: Any = None) -> None:
         """Runs in the background; without a bound until it is told to stop."""
-        self._begin(until)
+        self._begin(steps, until)
         self._thread = threading.Thread(
             target=self._in_background, args=(steps, until), name="runner", daemon=True
         )
@@ -136,7 +136,12 @@ class Runner:
 
     # -- the parts of it ------------------------------------------------------------------
 
-    def _begin(self, until: Any) -> None:
+    def _begin(self, steps: int | None, until: Any) -> None:
+        if steps is not None and (not isinstance(steps, int) or steps < 0):
+            hint = "Leave it out to run without a bound."
+            raise OpError(
+                "must be a whole number from 0 on", op="Runner", arg="steps", got=steps, hint=hint
+            )
         if until is not None:
             check_condition(self.session.symbol(until, "until"))
         with self._told:

@@ -160,7 +160,7 @@ class Session:
     def watch(self, watcher: Callable[[Event], None]) -> Callable[[], None]:
         """Has `watcher` called with what happens to blocks; gives a function that ends it."""
         self._watchers.append(watcher)
-        return lambda: self._watchers.remove(watcher)
+        return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
 
     def _run(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]

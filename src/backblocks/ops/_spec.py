@@ -125,6 +125,13 @@ def scalar_value(arg: str, spec: Spec) -> Any:
 COUNT_AXES = "Count axes from 0 at the front, or from -1 at the end."
 
 
+def check_rows(arg: str, indices: Spec, rows: Size, hint: str) -> None:
+    """Refuses indices that are known and name no row."""
+    at = indices.value
+    if rows is not None and at is not None and at.size and not (0 <= at.min() <= at.max() < rows):
+        raise OpError(f"every entry must lie in [0, {rows})", arg=arg, got=at.tolist(), hint=hint)
+
+
 def check_axis(arg: str, axis: int, rank: int) -> None:
     """Refuses an axis that a tensor of this rank does not have."""
     if not -rank <= axis < rank:

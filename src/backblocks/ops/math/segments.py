@@ -19,7 +19,7 @@ from backblocks.dtypes import (
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, nothing, op
-from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value, shape_text
+from backblocks.ops._spec import Shape, Spec, agreed, check_rows, ranked, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag, Floats, dtype_of
 from backblocks.ops.math.arithmetic import conjugate
@@ -344,14 +344,7 @@ def _chosen_segments(data: Spec, indices: Spec, segment_ids: Spec) -> Shape:
         hint = "Put it in brackets: [x]."
         raise OpError("must have rows", arg="data", got=described("a scalar"), hint=hint)
     rows = None if data.shape is None else data.shape[0]
-    at = indices.value
-    if rows is not None and at is not None and at.size and not (0 <= at.min() <= at.max() < rows):
-        raise OpError(
-            f"every entry must lie in [0, {rows})",
-            arg="indices",
-            got=at.tolist(),
-            hint="They count the rows of data from 0.",
-        )
+    check_rows("indices", indices, rows, "They count the rows of data from 0.")
     (length,) = ranked("segment_ids", segment_ids, 1)
     if count is not None and length is not None and count != length:
         raise OpError(

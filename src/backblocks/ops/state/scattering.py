@@ -8,7 +8,7 @@ from backblocks.dtypes import ALL, NUMBERS, REALS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
-from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops._spec import Shape, Spec, check_rows, shape_text
 from backblocks.ops.array.moving import BadIndices, scattered, scattered_shape
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag
@@ -21,14 +21,7 @@ def _rows(ref: Spec, indices: Spec, updates: Spec, **attrs: Any) -> Shape:
         hint = "Use a variable with rows, or Assign."
         raise OpError("must have rows", arg="ref", got=described("a scalar"), hint=hint)
     rows = None if ref.shape is None else ref.shape[0]
-    at = indices.value
-    if rows is not None and at is not None and at.size and not (0 <= at.min() <= at.max() < rows):
-        raise OpError(
-            f"every entry must lie in [0, {rows})",
-            arg="indices",
-            got=at.tolist(),
-            hint="They count the rows of the variable from 0.",
-        )
+    check_rows("indices", indices, rows, "They count the rows of the variable from 0.")
     if None in (ref.shape, indices.shape, updates.shape) or updates.shape == ():
         return ref.shape
     wanted = (*(indices.shape or ()), *(ref.shape or ())[1:])
