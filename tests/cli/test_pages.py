@@ -292,7 +292,7 @@ def test_what_cannot_be_written_is_still_printed(tmp_path, capsys):
     assert "x  float32 []  3." in told.out
     assert "odd: cannot be written" in told.err
     assert np.load(tmp_path / "out/x.npy") == 3
-    (tmp_path / "full").write_text("a file")
+    (tmp_path / "full/x.npy").mkdir(parents=True)
     assert main(["run", path, "--json", "--fetch", "x", "--out", str(tmp_path / "full")]) == 1
     document = json.loads(capsys.readouterr().out)
     assert document["fetched"]["x"]["value"] == 3
@@ -308,6 +308,9 @@ def test_what_cannot_be_written_is_still_printed(tmp_path, capsys):
         (["--fetch", "stp"], "got 'stp'. There is no block 'stp'; did you mean 'step'?"),
         (["--fetch", "step:no"], "Block 'step' has no output 'no'; its outputs: output_ref."),
         (["--until", "q:z"], "--until: must be an output of the page; got 'q:z'."),
+        (["--until", "count"], "--until: must be one truth value; got count:ref, float32 []."),
+        (["--feed", "count=/"], "--feed.count:ref: must be a plain file; got '/'. Name a file that"),
+        (["--out", __file__], "--out: must be a folder; got"),
         (["--set", "step"], "--set: must be BLOCK.ATTR=VALUE; got 'step'."),
         (["--set", "stp.value=1"], "must name a block of the page; got 'stp'. Did you mean step?"),
         (["--set", "step.vlue=1"], "an attribute or input of step; got 'vlue'. Did you mean value?"),
@@ -324,6 +327,8 @@ def test_a_command_line_that_cannot_be_understood_is_exit_code_2(counter, argume
 def test_a_page_that_is_not_there(capsys):
     assert main(["run", "no.page.json"]) == 2
     assert "PAGE: must be the file of a page; got 'no.page.json'" in capsys.readouterr().err
+    assert main(["check", "a" * 5000]) == 2
+    assert "PAGE: must be the file of a page; got 'aaa" in capsys.readouterr().err
 
 
 def test_problems_of_the_page_are_exit_code_1(tmp_path, capsys):

@@ -15,10 +15,11 @@ def main(given: argparse.Namespace) -> int:
     script = {"python": to_python, "tensorflow": to_tensorflow}[given.to](opened(given.page))
     if given.out is not None:
         Path(given.out).write_text(script, encoding="utf-8")
-        print(f"wrote {given.out}", file=sys.stderr)
     if given.as_json:
         document = {"page": given.page, "to": given.to, "file": given.out, "script": script}
         print(json.dumps(document, ensure_ascii=False))
-    elif given.out is None:
+    elif given.out is not None:
+        print(f"wrote {given.out}", file=sys.stderr)
+    else:
         print(script, end="")
     return 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from backblocks.commands.mistakes import Mistake, did_you_mean
 from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
+from backblocks.graph.runner import check_condition
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Symbol
 from backblocks.ops import REGISTRY
@@ -24,7 +26,7 @@ from backblocks.pages.text import is_too_deep
 
 def opened(path: str) -> Page:
     """The page in a file. That there is none is a mistake of the command line."""
-    if not Path(path).exists():
+    if not os.path.exists(path):
         hint = "See backblocks new --help for how to make one."
         raise Mistake("must be the file of a page", op="PAGE", got=path, hint=hint)
     return open_page(path)
@@ -126,6 +128,8 @@ def _fed(symbol: Symbol, text: str) -> Any:
 def _from_file(name: str, dtype: DType) -> Array:
     path = Path(name).resolve()
     try:
+        if path.is_dir():
+            raise OpError("must be a plain file", got=name)
         return Folder(path.parent, path.parent).array(path.name, dtype, None)
     except OpError as error:
         error.hint = "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."
@@ -135,6 +139,15 @@ def _from_file(name: str, dtype: DType) -> Array:
         if dtype.hasobject:
             error.hint = 'Write texts as JSON: "one" or ["one", "two"].'
         raise
+
+
+def condition(graph: Graph, name: str) -> None:
+    """Refuses an --until that no run can follow."""
+    try:
+        check_condition(output(graph, name, "--until"))
+    except OpError as error:
+        error.op, error.arg = "--until", ""
+        raise Mistake.like(error) from None
 
 
 def output(graph: Graph, name: str, option: str) -> Symbol:

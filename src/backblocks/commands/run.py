@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from backblocks.commands import values
-from backblocks.commands.given import change, fed, files_fed, opened, output
+from backblocks.commands.given import change, condition, fed, files_fed, opened, output
 from backblocks.commands.mistakes import Mistake, as_json, say, tell
 from backblocks.commands.monitors import Watched
 from backblocks.commands.terminal import STOPPED, Progress, painter
@@ -31,6 +32,9 @@ def main(given: argparse.Namespace) -> int:
     if given.watch and given.as_json:
         hint = "Run it from a loop of your own instead."
         raise Mistake("cannot be one document when --watch runs again", op="--json", hint=hint)
+    if given.out is not None and os.path.exists(given.out) and not os.path.isdir(given.out):
+        hint = "Name one that is there or is to be made."
+        raise Mistake("must be a folder", op="--out", got=given.out, hint=hint)
     session = Session(folder=Path(given.page).resolve().parent, allow_files=given.allow_files)
     if given.watch:
         return _watch(given, session)
@@ -105,7 +109,7 @@ def _job(page: Page, given: argparse.Namespace) -> _Job:
     for name in given.fetch:
         output(graph, name, "--fetch")
     if given.until:
-        output(graph, given.until, "--until")
+        condition(graph, given.until)
     feeds = {graph.symbol(name): value for name, value in page.feeds().items()}
     return _Job(
         graph,
