@@ -1,11 +1,14 @@
 // The Python module backblocks._native. The only file that knows Python: it checks what would be
 // unsafe in the kernels, then runs them without the interpreter lock.
+#define NPY_NO_DEPRECATED_API NPY_2_0_API_VERSION
+#define NPY_TARGET_VERSION NPY_2_0_API_VERSION
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
+#include <numpy/arrayobject.h>
 
 #include <algorithm>
 #include <array>
@@ -46,116 +49,6 @@ void require(bool holds, const char* op, const char* rule) {
     if (!holds) throw std::invalid_argument(std::string(op) + ": " + rule);
 }
 
-// What an array must be to reach a kernel.
-struct Operand {
-    nb::dlpack::dtype dtype;
-    std::size_t size;  // numbers in it
-};
-
-nb::dlpack::dtype dtype_of(Type type) {
-    switch (type) {
-        case Type::float16: return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float), 16, 1};
-        case Type::bfloat16: return nb::dtype<std::uint16_t>();  // NumPy has no bfloat16: its bits
-        case Type::float32: return nb::dtype<float>();
-        case Type::float64: return nb::dtype<double>();
-    }
-    throw nb::type_error("there is no such type");
-}
-
-Type type_named(std::string_view name) {
-    if (name == "float16") return Type::float16;
-    if (name == "bfloat16") return Type::bfloat16;
-    if (name == "float32") return Type::float32;
-    if (name == "float64") return Type::float64;
-    throw nb::type_error("must be float16, bfloat16, float32 or float64");
-}
-
-// How many numbers an array of this shape has.
-Operand operand(const char* op, nb::dlpack::dtype dtype, std::initializer_list<std::int64_t> shape) {
-    std::int64_t size = 1, left = std::numeric_limits<std::int64_t>::max() / 16;
-    for (const std::int64_t n : shape) {
-        require(n >= 0, op, "sizes must not be negative");
-        require(n <= left, op, "an array is too large");
-        left /= std::max<std::int64_t>(n, 1);
-        size *= n;
-    }
-    return {dtype, static_cast<std::size_t>(size)};
-}
-
-Operand operand(const char* op, Type type, const Shape& s) {
-    return operand(op, dtype_of(type), {s[0], s[1], s[2], s[3], s[4]});
-}
-
-// A kernel made ready for one geometry, which was checked. Called with its arrays, the results last,
-// it checks only them.
-class Prepared {
-   public:
-    using Run = std::function<void(void* const* arrays)>;
-
-    Prepared(const char* op, std::vector<Operand> inputs, std::vector<Operand> results, Run run)
-        : op_(op), inputs_(inputs.size()), operands_(std::move(inputs)), run_(std::move(run)) {
-        operands_.insert(operands_.end(), results.begin(), results.end());
-        require(operands_.size() <= kMost, op, "takes too many arrays");
-    }
-
-    void operator()(const nb::args& arrays) const {
-        if (arrays.size() != operands_.size())
-            throw nb::type_error((std::string(op_) + ": takes " + std::to_string(operands_.size()) +
-                                  " arrays").c_str());
-        std::array<nb::ndarray<nb::ro>, kMost> held;
-        std::array<void*, kMost> data;
-        bool no_input = false, no_result = true;
-        for (std::size_t i = 0; i < operands_.size(); ++i) {
-            held[i] = i < inputs_ ? taken<nb::ro>(arrays[i], i) : taken<>(arrays[i], i);
-            data[i] = const_cast<void*>(held[i].data());
-            if (i < inputs_) {
-                no_input |= operands_[i].size == 0;
-                continue;
-            }
-            no_result &= operands_[i].size == 0;
-            for (std::size_t j = 0; j < i; ++j)
-                require(!overlap(held[j], held[i]), op_, "results must share no memory");
-        }
-        if (no_result) return;  // empty arrays may still have huge axes to walk for nothing
-        nb::gil_scoped_release unlocked;
-        if (!no_input) return run_(data.data());
-        for (std::size_t i = inputs_; i < operands_.size(); ++i)
-            std::memset(data[i], 0, held[i].nbytes());
-    }
-
-   private:
-    static constexpr std::size_t kMost = 5;
-
-    // The array, if it is what the kernel takes. Nothing is converted: a copy would lose the result.
-    template <class... Access>
-    nb::ndarray<nb::ro> taken(nb::handle given, std::size_t place) const {
-        nb::ndarray<Access..., nb::c_contig, nb::device::cpu> array;
-        const Operand& wanted = operands_[place];
-        bool read = nb::try_cast(given, array, false);
-        // NumPy shows an array of bfloat16 to nobody, but its bits.
-        if (!read && wanted.dtype == dtype_of(Type::bfloat16) && nb::hasattr(given, "view"))
-            read = nb::try_cast(given.attr("view")("uint16"), array, false);
-        if (!read || array.dtype() != wanted.dtype || array.size() != wanted.size)
-            throw nb::type_error((std::string(op_) + ": array " + std::to_string(place + 1) +
-                                  " is not of the type, size and order it was prepared for").c_str());
-        return nb::ndarray<nb::ro>(array);
-    }
-
-    // Whether two arrays share a byte. std::less orders pointers into different arrays.
-    static bool overlap(const nb::ndarray<nb::ro>& a, const nb::ndarray<nb::ro>& b) {
-        const std::less<const void*> before;
-        const auto end = [](const auto& array) {
-            return static_cast<const std::byte*>(array.data()) + array.nbytes();
-        };
-        return a.size() > 0 && b.size() > 0 && before(a.data(), end(b)) && before(b.data(), end(a));
-    }
-
-    const char* op_;
-    std::size_t inputs_;
-    std::vector<Operand> operands_;
-    Run run_;
-};
-
 // -- stopping -------------------------------------------------------------------------------------
 
 // A kernel was told to stop; what it has computed is of no use.
@@ -191,6 +84,181 @@ class Stop {
 };
 
 thread_local Stop* Stop::current_ = nullptr;
+
+// A function of the type of a slot: what it throws is raised, as nanobind does for other functions.
+PyObject* stopped_type = nullptr;
+
+template <class Function>
+PyObject* raising(const Function& function) noexcept {
+    try {
+        return function();
+    } catch (nb::python_error& error) {
+        error.restore();
+    } catch (const nb::builtin_exception& error) {
+        PyErr_SetString(PyExc_TypeError, error.what());
+    } catch (const Stopped& error) {
+        PyErr_SetString(stopped_type, error.what());
+    } catch (const std::invalid_argument& error) {
+        PyErr_SetString(PyExc_ValueError, error.what());
+    } catch (const std::bad_alloc&) {
+        PyErr_NoMemory();
+    } catch (const std::exception& error) {
+        PyErr_SetString(PyExc_RuntimeError, error.what());
+    }
+    return nullptr;
+}
+
+// -- kernels that are ready -----------------------------------------------------------------------
+
+// What an array must be to reach a kernel.
+struct Operand {
+    int type;           // NumPy's number for its dtype
+    std::int64_t size;  // numbers in it
+};
+
+int number_of(Type type) {
+    switch (type) {
+        case Type::float16: return NPY_HALF;
+        case Type::bfloat16: {  // another package adds it to NumPy
+            static const int number = nb::cast<int>(
+                nb::module_::import_("numpy")
+                    .attr("dtype")(nb::module_::import_("ml_dtypes").attr("bfloat16"))
+                    .attr("num"));
+            return number;
+        }
+        case Type::float32: return NPY_FLOAT;
+        case Type::float64: return NPY_DOUBLE;
+    }
+    throw nb::type_error("there is no such type");
+}
+
+Type type_named(std::string_view name) {
+    if (name == "float16") return Type::float16;
+    if (name == "bfloat16") return Type::bfloat16;
+    if (name == "float32") return Type::float32;
+    if (name == "float64") return Type::float64;
+    throw nb::type_error("must be float16, bfloat16, float32 or float64");
+}
+
+Operand operand(const char* op, Type type, const Shape& shape) {
+    std::int64_t size = 1, left = std::numeric_limits<std::int64_t>::max() / 16;
+    for (const std::int64_t n : shape) {
+        require(n >= 0, op, "sizes must not be negative");
+        require(n <= left, op, "an array is too large");
+        left /= std::max<std::int64_t>(n, 1);
+        size *= n;
+    }
+    return {number_of(type), size};
+}
+
+// A kernel made ready for one geometry, which was checked. Called with its arrays, the results last,
+// it checks only them.
+class Prepared {
+   public:
+    using Run = std::function<void(void* const* arrays)>;
+    static constexpr std::size_t kMost = 5;  // arrays
+
+    Prepared(const char* op, std::vector<Operand> inputs, std::vector<Operand> results, Run run)
+        : op_(op), inputs_(inputs.size()), operands_(std::move(inputs)), run_(std::move(run)) {
+        operands_.insert(operands_.end(), results.begin(), results.end());
+        for (std::size_t i = 0; i < operands_.size(); ++i) places_.push_back(i);
+        require(operands_.size() <= kMost, op, "takes too many arrays");
+    }
+
+    // The same kernel for callers that have more arrays: it takes those at these places, in order.
+    Prepared taking(const nb::args& places) const {
+        Prepared other = *this;
+        other.places_ = nb::cast<std::vector<std::size_t>>(places);
+        const bool in_order =
+            std::ranges::adjacent_find(other.places_, std::greater_equal()) == other.places_.end();
+        require(other.places_.size() == operands_.size() && in_order && other.arrays() <= kMost, op_,
+                "each array must have a place of its own");
+        return other;
+    }
+
+    // How many arrays it is called with.
+    std::size_t arrays() const { return places_.back() + 1; }
+
+    // Runs the kernel without the interpreter lock. False, with no error, if an array is not what it
+    // was prepared for.
+    bool run(PyObject* const* arrays) const { return try_to_run(arrays) == kNone; }
+
+    static PyObject* call(PyObject* self, PyObject* args, PyObject* by_name) {
+        return raising([&] {
+            if (!nb::inst_ready(self) || by_name) throw nb::type_error("takes arrays by position");
+            nb::inst_ptr<Prepared>(self)->run_or_throw(args);
+            return Py_NewRef(Py_None);
+        });
+    }
+
+   private:
+    static constexpr std::size_t kNone = ~std::size_t{0};
+
+    void run_or_throw(PyObject* args) const {
+        const auto count = static_cast<std::size_t>(PyTuple_Size(args));
+        if (count != arrays())
+            throw nb::type_error((std::string(op_) + ": takes " + std::to_string(arrays()) +
+                                  " arrays").c_str());
+        std::array<PyObject*, kMost> given;
+        for (std::size_t i = 0; i < count; ++i)
+            given[i] = PyTuple_GetItem(args, static_cast<Py_ssize_t>(i));
+        if (const std::size_t place = try_to_run(given.data()); place != kNone)
+            throw nb::type_error((std::string(op_) + ": array " + std::to_string(place + 1) +
+                                  " is not of the type, size and order it was prepared for").c_str());
+    }
+
+    // Gives the place of an array that is not what the kernel was prepared for; if there is none, runs.
+    std::size_t try_to_run(PyObject* const* arrays) const {
+        std::array<std::span<std::byte>, kMost> memory;
+        std::array<void*, kMost> data;
+        bool no_input = false, no_result = true;
+        for (std::size_t i = 0; i < operands_.size(); ++i) {
+            if (!takes(arrays[places_[i]], i, memory[i])) return places_[i];
+            data[i] = memory[i].data();
+            if (i < inputs_) {
+                no_input |= memory[i].empty();
+                continue;
+            }
+            no_result &= memory[i].empty();
+            for (std::size_t j = 0; j < i; ++j)
+                require(!overlap(memory[j], memory[i]), op_, "results must share no memory");
+        }
+        if (no_result) return kNone;  // empty arrays may still have huge axes to walk for nothing
+        nb::gil_scoped_release unlocked;
+        if (!no_input) run_(data.data());
+        else for (std::size_t i = inputs_; i < operands_.size(); ++i)
+            std::memset(data[i], 0, memory[i].size());
+        return kNone;
+    }
+
+    // Whether the kernel takes an array, and where its numbers are. Nothing is converted: a copy would
+    // lose the result.
+    bool takes(PyObject* given, std::size_t i, std::span<std::byte>& memory) const {
+        if (!PyArray_Check(given)) return false;
+        auto* const array = reinterpret_cast<PyArrayObject*>(given);
+        memory = {static_cast<std::byte*>(PyArray_DATA(array)),
+                  static_cast<std::size_t>(PyArray_NBYTES(array))};
+        return PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array) &&
+               (i < inputs_ || PyArray_ISWRITEABLE(array)) &&
+               PyArray_EquivTypenums(PyArray_TYPE(array), operands_[i].type) &&
+               PyArray_SIZE(array) == operands_[i].size;
+    }
+
+    // Whether two arrays share a byte. std::less orders pointers into different arrays.
+    static bool overlap(std::span<const std::byte> a, std::span<const std::byte> b) {
+        const std::less<const void*> before;
+        return !a.empty() && !b.empty() && before(a.data(), b.data() + b.size()) &&
+               before(b.data(), a.data() + a.size());
+    }
+
+    const char* op_;
+    std::size_t inputs_;
+    std::vector<Operand> operands_;
+    std::vector<std::size_t> places_;  // of the operands, among the arrays of a call
+    Run run_;
+};
+
+PyType_Slot prepared_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Prepared::call)}, {0, nullptr}};
 
 // -- pooling --------------------------------------------------------------------------------------
 
@@ -357,9 +425,7 @@ void define_argmax(nb::module_& m, const char* name, std::string inputs, std::st
                 std::vector<Operand> operands;
                 for (const char each : all) {
                     operands.push_back(operand(name, type, each == 'c' ? cells : windows));
-                    if (each == 'i')
-                        operands.back().dtype =
-                            wide ? nb::dtype<std::int64_t>() : nb::dtype<std::int32_t>();
+                    if (each == 'i') operands.back().type = wide ? NPY_INT64 : NPY_INT32;
                 }
                 return operands;
             };
@@ -392,17 +458,24 @@ PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_bloc
 // here: in Python it takes as long as a small kernel.
 class CallKey {
    public:
-    // Arrays of other types than `ndarray` and other dtypes have no key.
-    CallKey(nb::handle ndarray, const std::vector<nb::object>& dtypes)
-        : ndarray_(nb::borrow(ndarray)), dtypes_(dtypes), shape_("shape"), dtype_("dtype") {}
+    // Arrays of other dtypes, and of types made from NumPy's, have no key.
+    explicit CallKey(std::vector<nb::object> dtypes) : dtypes_(std::move(dtypes)) {}
 
-    // The key, or None if there is no telling.
-    nb::object operator()(const nb::dict& given) const {
+    // The key, or null if there is no telling. Of arrays named in `by_value` the numbers count too.
+    nb::object operator()(nb::handle given, nb::handle by_value) const {
         std::string key;
         key.reserve(512);  // more than most have
-        for (const auto& [name, value] : given)
-            if (!text(name, key) || !(array(value, key) || plain(value, key) || list(value, key)))
-                return nb::none();
+        PyObject *name, *value;
+        for (Py_ssize_t at = 0; PyDict_Next(given.ptr(), &at, &name, &value);) {
+            if (!text(name, key)) return {};
+            if (PyArray_CheckExact(value)) {
+                auto* const array = reinterpret_cast<PyArrayObject*>(value);
+                const bool looked_at = PySet_Contains(by_value.ptr(), name) == 1;
+                if (!shape(array, key) || (looked_at && !numbers(array, key))) return {};
+            } else if (!plain(value, key) && !list(value, key)) {
+                return {};
+            }
+        }
         return nb::bytes(key.data(), key.size());
     }
 
@@ -454,23 +527,113 @@ class CallKey {
         return true;
     }
 
-    bool array(nb::handle value, std::string& key) const {
-        if (!value.type().is(ndarray_)) return false;
+    bool shape(PyArrayObject* array, std::string& key) const {
         key += 'a';
-        const nb::object dtype = nb::getattr(value, dtype_), shape = nb::getattr(value, shape_);
-        const auto known = std::find_if(dtypes_.begin(), dtypes_.end(),
-                                        [&](const nb::object& each) { return each.is(dtype); });
+        const auto* const dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
+        const auto known = std::ranges::find(dtypes_, dtype, [](auto& each) { return each.ptr(); });
         number(known - dtypes_.begin(), key);
-        const Py_ssize_t rank = PyTuple_Size(shape.ptr());
-        number(rank, key);
-        for (Py_ssize_t i = 0; i < rank; ++i) integer(PyTuple_GetItem(shape.ptr(), i), key);
+        number(PyArray_NDIM(array), key);
+        for (int i = 0; i < PyArray_NDIM(array); ++i) number(PyArray_DIM(array, i), key);
         return known != dtypes_.end();
     }
 
-    nb::object ndarray_;
+    static bool numbers(PyArrayObject* array, std::string& key) {
+        if (PyArray_SIZE(array) > kMostEntries) return false;
+        const auto bytes = nb::steal<nb::bytes>(PyArray_ToString(array, NPY_CORDER));
+        if (!bytes.is_valid()) throw nb::python_error();
+        key.append(bytes.c_str(), bytes.size());
+        return true;
+    }
+
     std::vector<nb::object> dtypes_;
-    nb::str shape_, dtype_;
 };
+
+// Answers calls like an earlier one: makes the array of the result, and runs the kernel that is ready.
+class Repeat {
+   public:
+    // `constants` are the inputs that are not arrays, by name; the kernel gets what they were read as.
+    Repeat(const Prepared& prepared, nb::object make, const std::vector<nb::object>& names,
+           const nb::dict& constants, nb::object otherwise)
+        : prepared_(prepared), make_(std::move(make)), otherwise_(std::move(otherwise)) {
+        require(names.size() + 1 == prepared_.arrays(), "Repeat", "every array must have a name");
+        for (const auto& name : names)
+            inputs_.push_back({name, constants.contains(name) ? constants[name] : nb::object()});
+    }
+
+    nb::object operator()(const nb::dict& given, nb::handle out) const {
+        nb::object result = out.is_none() ? run(given) : nb::object();
+        return result.is_valid() ? result : otherwise_(given, out);
+    }
+
+    // The result; null if an array is in another order, or there is no room.
+    nb::object run(nb::handle given) const try {
+        std::array<nb::object, Prepared::kMost> held;  // others may change `given` in the meantime
+        std::array<PyObject*, Prepared::kMost> arrays;
+        std::size_t count = 0;
+        for (const auto& [name, constant] : inputs_) {
+            held[count] = constant.is_valid()
+                              ? constant
+                              : nb::borrow(PyDict_GetItemWithError(given.ptr(), name.ptr()));
+            arrays[count] = held[count].ptr();
+            ++count;
+        }
+        nb::object result = make_();
+        arrays[count] = result.ptr();
+        return prepared_.run(arrays.data()) ? result : nb::object();
+    } catch (const std::bad_alloc&) {
+        return {};
+    } catch (const nb::python_error& error) {
+        if (!error.matches(PyExc_MemoryError)) throw;
+        return {};
+    }
+
+   private:
+    struct Input {
+        nb::object name, constant;
+    };
+
+    Prepared prepared_;
+    nb::object make_, otherwise_;
+    std::vector<Input> inputs_;
+};
+
+// A function of Python whose calls are repeated here where that is possible; all others are handed to
+// its method `in_general`.
+class Repeating {
+   public:
+    // `builders` gives those who take over every call; if there are any, none is repeated.
+    Repeating(const CallKey& key, nb::dict plans, nb::object by_value, nb::object builders)
+        : key_(key), plans_(std::move(plans)), by_value_(std::move(by_value)),
+          builders_(std::move(builders)) {}
+
+    static PyObject* call(PyObject* self, PyObject* args, PyObject* given) {
+        return raising([&] {
+            if (given && PyTuple_Size(args) == 0 && nb::inst_ready(self)) {
+                nb::object result = nb::inst_ptr<Repeating>(self)->repeated(given);
+                if (result.is_valid()) return result.release().ptr();
+            }
+            return PyObject_Call(nb::getattr(self, "in_general").ptr(), args, given);
+        });
+    }
+
+   private:
+    nb::object repeated(nb::handle given) const {
+        if (nb::len(builders_()) > 0) return {};
+        const nb::object key = key_(given, by_value_);
+        if (!key.is_valid()) return {};
+        const auto plan = nb::borrow(PyDict_GetItemWithError(plans_.ptr(), key.ptr()));
+        return plan.is_valid() && nb::isinstance<Repeat>(plan)
+                   ? nb::inst_ptr<Repeat>(plan)->run(given)
+                   : nb::object();
+    }
+
+    CallKey key_;
+    nb::dict plans_;
+    nb::object by_value_, builders_;
+};
+
+PyType_Slot repeating_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Repeating::call)},
+                                 {0, nullptr}};
 
 using Bytes = nb::ndarray<std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using ReadOnlyBytes = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
@@ -514,7 +677,8 @@ nb::ndarray<nb::numpy, const std::uint16_t> bfloat16_bits(
 NB_MODULE(_native, m) {
     backblocks::chosen_isa();  // a wrong BACKBLOCKS_ISA fails the import, and not a later call
     nb::set_leak_warnings(false);  // plans, and the kernels in them, live as long as the interpreter
-    nb::exception<Stopped>(m, "Stopped");
+    if (_import_array() < 0) throw nb::python_error();
+    stopped_type = nb::exception<Stopped>(m, "Stopped").ptr();
     backblocks::set_interrupt(Stop::look);
     nb::class_<Stop>(m, "Stop")
         .def(nb::init<>())
@@ -522,7 +686,8 @@ NB_MODULE(_native, m) {
         .def("clear", &Stop::clear)
         .def("is_set", &Stop::is_set)
         .def("during", &Stop::during);
-    nb::class_<Prepared>(m, "Prepared").def("__call__", &Prepared::operator());
+    nb::class_<Prepared>(m, "Prepared", nb::type_slots(prepared_slots))
+        .def("taking", &Prepared::taking);
     define_pool<&Kernels::max_pool>(m, "max_pool", "c", 'w');
     define_pool<&Kernels::max_pool_grad>(m, "max_pool_grad", "cw", 'c');
     define_pool<&Kernels::max_pool_grad_grad>(m, "max_pool_grad_grad", "cc", 'w');
@@ -547,8 +712,19 @@ NB_MODULE(_native, m) {
     define_conv<dilation, &DilationKernels::input_grad>(m, "dilation_input_grad", "cfo", 'c');
     define_conv<dilation, &DilationKernels::filter_grad>(m, "dilation_filter_grad", "cfo", 'f');
     nb::class_<CallKey>(m, "CallKey")
-        .def(nb::init<nb::handle, const std::vector<nb::object>&>(), "ndarray"_a, "dtypes"_a)
-        .def("__call__", &CallKey::operator(), "given"_a);
+        .def(nb::init<std::vector<nb::object>>(), "dtypes"_a)
+        .def("__call__", [](const CallKey& key, const nb::dict& given, const nb::set& by_value) {
+            const nb::object found = key(given, by_value);
+            return found.is_valid() ? found : nb::none();
+        }, "given"_a, "by_value"_a);
+    nb::class_<Repeat>(m, "Repeat")
+        .def(nb::init<const Prepared&, nb::object, const std::vector<nb::object>&, const nb::dict&,
+                      nb::object>(),
+             "prepared"_a, "make"_a, "names"_a, "constants"_a, "otherwise"_a)
+        .def("__call__", &Repeat::operator(), "given"_a, "out"_a.none());
+    nb::class_<Repeating>(m, "Repeating", nb::type_slots(repeating_slots))
+        .def(nb::init<const CallKey&, nb::dict, nb::object, nb::object>(), "key"_a, "plans"_a,
+             "by_value"_a, "builders"_a);
     nb::class_<backblocks::Block>(m, "Block", nb::type_slots(block_slots))
         .def(nb::init<std::size_t>(), "bytes"_a);
     m.def("kept_bytes", &backblocks::kept_bytes);

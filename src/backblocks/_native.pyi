@@ -1,4 +1,4 @@
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 # overwritten and share no memory with any other. All are C-contiguous. A wrong array is a TypeError.
 class Prepared:
     def __call__(self, *arrays: NDArray[Any]) -> None: ...
+    # The same for callers that have more arrays: it takes those at these places.
+    def taking(self, *places: int) -> Prepared: ...
 
 # Each of these makes a kernel ready. cells and windows are the shapes (images, depth, height, width,
 # channels) of what is pooled and what comes out; window, strides and pads hold three numbers; pads counts
@@ -75,10 +77,37 @@ dilation: _Conv  # prepared(x, f, y)
 dilation_input_grad: _Conv  # prepared(x, f, dy, dx)
 dilation_filter_grad: _Conv  # prepared(x, f, dy, df)
 
-# What calls must have in common to share a plan, of arrays shape and dtype; None if there is no telling.
+# What calls must have in common to share a plan: of arrays shape and dtype, of those named in by_value the
+# numbers too. None if there is no telling.
 class CallKey:
-    def __init__(self, ndarray: type, dtypes: Sequence[Any]) -> None: ...
-    def __call__(self, given: dict[str, Any]) -> bytes | None: ...
+    def __init__(self, dtypes: Sequence[Any]) -> None: ...
+    def __call__(self, given: dict[str, Any], by_value: set[str]) -> bytes | None: ...
+
+# Answers a call like an earlier one: has make() give the array of the result, and prepared fill it. The
+# inputs are taken from what is given, by their names, but for those that are constants. If that cannot be,
+# or out is given, it is left to otherwise(given, out).
+class Repeat:
+    def __init__(
+        self,
+        prepared: Prepared,
+        make: Callable[[], NDArray[Any]],
+        names: Sequence[str],
+        constants: dict[str, Any],
+        otherwise: Callable[[dict[str, Any], Any], Any],
+    ) -> None: ...
+    def __call__(self, given: dict[str, Any], out: Any) -> Any: ...
+
+# A function of arguments by name. A call for whose key plans has a Repeat is answered by that, unless there
+# are builders; every other is handed to the method in_general.
+class Repeating:
+    def __init__(
+        self,
+        key: CallKey,
+        plans: Mapping[bytes | None, Any],
+        by_value: set[str],
+        builders: Callable[[], tuple[Any, ...]],
+    ) -> None: ...
+    def __call__(self, *args: Any, **arguments: Any) -> Any: ...
 
 # A kernel was told to stop.
 class Stopped(Exception): ...

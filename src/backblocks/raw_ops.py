@@ -9,18 +9,22 @@ from typing import Any
 from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._kept import chance, keeping
-from backblocks.ops._op import Op
+from backblocks.ops._kernels import Repeating
+from backblocks.ops._op import Op, builders
+from backblocks.ops._plan import call_key
 
 
-class RawOp:
+class RawOp(Repeating):
     """An op called as `tf.raw_ops` calls it: every argument by its name, and `name=` accepted."""
 
     def __init__(self, op: Op) -> None:
+        super().__init__(call_key, op.plans, op.by_value, builders.get)
         self.op = op
         self.__name__ = op.name
         self.__doc__ = op.__doc__
 
-    def __call__(self, *args: Any, **arguments: Any) -> Any:
+    def in_general(self, *args: Any, **arguments: Any) -> Any:
+        """Answers a call that is not like an earlier one."""
         if args:
             raise OpError(
                 "takes its arguments by name only",

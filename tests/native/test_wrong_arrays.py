@@ -123,3 +123,24 @@ def test_arrays_too_few_or_too_many_are_refused(name):
     for arrays in ([], right[:-1], [*right, right[0]], right * 30):
         with pytest.raises(TypeError, match=f"takes {len(right)} arrays"):
             kernel(*arrays)
+
+
+def test_a_kernel_may_take_some_of_the_arrays_only():
+    kernel, (x, y), _ = prepared("max_pool")
+    some = kernel.taking(1, 2)
+    some(None, x, y)
+    with pytest.raises(TypeError, match="array 2 is not of the type"):
+        some(x, None, y)
+    with pytest.raises(TypeError, match="takes 3 arrays"):
+        some(x, y)
+    for places in ((), (1,), (2, 1), (1, 1), (-1, 0), (0, 9), (0, "1")):
+        with pytest.raises((TypeError, ValueError, RuntimeError)):
+            kernel.taking(*places)
+
+
+def test_a_kernel_that_was_never_prepared_does_nothing():
+    kernel, (x, y), _ = prepared("max_pool")
+    with pytest.raises(TypeError, match="by position"):
+        kernel(x, y, out=y)
+    with pytest.raises(TypeError, match="by position"):
+        _native.Prepared.__new__(_native.Prepared)(x, y)

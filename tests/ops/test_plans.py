@@ -1,5 +1,10 @@
 """A call like an earlier one is not checked again: the answers are the same, and so are the errors."""
 
+import contextlib
+import sys
+import threading
+import weakref
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -9,6 +14,7 @@ import backblocks as bb
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import op
 from backblocks.ops._plan import MOST_PLANS
+from backblocks.raw_ops import RawOp
 
 X = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
 HOW = {"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "VALID"}
@@ -45,7 +51,7 @@ def counted():
     """MaxPool, and a list that grows by one whenever its shape rule is asked."""
     op, asked = REGISTRY["MaxPool"], []
     rule = op.shape_rule
-    op._plans.clear()
+    op.plans.clear()
     op.shape_rule = lambda *specs, **attrs: asked.append(specs) or rule(*specs, **attrs)
     yield op, asked
     op.shape_rule = rule
@@ -84,11 +90,11 @@ def test_another_call_is_checked(counted, change):
     op, asked = counted
     args = {"input": X, **HOW}
     op(**args)
-    before, plans = len(asked), len(op._plans)
+    before, plans = len(asked), len(op.plans)
     try:
         op(**args | change)
     except bb.OpError:
-        assert len(op._plans) == plans, "a refusal is no plan"
+        assert len(op.plans) == plans, "a refusal is no plan"
     else:
         assert len(asked) > before
 
@@ -140,7 +146,7 @@ def test_only_so_many_are_remembered(counted):
     op, _ = counted
     for n in range(1, MOST_PLANS + 20):
         op(input=np.zeros((1, 2, n + 1, 1), np.float32), **HOW)
-    assert len(op._plans) == MOST_PLANS
+    assert len(op.plans) == MOST_PLANS
     assert (op(input=X, **HOW) == [[10, 11], [14, 15]]).any()
 
 
@@ -153,6 +159,117 @@ def test_odd_lists_have_a_key_of_their_own_or_none(values):
         except bb.OpError:
             continue
         assert np.prod(values) in (6, -6)
+
+
+# -- calls that are repeated without Python ---------------------------------------------------------
+
+SUM = {"orig_input_shape": [1, 4, 4, 2], **HOW}
+DY = np.ones((1, 2, 2, 2), np.float32)
+
+
+@pytest.fixture
+def in_general(monkeypatch):
+    """A list that grows by one whenever a call is left to Python."""
+    left, general = [], RawOp.in_general
+
+    def noted(self, *args, **given):
+        left.append(given)
+        return general(self, *args, **given)
+
+    monkeypatch.setattr(RawOp, "in_general", noted)
+    return left
+
+
+REPEATED = [
+    ("MaxPool", {"input": X, **HOW}),
+    ("MaxPoolGrad", {"orig_input": X, "orig_output": DY, "grad": DY, **HOW}),
+    ("AvgPoolGrad", {"grad": DY, **SUM}),
+    ("AvgPoolGrad", {"grad": DY, **SUM, "orig_input_shape": np.array([1, 4, 4, 2], np.int32)}),
+]
+
+
+@pytest.mark.parametrize(("name", "args"), REPEATED, ids=lambda part: str(part)[:30])
+def test_a_like_call_is_not_left_to_python(in_general, name, args):
+    call = getattr(bb.raw_ops, name)
+    first = call(**args)
+    in_general.clear()
+    again, other = call(**args), call(**{n: args[n] for n in reversed(args)})
+    assert again.tobytes() == other.tobytes() == first.tobytes()
+    assert again is not first
+    assert len(in_general) == 1, "the same arguments in another order are no like call"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"input": np.asfortranarray(X)},
+        {"input": X.view(type("Own", (np.ndarray,), {}))},
+        {"input": X.astype(object)},
+        {"input": X.tolist()},
+        {"ksize": [1, 2, 2, True]},
+        {"ksize": [1, 2, 2, 1.0]},
+        {"ksize": np.array(HOW["ksize"])},
+        {"out": np.zeros((1, 2, 2, 2), np.float32)},
+        {"nonsense": 1},
+    ],
+    ids=str,
+)
+def test_any_other_call_is_left_to_python(in_general, change):
+    args = {"input": X, **HOW}
+    first = bb.raw_ops.MaxPool(**args)
+    in_general.clear()
+    with contextlib.suppress(bb.OpError):
+        assert (bb.raw_ops.MaxPool(**args | change) == first).all()
+    assert len(in_general) == 1
+
+
+def test_a_list_that_was_changed_makes_another_call():
+    ksize = [1, 2, 2, 1]
+    how = HOW | {"ksize": ksize, "strides": [1, 1, 1, 1]}
+    for k in (2, 3, 2, 4):
+        ksize[1] = k
+        assert bb.raw_ops.MaxPool(input=X, **how).shape == (1, 5 - k, 3, 2)
+
+
+def test_a_scope_takes_like_calls_too(in_general):
+    bb.raw_ops.MaxPool(input=X, **HOW)
+    in_general.clear()
+    with bb.Scope():
+        symbol = bb.raw_ops.MaxPool(input=X, **HOW)
+    assert isinstance(symbol, bb.Symbol)
+    assert len(in_general) == 1
+
+
+def test_repeated_calls_keep_nothing():
+    args = {"grad": DY.copy(), **SUM}
+    bb.raw_ops.AvgPoolGrad(**args)
+    results = [bb.raw_ops.AvgPoolGrad(**args) for _ in range(2)]
+    held = [*args.values(), *results, "grad"]
+    before = [sys.getrefcount(each) for each in held]
+    for _ in range(1000):
+        bb.raw_ops.AvgPoolGrad(**args)
+    assert [sys.getrefcount(each) for each in held] == before
+    gone = [weakref.ref(result) for result in results]
+    del results, held
+    assert not any(each() is not None for each in gone)
+
+
+def test_plans_may_be_forgotten_while_other_threads_repeat_them(counted):
+    op, _ = counted
+    call, wrong = bb.raw_ops.MaxPool, []
+
+    def repeat(k):
+        x = np.full((1, 2, 2, k), k, np.float32)
+        for _ in range(300):
+            wrong.extend([k] if not (call(input=x, **HOW) == k).all() else ())
+            op.plans.clear()
+
+    threads = [threading.Thread(target=repeat, args=(1 + k % 3,)) for k in range(8)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    assert not wrong
 
 
 # -- results in arrays that the caller gives ------------------------------------------------------

@@ -31,6 +31,7 @@ from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
+from backblocks.ops._kernels import Prepared, Repeat
 from backblocks.ops._pins import Pin, read_signature
 from backblocks.ops._plan import MOST_PLANS, call_key
 from backblocks.ops._spec import Shape, Spec, shape_text
@@ -181,8 +182,9 @@ class Op:
         }
         for reserved in {"name", "out"} & {*tensors, *self.attrs}:
             raise TypeError(f"{self.name} has an argument {reserved!r}, which every op has")
-        self._plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
-        self._by_value: set[str] = set()
+        self.plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
+        self.by_value: set[str] = set()
+        """The inputs whose numbers decide plans, and not their shapes alone."""
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
         handles = {pin.name for pin in self.inputs if pin.dtype == "resource"}
         self.gives_back = tuple(name for name in self.writes if name not in handles)
@@ -287,7 +289,7 @@ class Op:
         out = given.pop("out", None)
         if builders.get():
             return self._first_call(given, out)
-        known = self._plans.get(call_key(given, self._by_value))
+        known = self.plans.get(call_key(given, self.by_value))
         return self._first_call(given, out) if known is None else known(given, out)
 
     def _first_call(self, given: dict[str, Any], out: Any) -> Any:
@@ -306,20 +308,20 @@ class Op:
 
     def _remember(self, plan: Plan, given: dict[str, Any], arrays: Sequence[Value]) -> None:
         """Keeps the plan for calls with the same key, if the key tells all that the plan rests on."""
-        self._by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
+        self.by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
         constants = {}
         for pin, array in zip(self.inputs, arrays, strict=True):
             value = given.get(pin.name)
             if array is None or array is not value:
-                if isinstance(value, np.ndarray) and pin.name not in self._by_value:
+                if isinstance(value, np.ndarray) and pin.name not in self.by_value:
                     return  # it was converted, and another one's numbers may not allow that
                 constants[pin.name] = array
-        key = call_key(given, self._by_value)
+        key = call_key(given, self.by_value)
         if key is None:
             return
-        if len(self._plans) >= MOST_PLANS:
-            self._plans.pop(next(iter(self._plans)), None)
-        self._plans[key] = self._repeat(plan, constants)
+        if len(self.plans) >= MOST_PLANS:
+            self.plans.pop(next(iter(self.plans)), None)
+        self.plans[key] = self._repeat(plan, constants)
 
     def _repeat(
         self, plan: Plan, constants: dict[str, Value]
@@ -350,6 +352,8 @@ class Op:
                 return in_general(given, out)
             return result
 
+        if isinstance(fill, Prepared):
+            return Repeat(fill, make, names, constants, in_short)
         return in_short
 
     def bind(
@@ -583,7 +587,7 @@ class Op:
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
-        return lambda: self._by_value.add(pin.name)
+        return lambda: self.by_value.add(pin.name)
 
     def _compute(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
         given = None if out is None else self._check_out(plan, arrays, out)

@@ -131,7 +131,7 @@ for _each in (avg_pool_grad, avg_pool_3d_grad):
     def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Fill | None:
         cells = sizes_from("orig_input_shape", orig_input_shape, [len(windows["data_format"])])
         pool = native_pool(_kernels.avg_pool_grad, cells, grad.dtype, **windows)
-        return pool and (lambda shape, dy, dx: pool(dy, dx))
+        return pool and pool.taking(1, 2)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

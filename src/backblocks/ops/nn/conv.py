@@ -351,7 +351,7 @@ for _each in (conv_2d, conv_3d):
 
 def _native_to_input(shape: Shape, filter: Spec, windows: dict[str, Any]) -> Fill | None:
     conv = native_conv(_kernels.conv_input_grad, shape, filter.shape, filter.dtype, **windows)
-    return conv and (lambda of_shape, filter, dy, dx: conv(filter, dy, dx))
+    return conv and conv.taking(1, 2, 3)
 
 
 @conv_2d_backprop_input.kernel("native")
@@ -372,7 +372,7 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | N
 
 def _native_to_filter(input: Spec, shape: Shape, windows: dict[str, Any]) -> Fill | None:
     conv = native_conv(_kernels.conv_filter_grad, input.shape, shape, input.dtype, **windows)
-    return conv and (lambda input, of_shape, dy, df: conv(input, dy, df))
+    return conv and conv.taking(0, 2, 3)
 
 
 for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2):

@@ -150,7 +150,7 @@ def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fi
     shape = sizes_from("input_sizes", input_sizes, [4])
     kernel = _kernels.depthwise_conv_input_grad
     conv = native_by_channel(kernel, shape, filter.shape, filter.dtype, **windows)
-    return conv and (lambda sizes, filter, dy, dx: conv(filter, dy, dx))
+    return conv and conv.taking(1, 2, 3)
 
 
 @depthwise_conv_2d_native_backprop_filter.kernel("native")
@@ -158,7 +158,7 @@ def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Fi
     shape = sizes_from("filter_sizes", filter_sizes, [4])
     kernel = _kernels.depthwise_conv_filter_grad
     conv = native_by_channel(kernel, input.shape, shape, input.dtype, **windows)
-    return conv and (lambda input, sizes, dy, df: conv(input, dy, df))
+    return conv and conv.taking(0, 2, 3)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

@@ -640,14 +640,14 @@ def _native_pool(input: Spec, **windows: Any) -> Fill | None:
 
 def _native_grad(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Fill | None:
     pool = native_pool(_kernels.max_pool_grad, orig_input.shape, grad.dtype, **windows)
-    return pool and (lambda x, y, dy, dx: pool(x, dy, dx))
+    return pool and pool.taking(0, 2, 3)
 
 
 def _native_grad_grad(
     orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
 ) -> Fill | None:
     pool = native_pool(_kernels.max_pool_grad_grad, orig_input.shape, grad.dtype, **windows)
-    return pool and (lambda x, y, ddx, ddy: pool(x, ddx, ddy))
+    return pool and pool.taking(0, 2, 3)
 
 
 for _each, _plan in (
@@ -685,13 +685,13 @@ def _(input: Spec, *, Targmax: Any, **how: Any) -> Fill | None:
 @max_pool_grad_with_argmax.kernel("native")
 def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
     fill = _native_argmax(_kernels.max_pool_grad_with_argmax, input, argmax.dtype, **how)
-    return fill and (lambda x, dy, at, dx: fill(dy, at, dx))
+    return fill and fill.taking(1, 2, 3)
 
 
 @max_pool_grad_grad_with_argmax.kernel("native")
 def _(input: Spec, grad: Spec, argmax: Spec, **how: Any) -> Fill | None:
     fill = _native_argmax(_kernels.max_pool_grad_grad_with_argmax, input, argmax.dtype, **how)
-    return fill and (lambda x, ddx, at, ddy: fill(ddx, at, ddy))
+    return fill and fill.taking(1, 2, 3)
 
 
 @max_pool_3d_grad.kernel("native")
