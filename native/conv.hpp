@@ -46,6 +46,8 @@ extern const ConvKernels conv_kernels;
 #ifdef ISA
 namespace ISA {
 ConvKernels::Ready conv_filter_grad(Type, const Conv&);
+// Forward, or the gradient in the input, by fewer products where that pays and all is finite.
+ConvKernels::Ready conv_by_fewer_products(Type, const Conv&, bool forward, ConvKernels::Ready plain);
 }
 #endif
 

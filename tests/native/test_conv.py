@@ -25,8 +25,11 @@ def compare(dtype, first, seed=0, **windows):
     slide = Slide(**windows, first=first)
     rng = np.random.default_rng(seed)
     shapes = slide.cells, slide.filter, slide.outputs
-    x, f, dy = (rng.standard_normal(shape).astype(dtype) for shape in shapes)
-    sizes, how = np.array(x.shape, np.int32), slide.geometry(dtype)
+    return compare_arrays(slide, *(rng.standard_normal(shape).astype(dtype) for shape in shapes))
+
+
+def compare_arrays(slide, x, f, dy):
+    sizes, how = np.array(x.shape, np.int32), slide.geometry(x.dtype)
     name = {2: "Conv2D", 3: "Conv3D"}[len(slide.k)]
     back = {2: "Conv2DBackpropInput", 3: "Conv3DBackpropInputV2"}[len(slide.k)]
     grad = _native.conv_input_grad(**how)
@@ -112,6 +115,42 @@ def test_any_geometry_agrees_with_the_meaning(problem, groups, ins, outs, dtype,
     compare(dtype, first, **problem, groups=groups, ins=ins, outs=outs, seed=seed)
 
 
+@st.composite
+def images_for_three_taps(draw):
+    """Images and volumes with so many tiles that sums of three taps are made by fewer products."""
+    low, rank = draw(st.sampled_from([(18, 2), (9, 3)]))
+    space = tuple(draw(st.integers(low, low + 4)) for _ in range(rank))
+    pads = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in range(rank))
+    batch, flat = draw(st.integers(1, 2)), rank == 3 and draw(st.booleans())
+    if flat:
+        space, pads = (2, 2 * low, *space[2:]), ((0, 0), *pads[1:])
+    return {"space": space, "k": (1 if flat else 3,) + (3,) * (rank - 1), "pads": pads,
+            "batch": batch}  # fmt: skip
+
+
+@settings(max_examples=40)
+@given(
+    images_for_three_taps(),
+    st.sampled_from([8, 9, 16, 21, 40]),
+    st.sampled_from([8, 11, 16, 24, 33]),
+    st.sampled_from(FLOATS),
+    st.booleans(),
+)
+def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype, first):
+    compare(dtype, first, **problem, ins=ins, outs=outs)
+
+
+@FORMATS
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
+@pytest.mark.parametrize("where", ["cells", "filter"])
+def test_sums_of_fewer_products_keep_what_is_not_finite_where_it_is(where, odd, first):
+    slide = Slide(space=(17, 18), k=(3, 3), pads=((1, 1), (1, 1)), ins=8, outs=16, first=first)
+    x, f = (np.ones(shape, np.float32) for shape in (slide.cells, slide.filter))
+    spoiled = x if where == "cells" else f
+    spoiled[spoiled.shape[0] // 2, 2, 2, 3] = odd
+    compare_arrays(slide, x, f, x.repeat(2, 1 if first else 3))
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @FORMATS
 def test_any_number_of_threads_gives_the_same_bits(first, dtype):
@@ -119,7 +158,8 @@ def test_any_number_of_threads_gives_the_same_bits(first, dtype):
 
     def results():
         few = compare(dtype, first, space=(4, 18, 17), ins=3, outs=20, **same)
-        return few + compare(dtype, first, space=(2, 8, 9), ins=200, outs=80, **same)
+        many = compare(dtype, first, space=(2, 8, 9), ins=200, outs=80, **same)
+        return few + many + compare(dtype, first, space=(5, 18, 17), ins=16, outs=24, **same)
 
     assert len(results_by_threads(results)) == 1
 
