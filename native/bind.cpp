@@ -238,8 +238,8 @@ class Prepared {
         auto* const array = reinterpret_cast<PyArrayObject*>(given);
         memory = {static_cast<std::byte*>(PyArray_DATA(array)),
                   static_cast<std::size_t>(PyArray_NBYTES(array))};
-        return PyArray_IS_C_CONTIGUOUS(array) && PyArray_ISNOTSWAPPED(array) &&
-               (i < inputs_ || PyArray_ISWRITEABLE(array)) &&
+        // In row-major order, aligned, in the machine's byte order; a result writeable too.
+        return (i < inputs_ ? PyArray_ISCARRAY_RO(array) : PyArray_ISCARRAY(array)) &&
                PyArray_EquivTypenums(PyArray_TYPE(array), operands_[i].type) &&
                PyArray_SIZE(array) == operands_[i].size;
     }

@@ -173,3 +173,9 @@ def changed(geometry, changes):
             change = tuple(change.get(i, value) for i, value in enumerate(geometry[key]))
         new[key] = change
     return new
+
+
+def a_byte_off(array):
+    """The same numbers where the processor does not want them, as arrays in the middle of a file are."""
+    bytes_ = np.frombuffer(b"\0" + array.tobytes(), np.uint8)[1:]
+    return bytes_.view(array.dtype).reshape(array.shape)

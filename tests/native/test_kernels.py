@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from slides import FLOATS, UNTOUCHED, assert_untouched, guarded
+from slides import FLOATS, UNTOUCHED, a_byte_off, assert_untouched, guarded
 
 import backblocks as bb
 from backblocks import _native
@@ -280,3 +280,20 @@ def test_ops_take_padding_far_beyond_the_image_all_the_same():
     attrs = {"ksize": [1, 1, 1000, 1], "strides": [1, 300, 300, 1], "padding": "EXPLICIT"}
     y = bb.raw_ops.MaxPool(input=x, explicit_paddings=[0, 0, 0, 0, 900, 900, 0, 0], **attrs)
     assert (y == x.max(axis=2, keepdims=True)).all()
+
+
+def test_numbers_that_are_not_aligned_are_copied_to_where_they_are():
+    x = np.arange(1 * 2 * 4 * 4 * 3, dtype=np.float64).reshape(1, 2, 4, 4, 3)
+    window = {"ksize": (1, 2, 2, 2, 1), "strides": (1, 2, 2, 2, 1), "padding": "VALID"}
+    wanted = bb.raw_ops.MaxPool3D(input=x, **window)
+    assert not a_byte_off(x).flags.aligned
+    for _ in range(2):  # anew, and as a call that is remembered
+        np.testing.assert_array_equal(bb.raw_ops.MaxPool3D(input=a_byte_off(x), **window), wanted)
+    fed = bb.placeholder(x.shape, "float64")
+    pooled = bb.raw_ops.MaxPool3D(input=fed, **window)
+    np.testing.assert_array_equal(bb.evaluate([pooled], {fed: a_byte_off(x)})[0], wanted)
+    held = bb.raw_ops.MaxPool3D(input=bb.constant(a_byte_off(x)), **window)
+    np.testing.assert_array_equal(bb.evaluate([held], {})[0], wanted)
+    out = a_byte_off(wanted)
+    with pytest.raises(bb.OpError, match="aligned"):
+        bb.raw_ops.MaxPool3D(input=x, out=out, **window)

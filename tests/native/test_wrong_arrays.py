@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from slides import SAFE, assert_untouched, guarded
+from slides import SAFE, a_byte_off, assert_untouched, guarded
 
 from backblocks import _native
 
@@ -74,6 +74,7 @@ WRONG = {
     "backwards": lambda a: a.copy()[::-1],
     "columns first": lambda a: np.asfortranarray(a.reshape(2, -1)) if a.size > 2 else a[:1],
     "one number for all": lambda a: np.broadcast_to(a[:1], a.shape),
+    "a byte off": lambda a: a_byte_off(a),
     "a list": lambda a: a.tolist(),
     "bytes": lambda a: a.tobytes(),
     "nothing": lambda a: None,

@@ -42,7 +42,8 @@ def as_array(value: Any, strings: bool = False) -> Array:
     if array.dtype.hasobject and array.dtype != BY_NAME["resource"]:
         raise _no_numbers(value, array)
     if array.dtype in NAMES:
-        return array
+        # Kernels read numbers where they stand.
+        return array if array.flags.aligned else array.copy()
     swapped = array.dtype.newbyteorder("=")
     if swapped in NAMES:  # a big-endian array, from a file say
         return array.astype(swapped)

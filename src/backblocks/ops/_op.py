@@ -598,7 +598,7 @@ class Op:
                 refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
             results = [make() for make in plan.makers] if given is None else given
             with np.errstate(all="ignore"):
-                plan.fill(*each_value(_in_row_major_order, arrays), *results)
+                plan.fill(*each_value(_as_kernels_read, arrays), *results)
             return results
         except MemoryError:
             raise OpMemoryError(
@@ -813,15 +813,16 @@ def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
         return "must be a NumPy array"
     if array.dtype != spec.dtype or not _can_be(array.shape, spec.shape):
         return f"must be {spec}"
-    if not array.flags.c_contiguous or not array.flags.writeable:
-        return "must be in row-major order and writeable"
+    if not array.flags.carray:
+        return "must be in row-major order, aligned and writeable"
     if any(np.may_share_memory(array, other) for other in others):
         return "must share no memory with an input or another output"
     return ""
 
 
-def _in_row_major_order(array: Array) -> Array:
-    return np.asarray(array, order="C")
+def _as_kernels_read(array: Array) -> Array:
+    """In row-major order, each number where the processor wants it."""
+    return np.require(array, requirements=("C", "A"))
 
 
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
