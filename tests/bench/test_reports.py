@@ -140,6 +140,9 @@ def test_goals_that_are_upper_bounds():
     tiny = a_result("MaxPool f32 nhwc 1x4x4x2 k2 s2 SAME", backblocks=6e-6)
     (verdict,) = verdicts({"tiny": True, "most_microseconds": 5}, tiny)
     assert (verdict.word, verdict.worst) == ("not met", pytest.approx(6))
+    tiny.first_call = 150e-6
+    (verdict,) = verdicts({"tiny": True, "most_first_microseconds": 200}, tiny)
+    assert (verdict.word, verdict.worst) == ("met", pytest.approx(150))
     (verdict,) = verdicts({"most_extra_mb": 64}, a_result(backblocks=1.0, extra=65 << 20))
     assert (verdict.word, verdict.worst) == ("met within the noise", 65)
 
@@ -200,7 +203,8 @@ def test_json_there_and_back():
     }  # fmt: skip
     first = record["results"][0]
     assert set(first) == {
-        "problem", "times", "refused", "stream", "peak", "extra_bytes", "faster_than", "limit", "of_limit",
+        "problem", "times", "refused", "stream", "peak", "extra_bytes", "first_call",
+            "faster_than", "limit", "of_limit",
     }  # fmt: skip
     assert set(first["times"]["torch"]) == {"peer", "job", "median", "least", "samples", "why"}
     assert first["faster_than"] == {"torch": 2.0}

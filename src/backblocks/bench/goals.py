@@ -105,6 +105,9 @@ def _goals(family: dict[str, Any]) -> Iterator[Goal]:
         yield goal, bound, False, lambda r: r.of_twin(OTHER_FORMAT.why)
     if bound := family.get("most_microseconds"):
         yield f"at most {bound:g} microseconds", bound, False, lambda r: (r.ours or 0) * 1e6
+    if bound := family.get("most_first_microseconds"):
+        goal = f"at most {bound:g} microseconds for the first call"
+        yield goal, bound, False, lambda r: r.first_call and r.first_call * 1e6
     if bound := family.get("most_extra_mb"):
         yield f"at most {bound:g} MB of extra memory", bound, False, _extra_mb
 

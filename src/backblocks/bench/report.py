@@ -50,6 +50,8 @@ def in_full(result: Result) -> Iterator[str]:
         yield f"  {name:<46} {median:>8} (least {least:>8}, {time.samples:2} samples) {ratio}{memory}{about}"
     for name, why in result.refused.items():
         yield f"  {name:<46} not timed: {why}"
+    if result.first_call:
+        yield f"  the first call on a shape never seen before takes {duration(result.first_call)}"
     bound = "arithmetic" if result.compute_bound else "memory"
     yield (
         f"  the machine needs {duration(result.limit)} ({bound}); backblocks is at "

@@ -34,6 +34,7 @@ class Result:
     stream: float = 0.0
     peak: float = 0.0  # operations a second
     extra_bytes: dict[str, int] = field(default_factory=dict)
+    first_call: float | None = None  # our seconds on a shape never seen before, of tiny problems
 
     @property
     def problem(self) -> Problem:
@@ -99,6 +100,7 @@ class Result:
             "stream": self.stream,
             "peak": self.peak,
             "extra_bytes": self.extra_bytes,
+            "first_call": self.first_call,
             # Read off the above, for those who read the file without this code.
             "faster_than": {peer: self.faster_than(peer) for peer in self.peers},
             "limit": self.limit,
@@ -114,6 +116,7 @@ class Result:
             record["stream"],
             record["peak"],
             record["extra_bytes"],
+            record.get("first_call"),
         )
 
 

@@ -9,9 +9,11 @@ from importlib import resources
 
 from backblocks.bench import limits, memory, peers
 from backblocks.bench.contender import STREAM, Contender, Peer
+from backblocks.bench.goals import is_tiny
 from backblocks.bench.inputs import make_inputs
 from backblocks.bench.learning.measure import learn, page_costs
 from backblocks.bench.measure import Effort, admit, interleave
+from backblocks.bench.peers.ours import first_call_seconds
 from backblocks.bench.problem import Problem, parse
 from backblocks.bench.results import Result, Run, Time
 
@@ -83,6 +85,8 @@ def solve(
         result.times[contender.name] = Time(
             contender.peer, contender.job, sampled.median, sampled.least, len(sampled.samples), why
         )
+    if is_tiny(problem):
+        result.first_call = first_call_seconds(problem)
     result.stream = min(t.median for t in result.times.values() if t.why == STREAM.why)
     return result
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import statistics
+import time
 from typing import Any
 
 import numpy as np
@@ -50,6 +53,19 @@ def _into(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
         return []
     out = np.empty(problem.sizes(problem.kind.result), problem.dtype)
     return [Contender("backblocks, out=", NAME, lambda: op(**arguments, out=out))]
+
+
+def first_call_seconds(problem: Problem, calls: int = 15) -> float:
+    """Of a call on a shape that was never seen before: each time there is an image more."""
+    op, found = getattr(bb.raw_ops, problem.op), []
+    images, *others = problem.shape
+    for more in range(1, calls + 1):
+        new = dataclasses.replace(problem, shape=(images + more, *others))
+        arguments = new.arguments(make_inputs(new))
+        begun = time.perf_counter()
+        op(**arguments)
+        found.append(time.perf_counter() - begun)
+    return statistics.median(found)
 
 
 def _twin(twin: Problem, difference: Difference) -> Contender:
