@@ -466,3 +466,23 @@ def test_blocks_run_after_blocks_of_their_graph_only(small):
 def test_a_variable_has_the_dtype_of_what_it_starts_from():
     with pytest.raises(bb.OpError, match=r"VariableV2\.dtype: must be float32, as its start"):
         bb.variable(bb.constant(1.5), "float64")
+
+
+def test_steps_that_are_written_out_give_what_watched_ones_give():
+    with bb.Scope() as page:
+        x = bb.variable(np.arange(6, dtype=np.float32).reshape(2, 3), name="x")
+        half = bb.ops.sigmoid(x)
+        long = bb.ops.reshape(half, [3, 2])
+        loss = bb.ops.mean(bb.ops.mat_mul(half, long), [0, 1])
+        step = bb.ops.apply_gradient_descent(x, 0.1, bb.gradients(loss, [x])[0])
+    written_out, watched = bb.Session(page), bb.Session(page)
+    watched.watch(lambda event: None)
+    wanted = ([loss, step], [half, step], [long, half, loss, step])
+    kept, copies = [], []
+    for turn in range(15):
+        ours, theirs = (each.run(wanted[turn % 3]) for each in (written_out, watched))
+        assert [a.tobytes() for a in ours] == [a.tobytes() for a in theirs]
+        kept += ours
+        copies += [a.copy() for a in ours]
+    for array, copy in zip(kept, copies, strict=True):
+        assert array.tobytes() == copy.tobytes(), "a later run wrote into what an earlier one gave"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from backblocks.graph.symbol import Block
 
@@ -28,8 +28,7 @@ class Event:
     total: int = 0
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(NamedTuple):
     """What the last run did."""
 
     executed: int = 0

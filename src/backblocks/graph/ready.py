@@ -59,6 +59,12 @@ class Ready:
                 self.foreseen.append(step)
             else:
                 self.steps.append((step, compute))
+        self.start: list[Any] = [self.constants.get(slot) for slot in range(plan.slots)]
+        """The slots as they are before a run that is fed nothing and has no variables."""
+        self.variables = [
+            (slot, block, slot in plan.read) for slot, block in plan.variables.items()
+        ]
+        """Slots of variables, and whether they must have a value."""
         steps = [step for step, _ in self.steps]
         blocks = (*plan.variables.values(), *(step.block for step in steps))
         self.files = [block for block in blocks if block.op.files]

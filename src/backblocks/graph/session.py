@@ -170,13 +170,12 @@ class Session:
         plan = ready.program
         self._refuse_what_cannot_fit(ready.estimate)
         self._refuse_files(ready.files)
-        slots: list[Any] = [None] * plan.slots
-        for slot, value in ready.constants.items():
-            slots[slot] = value
+        slots = ready.start.copy()
         for slot, array in zip(plan.fed, arrays, strict=True):
             slots[slot] = array
-        for slot, block in plan.variables.items():
-            slots[slot] = self._value(block) if slot in plan.read else self._values.get(block)
+        for slot, block, read in ready.variables:
+            value = self._values.get(block)
+            slots[slot] = self._value(block) if value is None and read else value
         # Infinities and NaN are answers.
         with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
             counts = self._stop.during(self._execute, ready, slots)
@@ -208,12 +207,12 @@ class Session:
         key = (
             tuple(map(id, fetches)),
             tuple(map(id, feeds)),
-            tuple(b.number for b in targets),
-            tuple((a.shape, a.dtype) for a in arrays),
+            tuple(map(id, targets)),
+            tuple([(a.shape, a.dtype) for a in arrays]),
         )
         ready = self._programs.get(key)
         if ready is None:
-            ready = Ready(program(fetches, feeds, targets), arrays, (fetches, feeds))
+            ready = Ready(program(fetches, feeds, targets), arrays, (fetches, feeds, targets))
             self._programs[key] = ready
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)

@@ -2,6 +2,8 @@
 
 Taking steps from a list costs as much as computing a few numbers, and pages that learn run their steps
 thousands of times. Only numbers of slots and names made here get into the text.
+
+Small values that only kernels see have a place of their own, which every run fills anew.
 """
 
 from __future__ import annotations
@@ -44,11 +46,13 @@ class Straight:
 
     def __init__(self, todo: Todo) -> None:
         self._steps = [step for step, _ in todo]
+        places = _places(todo)
         names: dict[str, Any] = {"Cancelled": Cancelled}
+        names |= {f"place{slot}": array for slot, array in places.items()}
         lines = ["def run(s, cancelled):"]
         for i, (step, compute) in enumerate(todo):
             lines.append("    if cancelled(): raise Cancelled('the run was cancelled')")
-            lines.append("    " + "; ".join([*_work(i, compute, names), *_drops(step)]))
+            lines.append("    " + "; ".join([*_work(i, compute, names), *_drops(step, places)]))
         lines.append("    return")  # which a program without steps needs
         exec(compile("\n".join(lines), _FILE, "exec"), names)  # noqa: S102 - nothing from outside is in it
         self.run: Callable[[list[Any], Callable[[], bool]], None] = names["run"]
@@ -63,10 +67,31 @@ def _work(i: int, compute: Compute, names: dict[str, Any]) -> list[str]:
     if not isinstance(compute, ByKernel):
         names[f"compute{i}"] = compute
         return [f"compute{i}(s)"]
-    names[f"make{i}"], names[f"fill{i}"] = compute.make, compute.fill
-    inputs = ", ".join(f"s[{slot}]" for slot in compute.takes)
+    names[f"fill{i}"] = compute.fill
+    inputs = ", ".join(_value(slot, names) for slot in compute.takes)
+    if f"place{compute.give}" in names:
+        return [f"fill{i}({inputs}, place{compute.give})"]
+    names[f"make{i}"] = compute.make
     return [f"s[{compute.give}] = out = make{i}()", f"fill{i}({inputs}, out)"]
 
 
-def _drops(step: Step) -> list[str]:
-    return [f"s[{slot}] = None" for slot in step.drops]
+def _value(slot: int, names: dict[str, Any]) -> str:
+    return f"place{slot}" if f"place{slot}" in names else f"s[{slot}]"
+
+
+def _drops(step: Step, places: dict[int, Array]) -> list[str]:
+    return [f"s[{slot}] = None" for slot in step.drops if slot not in places]
+
+
+_SMALL = 1 << 14
+"""Larger values take longer to compute than their memory takes to be had."""
+
+
+def _places(todo: Todo) -> dict[int, Array]:
+    """An array for each small value that kernels give, and nobody but kernels takes."""
+    dropped = {slot for step, _ in todo for slot in step.drops}
+    others = (step for step, compute in todo if not isinstance(compute, ByKernel))
+    seen = {slot for step in others for slot in (*step.uses, *step.gives)}
+    kernels = [compute for _, compute in todo if isinstance(compute, ByKernel)]
+    places = {each.give: each.make() for each in kernels if each.give in dropped - seen}
+    return {slot: array for slot, array in places.items() if array.nbytes <= _SMALL}

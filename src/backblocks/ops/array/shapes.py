@@ -293,8 +293,10 @@ def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
     if x.dtype.hasobject:
         return None
 
+    shape: Any = x.shape
+
     def fill(x: Array, *others: Array) -> None:
-        others[-1].reshape(-1)[:] = x.reshape(-1)
+        others[-1].reshape(shape)[...] = x
 
     return fill
 

@@ -92,11 +92,13 @@ def _(x: Spec) -> Fill | None:
     if is_half(x.dtype):
         return None
 
+    one = np.ones((), x.dtype)  # NumPy takes as long to read a number as to add it to a few
+
     def fill(x: Array, y: Array) -> None:
         np.negative(x, y)
         np.exp(y, y)
-        np.add(y, 1, y)
-        np.divide(1, y, y)
+        np.add(y, one, y)
+        np.divide(one, y, y)
 
     return fill
 
@@ -106,9 +108,11 @@ def _(y: Spec, dy: Spec) -> Fill | None:
     if is_half(y.dtype):
         return None
 
+    one = np.ones((), y.dtype)
+
     def fill(y: Array, dy: Array, z: Array) -> None:
         np.multiply(dy, y, z)
-        np.multiply(z, np.subtract(1, y), z)
+        np.multiply(z, np.subtract(one, y), z)
 
     return fill
 

@@ -86,7 +86,8 @@ def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) 
     def fill(a: Array, b: Array, product: Array) -> None:
         np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, product)
 
-    return fill
+    plain: Fill = np.matmul
+    return fill if transpose_a or transpose_b else plain
 
 
 table, column = np.array([[3.0, 2], [-1, 0]]), np.array([[3.0], [5]])

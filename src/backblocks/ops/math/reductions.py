@@ -207,7 +207,7 @@ def _in_place(
     axes, first = _axes(axis.value), start(dtype)
     reduce: Any = ufunc.reduce
     shape: Any = input.shape
-    count = math.prod(shape[a] for a in axes)
+    count = np.array(math.prod(shape[a] for a in axes)).astype(dtype)
 
     def fill(input: Array, axis: Array, out: Array) -> None:
         reduce(input, axes, dtype, out, keep_dims, first)
