@@ -15,291 +15,24 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <type_traits>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
+#include "conv_filter_copy.hpp"
+#include "conv_filter_cut.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
-#include "simd.hpp"
 #include "tile.hpp"
-#include "transpose.hpp"
 
 namespace backblocks {
 namespace {
 
 using namespace ISA;
-
-// Windows that a task takes at a time. A panel of as many is half of the L1 cache. Fewer would load
-// and store the sums more often; and a sum of sums of so many stays close to the true one.
-constexpr std::int64_t kDepth = 256;
-
-// What a task copies of x at a time should leave half of the L2 cache to other things.
-constexpr double kBytesOfX = 256 << 10;
-
-// With fewer channels a tile has too few rows to hide the time that a multiply-add takes.
-constexpr std::int64_t kFew = 4;
-
-// Copying x pays when a number of it is used more often: measured with 64 to 2048 channels of dy.
-constexpr double kUses = 128;
-
-// There are at most so many tasks, each of at least so many products if there are that many.
-constexpr double kTasks = 32;
-constexpr double kProducts = 1 << 22;
-
-// Chunks of the windows are summed apart, so that no sum of sums is of many; but in no more than so
-// many bytes, of which a task that rounds its own sums has a share.
-constexpr double kWindows = 1 << 15;
-constexpr double kBytesOfSums = 32 << 20;
-constexpr double kBytesOfTask = 4 << 20;
-
-// Numbers of a place in a copied group of x: as many as the largest tile has rows.
-constexpr int kPitch = most_rows(1);
-
-constexpr std::int64_t div_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-// The i-th of `count` parts of 0 .. n - 1, whose sizes differ by at most 1.
-constexpr Range part(std::int64_t n, std::int64_t count, std::int64_t i) {
-    const auto begin = [&](std::int64_t k) { return n / count * k + std::min(n % count, k); };
-    return {begin(i), begin(i + 1)};
-}
-
-constexpr Range both(Range a, Range b) {
-    const std::int64_t first = std::max(a.first, b.first);
-    return {first, std::max(first, std::min(a.last, b.last))};
-}
-
-// The windows whose cell at a tap is real.
-constexpr Range real_windows(const TapAxis& axis, std::int64_t tap) {
-    const std::int64_t shift = axis.pads - tap * axis.d, end = axis.n + shift;
-    return both({shift <= 0 ? 0 : div_up(shift, axis.s), end <= 0 ? 0 : div_up(end, axis.s)},
-                {0, axis.out});
-}
-
-constexpr std::int64_t cell_of(const TapAxis& axis, std::int64_t window, std::int64_t tap) {
-    return window * axis.s - axis.pads + tap * axis.d;
-}
-
-// A filter of one tap that reads every cell does not care for rows: all cells are one.
-Conv simplified(Conv conv) {
-    std::int64_t cells = 1;
-    for (const TapAxis& axis : conv.axes) {
-        if (axis.k > 1 || axis.s > 1 || axis.pads > 0 || axis.out != axis.n) return conv;
-        cells *= axis.n;
-    }
-    if (!conv.channels_first) cells *= std::exchange(conv.images, 1);
-    conv.axes = {{{1, 1, 1, 1, 0, 1}, {1, 1, 1, 1, 0, 1}, {cells, 1, 1, 1, 0, cells}}};
-    return conv;
-}
-
-// -- how the work is cut --------------------------------------------------------------------------
-
-// It follows from the geometry alone, and so does the order of every sum.
-template <class T>
-struct Cut {
-    using N = Wide<T>;
-
-    bool in_place;             // x is not copied
-    bool folded;               // x is copied window by window, and the taps of a row are channels
-    std::int64_t width_taps;   // taps along the width that are not channels
-    std::int64_t channels;     // of a group of x
-    std::int64_t tile_rows;    // of the largest tile
-    std::int64_t panel;        // columns of the largest tile
-    std::int64_t pieces;       // of a row of windows
-    std::int64_t rows;         // rows of windows, or pieces of them, in all
-    std::int64_t at_once;      // how many of them a task takes at a time
-    std::int64_t in_blocks = 1, out_blocks = 1, chunks = 1;  // of channels of x, of dy, of the rows
-    double products;
-
-    explicit Cut(const Conv& conv) {
-        const auto& [depth, height, width] = conv.axes;
-        const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        const double cells = real(depth.s) * real(height.s) * real(width.s);
-        const double taps = real(depth.k) * real(height.k) * real(width.k);
-        constexpr bool wide = std::is_same_v<T, N>;
-        in_place = wide && !conv.channels_first && conv.in >= kFew &&
-                   taps / cells * real(conv.out) <= kUses;
-        // Folding copies a cell once for each of its windows, and no others.
-        const double span = std::min(real(width.n), real(width.out - 1) * real(width.s) +
-                                                        real(width.k - 1) * real(width.d) + 1);
-        folded = !in_place && ((conv.in < kFew && width.k < 64) ||
-                               real(width.k) * real(width.out) <= span);
-        width_taps = folded ? 1 : width.k;
-        channels = folded ? width.k * conv.in : conv.in;
-        panel = conv.out > kLanes<N> ? kPanel<N> : kLanes<N>;
-        tile_rows = most_rows(panel == kPanel<N> ? 2 : 1);
-
-        const double bytes = std::min(cells, taps) * real(conv.in) * sizeof(N);  // of a window of x
-        const double fit = std::clamp(kBytesOfX / 2 / bytes, 64.0, real(kDepth));
-        const std::int64_t deep = in_place ? static_cast<std::int64_t>(fit) : kDepth;
-        pieces = div_up(width.out, deep);
-        rows = conv.images * depth.out * height.out * pieces;
-        at_once = std::clamp<std::int64_t>(deep / width.out, 1, rows);
-
-        const double sums = taps * real(conv.in) * real(conv.out) * real(conv.groups);
-        const double windows = real(rows / pieces) * real(width.out);
-        products = windows * sums / real(conv.groups);
-        const double wanted = std::clamp(products / kProducts, 1.0, kTasks);
-        const double most_chunks = std::max(
-            1.0, std::min({real(rows), windows / (2 * kDepth), kBytesOfSums / sizeof(N) / sums}));
-        const double x_rows =
-            std::min(real(at_once - 1) * real(height.s) + real(height.k - 1) * real(height.d) + 1,
-                     real(at_once) * real(height.k)) * real(depth.k);
-        const double bytes_of_x = x_rows * std::min(real(width.n), real(deep) * real(width.s)) *
-                                  real(channels) * kPitch / real(tile_rows) * sizeof(N);
-        // The cheapest way, in steps of a tile: what is multiplied, copied and added up.
-        double least = 0;
-        for (std::int64_t in = 1; in == 1 || in * 2 * tile_rows <= channels; in *= 2)
-            for (std::int64_t out = 1; out == 1 || out * panel <= conv.out; out *= 2) {
-                const double blocks = real(conv.groups * in * out);
-                const auto apart = static_cast<std::int64_t>(std::clamp(
-                    std::max(wanted / blocks, windows / kWindows) + 0.99, 1.0, most_chunks));
-                const bool large = (!in_place && bytes_of_x / real(in) > kBytesOfX) ||
-                                   (!wide && sums * sizeof(N) / blocks > kBytesOfTask);
-                // Rows of x that several rows of windows read are copied for each few of them.
-                const double again = in_place ? 0 : x_rows / real(at_once);
-                const double copied = windows * real(conv.groups) *
-                                      (real(in * conv.out) + real(out * channels) * again);
-                const double cost = (products / kPanel<N> * (large ? 1.2 : 1) + copied / 2) *
-                                        std::max(1.0, wanted / (blocks * real(apart))) +
-                                    real(apart - 1) * sums;
-                if (least > 0 && cost >= least) continue;
-                least = cost;
-                in_blocks = in;
-                out_blocks = out;
-                chunks = apart;
-            }
-    }
-};
-
-// -- copying --------------------------------------------------------------------------------------
-
-// A row of x or dy as it lies in memory: numbers from place to place, and from channel to channel.
-template <class T>
-struct Line {
-    const T* first;
-    std::int64_t place, channel;
-
-    Line from(std::int64_t p, std::int64_t c) const {
-        return {first + p * place + c * channel, place, channel};
-    }
-};
-
-// Channels in groups, as tiles read them. Of a row, that is a line of places for each group, with
-// `pitch` numbers for each place.
-struct Groups {
-    std::vector<Range> channels;
-    std::int64_t pitch;
-
-    Groups(std::int64_t pitch) : pitch(pitch) {}
-
-    // Groups of `size`, but for the last one.
-    static Groups panels(std::int64_t all, std::int64_t size) {
-        Groups groups(size);
-        for (std::int64_t c = 0; c < all; c += size)
-            groups.channels.push_back({c, std::min(c + size, all)});
-        return groups;
-    }
-
-    // The last two share what is left, so that none is small.
-    static Groups tiles(std::int64_t all, std::int64_t size) {
-        Groups groups = panels(all, size);
-        groups.pitch = kPitch;
-        if (const auto count = groups.channels.size(); count > 1) {
-            Range &a = groups.channels[count - 2], &b = groups.channels[count - 1];
-            if (b.size() < kFew) a.last = b.first = a.first + div_up(all - a.first, 2);
-        }
-        return groups;
-    }
-
-    std::int64_t count() const { return static_cast<std::int64_t>(channels.size()); }
-    std::int64_t all() const { return channels.back().last; }
-};
-
-template <class T>
-void widen_all(const T* from, std::int64_t count, Wide<T>* to) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = widen(from[i]);
-}
-
-// to[p * pitch + c] = line[p, c], where places lie side by side in the line.
-template <int pitch, class T>
-void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels, Wide<T>* to) {
-    using N = Wide<T>;
-    constexpr std::int64_t lanes = kLanes<N>;
-    for (std::int64_t c = 0; c < channels; c += lanes) {
-        std::int64_t p = 0;
-        for (; p + lanes <= places; p += lanes) {
-            Vector<N> v[lanes];
-            // There is room beyond the last channel, and nobody looks at what is there.
-#pragma GCC unroll 8
-            for (std::int64_t i = 0; i < lanes; ++i)
-                v[i] = load(line.first + std::min(c + i, channels - 1) * line.channel + p);
-            turn(v);
-#pragma GCC unroll 8
-            for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
-        }
-        for (; p < places; ++p)
-            for (std::int64_t i = c; i < std::min(c + lanes, channels); ++i)
-                to[p * pitch + i] = widen(line.first[i * line.channel + p]);
-    }
-}
-
-// Copies some places of a row. The groups' lines begin `stride` numbers apart.
-template <int pitch, class T>
-void deal(const Line<T>& line, std::int64_t places, const Groups& groups, std::int64_t stride,
-          Wide<T>* to, Room<Wide<T>>& spare) {
-    using N = Wide<T>;
-    if (line.channel != 1) {
-        for (const Range& channels : groups.channels) {
-            const Line<T> from = line.from(0, channels.first);
-            if (line.place == 1) turn_group<pitch>(from, places, channels.size(), to);
-            else
-                for (std::int64_t c = 0; c < channels.size(); ++c)
-                    for (std::int64_t p = 0; p < places; ++p)
-                        to[p * pitch + c] = widen(*from.from(p, c).first);
-            to += stride;
-        }
-        return;
-    }
-    const std::int64_t all = groups.all();
-    for (std::int64_t p = 0; p < places; ++p, to += pitch) {
-        const N* wide;
-        if constexpr (std::is_same_v<T, N>) {
-            wide = line.from(p, 0).first;
-        } else {
-            wide = spare.of(all);
-            widen_all(line.from(p, 0).first, all, spare.of(all));
-        }
-        N* place = to;
-        for (const Range& channels : groups.channels) {
-            // A known number of bytes takes few instructions. There is room for the pitch.
-            const N* const from = wide + channels.first;
-            if (channels.first + pitch <= all) std::memcpy(place, from, pitch * sizeof(N));
-            else
-                with_constant<pitch>(channels.size(), [&](auto count) {
-                    std::memcpy(place, from, count.value * sizeof(N));
-                });
-            place += stride;
-        }
-    }
-}
-
-// -- multiplying ----------------------------------------------------------------------------------
-
-// A row of x and one of dy that meet at a tap: where they begin.
-struct Pair {
-    std::int64_t x, dy;
-};
-
-// What tiles read of such a pair at a tap along the width: so many windows, from these places on.
-struct Stretch {
-    std::int64_t x, dy, windows;
-};
+using namespace ISA::filter_gradient;
 
 // sums[i, j] += x[i] * dy[j] over the windows of all pairs, for the rows i and columns j of a tile.
 // Without `more` this is their first value.
@@ -330,41 +63,6 @@ void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_
         }
     }
 }
-
-template <class T>
-struct Problem {
-    Conv conv;
-    Cut<T> cut{conv};
-
-    std::int64_t in_channels() const { return conv.in * conv.groups; }
-    std::int64_t out_channels() const { return conv.out * conv.groups; }
-    std::int64_t row_taps() const { return conv.axes[0].k * conv.axes[1].k; }
-    std::int64_t taps() const { return row_taps() * cut.width_taps; }
-    std::int64_t sums() const { return taps() * cut.channels * out_channels(); }
-};
-
-// Where sums are: numbers from tap to tap, and from channel to channel of x.
-template <class N>
-struct Sums {
-    N* first;
-    std::int64_t tap, channel;
-};
-
-// Some channels of x, some of dy, and some rows of windows.
-struct Share {
-    std::int64_t group;
-    Range in, out, rows;
-};
-
-// Rows of windows that are worked on at a time, and where everything of them is.
-struct Step {
-    Range rows, windows, places;
-    Range whole;                           // of folded windows, those without padding
-    std::vector<Range> real;               // for each tap along the width, windows it is real for
-    std::vector<Stretch> stretches;        // for each tap along the width
-    std::vector<std::vector<Pair>> pairs;  // for each other tap
-    std::vector<std::int64_t> x_rows;      // that are read, over all images
-};
 
 // What a thread works with.
 template <class T>
@@ -657,32 +355,6 @@ class Worker {
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
     Room<N> x_, dy_, spare_;
 };
-
-template <class N>
-void add_all(const N* from, std::int64_t count, N* to) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] += from[i];
-}
-
-template <class T>
-void narrow_all(const Wide<T>* from, std::int64_t count, T* to) {
-    for (std::int64_t i = 0; i < count; ++i) to[i] = narrow<T>(from[i]);
-}
-
-// dw[i] = the sum of chunks[c * size + i] over c
-template <class T>
-void add_chunks(const Wide<T>* chunks, std::int64_t count, std::int64_t size, T* dw) {
-    const auto bytes = size * count * static_cast<std::int64_t>(sizeof(*chunks));
-    parallel_for(size, bytes, [=](std::int64_t begin, std::int64_t end) {
-        std::array<Wide<T>, 512> sum;  // of some that are side by side
-        for (std::int64_t i = begin; i < end; i += std::ssize(sum)) {
-            const std::int64_t some = std::min(end - i, std::ssize(sum));
-            sum.fill(0);
-            for (std::int64_t c = 0; c < count; ++c)
-                add_all(chunks + c * size + i, some, sum.data());
-            narrow_all(sum.data(), some, dw + i);
-        }
-    });
-}
 
 // A problem, and its step if there is but one: small problems are many.
 template <class T>

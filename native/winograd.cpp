@@ -11,9 +11,10 @@
 //
 //     products[point, tile, n] = sum over channels c: sources[point, tile, c] * filters[point, c, n]
 //
-// which are as many products of matrices. Neither y reads a source that is not in its window, and
-// halves are exact, so sums stay as close as others do. But what is not finite can meet others, or
-// padding, on the way: if a result is not finite, all are computed the plain way.
+// which are as many products of matrices. Neither y reads a source that is not in its window, halves
+// are exact, and sums are shorter: errors are about half of those of the plain sums. But what is not
+// finite can meet others, or padding, on the way: if a result is not finite, all are computed the
+// plain way.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -27,6 +28,7 @@
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "simd.hpp"
+#include "winograd_cube.hpp"
 
 namespace backblocks {
 namespace {
@@ -40,110 +42,10 @@ constexpr double kFilters = 16 << 20;
 constexpr std::int64_t kNear = 320 << 10;
 constexpr std::int64_t kFewTiles = 24;
 constexpr std::int64_t kFar = 4 << 20;
-// With fewer tiles it does not pay to bring filters to the points.
-constexpr std::int64_t kTiles = 64;
-
-// -- from sources, filters and to targets ---------------------------------------------------------
-
-template <class V>
-BACKBLOCKS_INLINE void points_of_sources(V* d, int step) {
-    const V &d0 = d[0], &d1 = d[step], &d2 = d[2 * step], &d3 = d[3 * step];
-    const V m0 = d0 - d2, m1 = d1 + d2, m2 = d2 - d1, m3 = d1 - d3;
-    d[0] = m0;
-    d[step] = m1;
-    d[2 * step] = m2;
-    d[3 * step] = m3;
-}
-
-template <class V>
-BACKBLOCKS_INLINE void points_of_taps(V* g, int step) {
-    const V g0 = g[0], g1 = g[step], g2 = g[2 * step];
-    const V outer = (g0 + g2) / 2, half = g1 / 2;
-    g[step] = outer + half;
-    g[2 * step] = outer - half;
-    g[3 * step] = g2;
-}
-
-template <class V>
-BACKBLOCKS_INLINE void targets_of_points(V* m, int step) {
-    const V m0 = m[0], m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
-    m[0] = m0 + m1 + m2;
-    m[step] = m1 - m2 - m3;
-}
-
-// A tile, of four by four and, if the depth has three taps, by four. Each plane is made in registers.
-template <class N, int planes>
-struct Cube {
-    using V = Vector<N>;
-    static constexpr int points = planes * 16;
-    V all[points];
-
-    template <class S>
-    BACKBLOCKS_INLINE void sources(const S* const* cells, std::int64_t c, N* to,
-                                   std::int64_t apart) {
-        for (int d = 0; d < points; d += 16) {
-            V plane[16];
-#pragma GCC unroll 16
-            for (int i = 0; i < 16; ++i) plane[i] = load(cells[d + i] + c);
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) points_of_sources(plane + i * 4, 1);
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) points_of_sources(plane + i, 4);
-#pragma GCC unroll 16
-            for (int i = 0; i < 16; ++i)
-                if constexpr (planes > 1) all[d + i] = plane[i];
-                else store(plane[i], to + i * apart);
-        }
-        if constexpr (planes > 1)
-            for (int i = 0; i < 16; ++i) {
-                V line[4]{all[i], all[16 + i], all[32 + i], all[48 + i]};
-                points_of_sources(line, 1);
-#pragma GCC unroll 4
-                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * apart);
-            }
-    }
-
-    void taps(const N* from, std::int64_t step, N* to, std::int64_t apart) {
-        for (int t = 0; t < (planes > 1 ? 27 : 9); ++t)
-            all[t / 9 * 16 + t % 9 / 3 * 4 + t % 3] = load(from + t * step);
-        for (int d = 0; d < (planes > 1 ? 48 : 16); d += 16) {
-            for (int i = 0; i < 3; ++i) points_of_taps(all + d + i * 4, 1);
-            for (int i = 0; i < 4; ++i) points_of_taps(all + d + i, 4);
-        }
-        if constexpr (planes > 1)
-            for (int i = 0; i < 16; ++i) points_of_taps(all + i, 16);
-        for (int i = 0; i < points; ++i) store(all[i], to + i * apart);
-    }
-
-    // Gives zeros, or NaN for what is not finite.
-    template <class S>
-    BACKBLOCKS_INLINE V targets(const N* from, std::int64_t apart, S* const* cells,
-                                std::int64_t c) {
-        for (int d = 0; d < points; d += 16) {
-            V plane[16];
-#pragma GCC unroll 16
-            for (int i = 0; i < 16; ++i) plane[i] = load(from + (d + i) * apart);
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) targets_of_points(plane + i * 4, 1);
-#pragma GCC unroll 2
-            for (int i = 0; i < 2; ++i) targets_of_points(plane + i, 4);
-#pragma GCC unroll 4
-            for (int i = 0; i < 4; ++i) all[d + i] = plane[i / 2 * 4 + i % 2];
-        }
-        V zeros{};
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) {
-            if constexpr (planes > 1) targets_of_points(all + i, 16);
-#pragma GCC unroll 2
-            for (int d = 0; d < (planes > 1 ? 2 : 1); ++d)
-                if (S* cell = cells[d * 4 + i]) {
-                    store_rounded(all[d * 16 + i], cell + c);
-                    zeros += all[d * 16 + i] * N{0};
-                }
-        }
-        return zeros;
-    }
-};
+// What it takes to bring a number to a point or from there, in products: measured.
+constexpr double kToPoint = 10;
+constexpr double kToPointOfVolumes = 20;
+constexpr double kFilterToPoint = 32;
 
 // -- tiles ----------------------------------------------------------------------------------------
 
@@ -223,13 +125,18 @@ struct Plan {
         if (!TileAxis::can_take(conv.axes[2], 3) || !TileAxis::can_take(conv.axes[1], 3) ||
             !(TileAxis::can_take(conv.axes[0], 3) || TileAxis::can_take(conv.axes[0], 1)))
             return false;
-        double tiles = static_cast<double>(conv.images);
+        const double ins = static_cast<double>(conv.ins), outs = static_cast<double>(conv.outs);
+        double tiles = static_cast<double>(conv.images), plain = tiles * ins * outs;
         for (const LineAxis& axis : conv.axes) {
-            axes.emplace_back(axis.lines[0].sweep);
-            tiles *= static_cast<double>(axes.back().tiles);
+            const TileAxis& added = axes.emplace_back(axis.lines[0].sweep);
+            tiles *= static_cast<double>(added.tiles);
+            plain *= static_cast<double>(added.targets * axis.taps());
         }
-        const double bytes = static_cast<double>(conv.ins) * points() * sizeof(N);
-        if (tiles < kTiles || bytes * static_cast<double>(panels.all()) > kFilters) return false;
+        const double filters = points() * ins * outs;
+        const double to_point = points() == 64 ? kToPointOfVolumes : kToPoint;
+        if (filters * (tiles + kFilterToPoint) + points() * tiles * to_point * (ins + outs) > plain ||
+            filters * sizeof(N) > kFilters)
+            return false;
         const std::int64_t each = points() * (conv.ins + panels.all()) * std::int64_t{sizeof(N)};
         if (each * kFewTiles > kFar) return false;
         cut_into_boxes(std::max(kFewTiles, kNear / each));
@@ -285,7 +192,7 @@ void pack_points(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
 template <class T, int planes>
 class Worker {
     using N = Wide<T>;
-    using Cube = ::backblocks::Cube<N, planes>;
+    using Cube = ISA::Cube<N, planes>;
 
    public:
     Worker(const Plan<T>& plan, const T* sources, const N* filters, T* targets)

@@ -1,0 +1,112 @@
+// Small cubes of sources, filters and products, brought to the points of Winograd's sums and back (see
+// winograd.cpp).
+#pragma once
+
+#include <cstdint>
+
+#include "simd.hpp"
+#include "tile.hpp"
+
+namespace backblocks::ISA {
+
+template <class V>
+BACKBLOCKS_INLINE void points_of_sources(V* d, int step) {
+    const V &d0 = d[0], &d1 = d[step], &d2 = d[2 * step], &d3 = d[3 * step];
+    const V m0 = d0 - d2, m1 = d1 + d2, m2 = d2 - d1, m3 = d1 - d3;
+    d[0] = m0;
+    d[step] = m1;
+    d[2 * step] = m2;
+    d[3 * step] = m3;
+}
+
+template <class V>
+BACKBLOCKS_INLINE void points_of_taps(V* g, int step) {
+    const V g0 = g[0], g1 = g[step], g2 = g[2 * step];
+    const V outer = (g0 + g2) / 2, half = g1 / 2;
+    g[step] = outer + half;
+    g[2 * step] = outer - half;
+    g[3 * step] = g2;
+}
+
+template <class V>
+BACKBLOCKS_INLINE void targets_of_points(V* m, int step) {
+    const V m0 = m[0], m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
+    m[0] = m0 + m1 + m2;
+    m[step] = m1 - m2 - m3;
+}
+
+// A tile, of four by four and, if the depth has three taps, by four. Each plane is made in registers.
+template <class N, int planes>
+struct Cube {
+    using V = Vector<N>;
+    static constexpr int points = planes * 16;
+    V all[points];
+
+    template <class S>
+    BACKBLOCKS_INLINE void sources(const S* const* cells, std::int64_t c, N* to,
+                                   std::int64_t apart) {
+        for (int d = 0; d < points; d += 16) {
+            V plane[16];
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; ++i) plane[i] = load(cells[d + i] + c);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) points_of_sources(plane + i * 4, 1);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) points_of_sources(plane + i, 4);
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; ++i)
+                if constexpr (planes > 1) all[d + i] = plane[i];
+                else store(plane[i], to + i * apart);
+        }
+        if constexpr (planes > 1)
+            for (int i = 0; i < 16; ++i) {
+                V line[4]{all[i], all[16 + i], all[32 + i], all[48 + i]};
+                points_of_sources(line, 1);
+#pragma GCC unroll 4
+                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * apart);
+            }
+    }
+
+    void taps(const N* from, std::int64_t step, N* to, std::int64_t apart) {
+        for (int t = 0; t < (planes > 1 ? 27 : 9); ++t)
+            all[t / 9 * 16 + t % 9 / 3 * 4 + t % 3] = load(from + t * step);
+        for (int d = 0; d < (planes > 1 ? 48 : 16); d += 16) {
+            for (int i = 0; i < 3; ++i) points_of_taps(all + d + i * 4, 1);
+            for (int i = 0; i < 4; ++i) points_of_taps(all + d + i, 4);
+        }
+        if constexpr (planes > 1)
+            for (int i = 0; i < 16; ++i) points_of_taps(all + i, 16);
+        for (int i = 0; i < points; ++i) store(all[i], to + i * apart);
+    }
+
+    // Gives zeros, or NaN for what is not finite.
+    template <class S>
+    BACKBLOCKS_INLINE V targets(const N* from, std::int64_t apart, S* const* cells,
+                                std::int64_t c) {
+        for (int d = 0; d < points; d += 16) {
+            V plane[16];
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; ++i) plane[i] = load(from + (d + i) * apart);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) targets_of_points(plane + i * 4, 1);
+#pragma GCC unroll 2
+            for (int i = 0; i < 2; ++i) targets_of_points(plane + i, 4);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) all[d + i] = plane[i / 2 * 4 + i % 2];
+        }
+        V zeros{};
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) {
+            if constexpr (planes > 1) targets_of_points(all + i, 16);
+#pragma GCC unroll 2
+            for (int d = 0; d < (planes > 1 ? 2 : 1); ++d)
+                if (S* cell = cells[d * 4 + i]) {
+                    store_rounded(all[d * 16 + i], cell + c);
+                    zeros += all[d * 16 + i] * N{0};
+                }
+        }
+        return zeros;
+    }
+};
+
+}  // namespace backblocks::ISA
