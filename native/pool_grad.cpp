@@ -1,7 +1,15 @@
 // The gradients of the pools: one number for each cell.
 //
-// A cell gets something from each window that covers it. Along the width, cells q * s + p - pads get
-// it from windows q, q - 1, ..., so that those of one p make vectors where windows do.
+//     dx[b, i, c] = sum over windows o that cover cell i: what o gives i of dy[b, o, c]
+//
+// What a window gives is found for one axis after the other, which takes a window of k x k x k
+// cells some k * k + k steps. First, a row of windows becomes a line along the width:
+//
+//     gives[w, c] = sum over windows o of the row that cover column w: what o gives the column
+//     takes[w, c] = for max, the row of the windows that takes it
+//
+// Then a row of dx is the sum of the lines whose windows cover it, for max where it is the one that
+// takes. A line is kept, in the cache, until no row of dx needs it.
 #include "pool_grad.hpp"
 
 #include <algorithm>
@@ -12,409 +20,450 @@
 
 #include "fold.hpp"
 #include "memory.hpp"
+#include "pool_cut.hpp"
 
 namespace backblocks::ISA {
 namespace {
 
-// The windows that cover each cell along an axis, and how many times fewer real cells than others
-// each window has.
-template <class N>
-struct CoverAxis {
-    const WindowAxis& axis;
-    std::vector<Range> windows;
-    std::vector<N> weights;
+enum class Grad { avg, max };
 
-    explicit CoverAxis(const WindowAxis& of) : axis(of) {
+// The windows that cover each cell along an axis.
+struct CoverAxis {
+    std::vector<Range> windows;
+
+    explicit CoverAxis(const WindowAxis& axis) {
         windows.reserve(static_cast<std::size_t>(axis.n));
-        weights.reserve(static_cast<std::size_t>(axis.out));
         for (std::int64_t cell = 0; cell < axis.n; ++cell) windows.push_back(axis.windows(cell));
-        for (std::int64_t o = 0; o < axis.out; ++o)
-            weights.push_back(static_cast<N>(axis.k) / static_cast<N>(axis.cells(o).size()));
     }
 
     Range over(std::int64_t cell) const { return windows[static_cast<std::size_t>(cell)]; }
-    N weight(std::int64_t o) const { return weights[static_cast<std::size_t>(o)]; }
 };
 
-// A row of windows that covers a row of cells.
-template <class N>
-struct Above {
-    std::int64_t at;      // of its first number in an array of windows
-    std::int64_t number;  // in its windows, of the first cell of the row of cells
-    N weight;
-};
-
-template <class N>
-struct Cover {
+// What all threads know.
+template <class T>
+struct Gradients {
     const Pool& pool;
-    CoverAxis<N> depth{pool.axes[0]}, height{pool.axes[1]}, width{pool.axes[2]};
-    Range joined{0, 0};  // cells of a row that make vectors together
+    const T *x, *dy;
+    T* dx;
+    bool large;
+    Cut cut;
+    CoverAxis depth{pool.axes[0]}, height{pool.axes[1]}, width{pool.axes[2]};
+    Range whole{pool.axes[2].whole()};  // windows
+    Range joined{0, 0};  // cells of a row that make vectors together: whole windows cover them
 
-    explicit Cover(const Pool& all) : pool(all) {
-        const WindowAxis& axis = width.axis;
+    Gradients(const Pool& given, const T* from_x, const T* from_dy, T* to)
+        : pool(given), x(from_x), dy(from_dy), dx(to),
+          cut(given, given.axes[2].n * given.channels *
+                         static_cast<std::int64_t>(sizeof(Wide<T>)) * (x ? 2 : 1)) {
+        const WindowAxis& axis = pool.axes[2];
+        large = static_cast<std::size_t>(size()) * sizeof(T) > kStreamed;
         if (axis.s > 1 && pool.channels > 1) return;
-        // The first and the last of them, too, are covered by whole windows only.
-        const Range whole = axis.whole();
         const std::int64_t first = whole.first + (axis.k - 1) / axis.s;
         const std::int64_t last = whole.last - (whole.last * axis.s > axis.n + axis.pads);
-        if (axis.s == 1 ? last > first : last - first >= kLanes<N>)
+        if (axis.s == 1 ? last > first : last - first >= kLanes<Wide<T>>)
             joined = {axis.cell(first, 0), axis.cell(last, 0)};
     }
 
-    // The rows of windows that cover a row of cells.
-    void find_above(const RowPlace& place, std::vector<Above<N>>& above) const {
-        const Range ods = depth.over(place.d), ohs = height.over(place.h);
-        above.clear();
-        for (std::int64_t od = ods.first; od < ods.last; ++od)
-            for (std::int64_t oh = ohs.first; oh < ohs.last; ++oh) {
-                const std::int64_t row = RowPlace{place.image, od, oh}.row(pool);
-                const std::int64_t in_d = place.d - depth.axis.cell(od, 0);
-                const std::int64_t in_h = place.h - height.axis.cell(oh, 0);
-                above.push_back({row * width.axis.out * pool.channels,
-                                 (in_d * height.axis.k + in_h) * width.axis.k,
-                                 depth.weight(od) * height.weight(oh)});
-            }
-    }
+    std::int64_t size() const { return pool.images * pool.cells() * pool.channels; }
 };
 
-// dx[i, c] = sum over windows o that cover cell i of the row: term(o, c, i's number in o)
-//
-// `term.add` adds to vectors of sums, `term.ended` gives what a sum is in the end. A large result
-// goes around the cache, where whole cache lines of it are stored.
-template <class T, class Term>
-void gather_row(const Cover<Wide<T>>& cover, const std::vector<Above<Wide<T>>>& all_above,
-                const Term& given, T* dx, bool large) {
-    using N = Wide<T>;
-    constexpr std::int64_t lanes = kLanes<N>;
-    const Term term = given;
-    const std::int64_t channels = cover.pool.channels, s = cover.width.axis.s;
-    const std::int64_t pads = cover.width.axis.pads;
-    const Range* windows = cover.width.windows.data();
-    const N* weights = cover.width.weights.data();
-    const Above<N> *above = all_above.data(), *above_end = above + all_above.size();
-    const auto in_lines = [=](std::int64_t first, std::int64_t count) {
-        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(T);
-        return kStreams<T> && large && bytes % kCacheLine == 0 &&
-               reinterpret_cast<std::uintptr_t>(dx + first) % kCacheLine == 0;
-    };
-    const bool past = in_lines(0, channels);
-    // Adds up for some vectors, the first numbers of which are those of the cell.
-    const auto sum_all = [=](std::int64_t cell, std::int64_t i, auto some, auto& sums)
-                             BACKBLOCKS_INLINED {
-        const auto [first, last] = windows[cell];
-        for (const Above<N>* row = above; row < above_end; ++row) {
-            std::int64_t at = row->at + first * channels + i;
-            std::int64_t number = row->number + cell + pads - first * s;
-            for (std::int64_t o = first; o < last; ++o, at += channels, number -= s)
-                term.add(sums, at, static_cast<Lane<N>>(number), row->weight * weights[o], some);
-        }
-    };
-    const auto gather = [=](std::int64_t cell, std::int64_t length) {
-        const auto sum_some = [=](std::int64_t i, auto some, auto vectors) BACKBLOCKS_INLINED {
-            typename decltype(vectors)::template Of<Vector<N>> sums;
-            sum_all(cell, i, some, sums);
-            sums.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-                store_rounded(term.ended(sum), dx + cell * channels + i + v * lanes, some, past);
-            });
-        };
-        each_vectors<N, 4>(length, sum_some);
-    };
-    // The same for one channel: windows make vectors, one for each of the s cells between them.
-    const auto gather_strided = [=](std::int64_t first, std::int64_t count) {
-        const bool lines = in_lines(first, count * s);
-        const auto sum_pairs = [=](std::int64_t i, auto some, auto vectors) BACKBLOCKS_INLINED {
-            typename decltype(vectors)::template Of<Vector<N>> even, odd;
-            sum_all(first, i, some, even);
-            sum_all(first + 1, i, some, odd);
-            T* to = dx + first + i * 2;
-            even.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-                Vector<N> a = term.ended(sum), b = term.ended(odd.get(v));
-                in_turn(a, b, std::make_index_sequence<lanes>{});
-                store_rounded(a, to + v * 2 * lanes, Whole{}, lines);
-                store_rounded(b, to + v * 2 * lanes + lanes, Whole{}, lines);
-            });
-        };
-        if (s == 2) return each_vectors<N, 2>(count, sum_pairs);
-        for (std::int64_t p = 0; p < s; ++p)
-            each_vectors<N, 1>(count, [=](std::int64_t i, auto some, auto) BACKBLOCKS_INLINED {
-                Few<Vector<N>, 1> sums;
-                sum_all(first + p, i, some, sums);
-                T all[lanes];
-                store_rounded(term.ended(sums.a), all);
-                for (std::int64_t lane = 0; lane < lanes; ++lane)
-                    dx[first + (i + lane) * s + p] = all[lane];
-            });
-    };
-    for (std::int64_t cell = 0; cell < cover.width.axis.n; ++cell) {
-        if (!cover.joined.has(cell)) {
-            gather(cell, channels);
-            continue;
-        }
-        const std::int64_t cells = cover.joined.size();
-        if (s == 1) gather(cell, cells * channels);
-        else gather_strided(cell, cells / s);
-        cell += cells - 1;
-    }
+// Lines are read and written in whole vectors: one that is longer than what is left goes into what
+// comes next, which is written later.
+template <class N, int most, class F>
+BACKBLOCKS_INLINED inline void each_in_line(std::int64_t count, F f) {
+    each_vectors<N, most>(std::max<std::int64_t>(count, kLanes<N>),
+                          [=](std::int64_t i, auto, auto vectors) BACKBLOCKS_INLINED {
+                              f(i, vectors);
+                          });
 }
 
-std::int64_t size_of_input(const Pool& pool) { return pool.images * pool.cells() * pool.channels; }
-
-template <class T>
-bool is_large(const Pool& pool) {
-    return static_cast<std::size_t>(size_of_input(pool)) * sizeof(T) > kStreamed;
-}
-
-// Gathers rows of cells.
-template <class T>
+// One thread's lines.
+template <class T, Grad grad>
 class Gatherer {
-   public:
-    Gatherer(const Cover<Wide<T>>& cover, T* dx)
-        : cover_(cover), dx_(dx), large_(is_large<T>(cover.pool)) {}
-
-    bool large() const { return large_; }
-
-    T* row(const RowPlace& place) const {
-        const auto& [depth, height, width] = cover_.pool.axes;
-        const std::int64_t number = (place.image * depth.n + place.d) * height.n + place.h;
-        return dx_ + number * width.n * cover_.pool.channels;
-    }
-
-    template <class Term>
-    void operator()(const RowPlace& place, const Term& term) {
-        cover_.find_above(place, above_);
-        gather_row(cover_, above_, term, row(place), large_);
-    }
-
-    // The same, to a line.
-    template <class Term>
-    void operator()(const RowPlace& place, const Term& term, T* line) {
-        cover_.find_above(place, above_);
-        gather_row(cover_, above_, term, line, false);
-    }
-
-   private:
-    const Cover<Wide<T>>& cover_;
-    T* dx_;
-    bool large_;
-    std::vector<Above<Wide<T>>> above_;
-};
-
-// Calls work(cells) for the rows of cells between a row of windows and the next, where windows are
-// apart.
-template <class Work>
-void each_own_row(const Pool& pool, const RowPlace& windows, Work work) {
-    const Range ds = pool.axes[0].territory({windows.d, windows.d + 1});
-    const Range hs = pool.axes[1].territory({windows.h, windows.h + 1});
-    for (std::int64_t d = ds.first; d < ds.last; ++d)
-        for (std::int64_t h = hs.first; h < hs.last; ++h) work(RowPlace{windows.image, d, h});
-}
-
-// -- average --------------------------------------------------------------------------------------
-
-template <class T>
-struct Shares {
     using N = Wide<T>;
-    const T* dy;
-    N all, part;   // cells of a window, and one divided by that
-    bool exactly;  // the latter has no error
+    using Numbers = Vector<Lane<N>>;
+    static constexpr std::int64_t lanes = kLanes<N>;
+    static constexpr bool max = grad == Grad::max;
 
-    Shares(const T* from, const Pool& pool) : dy(from) {
-        const std::int64_t cells = pool.axes[0].k * pool.axes[1].k * pool.axes[2].k;
-        all = static_cast<N>(cells);
-        part = 1 / all;
-        exactly = std::has_single_bit(static_cast<std::uint64_t>(cells));
+   public:
+    explicit Gatherer(const Gradients<T>& all) : all_(all), channels_(all.pool.channels) {
+        const Cut& cut = all.cut;
+        cells_ = width().n * channels_ + lanes;
+        const std::int64_t windows = width().out * channels_ + lanes;
+        const std::int64_t slots = cut.kept_planes * cut.kept_rows;
+        step_ = std::max<std::int64_t>(1024 / (channels_ * width().s), 16);
+        lines_ = room_.of((slots * (max ? 2 : 1) + max) * cells_ + windows * (max ? 2 : 1));
+        largest_ = lines_ + slots * (max ? 2 : 1) * cells_;
+        shares_ = largest_ + max * cells_;
+        winners_ = shares_ + windows;
+        made_.resize(static_cast<std::size_t>(slots));
+        if (!max && cut.alone()) rounded_.resize(static_cast<std::size_t>(cells_));
     }
 
-    template <class Sums, class Lanes>
-    BACKBLOCKS_INLINED void add(Sums& sums, std::int64_t at, Lane<N>, N weight, Lanes lanes) const {
-        sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-            sum += load(dy + at + v * kLanes<N>, lanes) * weight;
-        });
-    }
-
-    BACKBLOCKS_INLINED Vector<N> ended(const Vector<N>& sum) const {
-        return exactly ? sum * part : sum / all;
-    }
-};
-
-// dx[b, i, c] = sum over windows o that hold i: dy[b, o, c] / (number of real cells of o)
-template <class T>
-void avg_grad(const T* dy, T* dx, const Pool& pool) {
-    const auto& [depth, height, width] = pool.axes;
-    const Cover<Wide<T>> cover(pool);
-    const Shares<T> shares(dy, pool);
-    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * size_of_input(pool);
-    const std::int64_t row = width.n * pool.channels;
-    if (!depth.apart() || !height.apart()) {
-        each_row(pool.images, depth.n, height.n, tile_of<T>(pool, height.n), bytes, [&] {
-            return [&, gather = Gatherer<T>(cover, dx)](const RowPlace& place) mutable {
-                gather(place, shares);
-            };
-        });
-        return;
-    }
-    // All rows of cells that a row of windows covers are the same.
-    each_row(pool.images, depth.out, height.out, height.out, bytes, [&] {
-        return [&, gather = Gatherer<T>(cover, dx),
-                line = std::vector<T>(static_cast<std::size_t>(row)),
-                zeros = std::vector<T>(static_cast<std::size_t>(row))](
-                   const RowPlace& place) mutable {
-            const Range ds = depth.cells(place.d), hs = height.cells(place.h);
-            gather({place.image, ds.first, hs.first}, shares, line.data());
-            each_own_row(pool, place, [&](const RowPlace& cells) {
-                const bool covered = ds.has(cells.d) && hs.has(cells.h);
-                copy_line(covered ? line.data() : zeros.data(), row, gather.row(cells),
-                          gather.large());
-            });
+    // Fills a tile of dx.
+    void operator()(std::int64_t tile) {
+        const Cut& cut = all_.cut;
+        const auto part_of = [&](std::int64_t count) {
+            const std::int64_t part = tile % count;
+            tile /= count;
+            return part;
         };
-    });
-}
-
-// -- max ------------------------------------------------------------------------------------------
-
-// Winners are read in whole vectors: so many more are there.
-constexpr std::int64_t kSlack = kLanes<float>;
-
-// Gradients of windows, and the numbers of the winners in them, of which `before` are left out.
-template <class T, class Number>
-struct Sent {
-    using N = Wide<T>;
-    const T* dy;
-    const Number* winners;
-    std::int64_t before;
-
-    template <class Sums, class Lanes>
-    BACKBLOCKS_INLINED void add(Sums& sums, std::int64_t at, Lane<N> number, N, Lanes lanes) const {
-        const auto wanted = splat(number);
-        const Number* w = winners + (at - before);
-        sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-            const auto won = load_numbers<N>(w + v * kLanes<N>) == wanted;
-            sum += won ? load(dy + at + v * kLanes<N>, lanes) : Vector<N>{};
-        });
-    }
-
-    BACKBLOCKS_INLINED Vector<N> ended(const Vector<N>& sum) const { return sum; }
-};
-
-// w[o, c] = argmax over cells i of window o: x[b, i, c], counted within the window, for a row
-template <class T, class Number>
-void find_winners(const T* x, const Pool& pool, Range whole, const RowPlace& place, Number* w) {
-    using N = Wide<T>;
-    fold_row<Fold::winner, T>(
-        {x, nullptr}, pool, whole, place, Numbering::in_window,
-        [=](std::int64_t i, const State<N>& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
-            store_numbers<N>(state.at, w + i, lanes);
-        });
-}
-
-// Sends gradients of a row of windows that are apart to the winners in them, one by one: channels so
-// few that they make no vectors.
-template <class T>
-class Sender {
-   public:
-    Sender(const Pool& pool, const T* dy, T* dx) : pool_(pool), dy_(dy), dx_(dx) {
-        const auto& [depth, height, width] = pool.axes;
-        for (std::int64_t d = 0; d < depth.k; ++d)
-            for (std::int64_t h = 0; h < height.k; ++h)
-                for (std::int64_t w = 0; w < width.k; ++w)
-                    steps_.push_back(((d * height.n + h) * width.n + w) * pool.channels);
-    }
-
-    template <class Number>
-    void operator()(const RowPlace& place, const Number* winners) const {
-        const auto& [depth, height, width] = pool_.axes;
-        const std::int64_t row = width.n * pool_.channels;
-        each_own_row(pool_, place, [&](const RowPlace& cells) {
-            std::fill_n(dx_ + row_of(cells) * row, row, T{});
-        });
-        const RowPlace first{place.image, depth.cell(place.d, 0), height.cell(place.h, 0)};
-        const T* dy = dy_ + place.row(pool_) * width.out * pool_.channels;
-        for (std::int64_t o = 0; o < width.out; ++o) {
-            T* window = dx_ + row_of(first) * row + width.cell(o, 0) * pool_.channels;
-            for (std::int64_t c = 0; c < pool_.channels; ++c, ++winners, ++dy)
-                window[steps_[static_cast<std::size_t>(*winners)] + c] =
-                    narrow<T>(widen(*dy) + 0);  // a sum has no -0
+        const auto windows_of = [](const WindowAxis& axis, std::int64_t part, std::int64_t size) {
+            return Range{part * size, std::min((part + 1) * size, axis.out)};
+        };
+        const Range ohs = windows_of(axis(1), part_of(cut.tiles_h), cut.rows);
+        const Range ds = axis(0).territory(windows_of(axis(0), part_of(cut.tiles_d), cut.planes));
+        image_ = tile;
+        std::ranges::fill(made_, -1);
+        // What a row of windows covers is done at once, unless the next plane needs its line too.
+        const std::int64_t step = cut.kept_planes > 1 ? cut.rows : 1;
+        for (std::int64_t oh = ohs.first; oh < ohs.last; oh += step) {
+            const Range hs = axis(1).territory({oh, std::min(oh + step, ohs.last)});
+            for (std::int64_t d = ds.first; d < ds.last; ++d)
+                for (std::int64_t h = hs.first; h < hs.last; ++h) gather(d, h);
         }
     }
 
    private:
-    std::int64_t row_of(const RowPlace& cells) const {
-        return (cells.image * pool_.axes[0].n + cells.d) * pool_.axes[1].n + cells.h;
+    const WindowAxis& axis(std::size_t number) const { return all_.pool.axes[number]; }
+    const WindowAxis& width() const { return axis(2); }
+
+    std::int64_t row_of_cells(std::int64_t d, std::int64_t h) const {
+        return ((image_ * axis(0).n + d) * axis(1).n + h) * width().n * channels_;
     }
 
-    const Pool& pool_;
-    const T* dy_;
-    T* dx_;
-    std::vector<std::int64_t> steps_;  // from the first cell of a window to each
+    // Calls work(o, count) for those of the windows that make vectors together, beginning with o.
+    template <class Work>
+    void each_together(Range windows, bool joins, const Work& work) const {
+        for (std::int64_t o = windows.first, count; o < windows.last; o += count) {
+            count = joins && all_.whole.has(o) ? std::min(all_.whole.last, windows.last) - o : 1;
+            work(o, count);
+        }
+    }
+
+    // A line that covers a row of cells, which is so far down in its windows.
+    struct Above {
+        const N* line;
+        Lane<N> row;
+    };
+
+    // dx[d, h, w, c] = sum over lines above: gives[w, c], for max where takes[w, c] is the row
+    void gather(std::int64_t d, std::int64_t h) {
+        const Range ods = all_.depth.over(d), ohs = all_.height.over(h);
+        above_.clear();
+        for (std::int64_t od = ods.first; od < ods.last; ++od)
+            for (std::int64_t oh = ohs.first; oh < ohs.last; ++oh)
+                above_.push_back({line_of(od, oh), row_in(od, oh, d, h)});
+        const Above *first = above_.data(), *last = first + above_.size();
+        T* const to = all_.dx + row_of_cells(d, h);
+        const std::int64_t takes = cells_, count = width().n * channels_;
+        if (!max && all_.cut.alone() && first < last)
+            return copy_line(rounded_.data(), count, to, all_.large);
+        const bool past = kStreams<T> && all_.large &&
+                          reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0 &&
+                          static_cast<std::size_t>(count) * sizeof(T) % kCacheLine == 0;
+        each_vectors<N, 4>(count, [=](std::int64_t i, auto some, auto vectors) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Vector<N>> sums;
+            for (const Above* above = first; above < last; ++above) {
+                const N* line = above->line + i;
+                const Numbers row = splat(above->row);
+                sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                    const Vector<N> gives = load(line + v * lanes);
+                    if constexpr (max)
+                        sum += (Numbers)load(line + takes + v * lanes) == row ? gives : Vector<N>{};
+                    else sum += gives;
+                });
+            }
+            sums.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                store_rounded(sum, to + i + v * lanes, some, past);
+            });
+        });
+    }
+
+    // The line of a row of windows: `gives`, and for max `takes` after it.
+    const N* line_of(std::int64_t od, std::int64_t oh) {
+        const Cut& cut = all_.cut;
+        const std::int64_t slot =
+            cut.alone() ? 0 : od % cut.kept_planes * cut.kept_rows + oh % cut.kept_rows;
+        const std::int64_t row = od * axis(1).out + oh;
+        N* line = lines_ + slot * (max ? 2 : 1) * cells_;
+        std::int64_t& made = made_[static_cast<std::size_t>(slot)];
+        if (made == row) return line;
+        made = row;
+        make_line(od, oh, line);
+        return line;
+    }
+
+    // So many windows at a time that what is found of them stays in the L1 cache.
+    void make_line(std::int64_t od, std::int64_t oh, N* line) {
+        const T* dy = all_.dy + RowPlace{image_, od, oh}.row(all_.pool) * width().out * channels_;
+        const Range ds = axis(0).cells(od), hs = axis(1).cells(oh);
+        rows_.clear();
+        if constexpr (max)
+            for (std::int64_t d = ds.first; d < ds.last; ++d)
+                for (std::int64_t h = hs.first; h < hs.last; ++h)
+                    rows_.push_back({all_.x + row_of_cells(d, h), row_in(od, oh, d, h)});
+        std::int64_t found = 0;  // columns
+        bool nan = false;
+        for (std::int64_t o = 0; o < width().out; o += step_) {
+            const Range windows{o, std::min(o + step_, width().out)};
+            if constexpr (max) {
+                const std::int64_t last = width().cells(windows.last - 1).last;
+                if (last > found) nan |= find_largest({found, last}, line + cells_);
+                found = last;
+                find_winners(windows, nan, line + cells_);
+            }
+            find_shares(windows, dy, max ? 0 : ds.size() * hs.size());
+            give(width().territory(windows), line);
+        }
+        if (!max && all_.cut.alone()) {
+            T* to = rounded_.data();  // all rows of dx that the line covers
+            each_in_line<N, 1>(width().n * channels_, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+                store_rounded(load(line + i), to + i);
+            });
+        }
+    }
+
+    // shares[o, c] = dy[o, c] / (number of real cells of o), for max dy[o, c]
+    void find_shares(Range windows, const T* dy, std::int64_t rows) const {
+        each_together(windows, true, [&](std::int64_t o, std::int64_t count) {
+            const std::int64_t real = max ? 1 : rows * width().cells(o).size();
+            const bool exactly = std::has_single_bit(static_cast<std::uint64_t>(real));
+            const N cells = static_cast<N>(real), part = 1 / cells;
+            each_vector<N>(count * channels_, [=, from = dy + o * channels_,
+                                               to = shares_ + o * channels_](
+                                                  std::int64_t i, auto some) BACKBLOCKS_INLINED {
+                const Vector<N> given = load(from + i, some);
+                store(max ? given : exactly ? given * part : given / cells, to + i, some);
+            });
+        });
+    }
+
+    // largest[w, c] = max over cells of column w of the windows, takes[w, c] = its row
+    // Gives whether one is NaN.
+    bool find_largest(Range columns, N* all_takes) const {
+        const Row *first = rows_.data(), *last = first + rows_.size();
+        const std::int64_t from = columns.first * channels_;
+        N *largest = largest_ + from, *takes = all_takes + from;
+        bool any = false;
+        const auto fold = [=, &any](std::int64_t i, auto some, auto vectors) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<State<N>> states;
+            const auto begin = [&](State<N>& state, int) BACKBLOCKS_INLINED {
+                state.value = splat(-std::numeric_limits<N>::infinity());
+                state.at = splat(first->number);
+            };
+            const auto each_cell = [&](auto f) BACKBLOCKS_INLINED {
+                for (const Row* row = first; row < last; ++row) {
+                    const T* x = row->x + from + i;
+                    __builtin_prefetch(x + 64);  // the processor does not for so many rows at once
+                    states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                        const Vector<N> cell = load(x + v * lanes, some);
+                        f(state, cell, row->number, cell);
+                    });
+                }
+            };
+            states.each(begin);
+            each_cell([](auto& state, const auto&... cell) BACKBLOCKS_INLINED {
+                take<Fold::winner, N>(state, cell...);
+            });
+            bool nan = false;
+            states.each([&](const State<N>& state, int) BACKBLOCKS_INLINED {
+                nan |= any_nan(state.sum);
+            });
+            if (nan) {
+                any = true;
+                states.each(begin);
+                each_cell([](auto& state, const auto&... cell) BACKBLOCKS_INLINED {
+                    take_nan<Fold::winner, N>(state, cell...);
+                });
+            }
+            states.each([&](const State<N>& state, int v) BACKBLOCKS_INLINED {
+                store(state.value, largest + i + v * lanes, some);
+                store((Vector<N>)state.at, takes + i + v * lanes, some);
+            });
+        };
+        each_vectors<N, 2>(columns.size() * channels_, fold);
+        return any;
+    }
+
+    // Whether a column, with its largest and the row of that, wins against one before it.
+    struct Better {
+        BACKBLOCKS_INLINED auto operator()(const Vector<N>& a, const Numbers& row_of_a,
+                                           const Vector<N>& b, const Numbers& row_of_b) const {
+            return (a > b) | ((a == b) & (row_of_a < row_of_b));
+        }
+    };
+    struct BetterOrNan {
+        BACKBLOCKS_INLINED auto operator()(const Vector<N>& a, const Numbers& row_of_a,
+                                           const Vector<N>& b, const Numbers& row_of_b) const {
+            return ((b == b) & ((a != a) | Better{}(a, row_of_a, b, row_of_b))) |
+                   ((a != a) & (b != b) & (row_of_a < row_of_b));
+        }
+    };
+
+    // winners[o, c] = number in window o of the column whose largest cell is the window's; of
+    // several that of the first row, and then of the first column
+    void find_winners(Range windows, bool nan, const N* takes) const {
+        const bool strided = channels_ == 1 && width().s > 1;
+        const auto find_all = [&](auto better) {
+            const bool joins = strided || width().s == 1;
+            each_together(windows, joins, [&](std::int64_t o, std::int64_t count) {
+                if (!strided) return find_some<false>(o, count, better, takes);
+                if (count >= lanes) return find_some<true>(o, count, better, takes);
+                for (std::int64_t i = 0; i < count; ++i) find_some<false>(o + i, 1, better, takes);
+            });
+        };
+        if (nan) find_all(BetterOrNan{});
+        else find_all(Better{});
+    }
+
+    template <bool strided, class IsBetter>
+    void find_some(std::int64_t o, std::int64_t count, IsBetter better, const N* all_takes) const {
+        const std::int64_t channels = channels_, s = width().s;
+        const Range cells = width().cells(o);
+        const N* largest = largest_ + cells.first * channels;
+        const N* takes = all_takes + cells.first * channels;
+        N* winners = winners_ + o * channels;
+        const auto first = static_cast<Lane<N>>(cells.first - width().cell(o, 0));
+        const auto last = static_cast<Lane<N>>(first + cells.size());
+        const auto fetch = [=](const N* from, std::int64_t i) BACKBLOCKS_INLINED {
+            if constexpr (strided) return load_every(from + i * s, s);
+            else return load(from + i);
+        };
+        each_in_line<N, 2>(count * channels, [=](std::int64_t i, auto vectors) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<State<N>> states;  // picked: the row
+            states.each([&](State<N>& best, int v) BACKBLOCKS_INLINED {
+                best.value = fetch(largest, i + v * lanes);
+                best.picked = fetch(takes, i + v * lanes);
+                best.at = splat(first);
+            });
+            std::int64_t at = channels;
+            for (Lane<N> cell = first + 1; cell < last; ++cell, at += channels)
+                states.each([&](State<N>& best, int v) BACKBLOCKS_INLINED {
+                    const Vector<N> value = fetch(largest + at, i + v * lanes);
+                    const Vector<N> row = fetch(takes + at, i + v * lanes);
+                    const auto won = better(value, (Numbers)row, best.value, (Numbers)best.picked);
+                    best.value = won ? value : best.value;
+                    best.picked = won ? row : best.picked;
+                    best.at = won ? splat(cell) : best.at;
+                });
+            states.each([&](const State<N>& best, int v) BACKBLOCKS_INLINED {
+                store((Vector<N>)best.at, winners + i + v * lanes);
+            });
+        });
+    }
+
+    // gives[w, c] = sum over windows o that cover column w: shares[o, c], for max where
+    // winners[o, c] is the column's number in o
+    void give(Range columns, N* gives) const {
+        const std::int64_t channels = channels_, s = width().s, pads = width().pads;
+        const Range* windows = all_.width.windows.data();
+        const N *shares = shares_, *winners = winners_;
+        const auto sum_all = [=](std::int64_t cell, std::int64_t i, auto& sums) BACKBLOCKS_INLINED {
+            const auto [first, last] = windows[cell];
+            const auto step = static_cast<Lane<N>>(s);
+            std::int64_t at = first * channels + i;
+            auto number = static_cast<Lane<N>>(cell + pads - first * s);
+            for (std::int64_t o = first; o < last; ++o, at += channels, number -= step)
+                sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                    const Vector<N> share = load(shares + at + v * lanes);
+                    if constexpr (max) {
+                        const auto won = (Numbers)load(winners + at + v * lanes) == splat(number);
+                        sum += won ? share : Vector<N>{};
+                    } else {
+                        sum += share;
+                    }
+                });
+        };
+        const auto sum_cells = [=](std::int64_t cell, std::int64_t count) {
+            each_in_line<N, 4>(count, [=](std::int64_t i, auto vectors) BACKBLOCKS_INLINED {
+                typename decltype(vectors)::template Of<Vector<N>> sums;
+                sum_all(cell, i, sums);
+                sums.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                    store(sum, gives + cell * channels + i + v * lanes);
+                });
+            });
+        };
+        // Of one channel, windows make vectors: one for each of the s cells between them.
+        const auto sum_strided = [=](std::int64_t first, std::int64_t count) {
+            N* to = gives + first;
+            each_in_line<N, 1>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+                if (s == 2) {
+                    Few<Vector<N>, 1> even, odd;
+                    sum_all(first, i, even);
+                    sum_all(first + 1, i, odd);
+                    in_turn(even.a, odd.a, std::make_index_sequence<lanes>{});
+                    store(even.a, to + i * 2);
+                    store(odd.a, to + i * 2 + lanes);
+                    return;
+                }
+                for (std::int64_t p = 0; p < s; ++p) {
+                    Few<Vector<N>, 1> sums;
+                    sum_all(first + p, i, sums);
+                    for (std::int64_t lane = 0; lane < lanes; ++lane)
+                        to[(i + lane) * s + p] = sums.a[lane];
+                }
+            });
+        };
+        for (std::int64_t cell = columns.first, cells; cell < columns.last; cell += cells) {
+            cells = all_.joined.has(cell) ? std::min(all_.joined.last, columns.last) - cell : 1;
+            if (s == 1 || cells == 1) sum_cells(cell, cells * channels);
+            else if (cells >= s * lanes) sum_strided(cell, cells / s);
+            else for (std::int64_t each = cell; each < cell + cells; ++each) sum_cells(each, 1);
+        }
+    }
+
+    // How far down a row of cells is in a row of windows.
+    Lane<N> row_in(std::int64_t od, std::int64_t oh, std::int64_t d, std::int64_t h) const {
+        const std::int64_t in_d = d - axis(0).cell(od, 0), in_h = h - axis(1).cell(oh, 0);
+        return static_cast<Lane<N>>(in_d * axis(1).k + in_h);
+    }
+
+    struct Row {
+        const T* x;
+        Lane<N> number;
+    };
+
+    const Gradients<T>& all_;
+    Room<N> room_;
+    N *lines_, *largest_, *shares_, *winners_;
+    std::int64_t cells_;  // numbers of a line
+    std::int64_t step_;   // windows
+    std::vector<std::int64_t> made_;  // whose line is in each place
+    std::vector<T> rounded_;
+    std::vector<Row> rows_;
+    std::vector<Above> above_;
+    std::int64_t image_, channels_;
 };
 
-// dx[b, i, c] = sum over windows o with i = argmax over j in o of x[b, j, c]: dy[b, o, c]
-template <class Number, class T>
-void max_grad_with(const T* x, const T* dy, T* dx, const Pool& pool) {
-    const auto& [depth, height, width] = pool.axes;
-    const Cover<Wide<T>> cover(pool);
-    const Range whole = width.whole();
-    const std::int64_t row = width.out * pool.channels;
-    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * size_of_input(pool);
-    const bool few = pool.channels > 1 && pool.channels < kLanes<Wide<T>>;
-    if (few && depth.apart() && height.apart() && width.apart() && sizeof(Number) == 1) {
-        const Sender<T> send(pool, dy, dx);
-        each_row(pool.images, depth.out, height.out, height.out, 2 * bytes, [&] {
-            return [&, winners = std::vector<Number>(static_cast<std::size_t>(row + kSlack))](
-                       const RowPlace& place) mutable {
-                find_winners(x, pool, whole, place, winners.data());
-                send(place, winners.data());
-            };
-        });
+template <Grad grad, class T>
+void gather_all(const T* x, const T* dy, T* dx, const Pool& pool) {
+    if (pool.images * pool.windows() * pool.channels == 0) {
+        std::fill_n(dx, pool.images * pool.cells() * pool.channels, T{});
         return;
     }
-    if (depth.apart() && height.apart()) {
-        // A row of cells has one row of windows at most: all is done while x is in the cache.
-        each_row(pool.images, depth.out, height.out, height.out, 2 * bytes, [&] {
-            return [&, gather = Gatherer<T>(cover, dx),
-                    winners = std::vector<Number>(static_cast<std::size_t>(row + kSlack))](
-                       const RowPlace& place) mutable {
-                find_winners(x, pool, whole, place, winners.data());
-                const Sent<T, Number> sent{dy, winners.data(), place.row(pool) * row};
-                each_own_row(pool, place, [&](const RowPlace& cells) { gather(cells, sent); });
-            };
-        });
-        return;
-    }
-    const std::int64_t size = pool.images * pool.windows() * pool.channels;
-    const Block block(static_cast<std::size_t>(size + kSlack) * sizeof(Number));
-    auto* winners = static_cast<Number*>(block.data());
-    each_row(pool.images, depth.out, height.out, tile_of<T>(pool, height.out), bytes, [&] {
-        return [&](const RowPlace& place) {
-            find_winners(x, pool, whole, place, winners + place.row(pool) * row);
-        };
+    const Gradients<T> all(pool, x, dy, dx);
+    const std::int64_t tiles = pool.images * all.cut.tiles_d * all.cut.tiles_h;
+    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * all.size() * (x ? 2 : 1);
+    parallel_for(tiles, bytes, [&](std::int64_t begin, std::int64_t end) {
+        Gatherer<T, grad> gather(all);
+        for (std::int64_t tile = begin; tile < end; ++tile) gather(tile);
+        end_streams();
     });
-    const Sent<T, Number> sent{dy, winners, 0};
-    each_row(pool.images, depth.n, height.n, tile_of<T>(pool, height.n), bytes, [&] {
-        return [&, gather = Gatherer<T>(cover, dx)](const RowPlace& place) mutable {
-            gather(place, sent);
-        };
-    });
-}
-
-template <class T>
-void max_grad(const T* x, const T* dy, T* dx, const Pool& pool) {
-    const auto& [depth, height, width] = pool.axes;
-    // One byte numbers the cells of nearly every window in use.
-    if (depth.k * height.k * width.k <= 256) max_grad_with<std::uint8_t>(x, dy, dx, pool);
-    else max_grad_with<std::int32_t>(x, dy, dx, pool);
 }
 
 }  // namespace
 
 void max_pool_grad(Type type, const void* x, const void* dy, void* dx, const Pool& pool) {
     with_type(type, [&]<class T>(T) {
-        max_grad(in<T>(x), in<T>(dy), out<T>(dx), pool);
+        gather_all<Grad::max>(in<T>(x), in<T>(dy), out<T>(dx), pool);
     });
 }
 
 void avg_pool_grad(Type type, const void* dy, void* dx, const Pool& pool) {
-    with_type(type, [&]<class T>(T) { avg_grad(in<T>(dy), out<T>(dx), pool); });
+    with_type(type, [&]<class T>(T) {
+        gather_all<Grad::avg, T>(nullptr, in<T>(dy), out<T>(dx), pool);
+    });
 }
 
 }  // namespace backblocks::ISA

@@ -122,50 +122,10 @@ BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
 }
 #endif
 
-// Numbers of windows' cells, which take less room than those that are counted with. Always reads a
-// whole vector.
-template <class N, class Number>
-BACKBLOCKS_INLINED inline Vector<Lane<N>> load_numbers(const Number* from) {
-#ifdef __AVX2__
-    if constexpr (sizeof(Number) == 1) {
-        std::conditional_t<sizeof(N) == 8, std::int32_t, std::int64_t> bytes;
-        std::memcpy(&bytes, from, sizeof bytes);
-        if constexpr (sizeof(N) == 8)
-            return (Vector<Lane<N>>)_mm256_cvtepu8_epi64(_mm_cvtsi32_si128(bytes));
-        else return (Vector<Lane<N>>)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(bytes));
-    }
-#endif
-    Lane<N> wide[kLanes<N>];
-    for (int i = 0; i < kLanes<N>; ++i) wide[i] = from[i];
-    return load(wide);
-}
-
-template <class N, class Number>
-BACKBLOCKS_INLINED inline void store_numbers(const Vector<Lane<N>>& v, Number* to, Whole = {}) {
-#ifdef __AVX2__
-    if constexpr (sizeof(Number) == 1 && sizeof(N) == 4) {
-        const __m256i words = _mm256_packus_epi32((__m256i)v, (__m256i)v);
-        const __m256i bytes = _mm256_packus_epi16(words, words);
-        const std::int32_t low = _mm256_extract_epi32(bytes, 0);
-        const std::int32_t high = _mm256_extract_epi32(bytes, 4);
-        std::memcpy(to, &low, 4);
-        std::memcpy(to + 4, &high, 4);
-        return;
-    }
-#endif
-    for (int i = 0; i < kLanes<N>; ++i) to[i] = static_cast<Number>(v[i]);
-}
-
-template <class N, class Number>
-BACKBLOCKS_INLINED inline void store_numbers(const Vector<Lane<N>>& v, Number* to, Part part) {
-    Number all[kLanes<N>];
-    store_numbers<N>(v, all);
-    copy_some(all, to, static_cast<std::size_t>(part.count) * sizeof(Number));
-}
-
 // Every s-th number, beginning with the first. Reads nothing after the last.
 template <class T, std::size_t... lane>
-BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s, std::index_sequence<lane...>) {
+BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t s,
+                                                      std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane);
     if (s == 2)
         return __builtin_shufflevector(load(from), load(from + lanes - 1),
@@ -216,7 +176,8 @@ constexpr bool kStreams = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
 
 // The same, around the cache if `past`; then `to` is a multiple of what is stored.
 template <class T, class Lanes>
-BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes lanes, bool past) {
+BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes lanes,
+                                             bool past) {
     if constexpr (kStreams<T> && std::is_same_v<Lanes, Whole>)
         if (past) {
             T all[kLanes<Wide<T>>];

@@ -70,13 +70,11 @@ struct WindowAxis {
         return {(pads + s - 1) / s, k > n + pads ? 0 : std::min((n + pads - k) / s + 1, out)};
     }
 
-    // Whether windows that are apart cover all cells of a territory.
-    constexpr bool covers(Range cells) const { return k == s && cells.last + pads <= out * s; }
-
-    // The cells from windows o on to the next ones, where windows are apart. The first windows also
-    // have all cells before them, the last ones all after them.
+    // The cells from windows o on to where the next ones begin. The first windows also have all
+    // cells before them, the last ones all after them.
     constexpr Range territory(Range o) const {
-        return {o.first == 0 ? 0 : o.first * s - pads, o.last == out ? n : o.last * s - pads};
+        return {o.first == 0 ? 0 : std::max<std::int64_t>(o.first * s - pads, 0),
+                o.last == out ? n : std::max<std::int64_t>(o.last * s - pads, 0)};
     }
 };
 

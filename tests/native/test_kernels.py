@@ -88,6 +88,14 @@ def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradients_near_the_largest_number_are_divided_before_they_are_added(dtype):
+    dy = np.full((1, 3, 6, 7, 5), np.finfo(dtype).max / 4, dtype)
+    dx = np.empty_like(dy)
+    run("avg_pool_grad", dy, dx, window=(3, 3, 3), strides=ONES, pads=ONES)
+    np.testing.assert_allclose(dx[:, 1, 2:-2, 2:-2] / dy.max(), 1 / 2 + 1 / 3 + 1 / 2, rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_results_too_large_for_the_cache_are_whole(dtype):
     # Windows of one cell change nothing. The odd sizes put rows at every distance from a cache line.
