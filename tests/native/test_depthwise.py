@@ -85,7 +85,7 @@ def test_results_that_go_past_the_cache(first):
         np.testing.assert_allclose(fast, naive, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(
     slides(dims=(2,), most_taps=5, room=9),
     st.fixed_dictionaries(

@@ -75,7 +75,7 @@ def test_every_type_agrees_with_the_meaning(problem, dtype):
             compare(dtype, **PROBLEMS[problem], channels=channels, special=special)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     slides(dims=(2,), most_taps=5, room=9),
     st.sampled_from([1, 2, 3, 5, 8, 11, 35]),
