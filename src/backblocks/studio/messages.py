@@ -1,0 +1,397 @@
+"""What the browser and the server say to each other. The browser's types are made from these classes.
+
+A message is one JSON object with its kind under `kind`. Values of tensors go as binary frames: the length
+of a header (u32, little-endian), the header (a `Slice` as JSON), zeros up to a multiple of 8, and the bytes.
+
+The document is the page's file as JSON. Both sides change it by the same edits, so that undoing, the journal
+of the draft and what other tabs see are one thing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+
+class Edit(Struct, omit_defaults=True):
+    """Puts `value` at `path` of the document; takes away what is there if there is no value.
+
+    A path is keys of objects and places in lists. A new key of an object comes before the key `before`,
+    or last; a new item of a list comes at its place, and moves those behind it.
+    """
+
+    path: list[str | int]
+    value: Any | UnsetType = UNSET
+    before: str | UnsetType = UNSET
+
+
+# -- what the browser says --------------------------------------------------------------------
+
+
+class Command(Struct, tag_field="kind", omit_defaults=True):
+    """What a tab asks for. `page` is the number that `Opened` gave."""
+
+
+class Open(Command, tag="open"):
+    """Opens a page by its path below the folder, a lesson, or a new page if there is neither."""
+
+    request: int
+    path: str = ""
+    lesson: str = ""
+
+
+class Close(Command, tag="close"):
+    page: int
+
+
+class Change(Command, tag="change"):
+    """One step of editing. `number` counts the changes of this tab; `Changed` gives it back."""
+
+    page: int
+    number: int
+    edits: list[Edit]
+    label: str = ""
+
+
+class Save(Command, tag="save"):
+    """Writes the file; under a new name if there is a `path`.
+
+    A file that something else has changed since is only written with `overwrite`.
+    """
+
+    page: int
+    path: str = ""
+    overwrite: bool = False
+
+
+class Revert(Command, tag="revert"):
+    """Makes the document what the file holds, or a version of it: by edits, so that it can be undone."""
+
+    page: int
+    version: str = ""
+
+
+class ListVersions(Command, tag="list versions"):
+    page: int
+
+
+class ListFiles(Command, tag="list files"):
+    """Asks for the pages and arrays below the folder."""
+
+
+class Run(Command, tag="run"):
+    """Runs the page: once, so many steps, until its condition holds, or freely until told to stop.
+
+    `to` are outputs or blocks that are wanted; what the page says if there are none. Blocks that touch
+    files only run with `allow_files`.
+    """
+
+    page: int
+    mode: Literal["once", "steps", "until", "free"] = "once"
+    steps: int = 1
+    to: list[str] = field(default_factory=list)
+    allow_files: bool = False
+
+
+class Control(Command, tag="control"):
+    """Directs what runs. `reset` lets variables and steps start again."""
+
+    page: int
+    what: Literal["pause", "go on", "step", "stop", "reset"]
+
+
+class Watch(Command, tag="watch"):
+    """The outputs whose pictures this tab shows now, in place of those before."""
+
+    page: int
+    pins: list[str]
+
+
+class Look(Command, tag="look"):
+    """Asks for a part of the last value of an output, which comes as a binary frame.
+
+    `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
+    """
+
+    page: int
+    request: int
+    pin: str
+    index: list[int | list[int]] = field(default_factory=list)
+
+
+class Elements(Command, tag="elements"):
+    """Asks for elements `first` to `first + count` of an output as texts, in row-major order."""
+
+    page: int
+    request: int
+    pin: str
+    first: int = 0
+    count: int = 200
+
+
+class Export(Command, tag="export"):
+    page: int
+    request: int
+    to: Literal["python", "tensorflow"]
+
+
+# -- what the server says ----------------------------------------------------------------------
+
+
+class Message(Struct, tag_field="kind", omit_defaults=True):
+    """What the server tells a tab."""
+
+
+class Lesson(Struct):
+    """A page that comes with backblocks."""
+
+    name: str
+    title: str
+    about: str
+    picture: str = ""
+
+
+class Welcome(Message, tag="welcome"):
+    """The first message. `session` is another one after the server has started anew."""
+
+    session: str
+    version: str
+    folder: str
+    lessons: list[Lesson]
+    start: str = ""
+    """The page that was asked for on the command line."""
+
+
+class Opened(Message, tag="opened"):
+    """A page is open. Its document has the draft in it, if one was found."""
+
+    request: int
+    page: int
+    document: dict[str, Any]
+    revision: int
+    path: str = ""
+    saved_revision: int = -1
+    """The revision that the file holds; -1 if it holds none of them."""
+    draft: Draft | None = None
+
+
+class Draft(Struct):
+    """Changes that were never saved, found in the journal."""
+
+    changes: int
+    since: float
+    """When the last of them was made, in seconds since 1970."""
+
+
+class Changed(Message, tag="changed"):
+    """The document has changed, by this tab's own change (then `number` is not 0) or by another's."""
+
+    page: int
+    revision: int
+    edits: list[Edit]
+    number: int = 0
+    label: str = ""
+
+
+class Journaled(Message, tag="journaled"):
+    """All changes up to this revision are on the disk."""
+
+    page: int
+    revision: int
+
+
+class Saved(Message, tag="saved"):
+    page: int
+    revision: int
+    path: str
+
+
+class SaveRefused(Message, tag="save refused"):
+    """The file was changed by something else, or cannot be written."""
+
+    page: int
+    reason: Literal["changed outside", "exists", "failed"]
+    text: str
+
+
+class Version(Struct):
+    name: str
+    saved: float
+    blocks: int
+
+
+class Versions(Message, tag="versions"):
+    page: int
+    versions: list[Version]
+
+
+class File(Struct):
+    path: str
+    bytes: int
+    changed: float
+
+
+class Files(Message, tag="files"):
+    files: list[File]
+
+
+class Spec(Struct, omit_defaults=True):
+    """Element type and sizes of an output. An open size is a name: the same name is the same size."""
+
+    dtype: str
+    shape: list[int | str] | None = None
+    """None if even the number of axes is open."""
+
+
+class Problem(Struct, omit_defaults=True):
+    """What is wrong, where, and what to do, in the words of the library."""
+
+    text: str
+    block: str = ""
+    arg: str = ""
+    """The input or attribute."""
+    axis: int | None = None
+    hint: str = ""
+
+
+class Checked(Message, tag="checked"):
+    """What the document of this revision gives: the types on its wires, and all that is wrong."""
+
+    page: int
+    revision: int
+    pins: dict[str, Spec]
+    """By "block:pin", or "block:pin[2]" of a list."""
+    inputs: dict[str, list[str]]
+    """For blocks whose pins the page decides (a page as a block): the names of their inputs."""
+    problems: list[Problem]
+    files: dict[str, str] = field(default_factory=dict)
+    """Blocks that touch files, and whether each "reads" or "writes" them."""
+    peak_bytes: int | None = None
+
+
+State = Literal["idle", "starting", "running", "paused"]
+
+
+class RunState(Message, tag="run state"):
+    page: int
+    state: State
+    step: int = 0
+    steps: int | None = None
+    seconds: float = 0.0
+    executed: int = 0
+    cached: int = 0
+    peak_bytes: int = 0
+    problem: Problem | None = None
+    """Why it ended, if it failed."""
+    needs_files: dict[str, str] = field(default_factory=dict)
+    """Set if the run waits for a yes: blocks that touch files."""
+
+
+class BlockState(Struct, omit_defaults=True):
+    block: str
+    state: Literal["waiting", "running", "done", "cached", "failed", "skipped"]
+    seconds: float = 0.0
+    bytes: int = 0
+
+
+class BlockStates(Message, tag="block states"):
+    """States that changed since the last such message; at most 20 messages a second."""
+
+    page: int
+    revision: int
+    blocks: list[BlockState]
+    progress: float = 0.0
+
+
+class Summary(Struct, omit_defaults=True):
+    """What one output holds now."""
+
+    dtype: str
+    shape: list[int]
+    text: str
+    """The value if it is short, else its first elements."""
+    low: float | None = None
+    high: float | None = None
+    mean: float | None = None
+    deviation: float | None = None
+    zeros: int = 0
+    nans: int = 0
+    infinities: int = 0
+    picture: str = ""
+    """A map of at most 32 x 32 bytes, as base64: 0 for NaN, 1 to 255 from low to high."""
+    picture_shape: list[int] = field(default_factory=list)
+
+
+class Results(Message, tag="results"):
+    """Summaries of watched outputs after a step."""
+
+    page: int
+    revision: int
+    step: int
+    pins: dict[str, Summary]
+
+
+class Series(Struct, omit_defaults=True):
+    """What a monitor got to show: the newest values of each of its `shows`, in order."""
+
+    steps: list[int] = field(default_factory=list)
+    values: list[list[float | None]] = field(default_factory=list)
+    """For a number or a trend: for each shown output its values at those steps."""
+    picture: str = ""
+    """For an image: float32 rows as base64."""
+    picture_shape: list[int] = field(default_factory=list)
+    counts: list[list[int]] = field(default_factory=list)
+    """For a histogram: counts of each shown output between `edges`."""
+    edges: list[float] = field(default_factory=list)
+    problem: str = ""
+
+
+class Monitored(Message, tag="monitored"):
+    page: int
+    monitors: dict[str, Series]
+    fresh: bool = False
+    """What was shown before is over: variables were reset."""
+
+
+class Slice(Struct):
+    """The header of a binary frame."""
+
+    request: int
+    pin: str
+    dtype: str
+    shape: list[int]
+    step: int
+
+
+class Listed(Message, tag="listed"):
+    """Elements of a value as texts, answering `Elements`."""
+
+    request: int
+    pin: str
+    dtype: str
+    shape: list[int]
+    first: int
+    texts: list[str]
+
+
+class Exported(Message, tag="exported"):
+    request: int
+    text: str
+
+
+class Refused(Message, tag="refused"):
+    """A command was not carried out."""
+
+    text: str
+    request: int = 0
+    page: int = 0
+
+
+Commands = (
+    Open | Close | Change | Save | Revert | ListVersions | ListFiles | Run | Control | Watch | Look | Elements | Export
+)
+Messages = (
+    Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files | Checked | RunState | BlockStates
+    | Results | Monitored | Listed | Exported | Refused
+)
