@@ -17,8 +17,9 @@ from msgspec import UNSET, Struct, UnsetType, field
 class Edit(Struct, omit_defaults=True):
     """Puts `value` at `path` of the document; takes away what is there if there is no value.
 
-    A path is keys of objects and places in lists. A new key of an object comes before the key `before`,
-    or last; a new item of a list comes at its place, and moves those behind it.
+    A path is keys of objects and places in lists. At a key that an object has, the value takes the place
+    of the old one; a new key comes before the key `before`, or last. In a list a value is always a new
+    item, which comes at its place and moves those behind it.
     """
 
     path: list[str | int]
@@ -34,11 +35,14 @@ class Command(Struct, tag_field="kind", omit_defaults=True):
 
 
 class Open(Command, tag="open"):
-    """Opens a page by its path below the folder, a lesson, or a new page if there is neither."""
+    """Opens a page by its path below the folder, a copy of a lesson, a page without a file that is
+    `unsaved`, or a new page if there is none of them.
+    """
 
     request: int
     path: str = ""
     lesson: str = ""
+    unsaved: str = ""
 
 
 class Close(Command, tag="close"):
@@ -152,6 +156,15 @@ class Lesson(Struct):
     picture: str = ""
 
 
+class Unsaved(Struct):
+    """A page that has no file yet, but a journal."""
+
+    name: str
+    title: str
+    changes: int
+    since: float
+
+
 class Welcome(Message, tag="welcome"):
     """The first message. `session` is another one after the server has started anew."""
 
@@ -161,6 +174,8 @@ class Welcome(Message, tag="welcome"):
     lessons: list[Lesson]
     start: str = ""
     """The page that was asked for on the command line."""
+    unsaved: list[Unsaved] = field(default_factory=list)
+    """Pages without a file whose changes were found in journals."""
 
 
 class Opened(Message, tag="opened"):
@@ -174,6 +189,8 @@ class Opened(Message, tag="opened"):
     saved_revision: int = -1
     """The revision that the file holds; -1 if it holds none of them."""
     draft: Draft | None = None
+    unsaved: str = ""
+    """By which a page without a file can be opened again."""
 
 
 class Draft(Struct):
@@ -381,11 +398,12 @@ class Exported(Message, tag="exported"):
 
 
 class Refused(Message, tag="refused"):
-    """A command was not carried out."""
+    """A command was not carried out. The tab takes back the change of this `number`, if there is one."""
 
     text: str
     request: int = 0
     page: int = 0
+    number: int = 0
 
 
 Commands = (

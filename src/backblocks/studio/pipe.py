@@ -1,0 +1,98 @@
+"""What the server and the process that runs a page say to each other, over a socket between the two.
+
+To the process go orders; from it come messages for tabs, which the server hands on. A frame is its length
+(u32), the number of the tab that it is for (u32; 0 for all), whether it is text or binary (u8), and the bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, Literal
+
+import msgspec
+from msgspec import Struct, field
+
+HEAD = struct.Struct("<IIB")
+TEXT, BINARY = 0, 1
+
+MARK_BYTES = 4096
+"""Of shared memory, in which the process writes the name of the block that it starts."""
+
+
+class Order(Struct, tag=True):
+    pass
+
+
+class Start(Order):
+    """Runs a page. `folder` is where names of files begin if the page has no file."""
+
+    page: int
+    revision: int
+    document: dict[str, Any]
+    path: str
+    mode: Literal["once", "steps", "until", "free"]
+    steps: int = 1
+    to: list[str] = field(default_factory=list)
+    allow_files: bool = False
+
+
+class Edited(Order):
+    """The page has changed: what runs goes on with it, if it can."""
+
+    revision: int
+    document: dict[str, Any]
+
+
+class Steer(Order):
+    what: Literal["pause", "go on", "step", "stop", "reset"]
+
+
+class WatchPins(Order):
+    pins: list[str]
+
+
+class Part(Order):
+    """Wants a part of a value, for a tab."""
+
+    tab: int
+    request: int
+    pin: str
+    index: list[int | list[int]]
+
+
+class Texts(Order):
+    """Wants elements of a value as texts, for a tab."""
+
+    tab: int
+    request: int
+    pin: str
+    first: int
+    count: int
+
+
+class Write(Order):
+    """Wants a value written to a file. The answer is a `Written`."""
+
+    request: int
+    pin: str
+    file: str
+
+
+class Again(Order):
+    """Wants what monitors and outputs showed so far, for a tab that has just opened the page."""
+
+    tab: int
+
+
+Orders = Start | Edited | Steer | WatchPins | Part | Texts | Write | Again
+
+
+class Written(Struct):
+    """Answers `Write`; goes to the server itself, as a binary frame for tab 0."""
+
+    request: int
+    problem: str = ""
+
+
+encode = msgspec.msgpack.Encoder().encode
+decode = msgspec.msgpack.Decoder(Orders).decode

@@ -1,0 +1,160 @@
+"""What is shown of values: a summary with a small picture, elements as texts, and the series of monitors."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from backblocks.dtypes import NAMES, is_float
+from backblocks.ops._inputs import Array
+from backblocks.pages.model import Monitor, Shown
+from backblocks.studio.messages import Series, Summary
+
+_SIDE = 32
+"""Of the picture of an output."""
+_LARGE_SIDE = 256
+"""Of an image in a monitor."""
+_BINS = 48
+_FEW = 12
+"""Elements that a summary writes out."""
+
+
+def summary(array: Array) -> Summary:
+    """What an output holds."""
+    shown = Summary(NAMES[array.dtype], list(array.shape), short_text(array))
+    numbers = _numbers(array)
+    if numbers is None or not numbers.size:
+        return shown
+    # NaN and infinities are found by what they do to a sum, which is quicker than looking for them.
+    if is_float(numbers.dtype) and not math.isfinite(float(numbers.sum(dtype=np.float64))):
+        shown.nans = int(np.isnan(numbers).sum())
+        shown.infinities = int(np.isinf(numbers).sum())
+        finite = numbers[np.isfinite(numbers)]
+    else:
+        finite = numbers
+    shown.zeros = int(numbers.size - np.count_nonzero(numbers))
+    if finite.size:
+        low, high = finite.min(), finite.max()
+        shown.low, shown.high = float(low), float(high)
+        shown.mean = _finite(finite.mean(dtype=np.float64))
+        shown.deviation = _finite(finite.std(dtype=np.float64))
+    picture = _plane(numbers, (), _SIDE)
+    shown.picture = base64.b64encode(_levels(picture, shown.low, shown.high).tobytes()).decode()
+    shown.picture_shape = list(picture.shape)
+    return shown
+
+
+def _numbers(array: Array) -> Array | None:
+    """As numbers that can be ordered; lengths of complex ones, none of texts and handles."""
+    if array.dtype.kind in "fiu":
+        return array
+    if array.dtype.kind == "b":
+        return array.view(np.uint8)
+    if array.dtype.kind == "c":
+        return np.abs(array)
+    return array.astype(np.float32) if is_float(array.dtype) else None
+
+
+def _finite(number: Any) -> float | None:
+    return float(number) if math.isfinite(number) else None
+
+
+def _plane(array: Array, axes: Sequence[int], side: int) -> Array:
+    """Rows and columns of an array: along `axes`, or its two longest; elsewhere the first."""
+    if array.ndim < 2:
+        plane = array.reshape(1, -1)
+    else:
+        usual = sorted(sorted(range(array.ndim), key=lambda axis: -array.shape[axis])[:2])
+        chosen = [axis % array.ndim for axis in axes] if len(axes) == 2 else usual
+        plane = np.moveaxis(array, chosen if len(set(chosen)) == 2 else usual, (-2, -1))
+        plane = plane[(0,) * (plane.ndim - 2)]
+    rows, columns = (max(1, -(-size // side)) for size in plane.shape)
+    return plane[::rows, ::columns]
+
+
+def _levels(plane: Array, low: float | None, high: float | None) -> Array:
+    """For each cell 1 to 255 from low to high, and 0 for NaN."""
+    cells = plane.astype(np.float64)
+    missing = np.isnan(cells)
+    if low is None or high is None or not high > low:
+        levels = np.full(cells.shape, 128.0)
+    else:
+        with np.errstate(all="ignore"):
+            levels = 1 + 254 * ((cells / 2 - low / 2) / (high / 2 - low / 2))
+    levels = np.nan_to_num(np.clip(levels, 1, 255), nan=1.0).round()
+    levels[missing] = 0
+    return levels.astype(np.uint8)
+
+
+def short_text(array: Array) -> str:
+    """The value if it is short, else its first elements."""
+    if array.dtype.names:
+        return "a handle"
+    words = texts(array, 0, _FEW)
+    more = " …" if array.size > _FEW else ""
+    return words[0] if array.ndim == 0 else f"[{' '.join(words)}{more}]"
+
+
+def texts(array: Array, first: int, count: int) -> list[str]:
+    """Elements in row-major order, each as a text that says it exactly."""
+    if array.dtype.names:
+        return []
+    cells = array.reshape(-1)[first : first + count]
+    if array.dtype.kind == "O":
+        return [cell.decode(errors="replace") for cell in cells]
+    if array.dtype.kind == "b":
+        return ["true" if cell else "false" for cell in cells]
+    if array.dtype.kind == "c":
+        return [str(cell).strip("()") for cell in cells]
+    return [str(cell) for cell in cells]
+
+
+# -- monitors -------------------------------------------------------------------------------------
+
+
+def element(array: Array, shown: Shown) -> Array:
+    return array if shown.element is None else np.asarray(array[tuple(shown.element)])
+
+
+def level(array: Array) -> float | None:
+    """The one number that a number or a trend shows: the mean, if there are several."""
+    numbers = _numbers(array)
+    if numbers is None or not numbers.size:
+        return None
+    return _finite(numbers.reshape(-1)[0] if numbers.size == 1 else numbers.mean(dtype=np.float64))
+
+
+def image(monitor: Monitor, array: Array) -> Series:
+    numbers = _numbers(array)
+    if numbers is None or not numbers.size:
+        return Series(problem="There are no numbers to show.")
+    plane = np.ascontiguousarray(_plane(numbers, monitor.axes, _LARGE_SIDE), np.float32)
+    return Series(
+        picture=base64.b64encode(plane.tobytes()).decode(), picture_shape=list(plane.shape)
+    )
+
+
+def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
+    """Counts of each between the same edges."""
+    cells = []
+    for array in arrays:
+        numbers = _numbers(array)
+        if numbers is None:
+            return Series(problem="There are no numbers to show.")
+        flat = numbers.reshape(-1).astype(np.float64)
+        cells.append(flat[np.isfinite(flat)])
+    every = np.concatenate([*cells, np.zeros(0)])
+    if not every.size:
+        return Series(problem="There are no numbers to show.")
+    low = float(every.min()) if monitor.low is None else monitor.low
+    high = float(every.max()) if monitor.high is None else monitor.high
+    if not low < high:
+        low, high = low - 0.5, low + 0.5
+    counts = [np.histogram(each, _BINS, (low, high)) for each in cells]
+    return Series(
+        counts=[count.tolist() for count, _ in counts], edges=np.linspace(low, high, _BINS + 1).tolist()
+    )
