@@ -21,6 +21,7 @@ to start:
   backblocks new learn.page.json --from spheres_and_cubes
   backblocks run learn.page.json                      a 3-D network learns
   backblocks ops MaxPool3DGrad                        all about one op
+  backblocks studio                                   pages in the browser
 
 backblocks COMMAND --help explains a command. Exit codes: 0 fine, 1 a page has problems or a run
 failed, 2 the command line cannot be understood, 130 stopped by Ctrl-C."""
@@ -75,6 +76,17 @@ examples:
   backblocks new mine.page.json --from xor            a copy of an example
   backblocks new --list                               the examples"""
 
+_STUDIO = """\
+examples:
+  backblocks studio                                   lessons, and the pages of this folder
+  backblocks studio xor.page.json                     one page
+  backblocks studio pages --no-browser                prints the address, and opens nothing
+
+The address that is printed works once; the browser that used it stays let in. Only this machine can reach
+the studio, unless --host names another address: then it asks for a password, or takes it from
+BACKBLOCKS_PASSWORD. Files outside the folder of the page are never touched. Changes are kept in a journal
+until they are saved. Ctrl-C ends it."""
+
 
 def parser() -> argparse.ArgumentParser:
     """Of all that can be typed after `backblocks`."""
@@ -91,6 +103,7 @@ def parser() -> argparse.ArgumentParser:
     _add_export(commands)
     _add_ops(commands)
     _add_new(commands)
+    _add_studio(commands)
     _add_bench(commands)
     return whole
 
@@ -198,6 +211,23 @@ def _add_new(commands: _Commands) -> None:
     new.add_argument("--from", dest="example", metavar="EXAMPLE", help="copy this example")
     new.add_argument("--list", action="store_true", help="print the examples and stop")
     _add_json(new)
+
+
+def _add_studio(commands: _Commands) -> None:
+    studio = _command(commands, "studio", "wire and run pages in the browser", _STUDIO)
+    studio.add_argument(
+        "page", nargs="?", metavar="PAGE", help="a page, or a folder of them; this folder if left out"
+    )
+    studio.add_argument(
+        "--port", type=_count, metavar="N", help="serve there; 8765 or a free one if left out"
+    )
+    studio.add_argument(
+        "--host", default="127.0.0.1", metavar="ADDRESS", help="let others reach it by this address"
+    )
+    studio.add_argument("--no-browser", action="store_true", help="do not open the browser")
+    studio.add_argument(
+        "--memory", type=_count, metavar="MIB", help="let a run use at most so much memory"
+    )
 
 
 def _add_bench(commands: _Commands) -> None:

@@ -97,22 +97,29 @@ class Session:
         targets: Iterable[Any] = (),
         *,
         stop: Stop | None = None,
+        missing: bool = False,
     ) -> Any:
         """The value of a fetch, or a list of them for a list.
 
         Runs that several threads call take turns. A `stop` ends the run when it is set, be it before the
-        run is called, while `cancel` knows only of runs that were called.
+        run is called, while `cancel` knows only of runs that were called. With `missing`, a fetch that has
+        no value is None: it lies in a branch that was not taken, or nobody gave the variable one.
         """
         self._refuse_watchers("run")
         stop = Stop() if stop is None else stop
         self._stops.append(stop)
         try:
-            return self._in_turn(stop, fetches, feeds, targets)
+            return self._in_turn(stop, fetches, feeds, targets, missing)
         finally:
             self._stops.remove(stop)
 
     def _in_turn(
-        self, stop: Stop, fetches: Any, feeds: Mapping[Any, Any] | None, targets: Iterable[Any]
+        self,
+        stop: Stop,
+        fetches: Any,
+        feeds: Mapping[Any, Any] | None,
+        targets: Iterable[Any],
+        missing: bool,
     ) -> Any:
         several = isinstance(fetches, list | tuple)
         wanted = [self.symbol(f, "fetches") for f in (fetches if several else [fetches])]
@@ -125,7 +132,7 @@ class Session:
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
             self._stop = stop
-            values = self._run(wanted, list(fed), arrays, blocks)
+            values = self._run(wanted, list(fed), arrays, blocks, missing)
         return values if several else values[0]
 
     def estimate(
@@ -163,7 +170,12 @@ class Session:
         return lambda: self._watchers.remove(watcher) if watcher in self._watchers else None
 
     def _run(
-        self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
+        self,
+        fetches: list[Symbol],
+        feeds: list[Symbol],
+        arrays: list[Array],
+        targets: list[Block],
+        missing: bool = False,
     ) -> list[Array]:
         begun = time.perf_counter()
         ready = self._ready(fetches, feeds, arrays, targets)
@@ -180,7 +192,9 @@ class Session:
         with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
             counts = self._stop.during(self._execute, ready, slots)
         values = [slots[slot] for slot in plan.fetched]
-        for symbol, value in zip(fetches, values, strict=True):
+        if missing:
+            values = [None if value is DEAD else value for value in values]
+        for symbol, value in () if missing else zip(fetches, values, strict=True):
             if value is DEAD:
                 raise _mistake(
                     "cannot be fetched: it lies in a branch that was not taken",
@@ -199,7 +213,9 @@ class Session:
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
         fresh = ready.never_kept if self._remembered.limit else ready.computed
         places = zip(values, plan.fetched, strict=True)
-        return [value if slot in fresh else value.copy() for value, slot in places]
+        return [
+            value if slot in fresh or value is None else value.copy() for value, slot in places
+        ]
 
     def _ready(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]

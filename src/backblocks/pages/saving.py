@@ -30,14 +30,24 @@ from backblocks.pages.text import parse, text_of, text_of_json
 SUFFIX = ".page.json"
 
 
-def save(page: PageFile, path: Path) -> None:
-    """Writes a page and its arrays. One that was read and not changed is written byte by byte."""
-    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
-    moved = page.path is not None and page.path.resolve().parent != path.parent
+def put_away(page: PageFile, path: Path) -> bytes:
+    """Writes what belongs to a page beside a path, and gives the text that the page has there."""
+    moved = _moved(page, path)
     if moved:
         _take_along(page, path.parent)
     arrays = _Arrays(path, Folder.of(page.path) if moved else None)
-    data = text_of_json(arrays.put_away(as_json(page)))
+    return text_of_json(arrays.put_away(as_json(page)))
+
+
+def _moved(page: PageFile, path: Path) -> bool:
+    return page.path is not None and page.path.resolve().parent != path.parent
+
+
+def save(page: PageFile, path: Path) -> None:
+    """Writes a page and its arrays. One that was read and not changed is written byte by byte."""
+    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
+    moved = _moved(page, path)
+    data = put_away(page, path)
     before = page.source
     if before is not None and not moved and data == text_of(parse(before, PageFile)):
         data = before

@@ -54,6 +54,7 @@ class Found:
     """Of the file that it starts from."""
     saving: str
     """Of the file that was being written when it ended, if one was."""
+    start: dict[str, Any]
     document: dict[str, Any]
     changes: int
     since: float
@@ -235,4 +236,6 @@ def read(path: Path) -> Found | None:
         saving = entry.saving
         changes, since = changes + (not saving), entry.time or since
         sound += len(line)
-    return Found(first.page, first.digest, saving, document, changes, since, sound)
+    return Found(
+        first.page, first.digest, saving, first.document, document, changes, since, sound
+    )

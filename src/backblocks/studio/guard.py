@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from http.cookies import CookieError, SimpleCookie
 
 from starlette.requests import HTTPConnection
@@ -56,16 +56,21 @@ def _equal(given: str, secret: str) -> bool:
 
 
 class Guard:
-    """Wraps an application. `free` are the paths of static files, for which no cookie is needed."""
+    """Wraps an application. Static files need no cookie: all but what is named in `closed`."""
 
     def __init__(
-        self, app: ASGIApp, keys: Keys, hosts: Iterable[str], port: int, free: Iterable[str]
+        self,
+        app: ASGIApp,
+        keys: Keys,
+        hosts: Iterable[str],
+        port: int,
+        closed: Sequence[str] = ("/api/", "/ws"),
     ) -> None:
         self.app = app
         self.keys = keys
         self.hosts = frozenset(hosts)
         self.port = port
-        self.free = tuple(free)
+        self.closed = tuple(closed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] not in ("http", "websocket"):
@@ -100,16 +105,13 @@ class Guard:
         is_visit = site == "none" or (scope["path"] == "/" and headers.get("sec-fetch-mode") == "navigate")
         if site != "same-origin" and not (reads and is_visit):
             return 403, "This must be asked for by the studio's own page."
-        if reads and self._is_free(scope["path"]):
+        if reads and not scope["path"].startswith(self.closed):
             return None
         if not is_socket and scope["path"] == "/enter" and not reads:
             return None
         if not self.keys.opens(connection):
             return 401, "Open the studio by the address that it printed."
         return None
-
-    def _is_free(self, path: str) -> bool:
-        return path == "/" or path.startswith(self.free)
 
     def _is_ours(self, host: str) -> bool:
         name, _, port = host.rpartition(":")

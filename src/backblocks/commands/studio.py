@@ -1,0 +1,62 @@
+"""`backblocks studio`: pages in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import getpass
+import os
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from backblocks.commands.mistakes import Mistake
+
+_NEEDED = ("msgspec", "starlette", "uvicorn", "websockets")
+
+
+def main(given: argparse.Namespace) -> int:
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        hint = 'Install it: pip install "backblocks[studio]".'
+        raise Mistake(f"needs {', '.join(missing)}, not installed here", op="studio", hint=hint)
+    folder, start = _place(given.page)
+    from backblocks.studio import serving
+
+    password = ""
+    if not serving.is_loopback(given.host):
+        password = _password()
+        print("Others on the network can reach this studio, unencrypted.", file=sys.stderr)
+    serving.serve(
+        folder,
+        start,
+        given.host,
+        given.port,
+        not given.no_browser,
+        password,
+        (given.memory or 0) << 20,
+    )
+    return 0
+
+
+def _place(page: str | None) -> tuple[Path, str]:
+    """The folder that the studio works in, and the page that it opens first."""
+    path = Path(page or ".")
+    if path.is_dir():
+        return path.resolve(), ""
+    if path.is_file():
+        path = path.resolve()
+        return path.parent, path.name
+    hint = "See backblocks new --help for how to make a page."
+    raise Mistake("must be a page or a folder", op="PAGE", got=page, hint=hint)
+
+
+def _password() -> str:
+    """That others have to give; it comes from the terminal or the environment, never from arguments."""
+    password = os.environ.get("BACKBLOCKS_PASSWORD") or (
+        getpass.getpass("Password for this studio: ") if sys.stdin.isatty() else ""
+    )
+    if len(password) < 8:
+        hint = "Set BACKBLOCKS_PASSWORD, or type one when asked."
+        raise Mistake(
+            "must come with a password of at least 8 characters", op="--host", hint=hint
+        )
+    return password

@@ -1,0 +1,284 @@
+"""The studio's web application: static files, one socket for each tab, and what goes by plain requests."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import secrets
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from backblocks import __version__, examples
+from backblocks.errors import OpError
+from backblocks.studio import messages as m
+from backblocks.studio import pipe
+from backblocks.studio.drafts import State
+from backblocks.studio.guard import Guard, Keys
+from backblocks.studio.open_pages import Desk, OpenPage, Refusal, read_document
+from backblocks.studio.running import Children
+from backblocks.studio.workspace import Outside, Workspace
+
+STATIC = Path(__file__).parent / "static"
+MOST_BYTES = 1 << 26
+"""Of a message from a tab."""
+MOST_WAITING = 20_000
+"""Messages for a tab that does not take them: then it is left, and gets all anew when it comes back."""
+_KEPT_OPEN = 600.0
+"""Seconds that a page stays open after its last tab is gone, as when a browser loads it again."""
+
+_commands = msgspec.json.Decoder(m.Commands)
+_encode = msgspec.json.Encoder().encode
+
+
+class Tab:
+    """One tab of a browser: takes its commands, and sends it messages in order."""
+
+    _numbers = itertools.count(1)
+
+    def __init__(self, socket: WebSocket, studio: Studio) -> None:
+        self.number = next(self._numbers)
+        self._socket = socket
+        self._studio = studio
+        self._desk = studio.desk
+        self._waiting: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
+
+    def send(self, message: m.Message | bytes) -> None:
+        if self._waiting.qsize() < MOST_WAITING:
+            self._waiting.put_nowait(message)
+
+    async def talk(self) -> None:
+        """Until the tab is closed."""
+        await self._socket.accept()
+        self.send(self._studio.welcome())
+        sending = asyncio.create_task(self._keep_sending())
+        try:
+            while self._waiting.qsize() < MOST_WAITING:
+                await self._take(await self._socket.receive_text())
+        except (WebSocketDisconnect, KeyError):  # KeyError: bytes, which no tab sends
+            pass
+        finally:
+            sending.cancel()
+            for page in list(self._desk.pages.values()):
+                page.leave(self)
+                self._studio.close_later(page)
+
+    async def _keep_sending(self) -> None:
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            while True:
+                message = await self._waiting.get()
+                if isinstance(message, bytes):
+                    await self._socket.send_bytes(message)
+                else:
+                    await self._socket.send_text(_encode(message).decode())
+
+    async def _take(self, text: str) -> None:
+        try:
+            command = _commands.decode(text)
+        except msgspec.DecodeError as error:
+            self.send(m.Refused(f"The message cannot be understood: {error}."))
+            return
+        try:
+            await self._do(command)
+        except (Refusal, OpError, OSError) as error:
+            refused = m.Refused(str(error))
+            for name in ("request", "page", "number"):
+                setattr(refused, name, getattr(command, name, 0))
+            self.send(refused)
+
+    async def _do(self, command: m.Commands) -> None:
+        match command:
+            case m.Open():
+                self._desk.open(command).join(self, command.request)
+                return
+            case m.ListFiles():
+                self.send(m.Files(await asyncio.to_thread(self._desk.workspace.files)))
+                return
+        page = self._desk.page(command.page)
+        match command:
+            case m.Close():
+                page.leave(self)
+                await self._desk.close(page)
+            case m.Change():
+                page.change(command.edits, command.label, self.number, command.number)
+            case m.Save():
+                answer = await page.save(command.path, command.overwrite)
+                if isinstance(answer, m.Saved):
+                    page.tell(answer)
+                else:
+                    self.send(answer)
+            case m.Revert():
+                page.revert(command.version)
+            case m.ListVersions():
+                self.send(page.versions())
+            case m.Run():
+                page.run(command)
+            case m.Control():
+                page.control(command.what)
+            case m.Watch():
+                page.watch(self, command.pins)
+            case m.Look():
+                page.running.send(
+                    pipe.Part(self.number, command.request, command.pin, command.index)
+                )
+            case m.Elements():
+                page.running.send(
+                    pipe.Texts(
+                        self.number, command.request, command.pin, command.first, command.count
+                    )
+                )
+            case m.Export():
+                text = await asyncio.to_thread(page.script, command.to)
+                self.send(m.Exported(command.request, text))
+
+
+class Studio:
+    """What the routes share."""
+
+    def __init__(self, desk: Desk, start: str) -> None:
+        self.desk = desk
+        self._start = start
+        self._session = secrets.token_hex(8)
+        self._lessons = [_lesson(name) for name in examples.names()]
+
+    def welcome(self) -> m.Welcome:
+        open_now = {page.unsaved for page in self.desk.pages.values()}
+        unsaved = [
+            m.Unsaved(name, str(found.document.get("title", "")), found.changes, found.since)
+            for name, found in self.desk.state.unsaved()
+            if name not in open_now
+        ]
+        folder = str(self.desk.workspace.folder)
+        return m.Welcome(
+            self._session, __version__, folder, self._lessons, self._start, unsaved
+        )
+
+    def close_later(self, page: OpenPage) -> None:
+        """Closes a page that no tab comes back to."""
+        if not page.tabs:
+            loop = asyncio.get_running_loop()
+            loop.call_later(_KEPT_OPEN, lambda: loop.create_task(self.desk.close(page)))
+
+
+def _lesson(name: str) -> m.Lesson:
+    document = read_document(examples.path(name).read_bytes())
+    return m.Lesson(name, document.get("title", ""), document.get("about", ""))
+
+
+def create_app(
+    folder: Path,
+    keys: Keys,
+    hosts: list[str],
+    port: int,
+    start: str = "",
+    memory: int = 0,
+    state: State | None = None,
+) -> ASGIApp:
+    """The application behind its guard. Nothing of the compute library is imported for it."""
+    children = Children(folder, memory)
+    desk = Desk(Workspace(folder), state or State(), children)
+    studio = Studio(desk, start)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        children.prepare()
+        yield
+        await desk.end()
+
+    async def socket(websocket: WebSocket) -> None:
+        await Tab(websocket, studio).talk()
+
+    async def start_page(_: Request) -> Response:
+        page = STATIC / "index.html"
+        if page.exists():
+            return FileResponse(page, headers={"cache-control": "no-cache"})
+        return PlainTextResponse("The front end is not built. Run: make web\n", 503)
+
+    async def enter(request: Request) -> Response:
+        return await _enter(request, keys)
+
+    async def file(request: Request) -> Response:
+        try:
+            path = desk.workspace.file(request.query_params.get("path", ""))
+        except Outside as error:
+            raise HTTPException(404, str(error)) from None
+        return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+
+    async def value(request: Request) -> Response:
+        return await _value(request, desk)
+
+    app = Starlette(
+        routes=[
+            Route("/", start_page),
+            Route("/enter", enter, methods=["POST"]),
+            Route("/api/file", file),
+            Route("/api/value", value),
+            WebSocketRoute("/ws", socket),
+            Mount("/", StaticFiles(directory=STATIC, check_dir=False)),
+        ],
+        lifespan=lifespan,
+    )
+    return Guard(app, keys, hosts, port)
+
+
+async def _enter(request: Request, keys: Keys) -> Response:
+    """Exchanges the token of the printed address, or the password, for the cookie."""
+    try:
+        given = msgspec.json.decode(await _body(request, 4096), type=dict[str, str])
+    except msgspec.DecodeError:
+        raise HTTPException(400, "There must be a token.") from None
+    if not keys.exchanged(given.get("token") or given.get("password") or ""):
+        await asyncio.sleep(0.5)  # nobody guesses many times a second
+        text = "This address was used already, or is of another studio. Start the studio again for a new one."
+        return PlainTextResponse(text + "\n", 403)
+    response = JSONResponse({})
+    response.set_cookie(
+        keys.cookie_name, keys.cookie, httponly=True, samesite="strict", path="/"
+    )
+    return response
+
+
+async def _body(request: Request, most: int) -> bytes:
+    """The body of a request, which is refused once it is too long."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise HTTPException(413, f"At most {most} bytes can be sent.")
+    return bytes(body)
+
+
+async def _value(request: Request, desk: Desk) -> Response:
+    """The last value of an output as npy."""
+    pin, number = request.query_params.get("pin", ""), request.query_params.get("page", "")
+    page = desk.pages.get(int(number)) if number.isdecimal() else None
+    if page is None:
+        raise HTTPException(404, "This page is not open.")
+    folder = tempfile.TemporaryDirectory(prefix="backblocks-")
+    try:
+        wrong = await page.running.write(pin, Path(folder.name) / "value.npy")
+        if wrong:
+            raise HTTPException(404, wrong)
+    except BaseException:
+        folder.cleanup()
+        raise
+    name = "".join(c if c.isalnum() or c in "-_." else "." for c in pin).strip(".")
+    return FileResponse(
+        Path(folder.name) / "value.npy",
+        filename=f"{name}.npy",
+        media_type="application/octet-stream",
+        background=BackgroundTask(folder.cleanup),
+    )

@@ -1,0 +1,82 @@
+"""The states of blocks while a page runs, and which of them have changed since they were last told."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+from backblocks.graph.events import Event
+from backblocks.studio.messages import BlockState
+
+_NOTABLE = 0.001
+"""Seconds by which a block's time must differ to be told again."""
+
+
+class BlockLog:
+    """Blocks of a page may stand for several in the graph, such as `gradients`: their times add up."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._now: dict[str, BlockState] = {}
+        self._told: dict[str, BlockState] = {}
+        self._fresh: set[str] = set()
+        self.progress = 0.0
+
+    def begin(self, blocks: Iterable[str]) -> None:
+        """A run of these blocks begins."""
+        with self._lock:
+            self._now = {name: BlockState(name, "waiting") for name in blocks}
+            self._told = {}
+            self._fresh = set()
+            self.progress = 0.0
+
+    def see(self, name: str, event: Event) -> None:
+        with self._lock:
+            state = self._now.get(name)
+            if state is None:
+                return
+            if event.total:
+                self.progress = event.done / event.total
+                if event.done <= 1:
+                    self._fresh.clear()  # another step has begun
+            match event.kind:
+                case "started":
+                    if name not in self._fresh:
+                        state.seconds, state.bytes = 0.0, 0
+                        self._fresh.add(name)
+                    state.state = "running"
+                case "finished":
+                    state.state = "done"
+                    state.seconds += event.seconds
+                    state.bytes += event.bytes
+                case "failed":
+                    state.state = "failed"
+                case "cached" if name not in self._fresh:
+                    state.state = "cached"
+                case "skipped" if name not in self._fresh:
+                    state.state = "skipped"
+
+    def end(self, failed: str) -> None:
+        """The run is over. Blocks that had nothing to do, such as constants, are done with it."""
+        with self._lock:
+            for name, state in self._now.items():
+                if name == failed:
+                    state.state = "failed"
+                elif state.state in ("waiting", "running"):
+                    state.state = "skipped" if failed or state.state == "running" else "done"
+
+    def changed(self) -> list[BlockState]:
+        with self._lock:
+            new = [state for name, state in self._now.items() if self._differs(state, self._told.get(name))]
+            for state in new:
+                self._told[state.block] = BlockState(
+                    state.block, state.state, state.seconds, state.bytes
+                )
+            return [self._told[state.block] for state in new]
+
+    def _differs(self, state: BlockState, told: BlockState | None) -> bool:
+        return (
+            told is None
+            or told.state != state.state
+            or abs(told.seconds - state.seconds) > max(_NOTABLE, told.seconds / 4)
+        )

@@ -1,0 +1,90 @@
+"""Says what is known of a document before it runs: types on its wires, and all that is wrong with it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from backblocks.dtypes import NAMES
+from backblocks.errors import OpError
+from backblocks.graph.session import Session
+from backblocks.graph.symbol import Symbol
+from backblocks.pages.build import PAGE, Built, build
+from backblocks.pages.folder import Folder
+from backblocks.pages.model import PageFile
+from backblocks.pages.page import Page
+from backblocks.pages.text import parse, read_file
+from backblocks.studio.job import page_of
+from backblocks.studio.messages import Checked, Problem, Spec
+from backblocks.studio.problems import own_block, problem
+
+
+def checked(
+    number: int, revision: int, document: dict[str, Any], path: str, folder: str
+) -> Checked:
+    """Nothing runs. Problems stand in the order of the blocks, those of the page itself last."""
+    result = Checked(number, revision, {}, {}, [])
+    try:
+        page = page_of(document, path, folder)
+        built = build(page)
+    except OpError as error:
+        result.problems = [problem(error, own_block(error.block, document.get("blocks", {})))]
+        return result
+    graph = built.graph
+    result.pins = _pins(built)
+    result.problems = _problems(built, page)
+    result.inputs = {
+        name: list(ports)
+        for name, block in page.blocks.items()
+        if block.op == PAGE and (ports := _ports(page, block.attrs.get("page"))) is not None
+    }
+    result.files = {graph.made_for[b.name]: b.op.files for b in graph if b.op.files}
+    if not result.problems:
+        result.peak_bytes = _peak(page, built)
+    return result
+
+
+def _problems(built: Built, page: Page) -> list[Problem]:
+    order = {name: place for place, name in enumerate(page.blocks)}
+    found = sorted(built.problems, key=lambda each: order.get(each[0], len(order)))
+    return [problem(error, block) for block, error in found]
+
+
+def _pins(built: Built) -> dict[str, Spec]:
+    lists = {wire.rpartition("[")[0] for wire in built.graph.wires if wire.endswith("]")}
+    return {
+        wire: _spec(symbol, wire)
+        for wire, symbol in built.graph.wires.items()
+        if ":" in wire and wire not in lists
+    }
+
+
+def _spec(symbol: Symbol, wire: str) -> Spec:
+    if symbol.shape is None:
+        return Spec(NAMES[symbol.dtype])
+    sizes: list[int | str] = [
+        f"{wire}.{axis}" if size is None else size for axis, size in enumerate(symbol.shape)
+    ]
+    return Spec(NAMES[symbol.dtype], sizes)
+
+
+def _ports(page: Page, name: Any) -> list[str] | None:
+    """The inputs of a page that is used as a block."""
+    try:
+        file = Folder.of(page.path).file(name)
+        return list(parse(read_file(file), PageFile).ports.inputs)
+    except OpError:
+        return None
+
+
+def _peak(page: Page, built: Built) -> int | None:
+    """Bytes that a run as the page says takes at one time."""
+    run = page.run
+    shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
+    wanted = [*run.fetch, *shown]
+    targets = [name for name in run.targets if name in built.graph]
+    if not (wanted or targets):
+        targets = list(built.graph.blocks)
+    try:
+        return Session(built.graph).estimate(wanted, page.feeds(), targets).peak
+    except (OpError, KeyError):
+        return None

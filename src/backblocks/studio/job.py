@@ -1,0 +1,111 @@
+"""What a run of a page is to do: which blocks, what is fetched in each step, what monitors show."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backblocks.errors import OpError
+from backblocks.ops._handles import RESOURCE
+from backblocks.ops._inputs import Array
+from backblocks.pages.build import PageGraph, build
+from backblocks.pages.fields import read
+from backblocks.pages.model import Monitor
+from backblocks.pages.page import Page
+from backblocks.pages.versions import of_today
+from backblocks.studio.pipe import Start
+
+
+@dataclass
+class Job:
+    order: Start
+    page: Page
+    graph: PageGraph
+    blocks: list[str]
+    """Of the page, that run."""
+    monitors: dict[str, Monitor]
+    must: list[str]
+    """Outputs that each step fetches."""
+    every: list[str]
+    """Outputs of all blocks that run, but constants."""
+    constants: dict[str, Array]
+    targets: list[str]
+    until: str
+    feeds: dict[str, Any]
+    files: dict[str, str]
+    """Blocks that touch files."""
+
+
+def page_of(document: dict[str, Any], path: str, folder: str) -> Page:
+    """The page of a document. One without a file stands in the folder of the studio."""
+    page = read(Page, of_today(document))
+    page.path = Path(path) if path else Path(folder) / "unsaved.page.json"
+    return page
+
+
+def job_of(order: Start, folder: str) -> Job:
+    """Raises PageError if a block that is needed is wrong."""
+    page = page_of(order.document, order.path, folder)
+    run = page.run
+    asked = order.to or [*run.fetch, *run.targets]
+    until = run.until if order.mode == "until" else ""
+    if order.mode == "until" and not until:
+        hint = "Name an output of one truth value in the page's run settings."
+        raise OpError("must be given", op="Page", arg="run.until", hint=hint)
+    needed = page.needed_for(asked)
+    monitors = {
+        name: monitor
+        for name, monitor in page.monitors.items()
+        if not order.to or {shown.pin.partition(":")[0] for shown in monitor.shows} <= needed
+    }
+    pins = [shown.pin for monitor in monitors.values() for shown in monitor.shows]
+    wanted = [*asked, *pins, *([until] if until else [])]
+    if wanted:
+        graph = page.graph(only=wanted)
+        needed = page.needed_for(wanted)
+    else:
+        graph = build(page).graph  # all that is sound
+        needed = set(graph.made_for.values())
+    wires = _wires(graph)
+    outputs = {name: wires[name] for name in page.blocks if name in needed}
+    own = [name for name in needed if name in graph]
+    fetched = [wire for wire in wanted if ":" in wire]
+    fetched += [wire for name in wanted if name not in graph for wire in wires[name]]
+    every = [wire for found in outputs.values() for wire in found]
+    constants = {
+        wire: value
+        for wire in every
+        if (symbol := graph.symbol(wire)).block.op.name == "Const"
+        and (value := symbol.value) is not None
+    }
+    return Job(
+        order,
+        page,
+        graph,
+        [name for name in page.blocks if name in needed],
+        monitors,
+        list(dict.fromkeys([*fetched, *pins])),
+        list(dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])),
+        constants,
+        [name for name in wanted if name in graph] if wanted else own,
+        until,
+        page.feeds(),
+        {
+            graph.made_for[block.name]: block.op.files
+            for block in graph
+            if block.op.files and graph.made_for[block.name] in needed
+        },
+    )
+
+
+def _wires(graph: PageGraph) -> defaultdict[str, list[str]]:
+    """By block, its outputs that can be fetched, each once."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    lists = {wire.rpartition("[")[0] for wire in graph.wires if wire.endswith("]")}
+    for wire, symbol in graph.wires.items():
+        block, colon, _ = wire.partition(":")
+        if colon and wire not in lists and symbol.dtype != RESOURCE:
+            found[block].append(wire)
+    return found

@@ -1,0 +1,393 @@
+"""Pages that are open: one document for all tabs that show it, with its journal, its checks and its runs."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from pathlib import Path
+from typing import Any, Protocol
+
+from backblocks.errors import OpError
+from backblocks.pages.fields import read
+from backblocks.pages.model import FORMAT, PageFile
+from backblocks.pages.text import _parsed, parse, read_file
+from backblocks.pages.versions import of_today
+from backblocks.studio import messages as m
+from backblocks.studio import pipe
+from backblocks.studio.document import BadEdit, applied, between
+from backblocks.studio.drafts import Journal, State, Taken
+from backblocks.studio.running import Children, Running
+from backblocks.studio.workspace import Outside, Workspace
+
+_SYNC = 0.5
+"""Seconds until a change is on the disk, at most."""
+
+
+class Refusal(Exception):
+    """A command that cannot be carried out, in words for the user."""
+
+
+class Tab(Protocol):
+    number: int
+
+    def send(self, message: m.Message | bytes) -> None: ...
+
+
+class OpenPage:
+    """A page that tabs have open."""
+
+    def __init__(self, number: int, desk: Desk, path: Path | None, unsaved: str = "") -> None:
+        self.number = number
+        self.path = path
+        self.tabs: dict[int, Tab] = {}
+        self.watches: dict[int, list[str]] = {}
+        self.document: dict[str, Any] = {"format": FORMAT, "blocks": {}}
+        self.revision = 0
+        self.saved_revision = -1
+        self.draft: m.Draft | None = None
+        self._desk = desk
+        self._start = self.document
+        """What a page without a file began with."""
+        self._source = b""
+        """What its file held when it was read or written last."""
+        self._known = ""
+        """The digest of the file that the document goes back to."""
+        try:
+            self._journal = Journal(desk.state, unsaved or desk.state.name_of(path))
+        except Taken:
+            raise Refusal("Another studio has this page open. Close it there first.") from None
+        self.running = Running(number, desk.children, self._hand_on)
+        self._checking: asyncio.Task[None] | None = None
+        self._to_check = False
+        self._syncing: asyncio.Task[None] | None = None
+
+    @property
+    def unsaved(self) -> str:
+        return self._journal.name if self.path is None else ""
+
+    # -- opening --------------------------------------------------------------------------
+
+    def load(self, start: dict[str, Any] | None = None) -> None:
+        """Reads the file, or begins with a document; then makes the changes that a journal has."""
+        if self.path is not None:
+            self._source = read_file(self.path)
+            self.document = read_document(self._source)
+            self._known = _digest(self._source)
+            self.saved_revision = 0
+        elif start is not None:
+            self.document = self._start = start
+        found = self._journal.found()
+        if found is None:
+            return
+        if self.path is not None:
+            if found.saving == self._known or not between(found.document, self.document):
+                self._journal.end()  # it was saved
+                return
+            if found.digest != self._known:
+                self._known, self.saved_revision = found.digest, -1
+        self.document, self.revision = found.document, found.changes
+        self._start = found.start
+        self.draft = m.Draft(found.changes, found.since)
+        self._journal.go_on(found)
+
+    def opened(self, request: int) -> m.Opened:
+        name = "" if self.path is None else self._desk.workspace.name(self.path)
+        return m.Opened(
+            request,
+            self.number,
+            self.document,
+            self.revision,
+            name,
+            self.saved_revision,
+            self.draft,
+            self.unsaved,
+        )
+
+    def join(self, tab: Tab, request: int) -> None:
+        self.tabs[tab.number] = tab
+        tab.send(self.opened(request))
+        self.running.resend(tab.number)
+        self.running.prepare()
+        self.check()
+
+    def leave(self, tab: Tab) -> None:
+        self.tabs.pop(tab.number, None)
+        if self.watches.pop(tab.number, None) is not None:
+            self._watch()
+
+    async def end(self) -> None:
+        """Nobody has the page open any longer. What was not saved stays in the journal."""
+        if self._checking is not None:
+            self._checking.cancel()
+        if self._syncing is not None:
+            await self._syncing
+        if self.revision == self.saved_revision or (
+            self.path is None and not between(self.document, self._start)
+        ):
+            self._journal.end()
+        self._journal.leave()
+        await self.running.end()
+
+    def tell(self, message: m.Message) -> None:
+        """Tells every tab that shows the page."""
+        self._hand_on(0, message)
+
+    def _hand_on(self, tab: int, message: m.Message | bytes) -> None:
+        if tab:
+            if tab in self.tabs:
+                self.tabs[tab].send(message)
+            return
+        for each in self.tabs.values():
+            each.send(message)
+
+    # -- changing -------------------------------------------------------------------------
+
+    def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
+        """Changes the document, and tells every tab. `number` is that of the tab's own change."""
+        try:
+            document, _ = applied(self.document, edits)
+        except BadEdit as error:
+            raise Refusal(f"The page has changed meanwhile: {error}.") from None
+        try:
+            self._journal.begin(self.path, self._known, self.document)
+            self._journal.add(edits, label)
+        except OSError as error:
+            raise Refusal(f"The journal cannot be written: {error.strerror}.") from None
+        self.document = document
+        self.revision += 1
+        for each in self.tabs.values():
+            own = number if each.number == tab else 0
+            each.send(m.Changed(self.number, self.revision, edits, own, label))
+        if self._syncing is None:
+            self._syncing = asyncio.create_task(self._sync())
+        self.check()
+        self.running.edited(self.revision, self.document)
+
+    async def _sync(self) -> None:
+        await asyncio.sleep(_SYNC)
+        self._syncing = None
+        revision = self.revision
+        await asyncio.to_thread(self._journal.sync)
+        self._hand_on(0, m.Journaled(self.number, revision))
+
+    # -- checking -------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Has the newest document checked; changes during a check are checked together after it."""
+        self._to_check = True
+        if self._checking is None:
+            self._checking = asyncio.create_task(self._check())
+
+    async def _check(self) -> None:
+        try:
+            while self._to_check:
+                self._to_check = False
+                path = "" if self.path is None else str(self.path)
+                found = await self._desk.check(self.number, self.revision, self.document, path)
+                if found.revision == self.revision:
+                    self._hand_on(0, found)
+        finally:
+            self._checking = None
+
+    # -- saving ---------------------------------------------------------------------------
+
+    async def save(self, path: str, overwrite: bool) -> m.Message:
+        """Writes the file, and gives what to say of it."""
+        try:
+            target = self._desk.workspace.page(path) if path else self.path
+        except Outside as error:
+            return m.SaveRefused(self.number, "failed", str(error))
+        if target is None:
+            return m.SaveRefused(self.number, "failed", "The page must be given a name.")
+        same = target == self.path
+        now = target.read_bytes() if target.exists() else None
+        if not overwrite and now is not None and not (same and _digest(now) == self._known):
+            reason = "changed outside" if same else "exists"
+            text = "was changed by something else" if same else "is there already"
+            text = f"{target.name} {text}."
+            return m.SaveRefused(self.number, reason, text)  # type: ignore[arg-type]
+        if not same and self._desk.is_open(target):
+            return m.SaveRefused(self.number, "failed", f"{target.name} is open in the studio.")
+        try:
+            await self._write(target, now)
+        except (OSError, OpError) as error:
+            return m.SaveRefused(self.number, "failed", str(error))
+        return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
+
+    async def _write(self, target: Path, now: bytes | None) -> None:
+        from backblocks.pages.saving import put_away, write_whole  # needs NumPy
+
+        state = self._desk.state
+        same, revision = target == self.path, self.revision
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if same and self._source and not between(self.document, read_document(self._source)):
+            data = self._source
+        else:
+            page = read(PageFile, of_today(self.document))
+            page.path = self.path or self._desk.workspace.folder / "unsaved.page.json"
+            data = put_away(page, target)
+        if now is not None and now != data:
+            state.keep(state.name_of(target), now, target.stat().st_mtime)
+        if same:
+            self._journal.saving(_digest(data))
+        write_whole(target, data)
+        self._journal.end()
+        if not same:
+            self._journal.leave()
+            self.path = target
+            self._journal = Journal(state, state.name_of(target))
+            self._journal.end()
+        self._source, self._known = data, _digest(data)
+        self.saved_revision, self.draft = revision, None
+
+    def revert(self, version: str) -> None:
+        """Makes the document what the file or a version of it holds, by edits that can be undone."""
+        if version:
+            data = self._desk.state.version(self._journal.name, version)
+            if data is None:
+                raise Refusal("There is no such version.")
+            wanted = read_document(data)
+        elif self.path is None:
+            wanted = self._start
+        else:
+            self._source = read_file(self.path)
+            self._known = _digest(self._source)
+            wanted = read_document(self._source)
+        if edits := between(self.document, wanted):
+            self.change(edits, "revert")
+        self.draft = None
+        if not version and self.path is not None:
+            self.saved_revision = self.revision
+            self._hand_on(0, m.Saved(self.number, self.revision, self._desk.workspace.name(self.path)))
+
+    def versions(self) -> m.Versions:
+        kept = self._desk.state.kept(self._journal.name)
+        return m.Versions(self.number, [m.Version(*each) for each in kept])
+
+    # -- running --------------------------------------------------------------------------
+
+    def run(self, command: m.Run) -> None:
+        path = "" if self.path is None else str(self.path)
+        self.running.start(
+            pipe.Start(
+                self.number,
+                self.revision,
+                self.document,
+                path,
+                command.mode,
+                command.steps,
+                command.to,
+                command.allow_files,
+            )
+        )
+
+    def control(self, what: str) -> None:
+        if what == "step" and self.running.state.state == "idle":
+            self.run(m.Run(self.number))
+        else:
+            self.running.steer(what)
+
+    def script(self, to: str) -> str:
+        """The page as a script."""
+        from backblocks.pages.export import to_python, to_tensorflow
+        from backblocks.studio.job import page_of
+
+        path = "" if self.path is None else str(self.path)
+        page = page_of(self.document, path, str(self._desk.workspace.folder))
+        return to_python(page) if to == "python" else to_tensorflow(page)
+
+    def watch(self, tab: Tab, pins: list[str]) -> None:
+        self.watches[tab.number] = pins
+        self._watch()
+
+    def _watch(self) -> None:
+        pins = (pin for each in self.watches.values() for pin in each)
+        self.running.watch(list(dict.fromkeys(pins)))
+
+
+class Desk:
+    """All pages that are open."""
+
+    def __init__(self, workspace: Workspace, state: State, children: Children) -> None:
+        self.workspace = workspace
+        self.state = state
+        self.children = children
+        self.pages: dict[int, OpenPage] = {}
+        self._count = 0
+        self._left: dict[int, float] = {}
+
+    async def check(
+        self, number: int, revision: int, document: dict[str, Any], path: str
+    ) -> m.Checked:
+        return await asyncio.to_thread(_checked, number, revision, document, path, str(self.workspace.folder))
+
+    def is_open(self, path: Path) -> bool:
+        return any(page.path == path for page in self.pages.values())
+
+    def open(self, command: m.Open) -> OpenPage:
+        """The page that is asked for; the same one if a tab has it open already."""
+        try:
+            return self._open(command)
+        except (Outside, OpError) as error:
+            raise Refusal(str(error)) from None
+
+    def _open(self, command: m.Open) -> OpenPage:
+        from backblocks import examples
+
+        if command.path:
+            path = self.workspace.file(command.path)
+            found = [page for page in self.pages.values() if page.path == path]
+            return found[0] if found else self._new(path)
+        if command.unsaved:
+            for page in self.pages.values():
+                if page.unsaved == command.unsaved:
+                    return page
+            if not self.state.is_unsaved(command.unsaved):
+                raise Refusal("There is no such draft.")
+            return self._new(None, unsaved=command.unsaved)
+        if command.lesson:
+            if command.lesson not in examples.names():
+                raise Refusal(f"There is no lesson {command.lesson!r}.")
+            return self._new(None, read_document(examples.path(command.lesson).read_bytes()))
+        return self._new(None)
+
+    def _new(
+        self, path: Path | None, start: dict[str, Any] | None = None, unsaved: str = ""
+    ) -> OpenPage:
+        self._count += 1
+        page = OpenPage(self._count, self, path, unsaved)
+        page.load(start)
+        self.pages[page.number] = page
+        return page
+
+    def page(self, number: int) -> OpenPage:
+        if number not in self.pages:
+            raise Refusal("This page is not open.")
+        return self.pages[number]
+
+    async def close(self, page: OpenPage) -> None:
+        if not page.tabs and self.pages.pop(page.number, None) is not None:
+            await page.end()
+
+    async def end(self) -> None:
+        for page in list(self.pages.values()):
+            page.tabs.clear()
+            await self.close(page)
+        self.children.end()
+
+
+def read_document(data: bytes) -> dict[str, Any]:
+    """The JSON of a page, in the version of today, once it is known to be one."""
+    parse(data, PageFile)
+    document: dict[str, Any] = of_today(_parsed(data))
+    return document
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest() if data else ""
+
+
+def _checked(*given: Any) -> m.Checked:
+    from backblocks.studio.checking import checked  # imports the library, which takes its time
+
+    return checked(*given)

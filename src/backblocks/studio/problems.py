@@ -1,0 +1,21 @@
+"""What went wrong, as tabs show it: at the block, the pin and the axis."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from backblocks.errors import OpError
+from backblocks.studio.messages import Problem
+
+
+def problem(error: OpError, block: str) -> Problem:
+    """The words of the library, without the name of the block, at which they stand."""
+    text = str(error).removeprefix(f'block "{error.block}": ').removesuffix(f" {error.hint}")
+    return Problem(text, block, error.arg, getattr(error, "axis", None), error.hint)
+
+
+def own_block(name: str, blocks: Container[str]) -> str:
+    """The block of the page that a block inside it belongs to: "layer" for "layer/conv"."""
+    while name and name not in blocks:
+        name = name.rpartition("/")[0]
+    return name

@@ -1,0 +1,85 @@
+"""Starts the server of the studio, says where it is, and opens the browser there."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+
+import uvicorn
+
+from backblocks.studio.app import MOST_BYTES, create_app
+from backblocks.studio.guard import Keys
+
+PORT = 8765
+
+
+def serve(
+    folder: Path,
+    start: str,
+    host: str,
+    port: int | None,
+    browser: bool,
+    password: str = "",
+    memory: int = 0,
+) -> None:
+    """Serves until Ctrl-C."""
+    listening = _listening(host, port)
+    port = listening.getsockname()[1]
+    keys = Keys(port, password)
+    hosts = ["127.0.0.1", "localhost", "[::1]"]
+    if not is_loopback(host):
+        hosts += [host, socket.gethostname(), *(["*"] if _is_any(host) else [])]
+    app = create_app(folder, keys, hosts, port, start, memory)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        ws="websockets-sansio",
+        ws_max_size=MOST_BYTES,
+        timeout_graceful_shutdown=1,
+    )
+    name = "127.0.0.1" if _is_any(host) else f"[{host}]" if ":" in host else host
+    address = f"http://{name}:{port}/#token={keys.launch}"
+    print(f"backblocks studio: {address}", flush=True)
+    if browser:
+        # Starting a browser can take a second, which the server need not wait for.
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    uvicorn.Server(config).run(sockets=[listening])
+
+
+def _listening(host: str, port: int | None) -> socket.socket:
+    """A socket at the port; at any free one if none was asked for and the usual one is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for each in [PORT, 0] if port is None else [port]:
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((host, each))
+            made.listen()  # so that who reads the address can connect at once
+        except OSError:
+            made.close()
+            if port is not None:
+                raise
+        else:
+            return made
+    raise OSError(f"no port of {host} is free")
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach it."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_any(host: str) -> bool:
+    return host in ("0.0.0.0", "::")  # noqa: S104: compared, not bound

@@ -1,0 +1,469 @@
+"""The process that runs a page, so that whatever a page does, the studio lives on.
+
+One thread takes orders, one runs, and one tells tabs what changed, at most 20 times a second.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import queue
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from typing import Any
+
+import msgspec
+
+from backblocks.dtypes import NAMES
+from backblocks.errors import OpError, PageError
+from backblocks.graph.events import Cancelled, Event
+from backblocks.graph.session import Session
+from backblocks.ops._inputs import Array
+from backblocks.pages.folder import write_array
+from backblocks.studio import pipe
+from backblocks.studio.block_states import BlockLog
+from backblocks.studio.job import Job, job_of
+from backblocks.studio.messages import (
+    BlockStates,
+    Listed,
+    Message,
+    Monitored,
+    Problem,
+    Refused,
+    Results,
+    RunState,
+    Slice,
+    State,
+)
+from backblocks.studio.problems import own_block, problem
+from backblocks.studio.shows import Shows
+from backblocks.studio.summaries import summary, texts
+
+_TICK = 0.05
+_BETWEEN_PICTURES = 0.2
+_SMALL = 1 << 20
+"""Bytes that all outputs may come to for each step to fetch them, and not only those shown."""
+MOST_LOOKED_AT = 1 << 26
+"""Bytes of a part of a value that go to a tab at once."""
+MOST_TEXTS = 10_000
+
+
+class Worker:
+    def __init__(self, connection: socket.socket, mark: mmap.mmap, folder: str, memory: int) -> None:
+        self._connection = connection
+        self._mark = mark
+        self._folder = folder
+        self._memory = memory
+        self._sending = threading.Lock()
+        self._session: Session | None = None
+        self._job: Job | None = None
+        self._jobs: queue.SimpleQueue[pipe.Start] = queue.SimpleQueue()
+        self._told = threading.Condition()
+        self._ordered = self._begun = self._stopped = 0
+        """How many runs were ordered, how many have begun, and the last that is to stop."""
+        self._paused = False
+        self._singles = 0
+        self._edited: pipe.Edited | None = None
+        self._watched: list[str] = []
+        self._values: dict[str, tuple[Array, int]] = {}
+        self._unseen: set[str] = set()
+        self._log = BlockLog()
+        self._shows = Shows()
+        self._state: State = "idle"
+        self._step = 0
+        self._since = 0.0
+        self._said: RunState | None = None
+
+    def run(self) -> None:
+        for work in (self._take_orders, self._keep_telling):
+            threading.Thread(target=self._or_end, args=(work,), daemon=True).start()
+        self._send(pipe.BINARY, 0, msgspec.json.encode(pipe.Written(0)))
+        while True:
+            self._do(self._jobs.get())
+
+    def _or_end(self, work: Any) -> None:
+        """A thread that fails would leave the studio waiting for ever."""
+        try:
+            work()
+        except BaseException:
+            traceback.print_exc()
+            os._exit(1)
+
+    # -- the socket -----------------------------------------------------------------------
+
+    def _take_orders(self) -> None:
+        with self._connection.makefile("rb") as incoming:
+            while len(head := incoming.read(4)) == 4:
+                self._take(pipe.decode(incoming.read(int.from_bytes(head, "little"))))
+        os._exit(0)  # the studio has ended
+
+    def _send(self, kind: int, tab: int, data: bytes) -> None:
+        with self._sending, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            self._connection.sendall(pipe.HEAD.pack(len(data), tab, kind) + data)
+
+    def _tell(self, message: Message, tab: int = 0) -> None:
+        self._send(pipe.TEXT, tab, msgspec.json.encode(message))
+
+    def _take(self, order: pipe.Orders) -> None:
+        match order:
+            case pipe.Start():
+                with self._told:
+                    self._ordered += 1
+                self._jobs.put(order)
+            case pipe.Edited():
+                self._edited = order
+            case pipe.Steer():
+                self._steer(order.what)
+            case pipe.WatchPins():
+                new = [pin for pin in order.pins if pin not in self._watched]
+                self._watched = order.pins
+                self._show(new)
+            case pipe.Part():
+                self._answer(order.tab, order.request, self._part, order)
+            case pipe.Texts():
+                self._answer(order.tab, order.request, self._texts, order)
+            case pipe.Write():
+                self._write(order)
+            case pipe.Again():
+                if self._job is not None:
+                    page = self._job.order.page
+                    self._tell(Monitored(page, self._shows.all(), fresh=True), order.tab)
+
+    # -- steering -------------------------------------------------------------------------
+
+    def _steer(self, what: str) -> None:
+        with self._told:
+            if what in ("stop", "reset"):
+                self._stopped, self._paused = self._ordered, False
+            elif what == "step":
+                self._singles += self._paused
+            else:
+                self._paused = what == "pause" and self._begun > self._stopped
+            self._told.notify_all()
+        if what in ("stop", "reset") and self._session is not None:
+            self._session.cancel()
+        if what == "reset":
+            self._jobs.put(_RESET)
+
+    def _may_go_on(self, shown: bool) -> bool:
+        """Whether another step is to be made; waits while paused, once the last step is `shown`."""
+        with self._told:
+            while self._paused and shown and not self._singles and self._begun > self._stopped:
+                if self._state != "paused":
+                    self._state = "paused"
+                    self._tell_state()
+                self._told.wait()
+            if self._paused and self._singles:
+                self._singles -= 1
+            if self._begun > self._stopped and not self._paused:
+                self._state = "running"
+            return self._begun > self._stopped
+
+    # -- running --------------------------------------------------------------------------
+
+    def _do(self, order: pipe.Start) -> None:
+        if order is _RESET:
+            self._reset()
+            return
+        with self._told:
+            self._begun += 1
+            self._paused, self._singles, self._edited = False, 0, None
+        self._state, self._since = "running", time.perf_counter()
+        wrong: Problem | None = None
+        needs: dict[str, str] = {}
+        try:
+            job = self._job = job_of(order, self._folder)
+            needs = {} if order.allow_files else job.files
+            if not needs:
+                self._use(job)
+                self._log.begin(job.blocks)
+                self._tell_state()
+                self._repeat(job)
+        except Cancelled:
+            pass
+        except PageError as error:
+            first = error.problems[0]
+            wrong = problem(first, own_block(first.block, order.document.get("blocks", {})))
+        except OpError as error:
+            wrong = problem(error, self._block_of(error.block))
+        except MemoryError:
+            text = "There is not enough memory for it."
+            wrong = Problem(text, self._last_started(), hint="Make its inputs smaller.")
+        except KeyError as error:
+            wrong = Problem(str(error.args[0]) + ".")
+        except Exception as error:  # a fault of ours, which is said rather than hidden
+            traceback.print_exc()
+            wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
+        self._end(order, wrong, needs)
+
+    def _use(self, job: Job) -> None:
+        folder = os.path.dirname(job.order.path) or self._folder
+        if self._session is None:
+            self._session = Session(job.graph, memory_limit=self._memory or None, folder=folder)
+            self._session.watch(self._see)
+        else:
+            self._session.use(job.graph)
+        self._session.folder = folder
+        self._session.seed = job.page.run.seed
+        self._session.allow_files = job.order.allow_files
+        self._shows.use(job.monitors)
+        for wire in [wire for wire in self._values if wire not in job.graph.wires]:
+            del self._values[wire]
+        for wire, array in job.constants.items():
+            self._values[wire] = array, self._step
+            self._unseen.add(wire)
+
+    def _repeat(self, job: Job) -> None:
+        left = {"once": 1, "steps": job.order.steps}.get(job.order.mode)
+        pictured, small, shown = 0.0, True, True
+        while (left is None or left > 0) and self._may_go_on(shown):
+            job = self._with_edits(job)
+            now = time.perf_counter()
+            due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
+            over = self._one(job, everything=due or small)
+            left = None if left is None else left - 1
+            shown = due or small
+            if due:
+                pictured = now
+                small = sum(array.nbytes for array, _ in self._values.values()) <= _SMALL
+                self._show(self._watched)
+            if over:
+                break
+
+    def _one(self, job: Job, everything: bool) -> bool:
+        """Makes a step, and says whether it is the last."""
+        assert self._session is not None  # noqa: S101: `_use` comes first
+        wires = job.every if everything else job.must
+        wanted = [*wires, *([job.until] if job.until else [])]
+        values = self._session.run(wanted, job.feeds, job.targets, missing=True)
+        over = bool(job.until) and bool(values.pop().all())
+        self._step += 1
+        got = dict(zip(wires, values, strict=True))
+        for wire, value in got.items():
+            if value is None:
+                self._values.pop(wire, None)
+            else:
+                self._values[wire] = value, self._step
+        self._unseen.update(wires)
+        self._shows.see(self._step, got)
+        return over
+
+    def _with_edits(self, job: Job) -> Job:
+        """The same run of the page as it was edited meanwhile, if that can run."""
+        edited, self._edited = self._edited, None
+        if edited is None:
+            return job
+        order = msgspec.structs.replace(
+            job.order, document=edited.document, revision=edited.revision
+        )
+        try:
+            new = job_of(order, self._folder)
+        except OpError:
+            return job  # the check of the page says what is wrong with it
+        if new.files and not order.allow_files:
+            return job
+        self._job = new
+        self._use(new)
+        self._log.begin(new.blocks)
+        return new
+
+    def _end(self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str]) -> None:
+        self._log.end(wrong.block if wrong else "")
+        self._tell_changes(over=True)
+        self._show(self._watched)
+        self._state = "idle"
+        self._tell_state(problem=wrong, needs_files=needs, page=order.page)
+
+    def _reset(self) -> None:
+        if self._session is not None:
+            self._session.reset()
+        self._step = 0
+        self._shows.clear()
+        if self._job is not None:
+            page = self._job.order.page
+            self._tell(Monitored(page, self._shows.all(), fresh=True))
+            self._since = time.perf_counter()
+            self._tell_state(page=page)
+
+    # -- telling --------------------------------------------------------------------------
+
+    def _see(self, event: Event) -> None:
+        name = self._block_of(event.block.name)
+        if event.kind == "started":
+            self._mark_started(name)
+        self._log.see(name, event)
+
+    def _mark_started(self, name: str) -> None:
+        data = name.encode()[: pipe.MARK_BYTES - 4]
+        self._mark[: 4 + len(data)] = len(data).to_bytes(4, "little") + data
+
+    def _last_started(self) -> str:
+        return self._mark[4 : 4 + int.from_bytes(self._mark[:4], "little")].decode(errors="replace")
+
+    def _block_of(self, name: str) -> str:
+        if self._job is None:
+            return name
+        return self._job.graph.made_for.get(name) or own_block(name, self._job.page.blocks)
+
+    def _keep_telling(self) -> None:
+        ticks = 0
+        while True:
+            time.sleep(_TICK)
+            ticks += 1
+            if self._state == "idle":
+                continue
+            if self._begun <= self._stopped and self._session is not None:
+                self._session.cancel()  # a stop between two steps would be forgotten by the second
+            self._tell_changes()
+            if ticks % 2 == 0 and self._state == "running" and self._job is not None:
+                self._tell_state()
+
+    def _tell_changes(self, over: bool = False) -> None:
+        job = self._job
+        if job is None:
+            return
+        if states := self._log.changed():
+            order = job.order
+            self._tell(BlockStates(order.page, order.revision, states, self._log.progress))
+        if series := self._shows.rest() if over else self._shows.new():
+            self._tell(Monitored(job.order.page, series))
+
+    def _tell_state(
+        self,
+        *,
+        problem: Problem | None = None,
+        needs_files: dict[str, str] | None = None,
+        page: int = 0,
+    ) -> None:
+        order = self._job.order if self._job else None
+        report = self._session.report if self._session else None
+        self._tell(
+            RunState(
+                page=page or (order.page if order else 0),
+                state=self._state,
+                step=self._step,
+                steps=order.steps if order and order.mode == "steps" else None,
+                seconds=time.perf_counter() - self._since,
+                executed=report.executed if report else 0,
+                cached=report.cached if report else 0,
+                peak_bytes=report.peak_bytes if report else 0,
+                problem=problem,
+                needs_files=needs_files or {},
+            )
+        )
+
+    # -- values ---------------------------------------------------------------------------
+
+    def _show(self, pins: list[str]) -> None:
+        """Tells what these outputs hold, of those that changed."""
+        job = self._job
+        if job is None:
+            return
+        new = [pin for pin in pins if pin in self._values]
+        if pins is self._watched:
+            new = [pin for pin in new if pin in self._unseen]
+            self._unseen.clear()
+        if new:
+            found = {pin: summary(self._values[pin][0]) for pin in new}
+            self._tell(Results(job.order.page, job.order.revision, self._step, found))
+
+    def _answer(self, tab: int, request: int, find: Any, order: Any) -> None:
+        page = self._job.order.page if self._job else 0
+        try:
+            find(order)
+        except OpError as error:
+            self._tell(Refused(str(error), request, page), tab)
+
+    def _value(self, pin: str) -> tuple[Array, int]:
+        if pin not in self._values:
+            hint = "Run the page, or to this block."
+            raise OpError("has no value yet", op=pin, hint=hint)
+        return self._values[pin]
+
+    def _part(self, order: pipe.Part) -> None:
+        array, step = self._value(order.pin)
+        part = array[_index(order, array)]
+        if array.dtype.hasobject:
+            hint = "Ask for its elements."
+            raise OpError("has no numbers", op=order.pin, hint=hint)
+        if part.nbytes > MOST_LOOKED_AT:
+            hint = "Ask for fewer places, or for every second."
+            raise OpError(f"must be at most {MOST_LOOKED_AT >> 20} MiB", op=order.pin, hint=hint)
+        dtype = NAMES[array.dtype]
+        head = msgspec.json.encode(Slice(order.request, order.pin, dtype, list(part.shape), step))
+        pad = b"\0" * (-(4 + len(head)) % 8)
+        self._send(
+            pipe.BINARY, order.tab, len(head).to_bytes(4, "little") + head + pad + part.tobytes()
+        )
+
+    def _texts(self, order: pipe.Texts) -> None:
+        array, _ = self._value(order.pin)
+        first, count = max(0, order.first), min(order.count, MOST_TEXTS)
+        listed = texts(array, first, max(0, count))
+        self._tell(
+            Listed(
+                order.request, order.pin, NAMES[array.dtype], list(array.shape), first, listed
+            ),
+            order.tab,
+        )
+
+    def _write(self, order: pipe.Write) -> None:
+        answer = pipe.Written(order.request)
+        try:
+            array, _ = self._value(order.pin)
+            if array.dtype.hasobject:
+                raise OpError("is text, which npy files have no place for", op=order.pin)
+            with open(order.file, "wb") as file:
+                write_array(file, array)
+        except (OpError, OSError) as error:
+            answer.problem = str(error)
+        self._send(pipe.BINARY, 0, msgspec.json.encode(answer))
+
+
+_RESET = pipe.Start(0, 0, {}, "", "once")
+
+
+def _index(order: pipe.Part, array: Array) -> tuple[Any, ...]:
+    if len(order.index) > array.ndim:
+        raise OpError(
+            f"must have at most {array.ndim} places", op=order.pin, got=order.index
+        )
+    found: list[Any] = []
+    for axis, (place, size) in enumerate(zip(order.index, array.shape, strict=False)):
+        if isinstance(place, int):
+            if not -size <= place < size:
+                text = f"must lie in an axis of {size}"
+                raise OpError(text, op=order.pin, arg=f"axis {axis}", got=place)
+            found.append(place)
+        elif len(place) == 3 and place[2] > 0:
+            found.append(slice(*place))
+        else:
+            raise OpError("must be a place, or first, end and step", op=order.pin, got=place)
+    return tuple(found)
+
+
+def _limit_memory(limit: int) -> None:
+    """Makes memory run out for this process rather than for the machine."""
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    most = limit + (1 << 30) if limit else total * 9 // 10
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        file.write("1000")  # if the machine's memory runs out all the same, this is what goes
+
+
+def main() -> None:
+    _, handle, mark, folder, memory = sys.argv
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio
+    _limit_memory(int(memory))
+    shared = mmap.mmap(int(mark), pipe.MARK_BYTES)
+    Worker(socket.socket(fileno=int(handle)), shared, folder, int(memory)).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,194 @@
+"""Studios in processes of their own, and tabs that speak to them over real sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("websockets")
+from websockets.sync.client import ClientConnection, connect
+
+PATIENCE = 60.0
+_BACKBLOCKS = Path(sys.executable).parent / "backblocks"
+
+
+class Tab:
+    """A tab of a browser, as the studio sees one."""
+
+    def __init__(self, socket: ClientConnection) -> None:
+        self.socket = socket
+        self.heard: list[Any] = []
+        self._numbers = itertools.count(1)
+
+    def send(self, kind: str, **fields: Any) -> None:
+        self.socket.send(json.dumps({"kind": kind, **fields}))
+
+    def next(self, seconds: float = PATIENCE) -> Any:
+        """The next message: a dict, or the bytes of a binary frame."""
+        data = self.socket.recv(timeout=seconds)
+        message = json.loads(data) if isinstance(data, str) else data
+        self.heard.append(message)
+        return message
+
+    def hear(self, kind: str, seconds: float = PATIENCE, **fields: Any) -> Any:
+        """The next message of a kind that has these fields; others are passed over."""
+        end = time.monotonic() + seconds
+        while True:
+            message = self.next(max(0.0, end - time.monotonic()))
+            if isinstance(message, bytes):
+                if kind == "bytes":
+                    return message
+            elif message["kind"] == kind and all(message.get(k) == v for k, v in fields.items()):
+                return message
+
+    def hears_nothing_of(self, kind: str, seconds: float) -> bool:
+        with contextlib.suppress(TimeoutError):
+            self.hear(kind, seconds)
+            return False
+        return True
+
+    def open(self, **which: Any) -> Any:
+        request = next(self._numbers)
+        self.send("open", request=request, **which)
+        return self.hear("opened", request=request)
+
+    def change(self, page: int, *edits: dict[str, Any], number: int | None = None) -> Any:
+        """Makes a change, and gives the answer."""
+        number = next(self._numbers) if number is None else number
+        self.send("change", page=page, number=number, edits=list(edits))
+        return self.hear("changed", number=number)
+
+    def run(self, page: int, seconds: float = PATIENCE, **how: Any) -> Any:
+        """Runs, and gives the state in which it ended."""
+        self.send("run", page=page, **how)
+        self.hear("run state", state="starting")
+        return self.hear("run state", seconds, state="idle")
+
+
+class Studio:
+    """A studio that was started by its command."""
+
+    def __init__(self, folder: Path, state: Path, *arguments: str) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [_BACKBLOCKS, "studio", str(folder), "--no-browser", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "XDG_STATE_HOME": str(state)},
+        )
+        assert self.process.stdout is not None
+        self.line = self.process.stdout.readline()
+        found = re.search(r"http://([^/]+)/#token=(\S+)", self.line)
+        assert found is not None, self.line
+        self.host, self.token = found.groups()
+        self.cookie = ""
+        self._tabs: list[Tab] = []
+
+    def ask(
+        self, method: str, path: str, body: bytes | None = None, **headers: str
+    ) -> tuple[int, bytes, Any]:
+        """Asks over HTTP: status, body and headers."""
+        request = urllib.request.Request(f"http://{self.host}{path}", body, method=method)
+        for name, value in headers.items():
+            request.add_header(name.replace("_", "-"), value)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return answer.status, answer.read(), answer.headers
+        except urllib.error.HTTPError as error:
+            return error.code, error.read(), error.headers
+
+    def enter(self) -> None:
+        """Exchanges the printed token for the cookie, as the page does."""
+        body = json.dumps({"token": self.token}).encode()
+        status, text, headers = self.ask("POST", "/enter", body, Origin=f"http://{self.host}")
+        assert status == 200, text
+        self.cookie = headers["set-cookie"].partition(";")[0]
+
+    def get(self, path: str) -> tuple[int, bytes, Any]:
+        return self.ask("GET", path, Cookie=self.cookie)
+
+    def post(self, path: str, body: bytes) -> tuple[int, bytes, Any]:
+        return self.ask("POST", path, body, Cookie=self.cookie, Origin=f"http://{self.host}")
+
+    def tab(self) -> Tab:
+        if not self.cookie:
+            self.enter()
+        socket = connect(
+            f"ws://{self.host}/ws",
+            origin=f"http://{self.host}",
+            additional_headers={"Cookie": self.cookie},
+            max_size=None,
+        )
+        tab = Tab(socket)
+        tab.hear("welcome")
+        self._tabs.append(tab)
+        return tab
+
+    def kill(self) -> None:
+        """As a power cut does."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self) -> None:
+        for tab in self._tabs:
+            tab.socket.close_socket()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            try:
+                self.process.wait(10)
+            except subprocess.TimeoutExpired:
+                self.kill()
+                raise
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
+    """Starts studios in a folder, `work` unless another is named."""
+    started: list[Studio] = []
+
+    def make(*arguments: str, folder: str = "work") -> Studio:
+        place = tmp_path / folder
+        place.mkdir(exist_ok=True)
+        studio = Studio(place, tmp_path / "state", "--port", _free_port(), *arguments)
+        started.append(studio)
+        return studio
+
+    yield make
+    for studio in started:
+        studio.end()
+
+
+@pytest.fixture
+def studio(start: Callable[..., Studio]) -> Studio:
+    return start()
+
+
+def _free_port() -> str:
+    import socket
+
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        return str(made.getsockname()[1])
+
+
+def page_file(folder: Path, name: str, document: dict[str, Any]) -> Path:
+    """Writes a page."""
+    path = folder / f"{name}.page.json"
+    path.write_text(json.dumps({"format": 1, **document}))
+    return path
