@@ -128,7 +128,7 @@ class Studio:
         if not self.cookie:
             self.enter()
         socket = connect(
-            f"ws://{self.host}/ws",
+            f"ws://{self.host}/socket",
             origin=f"http://{self.host}",
             additional_headers={"Cookie": self.cookie},
             max_size=None,

@@ -148,6 +148,9 @@ class Layout(Fields):
     """Where things stand. Nothing here changes what a page computes."""
 
     blocks: dict[str, list[float]] = written("Left and top of blocks.", default=dict)
+    wires: dict[str, list[list[float]]] = written(
+        "Points that wires go through, by the input that they lead to.", default=dict
+    )
     frames: dict[str, list[float]] = written("Left, top, width and height of frames.", default=dict)
     notes: dict[str, list[float]] = written("Left, top, width and height of notes.", default=dict)
     monitors: dict[str, list[float]] = written(

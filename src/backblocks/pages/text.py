@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from backblocks.errors import OpError, described
-from backblocks.ops._inputs import DEEPEST
 from backblocks.pages.fields import Json, as_json, read
 from backblocks.pages.model import FORMAT, PageFile
 from backblocks.pages.versions import of_today
@@ -31,7 +30,7 @@ _LEVELS = {
 }
 """How many levels of a section are spread over lines."""
 
-_DEEPEST = DEEPEST + 16
+_DEEPEST = 80
 """Levels of brackets: those of the largest constant, and what is around it."""
 
 P = TypeVar("P", bound=PageFile)

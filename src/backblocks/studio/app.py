@@ -226,7 +226,7 @@ def create_app(
             Route("/enter", enter, methods=["POST"]),
             Route("/api/file", file),
             Route("/api/value", value),
-            WebSocketRoute("/ws", socket),
+            WebSocketRoute("/socket", socket),
             Mount("/", StaticFiles(directory=STATIC, check_dir=False)),
         ],
         lifespan=lifespan,

@@ -8,9 +8,9 @@ from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.graph.session import Session
 from backblocks.graph.symbol import Symbol
-from backblocks.pages.build import PAGE, Built, build
+from backblocks.pages.build import Built, build
 from backblocks.pages.folder import Folder
-from backblocks.pages.model import PageFile
+from backblocks.pages.model import PAGE, PageFile
 from backblocks.pages.page import Page
 from backblocks.pages.text import parse, read_file
 from backblocks.studio.job import page_of
@@ -81,10 +81,8 @@ def _peak(page: Page, built: Built) -> int | None:
     run = page.run
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown]
-    targets = [name for name in run.targets if name in built.graph]
-    if not (wanted or targets):
-        targets = list(built.graph.blocks)
+    targets = run.targets if wanted or run.targets else list(built.graph.blocks)
     try:
         return Session(built.graph).estimate(wanted, page.feeds(), targets).peak
-    except (OpError, KeyError):
+    except OpError:
         return None

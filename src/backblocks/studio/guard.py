@@ -64,7 +64,7 @@ class Guard:
         keys: Keys,
         hosts: Iterable[str],
         port: int,
-        closed: Sequence[str] = ("/api/", "/ws"),
+        closed: Sequence[str] = ("/api/", "/socket"),
     ) -> None:
         self.app = app
         self.keys = keys

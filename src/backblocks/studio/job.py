@@ -10,8 +10,9 @@ from typing import Any
 from backblocks.errors import OpError
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array
-from backblocks.pages.build import PageGraph, build
+from backblocks.pages.build import build
 from backblocks.pages.fields import read
+from backblocks.pages.making import PageGraph
 from backblocks.pages.model import Monitor
 from backblocks.pages.page import Page
 from backblocks.pages.versions import of_today
@@ -70,9 +71,7 @@ def job_of(order: Start, folder: str) -> Job:
         needed = set(graph.made_for.values())
     wires = _wires(graph)
     outputs = {name: wires[name] for name in page.blocks if name in needed}
-    own = [name for name in needed if name in graph]
     fetched = [wire for wire in wanted if ":" in wire]
-    fetched += [wire for name in wanted if name not in graph for wire in wires[name]]
     every = [wire for found in outputs.values() for wire in found]
     constants = {
         wire: value
@@ -89,7 +88,7 @@ def job_of(order: Start, folder: str) -> Job:
         list(dict.fromkeys([*fetched, *pins])),
         list(dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])),
         constants,
-        [name for name in wanted if name in graph] if wanted else own,
+        [name for name in wanted if ":" not in name] if wanted else list(graph.parts),
         until,
         page.feeds(),
         {

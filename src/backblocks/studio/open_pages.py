@@ -215,7 +215,8 @@ class OpenPage:
         return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
-        from backblocks.pages.saving import put_away, write_whole  # needs NumPy
+        from backblocks.ops._files import whole  # these need the library
+        from backblocks.pages.saving import put_away
 
         state = self._desk.state
         same, revision = target == self.path, self.revision
@@ -230,7 +231,8 @@ class OpenPage:
             state.keep(state.name_of(target), now, target.stat().st_mtime)
         if same:
             self._journal.saving(_digest(data))
-        write_whole(target, data)
+        with whole(target) as file:
+            file.write(data)
         self._journal.end()
         if not same:
             self._journal.leave()

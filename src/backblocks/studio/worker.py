@@ -25,6 +25,7 @@ from backblocks.errors import OpError, PageError
 from backblocks.graph.events import Cancelled, Event
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
+from backblocks.ops._kernels import Stop
 from backblocks.pages.folder import write_array
 from backblocks.studio import pipe
 from backblocks.studio.block_states import BlockLog
@@ -67,6 +68,7 @@ class Worker:
         self._told = threading.Condition()
         self._ordered = self._begun = self._stopped = 0
         """How many runs were ordered, how many have begun, and the last that is to stop."""
+        self._stop = Stop()
         self._paused = False
         self._singles = 0
         self._edited: pipe.Edited | None = None
@@ -146,8 +148,8 @@ class Worker:
             else:
                 self._paused = what == "pause" and self._begun > self._stopped
             self._told.notify_all()
-        if what in ("stop", "reset") and self._session is not None:
-            self._session.cancel()
+        if what in ("stop", "reset"):
+            self._stop.set()
         if what == "reset":
             self._jobs.put(_RESET)
 
@@ -174,6 +176,7 @@ class Worker:
         with self._told:
             self._begun += 1
             self._paused, self._singles, self._edited = False, 0, None
+            self._stop = Stop()
         self._state, self._since = "running", time.perf_counter()
         wrong: Problem | None = None
         needs: dict[str, str] = {}
@@ -195,8 +198,6 @@ class Worker:
         except MemoryError:
             text = "There is not enough memory for it."
             wrong = Problem(text, self._last_started(), hint="Make its inputs smaller.")
-        except KeyError as error:
-            wrong = Problem(str(error.args[0]) + ".")
         except Exception as error:  # a fault of ours, which is said rather than hidden
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
@@ -241,7 +242,7 @@ class Worker:
         assert self._session is not None  # noqa: S101: `_use` comes first
         wires = job.every if everything else job.must
         wanted = [*wires, *([job.until] if job.until else [])]
-        values = self._session.run(wanted, job.feeds, job.targets, missing=True)
+        values = self._session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
         over = bool(job.until) and bool(values.pop().all())
         self._step += 1
         got = dict(zip(wires, values, strict=True))
@@ -318,8 +319,6 @@ class Worker:
             ticks += 1
             if self._state == "idle":
                 continue
-            if self._begun <= self._stopped and self._session is not None:
-                self._session.cancel()  # a stop between two steps would be forgotten by the second
             self._tell_changes()
             if ticks % 2 == 0 and self._state == "running" and self._job is not None:
                 self._tell_state()
