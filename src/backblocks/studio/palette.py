@@ -1,0 +1,102 @@
+"""What the browser knows of every op before anything runs: the classes of `ops.json`.
+
+The file is made when the front end is built (`tools/palette.py`), so that a page can be drawn while the
+compute library is still being imported. `web/src/model/ops.ts` has the same types for the browser.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType
+
+
+class PinInfo(Struct, kw_only=True):
+    """An input or output of an op."""
+
+    name: str
+    count: Literal["one", "optional", "list", "mixed list"]
+    type: str
+    """A type variable, which is the same type at every pin that has it, or the one type that it takes."""
+    dtypes: list[str]
+    """Every type that it may have."""
+    ranks: list[int] | None
+    """Every number of axes that it may have; null if any."""
+
+
+class AttrInfo(Struct, kw_only=True, omit_defaults=True):
+    """An attribute of an op."""
+
+    name: str
+    kind: str
+    """Picks the widget."""
+    about: str
+    required: bool
+    options: list[str]
+    default: Any | UnsetType = UNSET
+
+
+class DifferenceInfo(Struct, kw_only=True):
+    """Where an op departs from TensorFlow's, and how to make it agree."""
+
+    topic: str
+    tensorflow: str
+    ours: str
+    agree: str
+
+
+class CaseInfo(Struct, kw_only=True):
+    """A worked case, as a page that can be opened."""
+
+    about: str
+    page: dict[str, Any]
+
+
+class GradientInfo(Struct, kw_only=True):
+    """How the gradient with respect to one input is made with one op.
+
+    Its inputs are "input NAME", "output NAME" or "shape NAME" (of an input) of this op, or "gradient NAME":
+    what flows into that output.
+    """
+
+    input: str
+    op: str
+    gives: str
+    """The output that is the gradient."""
+    inputs: dict[str, str]
+    attrs: list[str]
+    """Attributes that are copied by name."""
+
+
+class OpInfo(Struct, kw_only=True, omit_defaults=True):
+    """All that is said of an op."""
+
+    name: str
+    group: str
+    summary: str
+    documentation: str
+    """What follows the summary, in Markdown."""
+    formula: str = ""
+    inputs: list[PinInfo]
+    outputs: list[PinInfo]
+    attrs: list[AttrInfo]
+    stateful: bool
+    files: str
+    writes: list[str]
+    """Inputs that are variables and get a new value."""
+    holds: bool
+    """Whether a session keeps what it gives: a variable, a queue, a reader."""
+    fed: bool
+    gradient: str
+    """Whether it has a gradient, in words."""
+    differences: list[DifferenceInfo]
+    cases: list[CaseInfo]
+    aliases: list[str]
+    gradients: list[GradientInfo]
+
+
+class Palette(Struct):
+    """The whole file: ops by group and name."""
+
+    version: str
+    ops: list[OpInfo]

@@ -1,0 +1,417 @@
+// Made from src/backblocks/studio/messages.py by tools/generate.py. Do not edit.
+
+export type State = "idle" | "starting" | "running" | "paused";
+
+/**
+ * Puts `value` at `path` of the document; takes away what is there if there is no value.
+ *
+ * A path is keys of objects and places in lists. At a key that an object has, the value takes the place
+ * of the old one; a new key comes before the key `before`, or last. In a list a value is always a new
+ * item, which comes at its place and moves those behind it.
+ */
+export interface Edit {
+  path: (string | number)[];
+  value?: unknown;
+  before?: string;
+}
+
+/**
+ * Opens a page by its path below the folder, a copy of a lesson, a page without a file that is
+ * `unsaved`, or a new page if there is none of them.
+ */
+export interface Open {
+  kind: "open";
+  request: number;
+  path?: string;
+  lesson?: string;
+  unsaved?: string;
+}
+
+export interface Close {
+  kind: "close";
+  page: number;
+}
+
+/** One step of editing. `number` counts the changes of this tab; `Changed` gives it back. */
+export interface Change {
+  kind: "change";
+  page: number;
+  number: number;
+  edits: Edit[];
+  label?: string;
+}
+
+/**
+ * Writes the file; under a new name if there is a `path`.
+ *
+ * A file that something else has changed since is only written with `overwrite`.
+ */
+export interface Save {
+  kind: "save";
+  page: number;
+  path?: string;
+  overwrite?: boolean;
+}
+
+/** Makes the document what the file holds, or a version of it: by edits, so that it can be undone. */
+export interface Revert {
+  kind: "revert";
+  page: number;
+  version?: string;
+}
+
+export interface ListVersions {
+  kind: "list versions";
+  page: number;
+}
+
+/** Asks for the pages and arrays below the folder. */
+export interface ListFiles {
+  kind: "list files";
+}
+
+/**
+ * Runs the page: once, so many steps, until its condition holds, or freely until told to stop.
+ *
+ * `to` are outputs or blocks that are wanted; what the page says if there are none. Blocks that touch
+ * files only run with `allow_files`.
+ */
+export interface Run {
+  kind: "run";
+  page: number;
+  mode?: "once" | "steps" | "until" | "free";
+  steps?: number;
+  to?: string[];
+  allow_files?: boolean;
+}
+
+/** Directs what runs. `reset` lets variables and steps start again. */
+export interface Control {
+  kind: "control";
+  page: number;
+  what: "pause" | "go on" | "step" | "stop" | "reset";
+}
+
+/** The outputs whose pictures this tab shows now, in place of those before. */
+export interface Watch {
+  kind: "watch";
+  page: number;
+  pins: string[];
+}
+
+/**
+ * Asks for a part of the last value of an output, which comes as a binary frame.
+ *
+ * `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
+ */
+export interface Look {
+  kind: "look";
+  page: number;
+  request: number;
+  pin: string;
+  index?: (number | number[])[];
+}
+
+/** Asks for elements `first` to `first + count` of an output as texts, in row-major order. */
+export interface Elements {
+  kind: "elements";
+  page: number;
+  request: number;
+  pin: string;
+  first?: number;
+  count?: number;
+}
+
+export interface Export {
+  kind: "export";
+  page: number;
+  request: number;
+  to: "python" | "tensorflow";
+}
+
+/** A page that comes with backblocks. */
+export interface Lesson {
+  name: string;
+  title: string;
+  about: string;
+  picture: string;
+}
+
+/** A page that has no file yet, but a journal. */
+export interface Unsaved {
+  name: string;
+  title: string;
+  changes: number;
+  since: number;
+}
+
+/** The first message. `session` is another one after the server has started anew. */
+export interface Welcome {
+  kind: "welcome";
+  session: string;
+  version: string;
+  folder: string;
+  lessons: Lesson[];
+  /** The page that was asked for on the command line. */
+  start?: string;
+  /** Pages without a file whose changes were found in journals. */
+  unsaved?: Unsaved[];
+}
+
+/** A page is open. Its document has the draft in it, if one was found. */
+export interface Opened {
+  kind: "opened";
+  request: number;
+  page: number;
+  document: Record<string, unknown>;
+  revision: number;
+  path?: string;
+  /** The revision that the file holds; -1 if it holds none of them. */
+  saved_revision?: number;
+  draft?: Draft | null;
+  /** By which a page without a file can be opened again. */
+  unsaved?: string;
+}
+
+/** Changes that were never saved, found in the journal. */
+export interface Draft {
+  changes: number;
+  /** When the last of them was made, in seconds since 1970. */
+  since: number;
+}
+
+/** The document has changed, by this tab's own change (then `number` is not 0) or by another's. */
+export interface Changed {
+  kind: "changed";
+  page: number;
+  revision: number;
+  edits: Edit[];
+  number?: number;
+  label?: string;
+}
+
+/** All changes up to this revision are on the disk. */
+export interface Journaled {
+  kind: "journaled";
+  page: number;
+  revision: number;
+}
+
+export interface Saved {
+  kind: "saved";
+  page: number;
+  revision: number;
+  path: string;
+}
+
+/** The file was changed by something else, or cannot be written. */
+export interface SaveRefused {
+  kind: "save refused";
+  page: number;
+  reason: "changed outside" | "exists" | "failed";
+  text: string;
+}
+
+export interface Version {
+  name: string;
+  saved: number;
+  blocks: number;
+}
+
+export interface Versions {
+  kind: "versions";
+  page: number;
+  versions: Version[];
+}
+
+export interface File {
+  path: string;
+  bytes: number;
+  changed: number;
+}
+
+export interface Files {
+  kind: "files";
+  files: File[];
+}
+
+/** Element type and sizes of an output. An open size is a name: the same name is the same size. */
+export interface Spec {
+  dtype: string;
+  /** None if even the number of axes is open. */
+  shape?: (number | string)[] | null;
+}
+
+/** What is wrong, where, and what to do, in the words of the library. */
+export interface Problem {
+  text: string;
+  block?: string;
+  /** The input or attribute. */
+  arg?: string;
+  axis?: number | null;
+  hint?: string;
+}
+
+/** What the document of this revision gives: the types on its wires, and all that is wrong. */
+export interface Checked {
+  kind: "checked";
+  page: number;
+  revision: number;
+  /** By "block:pin", or "block:pin[2]" of a list. */
+  pins: Record<string, Spec>;
+  /** For blocks whose pins the page decides (a page as a block): the names of their inputs. */
+  inputs: Record<string, string[]>;
+  problems: Problem[];
+  /** Blocks that touch files, and whether each "reads" or "writes" them. */
+  files?: Record<string, string>;
+  peak_bytes?: number | null;
+}
+
+export interface RunState {
+  kind: "run state";
+  page: number;
+  state: State;
+  step?: number;
+  steps?: number | null;
+  seconds?: number;
+  executed?: number;
+  cached?: number;
+  peak_bytes?: number;
+  /** Why it ended, if it failed. */
+  problem?: Problem | null;
+  /** Set if the run waits for a yes: blocks that touch files. */
+  needs_files?: Record<string, string>;
+}
+
+export interface BlockState {
+  block: string;
+  state: "waiting" | "running" | "done" | "cached" | "failed" | "skipped";
+  seconds?: number;
+  bytes?: number;
+}
+
+/** States that changed since the last such message; at most 20 messages a second. */
+export interface BlockStates {
+  kind: "block states";
+  page: number;
+  revision: number;
+  blocks: BlockState[];
+  progress?: number;
+}
+
+/** What one output holds now. */
+export interface Summary {
+  dtype: string;
+  shape: number[];
+  /** The value if it is short, else its first elements. */
+  text: string;
+  low?: number | null;
+  high?: number | null;
+  mean?: number | null;
+  deviation?: number | null;
+  zeros?: number;
+  nans?: number;
+  infinities?: number;
+  /** A map of at most 32 x 32 bytes, as base64: 0 for NaN, 1 to 255 from low to high. */
+  picture?: string;
+  picture_shape?: number[];
+}
+
+/** Summaries of watched outputs after a step. */
+export interface Results {
+  kind: "results";
+  page: number;
+  revision: number;
+  step: number;
+  pins: Record<string, Summary>;
+}
+
+/** What a monitor got to show: the newest values of each of its `shows`, in order. */
+export interface Series {
+  steps?: number[];
+  /** For a number or a trend: for each shown output its values at those steps. */
+  values?: (number | null)[][];
+  /** For an image: float32 rows as base64. */
+  picture?: string;
+  picture_shape?: number[];
+  /** For a histogram: counts of each shown output between `edges`. */
+  counts?: number[][];
+  edges?: number[];
+  problem?: string;
+}
+
+export interface Monitored {
+  kind: "monitored";
+  page: number;
+  monitors: Record<string, Series>;
+  /** What was shown before is over: variables were reset. */
+  fresh?: boolean;
+}
+
+/** The header of a binary frame. */
+export interface Slice {
+  request: number;
+  pin: string;
+  dtype: string;
+  shape: number[];
+  step: number;
+}
+
+/** Elements of a value as texts, answering `Elements`. */
+export interface Listed {
+  kind: "listed";
+  request: number;
+  pin: string;
+  dtype: string;
+  shape: number[];
+  first: number;
+  texts: string[];
+}
+
+export interface Exported {
+  kind: "exported";
+  request: number;
+  text: string;
+}
+
+/** A command was not carried out. The tab takes back the change of this `number`, if there is one. */
+export interface Refused {
+  kind: "refused";
+  text: string;
+  request?: number;
+  page?: number;
+  number?: number;
+}
+
+export type Command =
+  | Open
+  | Close
+  | Change
+  | Save
+  | Revert
+  | ListVersions
+  | ListFiles
+  | Run
+  | Control
+  | Watch
+  | Look
+  | Elements
+  | Export;
+
+export type Message =
+  | Welcome
+  | Opened
+  | Changed
+  | Journaled
+  | Saved
+  | SaveRefused
+  | Versions
+  | Files
+  | Checked
+  | RunState
+  | BlockStates
+  | Results
+  | Monitored
+  | Listed
+  | Exported
+  | Refused;
