@@ -55,7 +55,7 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
     symbols = each_value(_symbol, op.arrays(inputs))
     xs = [symbol for symbol in flat(symbols) if symbol.value is None]
     result = op(*symbols, **attrs)
-    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if _smooth(y)]
+    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if is_smooth(y)]
     try:
         dys = [placeholder(y.shape, y.dtype) for y in ys]
         dxs = [dx for dx in gradients(ys, xs, dys) if dx is not None]
@@ -69,10 +69,10 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
 
 
 def _symbol(array: Any) -> Symbol:
-    return placeholder(array.shape, array.dtype) if _smooth(array) else constant(array)
+    return placeholder(array.shape, array.dtype) if is_smooth(array) else constant(array)
 
 
-def _smooth(value: Any) -> bool:
+def is_smooth(value: Any) -> bool:
     return is_float(value.dtype) or bool(value.dtype.kind == "c")
 
 

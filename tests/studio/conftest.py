@@ -84,7 +84,7 @@ class Studio:
 
     def __init__(self, folder: Path, state: Path, *arguments: str) -> None:
         self.folder = folder
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen(  # noqa: S603
             [_BACKBLOCKS, "studio", str(folder), "--no-browser", *arguments],
             stdout=subprocess.PIPE,
             text=True,
@@ -106,7 +106,7 @@ class Studio:
         for name, value in headers.items():
             request.add_header(name.replace("_", "-"), value)
         try:
-            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
                 return answer.status, answer.read(), answer.headers
         except urllib.error.HTTPError as error:
             return error.code, error.read(), error.headers

@@ -216,7 +216,10 @@ def _add_new(commands: _Commands) -> None:
 def _add_studio(commands: _Commands) -> None:
     studio = _command(commands, "studio", "wire and run pages in the browser", _STUDIO)
     studio.add_argument(
-        "page", nargs="?", metavar="PAGE", help="a page, or a folder of them; this folder if left out"
+        "page",
+        nargs="?",
+        metavar="PAGE",
+        help="a page, or a folder of them; this folder if left out",
     )
     studio.add_argument(
         "--port", type=_count, metavar="N", help="serve there; 8765 or a free one if left out"

@@ -56,7 +56,5 @@ def _password() -> str:
     )
     if len(password) < 8:
         hint = "Set BACKBLOCKS_PASSWORD, or type one when asked."
-        raise Mistake(
-            "must come with a password of at least 8 characters", op="--host", hint=hint
-        )
+        raise Mistake("must come with a password of at least 8 characters", op="--host", hint=hint)
     return password

@@ -213,9 +213,7 @@ class Session:
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
         fresh = ready.never_kept if self._remembered.limit else ready.computed
         places = zip(values, plan.fetched, strict=True)
-        return [
-            value if slot in fresh or value is None else value.copy() for value, slot in places
-        ]
+        return [value if slot in fresh or value is None else value.copy() for value, slot in places]
 
     def _ready(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]

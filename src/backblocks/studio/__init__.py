@@ -1,1 +1,1 @@
-"""The studio: pages in the browser. Its server opens, checks, runs and keeps them; nothing is sent elsewhere."""
+"""The studio: pages in the browser, opened, checked, run and kept by a server on the same machine."""

@@ -9,7 +9,6 @@ import secrets
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -162,9 +161,7 @@ class Studio:
             if name not in open_now
         ]
         folder = str(self.desk.workspace.folder)
-        return m.Welcome(
-            self._session, __version__, folder, self._lessons, self._start, unsaved
-        )
+        return m.Welcome(self._session, __version__, folder, self._lessons, self._start, unsaved)
 
     def close_later(self, page: OpenPage) -> None:
         """Closes a page that no tab comes back to."""
@@ -245,9 +242,7 @@ async def _enter(request: Request, keys: Keys) -> Response:
         text = "This address was used already, or is of another studio. Start the studio again for a new one."
         return PlainTextResponse(text + "\n", 403)
     response = JSONResponse({})
-    response.set_cookie(
-        keys.cookie_name, keys.cookie, httponly=True, samesite="strict", path="/"
-    )
+    response.set_cookie(keys.cookie_name, keys.cookie, httponly=True, samesite="strict", path="/")
     return response
 
 

@@ -67,7 +67,11 @@ class BlockLog:
 
     def changed(self) -> list[BlockState]:
         with self._lock:
-            new = [state for name, state in self._now.items() if self._differs(state, self._told.get(name))]
+            new = [
+                state
+                for name, state in self._now.items()
+                if self._differs(state, self._told.get(name))
+            ]
             for state in new:
                 self._told[state.block] = BlockState(
                     state.block, state.state, state.seconds, state.bytes

@@ -137,7 +137,7 @@ class Lock:
     """Holds a page for this process; the system lets go of it however the process ends."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._file = open(folder / f"{name}.lock", "wb")  # noqa: SIM115: held as long as the page is open
+        self._file = open(folder / f"{name}.lock", "wb")  # noqa: SIM115
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -181,18 +181,17 @@ class Journal:
             self._write(_First("" if page is None else str(page), digest, document))
 
     def add(self, edits: list[Edit], label: str) -> None:
+        """Adds a change to what has begun."""
         self._write(_Entry(time.time(), edits, label))
 
     def saving(self, digest: str) -> None:
         """Says that the file is about to be replaced: if it then has this digest, the journal is over."""
-        if self._handle is not None:
-            self._write(_Entry(saving=digest))
-            self.sync()
+        self._write(_Entry(saving=digest))
+        self.sync()
 
     def _write(self, line: msgspec.Struct) -> None:
-        assert self._handle is not None  # noqa: S101: `begin` comes first
         data = msgspec.json.encode(line) + b"\n"
-        while data:
+        while data and self._handle is not None:
             data = data[os.write(self._handle, data) :]
 
     def sync(self) -> None:
@@ -236,6 +235,4 @@ def read(path: Path) -> Found | None:
         saving = entry.saving
         changes, since = changes + (not saving), entry.time or since
         sound += len(line)
-    return Found(
-        first.page, first.digest, saving, first.document, document, changes, since, sound
-    )
+    return Found(first.page, first.digest, saving, first.document, document, changes, since, sound)

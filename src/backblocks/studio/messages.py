@@ -407,9 +407,10 @@ class Refused(Message, tag="refused"):
 
 
 Commands = (
-    Open | Close | Change | Save | Revert | ListVersions | ListFiles | Run | Control | Watch | Look | Elements | Export
-)
+    Open | Close | Change | Save | Revert | ListVersions | ListFiles
+    | Run | Control | Watch | Look | Elements | Export
+)  # fmt: skip
 Messages = (
-    Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files | Checked | RunState | BlockStates
-    | Results | Monitored | Listed | Exported | Refused
-)
+    Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
+    | Checked | RunState | BlockStates | Results | Monitored | Listed | Exported | Refused
+)  # fmt: skip

@@ -260,7 +260,9 @@ class OpenPage:
         self.draft = None
         if not version and self.path is not None:
             self.saved_revision = self.revision
-            self._hand_on(0, m.Saved(self.number, self.revision, self._desk.workspace.name(self.path)))
+            self._hand_on(
+                0, m.Saved(self.number, self.revision, self._desk.workspace.name(self.path))
+            )
 
     def versions(self) -> m.Versions:
         kept = self._desk.state.kept(self._journal.name)
@@ -321,7 +323,9 @@ class Desk:
     async def check(
         self, number: int, revision: int, document: dict[str, Any], path: str
     ) -> m.Checked:
-        return await asyncio.to_thread(_checked, number, revision, document, path, str(self.workspace.folder))
+        return await asyncio.to_thread(
+            _checked, number, revision, document, path, str(self.workspace.folder)
+        )
 
     def is_open(self, path: Path) -> bool:
         return any(page.path == path for page in self.pages.values())

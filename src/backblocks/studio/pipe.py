@@ -1,7 +1,8 @@
 """What the server and the process that runs a page say to each other, over a socket between the two.
 
 To the process go orders; from it come messages for tabs, which the server hands on. A frame is its length
-(u32), the number of the tab that it is for (u32; 0 for all), whether it is text or binary (u8), and the bytes.
+(u32), the number of the tab that it is for (u32; 0 for all), whether it is text or binary (u8), and the
+bytes.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ class Child:
             self._mark = mmap.mmap(file.fileno(), pipe.MARK_BYTES)
             handles = (theirs.fileno(), file.fileno())
             words = [*map(str, handles), str(folder), str(memory)]
-            self.process = subprocess.Popen(
+            self.process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "backblocks.studio.worker", *words],
                 stdin=subprocess.DEVNULL,
                 pass_fds=handles,
@@ -125,7 +125,7 @@ class Running:
         self._children = children
         self._tell = tell
         self._child: Child | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._following: asyncio.Task[None] | None = None
         self._watched: list[str] = []
         self._killing: asyncio.Task[None] | None = None
         self._stopped = False
@@ -133,17 +133,16 @@ class Running:
 
     # -- orders ---------------------------------------------------------------------------
 
-    def prepare(self) -> None:
+    def prepare(self) -> Child:
         """Has a process import the library while somebody looks at the page."""
         if self._child is None:
             self._child = self._children.take()
-            self._task = asyncio.create_task(self._follow(self._child))
+            self._following = asyncio.create_task(self._follow(self._child))
             self._child.send(pipe.WatchPins(self._watched))
+        return self._child
 
     def send(self, order: pipe.Orders) -> None:
-        self.prepare()
-        assert self._child is not None  # noqa: S101
-        self._child.send(order)
+        self.prepare().send(order)
 
     def start(self, order: pipe.Start) -> None:
         self.prepare()
@@ -195,11 +194,10 @@ class Running:
             self._child.send(pipe.Again(tab))
 
     async def end(self) -> None:
-        if self._child is not None:
-            child, self._child = self._child, None
+        child, self._child = self._child, None
+        if child is not None and self._following is not None:
             child.kill()
-            assert self._task is not None  # noqa: S101
-            await self._task
+            await self._following
 
     # -- what comes back ------------------------------------------------------------------
 

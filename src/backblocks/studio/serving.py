@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-import sys
 import threading
 import webbrowser
 from pathlib import Path
@@ -82,4 +81,4 @@ def is_loopback(host: str) -> bool:
 
 
 def _is_any(host: str) -> bool:
-    return host in ("0.0.0.0", "::")  # noqa: S104: compared, not bound
+    return host in ("0.0.0.0", "::")  # noqa: S104

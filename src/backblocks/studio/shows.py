@@ -80,9 +80,13 @@ class Shows:
         with self._lock:
             for name, monitor in self._monitors.items():
                 arrays = [got.get(shown.pin) for shown in monitor.shows]
-                if any(array is None for array in arrays):
+                cells = [
+                    part
+                    for array, shown in zip(arrays, monitor.shows, strict=True)
+                    if array is not None and (part := element(array, shown)) is not None
+                ]
+                if len(cells) < len(arrays):
                     continue
-                cells = [element(a, s) for a, s in zip(arrays, monitor.shows, strict=True)]
                 if monitor.kind in ("image", "histogram"):
                     self._arrays[name] = cells
                     self._untold.add(name)

@@ -73,7 +73,8 @@ def _plane(array: Array, axes: Sequence[int], side: int) -> Array:
         plane = np.moveaxis(array, chosen if len(set(chosen)) == 2 else usual, (-2, -1))
         plane = plane[(0,) * (plane.ndim - 2)]
     rows, columns = (max(1, -(-size // side)) for size in plane.shape)
-    return plane[::rows, ::columns]
+    thinned: Array = plane[::rows, ::columns]
+    return thinned
 
 
 def _levels(plane: Array, low: float | None, high: float | None) -> Array:
@@ -81,7 +82,7 @@ def _levels(plane: Array, low: float | None, high: float | None) -> Array:
     cells = plane.astype(np.float64)
     missing = np.isnan(cells)
     if low is None or high is None or not high > low:
-        levels = np.full(cells.shape, 128.0)
+        levels: Array = np.full(cells.shape, 128.0)
     else:
         with np.errstate(all="ignore"):
             levels = 1 + 254 * ((cells / 2 - low / 2) / (high / 2 - low / 2))
@@ -116,8 +117,14 @@ def texts(array: Array, first: int, count: int) -> list[str]:
 # -- monitors -------------------------------------------------------------------------------------
 
 
-def element(array: Array, shown: Shown) -> Array:
-    return array if shown.element is None else np.asarray(array[tuple(shown.element)])
+def element(array: Array, shown: Shown) -> Array | None:
+    """What is shown of a value; None if it has no such element."""
+    if shown.element is None:
+        return array
+    try:
+        return np.asarray(array[tuple(shown.element)])
+    except IndexError:
+        return None
 
 
 def level(array: Array) -> float | None:
@@ -156,5 +163,6 @@ def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
         low, high = low - 0.5, low + 0.5
     counts = [np.histogram(each, _BINS, (low, high)) for each in cells]
     return Series(
-        counts=[count.tolist() for count, _ in counts], edges=np.linspace(low, high, _BINS + 1).tolist()
+        counts=[count.tolist() for count, _ in counts],
+        edges=np.linspace(low, high, _BINS + 1).tolist(),
     )

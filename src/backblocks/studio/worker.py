@@ -56,7 +56,9 @@ MOST_TEXTS = 10_000
 
 
 class Worker:
-    def __init__(self, connection: socket.socket, mark: mmap.mmap, folder: str, memory: int) -> None:
+    def __init__(
+        self, connection: socket.socket, mark: mmap.mmap, folder: str, memory: int
+    ) -> None:
         self._connection = connection
         self._mark = mark
         self._folder = folder
@@ -184,10 +186,10 @@ class Worker:
             job = self._job = job_of(order, self._folder)
             needs = {} if order.allow_files else job.files
             if not needs:
-                self._use(job)
+                session = self._use(job)
                 self._log.begin(job.blocks)
                 self._tell_state()
-                self._repeat(job)
+                self._repeat(session, job)
         except Cancelled:
             pass
         except PageError as error:
@@ -203,7 +205,8 @@ class Worker:
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
         self._end(order, wrong, needs)
 
-    def _use(self, job: Job) -> None:
+    def _use(self, job: Job) -> Session:
+        """The session, with the page as it is now."""
         folder = os.path.dirname(job.order.path) or self._folder
         if self._session is None:
             self._session = Session(job.graph, memory_limit=self._memory or None, folder=folder)
@@ -219,15 +222,16 @@ class Worker:
         for wire, array in job.constants.items():
             self._values[wire] = array, self._step
             self._unseen.add(wire)
+        return self._session
 
-    def _repeat(self, job: Job) -> None:
+    def _repeat(self, session: Session, job: Job) -> None:
         left = {"once": 1, "steps": job.order.steps}.get(job.order.mode)
         pictured, small, shown = 0.0, True, True
         while (left is None or left > 0) and self._may_go_on(shown):
             job = self._with_edits(job)
             now = time.perf_counter()
             due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
-            over = self._one(job, everything=due or small)
+            over = self._one(session, job, everything=due or small)
             left = None if left is None else left - 1
             shown = due or small
             if due:
@@ -237,12 +241,11 @@ class Worker:
             if over:
                 break
 
-    def _one(self, job: Job, everything: bool) -> bool:
+    def _one(self, session: Session, job: Job, everything: bool) -> bool:
         """Makes a step, and says whether it is the last."""
-        assert self._session is not None  # noqa: S101: `_use` comes first
         wires = job.every if everything else job.must
         wanted = [*wires, *([job.until] if job.until else [])]
-        values = self._session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
+        values = session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
         over = bool(job.until) and bool(values.pop().all())
         self._step += 1
         got = dict(zip(wires, values, strict=True))
@@ -406,9 +409,7 @@ class Worker:
         first, count = max(0, order.first), min(order.count, MOST_TEXTS)
         listed = texts(array, first, max(0, count))
         self._tell(
-            Listed(
-                order.request, order.pin, NAMES[array.dtype], list(array.shape), first, listed
-            ),
+            Listed(order.request, order.pin, NAMES[array.dtype], list(array.shape), first, listed),
             order.tab,
         )
 
@@ -430,9 +431,7 @@ _RESET = pipe.Start(0, 0, {}, "", "once")
 
 def _index(order: pipe.Part, array: Array) -> tuple[Any, ...]:
     if len(order.index) > array.ndim:
-        raise OpError(
-            f"must have at most {array.ndim} places", op=order.pin, got=order.index
-        )
+        raise OpError(f"must have at most {array.ndim} places", op=order.pin, got=order.index)
     found: list[Any] = []
     for axis, (place, size) in enumerate(zip(order.index, array.shape, strict=False)):
         if isinstance(place, int):

@@ -1,0 +1,340 @@
+"""Writes `ops.json`, from which the studio draws pages and its palette, read off the registry.
+
+python tools/palette.py           writes it beside the built front end
+python tools/palette.py FILE      writes it there
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+import backblocks
+from backblocks.documentation import gradient, is_smooth, summary
+from backblocks.dtypes import ALL
+from backblocks.errors import OpError
+from backblocks.graph.gradients import gradients
+from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.ops import REGISTRY
+from backblocks.ops._handles import RESOURCE
+from backblocks.ops._op import Attr, Case, Op, Value, each_value, flat
+from backblocks.ops._pins import Pin
+from backblocks.ops._spec import Spec
+from backblocks.pages.build import build
+from backblocks.pages.constants import attribute_in_words, in_words
+from backblocks.pages.fields import read
+from backblocks.pages.model import PageFile
+from backblocks.studio.palette import (
+    AttrInfo,
+    CaseInfo,
+    DifferenceInfo,
+    GradientInfo,
+    OpInfo,
+    Palette,
+    PinInfo,
+)
+
+sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
+from names_elsewhere import FORMULAS, NAMES_ELSEWHERE
+
+FILE = Path(__file__).resolve().parent.parent / "src/backblocks/studio/static/ops.json"
+RANKS = range(7)
+MOST_CASES = 2
+LONGEST_CASE = 6000
+"""Bytes of the page of a case: longer ones are for tests."""
+
+
+def palette() -> Palette:
+    """All ops, by group and name."""
+    ops = sorted(REGISTRY.values(), key=lambda op: (op.group, op.name))
+    return Palette(backblocks.__version__, [op_info(op) for op in ops])
+
+
+def op_info(op: Op) -> OpInfo:
+    ranks = _ranks(op)
+    rest = (op.__doc__ or "").partition("\n")[2].strip()
+    return OpInfo(
+        name=op.name,
+        group=op.group,
+        summary=summary(op),
+        documentation=rest,
+        formula=FORMULAS.get(op.name, ""),
+        inputs=[_pin(op, pin, ranks.get(pin.name)) for pin in op.inputs],
+        outputs=[_pin(op, pin, ranks.get(f"-> {pin.name}")) for pin in op.outputs],
+        attrs=[_attr(attr) for attr in op.attrs.values()],
+        stateful=op.stateful,
+        files=op.files,
+        writes=list(op.writes),
+        holds=op.holds,
+        fed=op.fed,
+        gradient=gradient(op),
+        differences=[
+            DifferenceInfo(topic=d.topic, tensorflow=d.tensorflow, ours=d.ours, agree=d.agree)
+            for d in op.differences
+        ],
+        cases=_cases(op),
+        aliases=_aliases(op),
+        gradients=_gradients(op),
+    )
+
+
+# -- pins and attributes --------------------------------------------------------------------------
+
+
+def _pin(op: Op, pin: Pin, ranks: list[int] | None) -> PinInfo:
+    if pin.dtype in op.dtypes:
+        dtypes = list(op.dtypes[pin.dtype])
+    elif pin.dtype in (*ALL, "string", "resource"):
+        dtypes = [pin.dtype]
+    else:  # given by an attribute
+        attr = op.attrs.get(pin.dtype)
+        dtypes = list(attr.kind.options) if attr is not None else [*ALL, "string"]
+    return PinInfo(name=pin.name, count=pin.count, type=pin.dtype, dtypes=dtypes, ranks=ranks)
+
+
+def _attr(attr: Attr) -> AttrInfo:
+    info = AttrInfo(
+        name=attr.name,
+        kind=attr.kind.name,
+        about=attr.kind.about,
+        required=attr.required,
+        options=list(attr.kind.options),
+    )
+    if not attr.required:
+        info.default = attribute_in_words(attr.default)
+    return info
+
+
+def _ranks(op: Op) -> dict[str, list[int] | None]:
+    """By pin the numbers of axes that the shape rule lets through; None for any. "-> " marks outputs."""
+    found: dict[str, set[int]] = {}
+    for inputs, attrs in _calls(op):
+        specs = each_value(_spec, inputs)
+        for place, pin in enumerate(op.inputs):
+            if isinstance(specs[place], Spec) and specs[place].dtype != RESOURCE:
+                fits = {rank for rank in RANKS if _fits(op, specs, attrs, place, rank)}
+                found.setdefault(pin.name, set()).update(fits)
+        for pin, spec in zip(op.outputs, op.infer(specs, attrs), strict=True):
+            shapes = [each.shape for each in flat([spec]) if each.shape is not None]
+            found.setdefault(f"-> {pin.name}", set()).update(map(len, shapes))
+    any_goes = any(fits >= set(RANKS) for fits in found.values())
+    return {
+        name: None
+        if not fits or fits >= set(RANKS) or (any_goes and name.startswith("-> "))
+        else sorted(fits)
+        for name, fits in found.items()
+    }
+
+
+def _fits(op: Op, specs: list[Value], attrs: dict[str, Any], place: int, rank: int) -> bool:
+    """Whether the rule takes an input of this rank, alone or with those that had the rank it had."""
+    had = len(specs[place].shape)
+    alone = [_open(spec, rank) if i == place else spec for i, spec in enumerate(specs)]
+    together = [
+        _open(spec, rank) if isinstance(spec, Spec) and len(spec.shape or ()) == had else spec
+        for spec in specs
+    ]
+    return any(_accepted(op, each, attrs) for each in (alone, together))
+
+
+def _open(spec: Spec, rank: int) -> Spec:
+    return Spec((None,) * rank, spec.dtype)
+
+
+def _accepted(op: Op, specs: list[Value], attrs: dict[str, Any]) -> bool:
+    try:
+        op.infer(specs, attrs)
+    except OpError:
+        return False
+    return True
+
+
+def _spec(array: Any) -> Spec:
+    return Spec(array.shape, array.dtype) if is_smooth(array) else Spec.of(array)
+
+
+def _calls(op: Op) -> Iterator[tuple[list[Value], dict[str, Any]]]:
+    """The inputs, as arrays, and attributes of the cases."""
+    for case in op.cases:
+        inputs, attrs, _ = op.bind((), case.args)
+        yield op.arrays(inputs), attrs
+
+
+# -- worked cases ---------------------------------------------------------------------------------
+
+
+def _cases(op: Op) -> list[CaseInfo]:
+    pages = ((case.about, _page(op, case)) for case in op.cases)
+    small = [
+        CaseInfo(about=about, page=page)
+        for about, page in pages
+        if page is not None and len(msgspec.json.encode(page)) <= LONGEST_CASE
+    ]
+    return small[:MOST_CASES]
+
+
+def _page(op: Op, case: Case) -> dict[str, Any] | None:
+    """A page with a constant for each input; None if a page cannot say it."""
+    inputs, _, _ = op.bind((), case.args)
+    arrays = op.arrays(inputs)
+    if any(array.dtype == RESOURCE for array in flat(arrays)):
+        return None
+    blocks: dict[str, Any] = {}
+    wires: dict[str, Any] = {}
+    for pin, value in zip(op.inputs, arrays, strict=True):
+        if isinstance(value, tuple):
+            names = [f"{pin.name}_{i}" for i in range(len(value))]
+            blocks |= {name: _holding(each, False) for name, each in zip(names, value, strict=True)}
+            wires[pin.name] = [f"{name}:output" for name in names]
+        elif value is not None:
+            variable = pin.name in op.writes
+            blocks[pin.name] = _holding(value, variable)
+            wires[pin.name] = f"{pin.name}:{'ref' if variable else 'output'}"
+    name = op.snake_name if op.snake_name not in blocks else f"{op.snake_name}_of_it"
+    given = {
+        attr.name: attribute_in_words(case.args[attr.name])
+        for attr in op.attrs.values()
+        if attr.name in case.args and (attr.required or case.args[attr.name] != attr.default)
+    }
+    if op.name == "Const":
+        given = {"value": in_words(np.asarray(case.args["value"]))}
+    block = {"op": op.name, "in": wires, "attrs": given}
+    places = {each: [0, 120 * row] for row, each in enumerate(blocks)}
+    page = {
+        "format": 1,
+        "title": f"{op.name}: {case.about}",
+        "about": summary(op),
+        "blocks": blocks | {name: {key: value for key, value in block.items() if value}},
+        "layout": {"blocks": places | {name: [320, 0]}},
+    }
+    try:
+        data = msgspec.json.encode(page)
+    except TypeError:  # an array that is too large for words
+        return None
+    return page if not build(read(PageFile, msgspec.json.decode(data))).problems else None
+
+
+def _holding(array: Any, variable: bool) -> dict[str, Any]:
+    words = in_words(array)
+    return (
+        {"op": "VariableV2", "initial": words}
+        if variable
+        else {"op": "Const", "attrs": {"value": words}}
+    )
+
+
+# -- gradients ------------------------------------------------------------------------------------
+
+
+def _gradients(op: Op) -> list[GradientInfo]:
+    """For each input whose gradient is one op, and the same in every case, what that is."""
+    if op.gradient is None or any(pin.dtype == "resource" for pin in op.inputs):
+        return []
+    seen: dict[str, list[GradientInfo | None]] = {}
+    for inputs, attrs in _calls(op):
+        for name, info in _traced(op, inputs, attrs):
+            seen.setdefault(name, []).append(info)
+    found = [seen[pin.name] for pin in op.inputs if pin.name in seen]
+    return [ways[0] for ways in found if ways[0] is not None and ways.count(ways[0]) == len(ways)]
+
+
+def _traced(
+    op: Op, inputs: list[Value], attrs: dict[str, Any]
+) -> Iterator[tuple[str, GradientInfo | None]]:
+    """Differentiates the op on symbols of open sizes, so that nothing holds for these sizes only."""
+    for is_open in (True, False):
+        symbols = each_value(lambda array, is_open=is_open: _symbol(array, is_open), inputs)  # type: ignore[misc]
+        try:
+            result = op(*symbols, **attrs)
+            outputs = [*result] if isinstance(result, list | tuple) else [result]
+            ys = [y for y in outputs if isinstance(y, Symbol) and is_smooth(y)]
+            dys = [placeholder(y.shape, y.dtype) for y in ys]
+            xs = [x for x in symbols if isinstance(x, Symbol) and x.value is None]
+            dxs = gradients(ys, xs, dys)
+        except OpError:
+            continue  # sizes must be known, or this mode has no gradient
+        sources = {id(dy): f"gradient {y.pin}" for y, dy in zip(ys, dys, strict=True)}
+        sources |= {id(y): f"output {y.pin}" for y in outputs if isinstance(y, Symbol)}
+        names = {}
+        for pin, symbol in zip(op.inputs, symbols, strict=True):
+            if isinstance(symbol, Symbol):
+                sources[id(symbol)] = f"input {pin.name}"
+                names[id(symbol)] = pin.name
+        for x, dx in zip(xs, dxs, strict=True):
+            if dx is not None:
+                yield names[id(x)], _one_op(attrs, names[id(x)], dx, sources)
+        return
+
+
+def _symbol(array: Any, is_open: bool) -> Symbol:
+    if not is_smooth(array):
+        return constant(array)
+    return placeholder((None,) * array.ndim if is_open else array.shape, array.dtype)
+
+
+def _one_op(
+    attrs: dict[str, Any], input: str, dx: Symbol, sources: dict[int, str]
+) -> GradientInfo | None:
+    """How dx is made, if it is one block (and the shapes of inputs) with the attributes of this op."""
+    made = dx.block
+    if id(dx) in sources:
+        return None
+    wires = {}
+    for pin, symbol in zip(made.op.inputs, made.inputs, strict=True):
+        if isinstance(symbol, tuple) or (symbol is not None and not _source(symbol, sources)):
+            return None
+        if symbol is not None:
+            wires[pin.name] = _source(symbol, sources)
+    copied = []
+    for attr in made.op.attrs.values():
+        value = made.attrs[attr.name]
+        if attr.name in attrs and value == attrs[attr.name]:
+            copied.append(attr.name)
+        elif attr.required or value != attr.kind.parse(attr.default):
+            return None
+    return GradientInfo(input=input, op=made.op.name, gives=dx.pin, inputs=wires, attrs=copied)
+
+
+def _source(symbol: Symbol, sources: dict[int, str]) -> str:
+    if id(symbol) in sources:
+        return sources[id(symbol)]
+    if symbol.block.op.name == "Shape":
+        of = sources.get(id(symbol.block.inputs[0]), "")
+        if of.startswith("input "):
+            return "shape " + of.removeprefix("input ")
+    return ""
+
+
+# -- search ---------------------------------------------------------------------------------------
+
+
+def _aliases(op: Op) -> list[str]:
+    """Other words for an op: as Python writes it, and as other libraries call it."""
+    found = [op.snake_name, op.snake_name.replace("_", " "), *NAMES_ELSEWHERE.get(op.name, ())]
+    forward, grad, rest = re.sub(r"V\d$", "", op.name).partition("Grad")
+    if grad and forward in REGISTRY:
+        second = rest.startswith("Grad")
+        names = [REGISTRY[forward].snake_name, *NAMES_ELSEWHERE.get(forward, ())]
+        found += [f"{name} {'double backward' if second else 'backward'}" for name in names]
+        found += ["second gradient" if second else "gradient", "derivative"]
+    if "BackpropInput" in op.name:
+        found += ["backward data", "transposed convolution", "deconvolution", "conv_transpose"]
+    if "BackpropFilter" in op.name:
+        found += ["backward weights", "gradient of the filter"]
+    return list(dict.fromkeys(found))
+
+
+def main() -> None:
+    file = Path(sys.argv[1]) if len(sys.argv) > 1 else FILE
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(msgspec.json.encode(palette()))
+
+
+if __name__ == "__main__":
+    main()
