@@ -9,6 +9,7 @@ import secrets
 import tempfile
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -34,6 +35,8 @@ from backblocks.studio.workspace import Outside, Workspace
 STATIC = Path(__file__).parent / "static"
 MOST_BYTES = 1 << 26
 """Of a message from a tab."""
+MOST_ARRAY_BYTES = 1 << 30
+"""Of a file of arrays that is dropped on a page."""
 MOST_WAITING = 20_000
 """Messages for a tab that does not take them: then it is left, and gets all anew when it comes back."""
 _KEPT_OPEN = 600.0
@@ -185,7 +188,7 @@ def create_app(
     state: State | None = None,
 ) -> ASGIApp:
     """The application behind its guard. Nothing of the compute library is imported for it."""
-    children = Children(folder, memory)
+    children = Children(memory)
     desk = Desk(Workspace(folder), state or State(), children)
     studio = Studio(desk, start)
 
@@ -217,12 +220,16 @@ def create_app(
     async def value(request: Request) -> Response:
         return await _value(request, desk)
 
+    async def array(request: Request) -> Response:
+        return await _array(request, desk)
+
     app = Starlette(
         routes=[
             Route("/", start_page),
             Route("/enter", enter, methods=["POST"]),
             Route("/api/file", file),
             Route("/api/value", value),
+            Route("/api/array", array, methods=["POST"]),
             WebSocketRoute("/socket", socket),
             Mount("/", StaticFiles(directory=STATIC, check_dir=False)),
         ],
@@ -256,12 +263,43 @@ async def _body(request: Request, most: int) -> bytes:
     return bytes(body)
 
 
-async def _value(request: Request, desk: Desk) -> Response:
-    """The last value of an output as npy."""
-    pin, number = request.query_params.get("pin", ""), request.query_params.get("page", "")
+async def _array(request: Request, desk: Desk) -> Response:
+    """Takes a file of arrays, and gives the constants that the page is to write for them."""
+    page = _page(request, desk)
+    name = request.query_params.get("name", "array")
+    with tempfile.NamedTemporaryFile(prefix="backblocks-") as file:
+        size = 0
+        async for chunk in request.stream():
+            size += len(chunk)
+            if size > MOST_ARRAY_BYTES:
+                text = f"A file of arrays may have at most {MOST_ARRAY_BYTES >> 20} MiB."
+                raise HTTPException(413, text)
+            await asyncio.to_thread(file.write, chunk)
+        file.flush()
+        try:
+            found = await asyncio.to_thread(_constants, Path(file.name), name, page.place)
+        except (OpError, OSError) as error:
+            raise HTTPException(422, str(error)) from None
+    return JSONResponse({"arrays": found})
+
+
+def _constants(*given: Any) -> list[dict[str, Any]]:
+    from backblocks.studio.arrays import constants  # imports the library
+
+    return constants(*given)
+
+
+def _page(request: Request, desk: Desk) -> OpenPage:
+    number = request.query_params.get("page", "")
     page = desk.pages.get(int(number)) if number.isdecimal() else None
     if page is None:
         raise HTTPException(404, "This page is not open.")
+    return page
+
+
+async def _value(request: Request, desk: Desk) -> Response:
+    """The last value of an output as npy."""
+    page, pin = _page(request, desk), request.query_params.get("pin", "")
     folder = tempfile.TemporaryDirectory(prefix="backblocks-")
     try:
         wrong = await page.running.write(pin, Path(folder.name) / "value.npy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from backblocks.dtypes import NAMES
@@ -18,13 +19,11 @@ from backblocks.studio.messages import Checked, Problem, Spec
 from backblocks.studio.problems import own_block, problem
 
 
-def checked(
-    number: int, revision: int, document: dict[str, Any], path: str, folder: str
-) -> Checked:
+def checked(number: int, revision: int, document: dict[str, Any], path: Path) -> Checked:
     """Nothing runs. Problems stand in the order of the blocks, those of the page itself last."""
     result = Checked(number, revision, {}, {}, [])
     try:
-        page = page_of(document, path, folder)
+        page = page_of(document, path)
         built = build(page)
     except OpError as error:
         result.problems = [problem(error, own_block(error.block, document.get("blocks", {})))]

@@ -39,16 +39,16 @@ class Job:
     """Blocks that touch files."""
 
 
-def page_of(document: dict[str, Any], path: str, folder: str) -> Page:
-    """The page of a document. One without a file stands in the folder of the studio."""
+def page_of(document: dict[str, Any], path: Path) -> Page:
+    """The page of a document, beside whose path other files are looked for."""
     page = read(Page, of_today(document))
-    page.path = Path(path) if path else Path(folder) / "unsaved.page.json"
+    page.path = path
     return page
 
 
-def job_of(order: Start, folder: str) -> Job:
+def job_of(order: Start) -> Job:
     """Raises PageError if a block that is needed is wrong."""
-    page = page_of(order.document, order.path, folder)
+    page = page_of(order.document, Path(order.path))
     run = page.run
     asked = order.to or [*run.fetch, *run.targets]
     until = run.until if order.mode == "until" else ""

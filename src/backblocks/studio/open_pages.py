@@ -65,6 +65,11 @@ class OpenPage:
     def unsaved(self) -> str:
         return self._journal.name if self.path is None else ""
 
+    @property
+    def place(self) -> Path:
+        """Its file; for a page without one, what stands for it: other files are looked for beside it."""
+        return self.path or self._desk.workspace.folder / "unsaved.page.json"
+
     # -- opening --------------------------------------------------------------------------
 
     def load(self, start: dict[str, Any] | None = None) -> None:
@@ -182,8 +187,9 @@ class OpenPage:
         try:
             while self._to_check:
                 self._to_check = False
-                path = "" if self.path is None else str(self.path)
-                found = await self._desk.check(self.number, self.revision, self.document, path)
+                found = await self._desk.check(
+                    self.number, self.revision, self.document, self.place
+                )
                 if found.revision == self.revision:
                     self._hand_on(0, found)
         finally:
@@ -225,7 +231,7 @@ class OpenPage:
             data = self._source
         else:
             page = read(PageFile, of_today(self.document))
-            page.path = self.path or self._desk.workspace.folder / "unsaved.page.json"
+            page.path = self.place
             data = put_away(page, target)
         if now is not None and now != data:
             state.keep(state.name_of(target), now, target.stat().st_mtime)
@@ -271,13 +277,12 @@ class OpenPage:
     # -- running --------------------------------------------------------------------------
 
     def run(self, command: m.Run) -> None:
-        path = "" if self.path is None else str(self.path)
         self.running.start(
             pipe.Start(
                 self.number,
                 self.revision,
                 self.document,
-                path,
+                str(self.place),
                 command.mode,
                 command.steps,
                 command.to,
@@ -296,8 +301,7 @@ class OpenPage:
         from backblocks.pages.export import to_python, to_tensorflow
         from backblocks.studio.job import page_of
 
-        path = "" if self.path is None else str(self.path)
-        page = page_of(self.document, path, str(self._desk.workspace.folder))
+        page = page_of(self.document, self.place)
         return to_python(page) if to == "python" else to_tensorflow(page)
 
     def watch(self, tab: Tab, pins: list[str]) -> None:
@@ -321,11 +325,9 @@ class Desk:
         self._left: dict[int, float] = {}
 
     async def check(
-        self, number: int, revision: int, document: dict[str, Any], path: str
+        self, number: int, revision: int, document: dict[str, Any], path: Path
     ) -> m.Checked:
-        return await asyncio.to_thread(
-            _checked, number, revision, document, path, str(self.workspace.folder)
-        )
+        return await asyncio.to_thread(_checked, number, revision, document, path)
 
     def is_open(self, path: Path) -> bool:
         return any(page.path == path for page in self.pages.values())

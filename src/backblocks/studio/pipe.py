@@ -25,7 +25,7 @@ class Order(Struct, tag=True):
 
 
 class Start(Order):
-    """Runs a page. `folder` is where names of files begin if the page has no file."""
+    """Runs a page. Names of files begin beside `path`, be there a file of the page or not."""
 
     page: int
     revision: int

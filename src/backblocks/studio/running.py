@@ -38,13 +38,13 @@ _decode = msgspec.json.Decoder(Messages).decode
 class Child:
     """A process that runs a page, started ahead so that it has imported the library when it is needed."""
 
-    def __init__(self, folder: Path, memory: int) -> None:
+    def __init__(self, memory: int) -> None:
         self._ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as file:
             file.truncate(pipe.MARK_BYTES)
             self._mark = mmap.mmap(file.fileno(), pipe.MARK_BYTES)
             handles = (theirs.fileno(), file.fileno())
-            words = [*map(str, handles), str(folder), str(memory)]
+            words = [*map(str, handles), str(memory)]
             self.process = subprocess.Popen(  # noqa: S603
                 [sys.executable, "-m", "backblocks.studio.worker", *words],
                 stdin=subprocess.DEVNULL,
@@ -93,16 +93,15 @@ class Child:
 class Children:
     """Starts processes, and holds one ready."""
 
-    def __init__(self, folder: Path, memory: int = 0) -> None:
-        self._folder = folder
+    def __init__(self, memory: int = 0) -> None:
         self._memory = memory
         self._spare: Child | None = None
 
     def prepare(self) -> None:
-        self._spare = self._spare or Child(self._folder, self._memory)
+        self._spare = self._spare or Child(self._memory)
 
     def take(self) -> Child:
-        child, self._spare = self._spare or Child(self._folder, self._memory), None
+        child, self._spare = self._spare or Child(self._memory), None
         return child
 
     def end(self) -> None:

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -48,6 +49,8 @@ from backblocks.studio.summaries import summary, texts
 
 _TICK = 0.05
 _BETWEEN_PICTURES = 0.2
+_SLOW = 0.02
+"""Seconds of a step whose blocks are to be seen at work."""
 _SMALL = 1 << 20
 """Bytes that all outputs may come to for each step to fetch them, and not only those shown."""
 MOST_LOOKED_AT = 1 << 26
@@ -56,12 +59,9 @@ MOST_TEXTS = 10_000
 
 
 class Worker:
-    def __init__(
-        self, connection: socket.socket, mark: mmap.mmap, folder: str, memory: int
-    ) -> None:
+    def __init__(self, connection: socket.socket, mark: mmap.mmap, memory: int) -> None:
         self._connection = connection
         self._mark = mark
-        self._folder = folder
         self._memory = memory
         self._sending = threading.Lock()
         self._session: Session | None = None
@@ -183,7 +183,7 @@ class Worker:
         wrong: Problem | None = None
         needs: dict[str, str] = {}
         try:
-            job = self._job = job_of(order, self._folder)
+            job = self._job = job_of(order)
             needs = {} if order.allow_files else job.files
             if not needs:
                 session = self._use(job)
@@ -207,10 +207,9 @@ class Worker:
 
     def _use(self, job: Job) -> Session:
         """The session, with the page as it is now."""
-        folder = os.path.dirname(job.order.path) or self._folder
+        folder = os.path.dirname(job.order.path)
         if self._session is None:
             self._session = Session(job.graph, memory_limit=self._memory or None, folder=folder)
-            self._session.watch(self._see)
         else:
             self._session.use(job.graph)
         self._session.folder = folder
@@ -226,12 +225,15 @@ class Worker:
 
     def _repeat(self, session: Session, job: Job) -> None:
         left = {"once": 1, "steps": job.order.steps}.get(job.order.mode)
-        pictured, small, shown = 0.0, True, True
+        pictured, small, shown, slow = 0.0, True, True, True
         while (left is None or left > 0) and self._may_go_on(shown):
             job = self._with_edits(job)
             now = time.perf_counter()
             due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
-            over = self._one(session, job, everything=due or small)
+            # To follow each block costs as much as a small block, so quick steps are followed now and then.
+            with self._following(session) if due or slow else self._unfollowed():
+                over = self._one(session, job, everything=due or small)
+            slow = time.perf_counter() - now > _SLOW
             left = None if left is None else left - 1
             shown = due or small
             if due:
@@ -240,6 +242,18 @@ class Worker:
                 self._show(self._watched)
             if over:
                 break
+
+    @contextlib.contextmanager
+    def _following(self, session: Session) -> Iterator[None]:
+        end = session.watch(self._see)
+        try:
+            yield
+        finally:
+            end()
+
+    def _unfollowed(self) -> contextlib.AbstractContextManager[None]:
+        self._mark_started("")
+        return contextlib.nullcontext()
 
     def _one(self, session: Session, job: Job, everything: bool) -> bool:
         """Makes a step, and says whether it is the last."""
@@ -267,7 +281,7 @@ class Worker:
             job.order, document=edited.document, revision=edited.revision
         )
         try:
-            new = job_of(order, self._folder)
+            new = job_of(order)
         except OpError:
             return job  # the check of the page says what is wrong with it
         if new.files and not order.allow_files:
@@ -456,11 +470,11 @@ def _limit_memory(limit: int) -> None:
 
 
 def main() -> None:
-    _, handle, mark, folder, memory = sys.argv
+    _, handle, mark, memory = sys.argv
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio
     _limit_memory(int(memory))
     shared = mmap.mmap(int(mark), pipe.MARK_BYTES)
-    Worker(socket.socket(fileno=int(handle)), shared, folder, int(memory)).run()
+    Worker(socket.socket(fileno=int(handle)), shared, int(memory)).run()
 
 
 if __name__ == "__main__":
