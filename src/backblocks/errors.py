@@ -16,10 +16,19 @@ class OpError(ValueError):
     """
 
     def __init__(
-        self, problem: str, *, op: str = "", arg: str = "", got: Any = _NOTHING, hint: str = ""
+        self,
+        problem: str,
+        *,
+        op: str = "",
+        arg: str = "",
+        axis: int | None = None,
+        got: Any = _NOTHING,
+        hint: str = "",
     ) -> None:
         super().__init__(problem)
         self.problem, self.op, self.arg, self.hint = problem, op, arg, hint
+        self.axis = axis
+        """The axis of the argument that is at fault, where it is one of them."""
         self.block = ""
         """The name of the block, where it stands in a graph."""
         self.got = None if got is _NOTHING else got

@@ -77,13 +77,20 @@ def agreed(arg: str, spec: Spec, expected: Shape, why: str, hint: str) -> Shape:
     """The shape both sides allow; refused when `spec` cannot have the expected shape."""
     if spec.shape is None or expected is None:
         return expected if spec.shape is None else spec.shape
-    if len(spec.shape) != len(expected) or any(
-        a is not None and b is not None and a != b
-        for a, b in zip(spec.shape, expected, strict=True)
-    ):
+    axis = next(
+        (
+            axis
+            for axis, (a, b) in enumerate(zip(spec.shape, expected, strict=False))
+            if a is not None and b is not None and a != b
+        ),
+        None,
+    )
+    same_rank = len(spec.shape) == len(expected)
+    if not same_rank or axis is not None:
         raise OpError(
             f"must have {why}, {shape_text(expected)}",
             arg=arg,
+            axis=axis if same_rank else None,
             got=described(shape_text(spec.shape)),
             hint=hint,
         )
@@ -144,11 +151,13 @@ def broadcast(arg: str, a: Shape, b: Shape) -> Shape:
         return None
     rank = max(len(a), len(b))
     out: list[Size] = []
-    for m, n in zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True):
+    pairs = zip((1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b, strict=True)
+    for axis, (m, n) in enumerate(pairs, len(b) - rank):
         if m is not None and n is not None and m != n and 1 not in (m, n):
             raise OpError(
                 f"must broadcast with {shape_text(a)}",
                 arg=arg,
+                axis=axis,
                 got=described(shape_text(b)),
                 hint="Make each pair of sizes equal or one of them 1, counted from the last.",
             )

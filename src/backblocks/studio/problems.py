@@ -11,7 +11,7 @@ from backblocks.studio.messages import Problem
 def problem(error: OpError, block: str) -> Problem:
     """The words of the library, without the name of the block, at which they stand."""
     text = str(error).removeprefix(f'block "{error.block}": ').removesuffix(f" {error.hint}")
-    return Problem(text, block, error.arg, getattr(error, "axis", None), error.hint)
+    return Problem(text, block, error.arg, error.axis, error.hint)
 
 
 def own_block(name: str, blocks: Container[str]) -> str:

@@ -48,15 +48,17 @@ def _(
 ) -> Shape:
     rows, inner = ranked("a", a, 2)[:: -1 if transpose_a else 1]
     other, columns = ranked("b", b, 2)[:: -1 if transpose_b else 1]
-    _check_inner("b", inner, other, "Set transpose_a or transpose_b, or swap a and b.")
+    hint = "Set transpose_a or transpose_b, or swap a and b."
+    _check_inner("b", int(transpose_b), inner, other, hint)
     return rows, columns
 
 
-def _check_inner(arg: str, columns: Size, rows: Size, hint: str) -> None:
+def _check_inner(arg: str, axis: int, columns: Size, rows: Size, hint: str) -> None:
     if columns is not None and rows is not None and columns != rows:
         raise OpError(
             f"must have as many rows as the first matrix has columns, {columns}",
             arg=arg,
+            axis=axis,
             got=rows,
             hint=hint,
         )
@@ -138,7 +140,8 @@ def _batch_product(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **others: Any)
         return None
     rows, inner = x.shape[-2:][:: -1 if adj_x else 1]
     other, columns = y.shape[-2:][:: -1 if adj_y else 1]
-    _check_inner("y", inner, other, "Set adj_x or adj_y, or swap x and y.")
+    hint = "Set adj_x or adj_y, or swap x and y."
+    _check_inner("y", len(y.shape) - 2 + adj_y, inner, other, hint)
     batch = broadcast("y", x.shape[:-2], y.shape[:-2])
     return None if batch is None else (*batch, rows, columns)
 

@@ -96,22 +96,24 @@ def convolved(
             raise OpError(
                 f"must have the {channels} channels of {input_arg}",
                 arg=filter_arg,
+                axis=rank - 2,
                 got=c_in,
                 hint="Check that its last axes are (channels, multiplier), and where the input's stand.",
             )
         c_out = None if c_in is None or c_out is None else c_in * c_out
     elif c_in is not None and channels is not None:
-        _check_groups(filter_arg, channels, c_in, c_out)
+        _check_groups(filter_arg, rank, channels, c_in, c_out)
     out = sliding(tuple(k), filter_arg, **windows).out_sizes(space)
     return first((batch, *out, c_out), data_format)
 
 
-def _check_groups(arg: str, channels: int, c_in: int, c_out: Size) -> None:
+def _check_groups(arg: str, rank: int, channels: int, c_in: int, c_out: Size) -> None:
     """Input channels may come in groups, each with its own share of the filters."""
     if channels % c_in or not channels:
         raise OpError(
             f"input channels must divide the {channels} channels it meets",
             arg=arg,
+            axis=rank - 2,
             got=c_in,
             hint="Check that its last axes are (in, out) channels, and where the input's stand.",
         )
@@ -120,6 +122,7 @@ def _check_groups(arg: str, channels: int, c_in: int, c_out: Size) -> None:
         raise OpError(
             f"output channels must be a multiple of the {groups} groups",
             arg=arg,
+            axis=rank - 1,
             got=c_out,
             hint=f"Use {c_out + -c_out % groups}, so that each group has as many.",
         )
