@@ -8,7 +8,6 @@ from typing import Any
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.graph.session import Session
-from backblocks.graph.symbol import Symbol
 from backblocks.pages.build import Built, build
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PAGE, PageFile
@@ -16,6 +15,7 @@ from backblocks.pages.page import Page
 from backblocks.pages.text import parse, read_file
 from backblocks.studio.job import page_of
 from backblocks.studio.messages import Checked, Problem, Spec
+from backblocks.studio.open_sizes import named_shapes
 from backblocks.studio.problems import own_block, problem
 
 
@@ -29,7 +29,7 @@ def checked(number: int, revision: int, document: dict[str, Any], path: Path) ->
         result.problems = [problem(error, own_block(error.block, document.get("blocks", {})))]
         return result
     graph = built.graph
-    result.pins = _pins(built)
+    result.pins = _pins(built, page)
     result.problems = _problems(built, page)
     result.inputs = {
         name: list(ports)
@@ -37,8 +37,6 @@ def checked(number: int, revision: int, document: dict[str, Any], path: Path) ->
         if block.op == PAGE and (ports := _ports(page, block.attrs.get("page"))) is not None
     }
     result.files = {graph.made_for[b.name]: b.op.files for b in graph if b.op.files}
-    if not result.problems:
-        result.peak_bytes = _peak(page, built)
     return result
 
 
@@ -48,22 +46,14 @@ def _problems(built: Built, page: Page) -> list[Problem]:
     return [problem(error, block) for block, error in found]
 
 
-def _pins(built: Built) -> dict[str, Spec]:
+def _pins(built: Built, page: Page) -> dict[str, Spec]:
+    shapes = named_shapes(page, built)
     lists = {wire.rpartition("[")[0] for wire in built.graph.wires if wire.endswith("]")}
     return {
-        wire: _spec(symbol, wire)
+        wire: Spec(NAMES[symbol.dtype], shapes[wire])
         for wire, symbol in built.graph.wires.items()
         if ":" in wire and wire not in lists
     }
-
-
-def _spec(symbol: Symbol, wire: str) -> Spec:
-    if symbol.shape is None:
-        return Spec(NAMES[symbol.dtype])
-    sizes: list[int | str] = [
-        f"{wire}.{axis}" if size is None else size for axis, size in enumerate(symbol.shape)
-    ]
-    return Spec(NAMES[symbol.dtype], sizes)
 
 
 def _ports(page: Page, name: Any) -> list[str] | None:
@@ -75,13 +65,15 @@ def _ports(page: Page, name: Any) -> list[str] | None:
         return None
 
 
-def _peak(page: Page, built: Built) -> int | None:
-    """Bytes that a run as the page says takes at one time."""
+def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
+    """Bytes that a run as the page says takes at one time; None if that is open."""
+    page = page_of(document, path)
     run = page.run
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown]
-    targets = run.targets if wanted or run.targets else list(built.graph.blocks)
     try:
-        return Session(built.graph).estimate(wanted, page.feeds(), targets).peak
+        graph = page.graph()
+        targets = run.targets if wanted or run.targets else list(graph.blocks)
+        return Session(graph).estimate(wanted, page.feeds(), targets).peak
     except OpError:
         return None

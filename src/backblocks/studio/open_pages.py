@@ -23,6 +23,10 @@ _SYNC = 0.5
 """Seconds until a change is on the disk, at most."""
 
 
+_UNTOUCHED = 0.5
+"""Seconds without a change, after which there is time for what takes longer."""
+
+
 class Refusal(Exception):
     """A command that cannot be carried out, in words for the user."""
 
@@ -192,8 +196,19 @@ class OpenPage:
                 )
                 if found.revision == self.revision:
                     self._hand_on(0, found)
+                    await self._foresee_memory(found)
         finally:
             self._checking = None
+
+    async def _foresee_memory(self, found: m.Checked) -> None:
+        """Says what a run takes, once nobody has changed the page for a while: to find out takes longer."""
+        if found.problems:
+            return
+        await asyncio.sleep(_UNTOUCHED)
+        if not self._to_check:
+            found.peak_bytes = await asyncio.to_thread(_peak_bytes, self.document, self.place)
+            if found.revision == self.revision and found.peak_bytes is not None:
+                self._hand_on(0, found)
 
     # -- saving ---------------------------------------------------------------------------
 
@@ -399,3 +414,9 @@ def _checked(*given: Any) -> m.Checked:
     from backblocks.studio.checking import checked  # imports the library, which takes its time
 
     return checked(*given)
+
+
+def _peak_bytes(*given: Any) -> int | None:
+    from backblocks.studio.checking import peak_bytes
+
+    return peak_bytes(*given)

@@ -1,0 +1,145 @@
+"""Names for sizes that are open until a run, such as that of a batch: the same name is the same size.
+
+The build of a page knows an open size only as not known. So the page is built once more with a number in
+place of each open size of its placeholders, each another prime: what comes out where tells which sizes are
+one and the same. Where blocks want two of them to be equal, they are made equal, and get one name.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+from backblocks.errors import OpMemoryError
+from backblocks.pages.build import Built, build
+from backblocks.pages.making import PageGraph
+from backblocks.pages.model import PageBlock
+from backblocks.pages.page import Page
+
+_FIRST = (10_007, 211, 61)
+"""Where primes begin. Large ones are seldom met by accident; small ones fit where many sizes are open."""
+_LETTERS = "NMKLPQRSTUVW"
+_PATIENCE = 0.1
+"""Seconds after which no more sizes are tried to be equal."""
+
+Shapes = dict[str, list[int | str] | None]
+
+
+def named_shapes(page: Page, built: Built) -> Shapes:
+    """For each output its sizes, names for the open ones; None if even their number is open."""
+    numbers: dict[int, str] = {}
+    others = count(1)
+    probe: dict[str, Any] = {}
+    if any(None in (symbol.shape or ()) for symbol in built.graph.wires.values()):
+        given, graph = _probed(page, built)
+        probe = {wire: symbol.shape for wire, symbol in graph.wires.items()}
+        numbers = dict(zip(dict.fromkeys(given), _letters(), strict=False))
+    shapes: Shapes = {}
+    own: dict[tuple[int, int], str] = {}
+    for wire, symbol in built.graph.wires.items():
+        if symbol.shape is None:
+            shapes[wire] = None
+            continue
+        found = probe.get(wire) or symbol.shape
+        sizes: list[int | str] = []
+        for axis, (size, number) in enumerate(zip(symbol.shape, found, strict=True)):
+            if size is not None:
+                sizes.append(size)
+            elif number is not None:
+                sizes.append(numbers.get(number) or numbers.setdefault(number, f"?{next(others)}"))
+            else:
+                sizes.append(
+                    own.get((id(symbol), axis))
+                    or own.setdefault((id(symbol), axis), f"?{next(others)}")
+                )
+        shapes[wire] = sizes
+    return shapes
+
+
+def _letters() -> Iterator[str]:
+    for round_ in count():
+        for letter in _LETTERS:
+            yield f"{letter}{round_ or ''}"
+
+
+def _probed(page: Page, built: Built) -> tuple[list[int], PageGraph]:
+    """The numbers that stand for open sizes of placeholders, and the graph that they give."""
+    begun = time.perf_counter()
+    firsts = iter(_FIRST)
+    given = _given(page, next(firsts))
+    wrong = {block for block, _ in built.problems}
+    while True:
+        sizes: dict[str, list[int]] = {}
+        for (name, axis), number in given.items():
+            sizes.setdefault(name, list(page.blocks[name].attrs["shape"]))[axis] = number
+        blocks = page.blocks | {name: _with(page.blocks[name], s) for name, s in sizes.items()}
+        found = build(replace(page, blocks=blocks))
+        new = [each for each in found.problems if each[0] and each[0] not in wrong]
+        if not new or time.perf_counter() - begun > _PATIENCE:
+            return list(given.values()), found.graph
+        block, error = new[0]
+        if isinstance(error, OpMemoryError) and (first := next(firsts, 0)):
+            given = _given(page, first)
+            continue
+        pair = _to_be_equal(page.blocks[block], found.graph, {*given.values()})
+        if pair is None:
+            return list(given.values()), found.graph
+        given = {place: pair[0] if n == pair[1] else n for place, n in given.items()}
+
+
+def _given(page: Page, first: int) -> dict[tuple[str, int], int]:
+    """A number for each open size of placeholders, by block and axis."""
+    primes = _primes(first)
+    return {
+        (name, axis): next(primes)
+        for name, block in page.blocks.items()
+        if _has_open(block)
+        for axis, size in enumerate(block.attrs["shape"])
+        if _is_open(size)
+    }
+
+
+def _has_open(block: PageBlock) -> bool:
+    shape = block.attrs.get("shape")
+    return (
+        block.op in ("Placeholder", "PlaceholderWithDefault")
+        and isinstance(shape, list)
+        and any(map(_is_open, shape))
+    )
+
+
+def _is_open(size: Any) -> bool:
+    return size is None or size == -1
+
+
+def _with(block: PageBlock, shape: list[int]) -> PageBlock:
+    return replace(block, attrs=block.attrs | {"shape": shape})
+
+
+def _to_be_equal(block: PageBlock, graph: PageGraph, ours: set[int]) -> tuple[int, int] | None:
+    """Two of our numbers that meet at a block, on axes counted from the last."""
+    wires = [
+        each
+        for value in block.inputs.values()
+        for each in (value if isinstance(value, list) else [value])
+    ]
+    shapes = [graph.wires[w].shape or () for w in wires if isinstance(w, str) and w in graph.wires]
+    for place, one in enumerate(shapes):
+        for other in shapes[place + 1 :]:
+            for m, n in zip(reversed(one), reversed(other), strict=False):
+                if m != n and m in ours and n in ours:
+                    return (m, n) if m < n else (n, m)
+    return None
+
+
+def _primes(first: int) -> Iterator[int]:
+    """Primes, each a good deal larger than the last: sizes of one must not be mistaken for another's."""
+    number = first
+    while True:
+        if all(number % divisor for divisor in range(3, int(number**0.5) + 1, 2)):
+            yield number
+            number += number // 11
+        number += 1 + number % 2
