@@ -96,7 +96,7 @@ class Studio:
         assert found is not None, self.line
         self.host, self.token = found.groups()
         self.cookie = ""
-        self._tabs: list[Tab] = []
+        self._tabs = contextlib.ExitStack()
 
     def ask(
         self, method: str, path: str, body: bytes | None = None, **headers: str
@@ -127,15 +127,14 @@ class Studio:
     def tab(self) -> Tab:
         if not self.cookie:
             self.enter()
-        socket = connect(
+        opening = connect(
             f"ws://{self.host}/socket",
             origin=f"http://{self.host}",
             additional_headers={"Cookie": self.cookie},
             max_size=None,
         )
-        tab = Tab(socket)
+        tab = Tab(self._tabs.enter_context(opening))
         tab.hear("welcome")
-        self._tabs.append(tab)
         return tab
 
     def kill(self) -> None:
@@ -144,8 +143,7 @@ class Studio:
         self.process.wait()
 
     def end(self) -> None:
-        for tab in self._tabs:
-            tab.socket.close_socket()
+        self._tabs.close()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
             try:
@@ -176,7 +174,19 @@ def start(tmp_path: Path) -> Iterator[Callable[..., Studio]]:
 
 @pytest.fixture
 def studio(start: Callable[..., Studio]) -> Studio:
+    """One for this test alone."""
     return start()
+
+
+@pytest.fixture(scope="module")
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
+    """One for all tests of a file, for those that leave no trace in it."""
+    place = tmp_path_factory.mktemp("shared")
+    (place / "work").mkdir()
+    studio = Studio(place / "work", place / "state", "--port", _free_port())
+    studio.enter()
+    yield studio
+    studio.end()
 
 
 def _free_port() -> str:

@@ -59,7 +59,7 @@ def _too_large(size: int) -> OpError:
 def parse(data: bytes, cls: type[P]) -> P:
     """The page that a file holds. Nothing is looked up, opened or run."""
     with _no_search_for_cycles():
-        return read(cls, of_today(_parsed(data)))
+        return read(cls, of_today(json_of(data)))
 
 
 @contextmanager
@@ -74,7 +74,8 @@ def _no_search_for_cycles() -> Iterator[None]:
             gc.enable()
 
 
-def _parsed(data: bytes) -> Json:
+def json_of(data: bytes) -> Json:
+    """The JSON in a file of a page, in whatever version it is."""
     if len(data) > MOST_BYTES:
         raise _too_large(len(data))
     try:

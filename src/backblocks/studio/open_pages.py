@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from backblocks.errors import OpError
 from backblocks.pages.fields import read
 from backblocks.pages.model import FORMAT, PageFile
-from backblocks.pages.text import _parsed, parse, read_file
+from backblocks.pages.text import is_too_deep, json_of, parse, read_file
 from backblocks.pages.versions import of_today
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
@@ -23,6 +23,7 @@ _SYNC = 0.5
 """Seconds until a change is on the disk, at most."""
 
 
+_LONGEST_PATH = 64
 _UNTOUCHED = 0.5
 """Seconds without a change, after which there is time for what takes longer."""
 
@@ -153,6 +154,8 @@ class OpenPage:
 
     def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
         """Changes the document, and tells every tab. `number` is that of the tab's own change."""
+        if any(len(edit.path) > _LONGEST_PATH or is_too_deep([edit.value]) for edit in edits):
+            raise Refusal("A page cannot be nested so deeply.")
         try:
             document, _ = applied(self.document, edits)
         except BadEdit as error:
@@ -402,7 +405,7 @@ class Desk:
 def read_document(data: bytes) -> dict[str, Any]:
     """The JSON of a page, in the version of today, once it is known to be one."""
     parse(data, PageFile)
-    document: dict[str, Any] = of_today(_parsed(data))
+    document: dict[str, Any] = of_today(json_of(data))
     return document
 
 
