@@ -1,0 +1,369 @@
+"""Work is not lost: journals, saves, versions, and what is found again after a power cut."""
+
+import json
+import os
+import random
+import time
+from pathlib import Path
+
+import pytest
+from conftest import page_file
+
+from backblocks.studio import drafts
+from backblocks.studio.drafts import Journal, State, Taken
+from backblocks.studio.messages import Edit
+
+START = {"title": "start", "blocks": {"a": {"op": "Const", "attrs": {"value": 1.0}}}}
+
+
+def title(words):
+    return {"path": ["title"], "value": words}
+
+
+def block(name, value=1.0):
+    return {"path": ["blocks", name], "value": {"op": "Const", "attrs": {"value": value}}}
+
+
+# -- journals -------------------------------------------------------------------------------------
+
+
+def test_a_journal_gives_back_every_change_and_what_it_began_with(tmp_path):
+    state = State(tmp_path)
+    journal = Journal(state, "page")
+    journal.begin(Path("/page"), "digest", {"title": "a"})
+    journal.add([Edit(["title"], "b")], "rename")
+    journal.add([Edit(["n"], 1.0)], "")
+    journal.leave()
+    found = drafts.read(journal.path)
+    assert (found.page, found.digest, found.changes) == ("/page", "digest", 2)
+    assert (found.start, found.document) == ({"title": "a"}, {"title": "b", "n": 1.0})
+    assert abs(found.since - time.time()) < 60
+
+
+@pytest.mark.parametrize("cut", range(1, 60, 7))
+def test_a_journal_that_was_cut_off_loses_the_last_line_at_most(tmp_path, cut):
+    state = State(tmp_path)
+    journal = Journal(state, "page")
+    journal.begin(None, "", {"n": 0})
+    for n in range(3):
+        journal.add([Edit(["n"], n)], "")
+    journal.leave()
+    data = journal.path.read_bytes()
+    journal.path.write_bytes(data[: len(data) - cut])
+    again = Journal(state, "page")
+    found = again.found()
+    assert (found.document, found.changes) == ({"n": 1}, 2)
+    again.go_on(found)
+    again.add([Edit(["n"], 7)], "")
+    again.leave()
+    assert drafts.read(journal.path).document == {"n": 7}
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"[]\n", b'{"page": 1}\n', b"\xff\xfe"])
+def test_what_is_no_journal_is_none(tmp_path, data):
+    (tmp_path / "x.jsonl").write_bytes(data)
+    assert drafts.read(tmp_path / "x.jsonl") is None
+
+
+def test_a_page_is_held_by_one_studio_at_a_time(tmp_path):
+    state = State(tmp_path)
+    journal = Journal(state, "page")
+    with pytest.raises(Taken):
+        Journal(state, "page")
+    journal.leave()
+    Journal(state, "page").leave()
+
+
+def test_the_last_versions_are_kept(tmp_path):
+    state = State(tmp_path)
+    for n in range(drafts.MOST_VERSIONS + 5):
+        state.keep("page", b'{"blocks": {"a": 1}}' + b" " * n, 1000.0 + n)
+    kept = state.kept("page")
+    assert len(kept) == drafts.MOST_VERSIONS
+    assert kept[0][1:] == (1000.0 + drafts.MOST_VERSIONS + 4, 1)
+    assert state.version("page", kept[0][0]).endswith(b" " * (drafts.MOST_VERSIONS + 4))
+    assert state.version("page", "../page/" + kept[0][0]) is None
+
+
+# -- after a power cut ----------------------------------------------------------------------------
+
+
+def test_after_a_kill_the_draft_is_there_and_the_file_is_as_it_was(start):
+    studio = start()
+    file = page_file(studio.folder, "p", START)
+    before = file.read_bytes()
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    tab.change(page, block("b"))
+    tab.hear("journaled", revision=2)
+    studio.kill()
+    assert file.read_bytes() == before
+    opened = start().tab().open(path="p.page.json")
+    assert opened["document"]["title"] == "mine"
+    assert list(opened["document"]["blocks"]) == ["a", "b"]
+    assert opened["draft"]["changes"] == 2
+    assert (opened["revision"], opened["saved_revision"]) == (2, 0)
+
+
+def test_random_kills_lose_no_change_that_was_confirmed(start):
+    """A change whose answer came is in the journal, whenever the process dies after it."""
+    chance = random.Random(5)
+    folder = start().folder
+    page_file(folder, "p", START)
+    done = 0
+    for _ in range(20):
+        studio = start()
+        tab = studio.tab()
+        opened = tab.open(path="p.page.json")
+        assert len(opened["document"]["blocks"]) >= done + 1
+        done = len(opened["document"]["blocks"]) - 1
+        for _ in range(chance.randrange(1, 6)):
+            tab.change(opened["page"], block(f"n{done}"))
+            done += 1
+        for more in range(chance.randrange(3)):  # perhaps on their way when it dies
+            edits = [block(f"n{done + more}")]
+            tab.send("change", page=opened["page"], number=900 + more, edits=edits)
+        time.sleep(chance.random() * 0.02)
+        studio.kill()
+
+
+def test_a_page_without_a_file_is_found_again(start):
+    studio = start()
+    tab = studio.tab()
+    opened = tab.open()
+    tab.change(opened["page"], title("new"))
+    studio.kill()
+    tab = start().tab()
+    (found,) = tab.heard[0]["unsaved"]
+    assert (found["name"], found["title"], found["changes"]) == (opened["unsaved"], "new", 1)
+    again = tab.open(unsaved=found["name"])
+    assert again["document"]["title"] == "new"
+    tab.send("revert", page=again["page"])
+    assert tab.hear("changed")["edits"] == [{"path": ["title"]}]
+    tab.send("close", page=again["page"])
+    tab.send("open", request=77, unsaved=found["name"])
+    assert tab.hear("refused", request=77)
+
+
+def test_a_draft_that_was_saved_is_not_offered_again(start):
+    studio = start()
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    tab.send("save", page=page)
+    tab.hear("saved")
+    studio.kill()
+    opened = start().tab().open(path="p.page.json")
+    assert "draft" not in opened
+    assert opened["document"]["title"] == "mine"
+
+
+def test_a_kill_between_writing_the_file_and_ending_the_journal_offers_nothing(start):
+    studio = start()
+    file = page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    (journal,) = (studio.folder.parent / "state/backblocks/drafts").glob("*.jsonl")
+    held = journal.read_bytes()
+    tab.send("save", page=page)
+    tab.hear("saved")
+    digest = drafts.hashlib.sha256(file.read_bytes()).hexdigest()
+    studio.kill()
+    journal.write_bytes(held + json.dumps({"saving": digest}).encode() + b"\n")
+    assert "draft" not in start().tab().open(path="p.page.json")
+
+
+def test_a_draft_of_a_file_that_was_changed_meanwhile_does_not_overwrite_it(start):
+    studio = start()
+    file = page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    tab.change(tab.open(path="p.page.json")["page"], title("mine"))
+    studio.kill()
+    page_file(studio.folder, "p", START | {"title": "theirs"})
+    tab = start().tab()
+    opened = tab.open(path="p.page.json")
+    assert opened["document"]["title"] == "mine"
+    assert "saved_revision" not in opened  # -1: the file holds none of its revisions
+    tab.send("save", page=opened["page"])
+    assert tab.hear("save refused")["reason"] == "changed outside"
+    assert json.loads(file.read_text())["title"] == "theirs"
+
+
+def test_opening_looking_and_running_are_no_changes(start):
+    studio = start()
+    file = page_file(studio.folder, "p", START)
+    before = file.stat().st_mtime_ns
+    tab = studio.tab()
+    opened = tab.open(path="p.page.json")
+    tab.send("watch", page=opened["page"], pins=["a:output"])
+    tab.run(opened["page"])
+    tab.send("close", page=opened["page"])
+    tab.open()
+    assert not list((studio.folder.parent / "state/backblocks/drafts").glob("*.jsonl"))
+    assert file.stat().st_mtime_ns == before
+
+
+def test_a_second_studio_does_not_open_a_page_that_the_first_has(start):
+    first, second = start(), start()
+    page_file(first.folder, "p", START)
+    tab, other = first.tab(), second.tab()
+    page = tab.open(path="p.page.json")["page"]
+    other.send("open", request=1, path="p.page.json")
+    assert "Another studio" in other.hear("refused", request=1)["text"]
+    tab.send("close", page=page)
+    tab.open()
+    assert other.open(path="p.page.json")
+
+
+# -- saving ---------------------------------------------------------------------------------------
+
+
+def test_a_page_that_is_saved_without_a_change_has_the_same_bytes(studio):
+    file = studio.folder / "odd.page.json"
+    file.write_text('{"format":1,  "blocks":\n{"a":{"op":"Const","attrs":{"value":1.0}}},"x":[]}')
+    before = file.read_bytes()
+    tab = studio.tab()
+    page = tab.open(path="odd.page.json")["page"]
+    tab.send("save", page=page)
+    assert tab.hear("saved") == {"kind": "saved", "page": page, "revision": 0, "path": "odd.page.json"}
+    assert file.read_bytes() == before
+
+
+def test_numbers_keep_their_kind(studio):
+    file = page_file(studio.folder, "p", {"blocks": {"a": {"op": "Neg", "in": {"x": 1.0}}}})
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.socket.send(
+        '{"kind":"change","page":%d,"number":1,"edits":[{"path":["blocks","b"],'
+        '"value":{"op":"Neg","in":{"x":2.0}}}]}' % page
+    )
+    tab.hear("changed")
+    tab.send("save", page=page)
+    tab.hear("saved")
+    assert '"x": 1.0' in file.read_text()
+    assert '"x": 2.0' in file.read_text()
+
+
+def test_a_file_that_was_changed_outside_is_only_overwritten_on_request(studio):
+    file = page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    page_file(studio.folder, "p", START | {"title": "theirs"})
+    tab.send("save", page=page)
+    assert tab.hear("save refused")["reason"] == "changed outside"
+    assert json.loads(file.read_text())["title"] == "theirs"
+    tab.send("save", page=page, overwrite=True)
+    tab.hear("saved")
+    assert json.loads(file.read_text())["title"] == "mine"
+    tab.send("list versions", page=page)
+    (version,) = tab.hear("versions")["versions"]
+    tab.send("revert", page=page, version=version["name"])
+    assert title("theirs") in tab.hear("changed")["edits"]
+
+
+def test_save_under_another_name_needs_a_yes_where_there_is_a_file(studio):
+    page_file(studio.folder, "p", START)
+    page_file(studio.folder, "q", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.send("save", page=page, path="q.page.json")
+    assert tab.hear("save refused")["reason"] == "exists"
+    tab.send("save", page=page, path="new/r.page.json")
+    assert tab.hear("saved")["path"] == "new/r.page.json"
+    tab.change(page, title("moved"))
+    tab.send("save", page=page)
+    tab.hear("saved")
+    assert json.loads((studio.folder / "new/r.page.json").read_text())["title"] == "moved"
+    assert json.loads((studio.folder / "p.page.json").read_text())["title"] == "start"
+
+
+def test_a_save_that_fails_says_so_and_loses_nothing(studio):
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    (studio.folder / "taken").write_text("")
+    tab.send("save", page=page, path="taken/p.page.json")
+    assert tab.hear("save refused")["reason"] == "failed"
+    tab.send("save", page=page)
+    assert tab.hear("saved")["revision"] == 1
+
+
+def test_revert_is_a_change_that_can_be_undone(studio):
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    tab.change(page, block("b"))
+    tab.send("revert", page=page)
+    reverted = tab.hear("changed")
+    assert reverted["revision"] == 3
+    assert tab.hear("saved")["revision"] == 3
+    assert {edit["path"][0] for edit in reverted["edits"]} == {"title", "blocks"}
+    assert tab.open(path="p.page.json")["document"] == {"format": 1, **START}
+
+
+def test_versions_are_what_each_save_replaced(studio):
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    for n in range(3):
+        tab.change(page, block(f"b{n}"))
+        tab.send("save", page=page)
+        tab.hear("saved")
+        os.utime(studio.folder / "p.page.json", (1e9 + n, 1e9 + n))
+    tab.send("list versions", page=page)
+    versions = tab.hear("versions")["versions"]
+    assert sorted(each["blocks"] for each in versions) == [1, 2, 3]
+
+
+# -- several tabs ---------------------------------------------------------------------------------
+
+
+def test_two_tabs_on_one_page_see_each_other(studio):
+    page_file(studio.folder, "p", START)
+    one, two = studio.tab(), studio.tab()
+    page = one.open(path="p.page.json")["page"]
+    assert two.open(path="p.page.json")["page"] == page
+    changed = one.change(page, title("from one"), number=7)
+    seen = two.hear("changed")
+    assert changed["number"] == 7
+    assert "number" not in seen
+    assert (seen["revision"], seen["edits"]) == (1, [title("from one")])
+    two.change(page, title("from two"))
+    assert one.hear("changed")["edits"] == [title("from two")]
+    two.send("save", page=page)
+    assert one.hear("saved")["revision"] == 2
+    assert json.loads((studio.folder / "p.page.json").read_text())["title"] == "from two"
+
+
+def test_a_change_that_no_longer_fits_is_refused_whole(studio):
+    page_file(studio.folder, "p", START)
+    one, two = studio.tab(), studio.tab()
+    page = one.open(path="p.page.json")["page"]
+    two.open(path="p.page.json")
+    one.change(page, {"path": ["blocks", "a"]})
+    late = [title("x"), {"path": ["blocks", "a", "attrs", "value"], "value": 2.0}]
+    two.send("change", page=page, number=3, edits=late)
+    assert two.hear("refused", number=3)["page"] == page
+    again = one.open(path="p.page.json")
+    assert (again["document"]["title"], again["revision"]) == ("start", 1)
+
+
+def test_a_tab_that_comes_back_finds_the_page_as_it_was(studio):
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.send("watch", page=page, pins=["a:output"])
+    tab.change(page, title("mine"))
+    tab.run(page)
+    tab.socket.close()
+    tab = studio.tab()
+    opened = tab.open(path="p.page.json")
+    assert (opened["page"], opened["document"]["title"]) == (page, "mine")
+    assert tab.hear("run state")["step"] == 1
+    assert tab.hear("block states")["blocks"] == [{"block": "a", "state": "done"}]
