@@ -108,7 +108,7 @@ def test_after_a_kill_the_draft_is_there_and_the_file_is_as_it_was(start):
 
 def test_random_kills_lose_no_change_that_was_confirmed(start):
     """A change whose answer came is in the journal, whenever the process dies after it."""
-    chance = random.Random(5)
+    chance = random.Random(5)  # noqa: S311
     folder = start().folder
     page_file(folder, "p", START)
     done = 0
@@ -228,7 +228,12 @@ def test_a_page_that_is_saved_without_a_change_has_the_same_bytes(studio):
     tab = studio.tab()
     page = tab.open(path="odd.page.json")["page"]
     tab.send("save", page=page)
-    assert tab.hear("saved") == {"kind": "saved", "page": page, "revision": 0, "path": "odd.page.json"}
+    assert tab.hear("saved") == {
+        "kind": "saved",
+        "page": page,
+        "revision": 0,
+        "path": "odd.page.json",
+    }
     assert file.read_bytes() == before
 
 
@@ -236,11 +241,7 @@ def test_numbers_keep_their_kind(studio):
     file = page_file(studio.folder, "p", {"blocks": {"a": {"op": "Neg", "in": {"x": 1.0}}}})
     tab = studio.tab()
     page = tab.open(path="p.page.json")["page"]
-    tab.socket.send(
-        '{"kind":"change","page":%d,"number":1,"edits":[{"path":["blocks","b"],'
-        '"value":{"op":"Neg","in":{"x":2.0}}}]}' % page
-    )
-    tab.hear("changed")
+    tab.change(page, {"path": ["blocks", "b"], "value": {"op": "Neg", "in": {"x": 2.0}}})
     tab.send("save", page=page)
     tab.hear("saved")
     assert '"x": 1.0' in file.read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,28 +52,20 @@ def job_of(order: Start) -> Job:
     page = page_of(order.document, Path(order.path))
     run = page.run
     asked = order.to or [*run.fetch, *run.targets]
-    until = run.until if order.mode == "until" else ""
-    if order.mode == "until" and not until:
-        hint = "Name an output of one truth value in the page's run settings."
-        raise OpError("must be given", op="Page", arg="run.until", hint=hint)
-    needed = page.needed_for(asked)
-    monitors = {
-        name: monitor
-        for name, monitor in page.monitors.items()
-        if not order.to or {shown.pin.partition(":")[0] for shown in monitor.shows} <= needed
-    }
+    until = _until(page) if order.mode == "until" else ""
+    monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
     pins = [shown.pin for monitor in monitors.values() for shown in monitor.shows]
     wanted = [*asked, *pins, *([until] if until else [])]
     if wanted:
         graph = page.graph(only=wanted)
         needed = page.needed_for(wanted)
+        targets = [name for name in wanted if ":" not in name and not _is_fed(graph, name)]
     else:
         graph = build(page).graph  # all that is sound
         needed = set(graph.made_for.values())
+        targets = [name for name in graph.parts if not _is_fed(graph, name)]
     wires = _wires(graph)
-    outputs = {name: wires[name] for name in page.blocks if name in needed}
-    fetched = [wire for wire in wanted if ":" in wire]
-    every = [wire for found in outputs.values() for wire in found]
+    every = [wire for name in page.blocks if name in needed for wire in wires[name]]
     constants = {
         wire: value
         for wire in every
@@ -80,23 +73,44 @@ def job_of(order: Start) -> Job:
         and (value := symbol.value) is not None
     }
     return Job(
-        order,
-        page,
-        graph,
-        [name for name in page.blocks if name in needed],
-        monitors,
-        list(dict.fromkeys([*fetched, *pins])),
-        list(dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])),
-        constants,
-        [name for name in wanted if ":" not in name] if wanted else list(graph.parts),
-        until,
-        page.feeds(),
-        {
+        order=order,
+        page=page,
+        graph=graph,
+        blocks=[name for name in page.blocks if name in needed],
+        monitors=monitors,
+        must=list(dict.fromkeys([*(wire for wire in asked if ":" in wire), *pins])),
+        every=list(dict.fromkeys([*pins, *(wire for wire in every if wire not in constants)])),
+        constants=constants,
+        targets=targets,
+        until=until,
+        feeds=page.feeds(),
+        files={
             graph.made_for[block.name]: block.op.files
-            for block in graph
-            if block.op.files and graph.made_for[block.name] in needed
+            for block in graph.touching_files()
+            if graph.made_for[block.name] in needed
         },
     )
+
+
+def _until(page: Page) -> str:
+    if not page.run.until:
+        hint = "Name an output of one truth value in the page's run settings."
+        raise OpError("must be given", op="Page", arg="run.until", hint=hint)
+    return page.run.until
+
+
+def _monitors(page: Page, blocks: Container[str]) -> dict[str, Monitor]:
+    """Those that show outputs of these blocks only."""
+    return {
+        name: monitor
+        for name, monitor in page.monitors.items()
+        if all(shown.pin.partition(":")[0] in blocks for shown in monitor.shows)
+    }
+
+
+def _is_fed(graph: PageGraph, name: str) -> bool:
+    """Whether it is a placeholder, which nothing computes."""
+    return name in graph and graph[name].op.fed
 
 
 def _wires(graph: PageGraph) -> defaultdict[str, list[str]]:

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from backblocks.dtypes import NAMES
-from backblocks.errors import OpError, PageError
+from backblocks.errors import OpError, OpMemoryError, PageError
 from backblocks.graph.events import Cancelled, Event
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
@@ -158,10 +158,11 @@ class Worker:
     def _may_go_on(self, shown: bool) -> bool:
         """Whether another step is to be made; waits while paused, once the last step is `shown`."""
         with self._told:
+            holds = self._paused and shown and not self._singles
+            if holds and self._begun > self._stopped:
+                self._state = "paused"
+                self._tell_state()
             while self._paused and shown and not self._singles and self._begun > self._stopped:
-                if self._state != "paused":
-                    self._state = "paused"
-                    self._tell_state()
                 self._told.wait()
             if self._paused and self._singles:
                 self._singles -= 1
@@ -259,7 +260,13 @@ class Worker:
         """Makes a step, and says whether it is the last."""
         wires = job.every if everything else job.must
         wanted = [*wires, *([job.until] if job.until else [])]
-        values = session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
+        try:
+            values = session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
+        except OpMemoryError:
+            if wires == job.must:
+                raise
+            job.every = job.must  # without what is only looked at it may fit
+            return self._one(session, job, everything=False)
         over = bool(job.until) and bool(values.pop().all())
         self._step += 1
         got = dict(zip(wires, values, strict=True))

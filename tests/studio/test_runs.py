@@ -1,0 +1,453 @@
+"""Pages run in a process of their own: what tabs see of it, and what becomes of it when it goes wrong."""
+
+import base64
+import json
+import os
+import signal
+import struct
+import time
+from itertools import count
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import page_file
+
+NUMBERS = count()
+COUNTER = {
+    "blocks": {
+        "n": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
+        "more": {"op": "AssignAdd", "in": {"ref": "n:ref", "value": 1.0}},
+        "enough": {"op": "GreaterEqual", "in": {"x": "more:output_ref", "y": 5.0}},
+    },
+    "monitors": {"count": {"kind": "trend", "shows": [{"pin": "more:output_ref"}]}},
+    "run": {"targets": ["more"], "until": "enough:z"},
+}
+CHAIN = {
+    "blocks": {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2, 2]}},
+        "twice": {"op": "Mul", "in": {"x": "x:output", "y": 2.0}},
+        "root": {"op": "Sqrt", "in": {"x": "twice:z"}},
+        "other": {"op": "Neg", "in": {"x": "x:output"}},
+    },
+    "run": {"feeds": {"x": {"dtype": "float32", "value": [[1, 2], [3, 4]]}}},
+}
+
+
+@pytest.fixture
+def opened(shared):
+    """Opens a page with this content in a tab, and closes it after the test."""
+    found = []
+
+    def make(content):
+        name = f"page{next(NUMBERS)}"
+        page_file(shared.folder, name, content)
+        tab = shared.tab()
+        found.append((tab, tab.open(path=f"{name}.page.json")["page"]))
+        return found[-1]
+
+    yield make
+    for tab, page in found:
+        tab.send("close", page=page)
+
+
+def states(tab):
+    """The last state that a tab heard of each block."""
+    found = {}
+    for message in tab.heard:
+        if isinstance(message, dict) and message["kind"] == "block states":
+            found |= {each["block"]: each["state"] for each in message["blocks"]}
+    return found
+
+
+def results(tab):
+    """The last summary that a tab heard of each output."""
+    found = {}
+    for message in tab.heard:
+        if isinstance(message, dict) and message["kind"] == "results":
+            found |= message["pins"]
+    return found
+
+
+def series(tab, name):
+    """All points that a monitor was told."""
+    steps, values = [], []
+    for message in tab.heard:
+        if isinstance(message, dict) and message["kind"] == "monitored":
+            if message.get("fresh"):
+                steps, values = [], []
+            found = message["monitors"].get(name, {})
+            steps += found.get("steps", [])
+            values += found.get("values", [[]])[0]
+    return steps, values
+
+
+# -- what is seen -----------------------------------------------------------------------------------
+
+
+def test_a_run_tells_states_summaries_and_pictures(opened):
+    tab, page = opened(CHAIN)
+    tab.send("watch", page=page, pins=["root:y", "x:output"])
+    ended = tab.run(page)
+    assert (ended["step"], ended["executed"], ended.get("problem")) == (1, 3, None)
+    assert states(tab) == dict.fromkeys(["x", "twice", "root", "other"], "done")
+    found = results(tab)
+    assert set(found) == {"root:y", "x:output"}
+    root = found["root:y"]
+    assert (root["dtype"], root["shape"]) == ("float32", [2, 2])
+    assert root["low"] == pytest.approx(2**0.5)
+    assert root["high"] == pytest.approx(8**0.5)
+    picture = np.frombuffer(base64.b64decode(root["picture"]), np.uint8)
+    assert (picture[0], picture[-1], root["picture_shape"]) == (1, 255, [2, 2])
+
+
+def test_health_is_counted(opened):
+    value = {"dtype": "float32", "value": [0, "nan", "inf", "-inf", -1]}
+    tab, page = opened({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
+    tab.send("watch", page=page, pins=["x:output"])
+    tab.run(page)
+    found = results(tab)["x:output"]
+    counts = [found[name] for name in ("nans", "infinities", "zeros", "low", "high")]
+    assert counts == [1, 2, 1, -1.0, 0.0]
+    assert base64.b64decode(found["picture"])[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "text"),
+    [
+        ("string", ["a", "b"], "[a b]"),
+        ("bool", [True, False], "[true false]"),
+        ("complex64", ["1-2j"], "[1-2j]"),
+        ("bfloat16", 0.5, "0.5"),
+        ("int64", 9007199254740993, "9007199254740993"),
+        ("float32", [], "[]"),
+        ("float32", list(range(20)), "[0.0 1.0 2.0 3.0 4.0 5.0 6.0 7.0 8.0 9.0 10.0 11.0 …]"),
+    ],
+)
+def test_values_of_every_type_have_a_summary(opened, dtype, value, text):
+    value = {"dtype": dtype, "value": str(value) if dtype == "int64" else value}
+    tab, page = opened({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
+    tab.send("watch", page=page, pins=["x:output"])
+    tab.run(page)
+    assert (results(tab)["x:output"]["dtype"], results(tab)["x:output"]["text"]) == (dtype, text)
+
+
+def test_run_to_here_runs_what_that_needs_and_nothing_else(opened):
+    tab, page = opened(CHAIN)
+    tab.run(page, to=["twice:z"])
+    assert set(states(tab)) == {"x", "twice"}
+    tab.run(page, to=["root"])
+    assert states(tab) == {"x": "done", "twice": "cached", "root": "done"}
+    tab.run(page, to=["root"])
+    assert states(tab)["root"] == "cached"
+
+
+def test_values_survive_edits_of_other_blocks(opened):
+    tab, page = opened(CHAIN)
+    tab.run(page)
+    tab.change(page, {"path": ["blocks", "other", "op"], "value": "Square"})
+    ended = tab.run(page)
+    assert (ended["executed"], ended["cached"]) == (1, 2)
+    assert states(tab)["root"] == "cached"
+
+
+def test_variables_live_on_while_their_blocks_stay(opened):
+    tab, page = opened(COUNTER)
+    tab.run(page, mode="steps", steps=3)
+    tab.change(page, {"path": ["title"], "value": "x"})
+    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.run(page)
+    assert results(tab)["more:output_ref"]["text"] == "4.0"
+
+
+def test_a_failing_block_is_named_with_its_pin(opened):
+    content = {
+        "blocks": {
+            "x": {"op": "Placeholder", "attrs": {"dtype": "float32"}},
+            "w": {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": [[1], [2]]}}},
+            "product": {"op": "MatMul", "in": {"a": "w:output", "b": "x:output"}},
+        },
+        "run": {"feeds": {"x": {"dtype": "float32", "value": [[1, 2], [3, 4]]}}},
+    }
+    tab, page = opened(content)
+    problem = tab.run(page, to=["product"])["problem"]
+    assert (problem["block"], problem["arg"], problem["axis"]) == ("product", "b", 0)
+    assert problem["text"].startswith("MatMul.b: must have as many rows")
+    assert problem["hint"]
+    assert states(tab)["product"] == "failed"
+
+
+def test_what_is_wrong_before_the_run_is_said_at_its_block(opened):
+    blocks = CHAIN["blocks"] | {"bad": {"op": "Neg", "in": {"x": "nowhere:y"}}}
+    tab, page = opened(CHAIN | {"blocks": blocks})
+    problem = tab.run(page, to=["bad"])["problem"]
+    assert (problem["block"], problem["arg"]) == ("bad", "x")
+    assert "problem" not in tab.run(page, to=["root"])
+
+
+def test_blocks_that_touch_files_wait_for_a_yes(opened, shared):
+    (shared.folder / "text.txt").write_text("hello")
+    name = {"dtype": "string", "value": "text.txt"}
+    tab, page = opened({"blocks": {"read": {"op": "ReadFile", "in": {"filename": name}}}})
+    assert tab.hear("checked")["files"] == {"read": "reads"}
+    assert tab.run(page)["needs_files"] == {"read": "reads"}
+    tab.send("watch", page=page, pins=["read:contents"])
+    assert "problem" not in tab.run(page, allow_files=True)
+    assert results(tab)["read:contents"]["text"] == "hello"
+
+
+def test_a_branch_that_is_not_taken_is_skipped(opened):
+    blocks = {
+        "data": {"op": "Const", "attrs": {"value": 3.0}},
+        "pred": {"op": "Const", "attrs": {"value": {"dtype": "bool", "value": True}}},
+        "switch": {"op": "Switch", "in": {"data": "data:output", "pred": "pred:output"}},
+        "no": {"op": "Neg", "in": {"x": "switch:output_false"}},
+        "yes": {"op": "Square", "in": {"x": "switch:output_true"}},
+    }
+    tab, page = opened({"blocks": blocks})
+    tab.send("watch", page=page, pins=["no:y", "yes:y"])
+    assert "problem" not in tab.run(page)
+    assert (states(tab)["no"], states(tab)["yes"]) == ("skipped", "done")
+    assert set(results(tab)) == {"yes:y"}
+
+
+# -- steps ------------------------------------------------------------------------------------------
+
+
+def test_steps_until_and_reset(opened):
+    tab, page = opened(COUNTER)
+    assert tab.run(page, mode="steps", steps=3)["step"] == 3
+    assert tab.run(page, mode="until")["step"] == 5
+    assert series(tab, "count") == ([1, 2, 3, 4, 5], [1.0, 2.0, 3.0, 4.0, 5.0])
+    tab.send("control", page=page, what="reset")
+    assert tab.hear("monitored")["fresh"]
+    assert "step" not in tab.hear("run state", state="idle")
+    assert tab.run(page, mode="until")["step"] == 5
+    assert series(tab, "count")[1] == [1.0, 2.0, 3.0, 4.0, 5.0]
+
+
+def test_a_free_run_is_paused_stepped_and_stopped(opened):
+    tab, page = opened(COUNTER)
+    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.send("run", page=page, mode="free")
+    tab.hear("run state", state="running")
+    tab.send("control", page=page, what="pause")
+    paused = tab.hear("run state", state="paused")
+    tab.send("control", page=page, what="step")
+    stepped = tab.hear("run state", state="paused")
+    assert stepped["step"] == paused["step"] + 1
+    assert results(tab)["more:output_ref"]["text"] == f"{stepped['step']}.0"
+    tab.send("control", page=page, what="go on")
+    tab.hear("run state", state="running")
+    tab.send("control", page=page, what="stop")
+    assert tab.hear("run state", state="idle")["step"] > stepped["step"]
+    steps, values = series(tab, "count")
+    assert steps == [*range(1, len(steps) + 1)]
+    assert values == steps
+
+
+def test_a_step_while_nothing_runs_is_one_run(opened):
+    tab, page = opened(COUNTER)
+    tab.send("control", page=page, what="step")
+    assert tab.hear("run state", state="idle", step=1)
+
+
+def test_an_edit_during_a_free_run_takes_part_in_it(opened):
+    tab, page = opened(COUNTER)
+    tab.send("watch", page=page, pins=["more:output_ref"])
+    tab.send("run", page=page, mode="free")
+    tab.hear("run state", state="running")
+    tab.change(page, {"path": ["blocks", "more", "in", "value"], "value": -1000000.0})
+    end = time.monotonic() + 20
+    while results(tab).get("more:output_ref", {}).get("low", 0) >= 0:
+        assert time.monotonic() < end
+        tab.next()
+    tab.send("control", page=page, what="stop")
+    tab.hear("run state", state="idle")
+
+
+def test_states_are_told_at_most_twenty_times_a_second(opened):
+    tab, page = opened(COUNTER)
+    tab.run(page)
+    before = len(tab.heard)
+    begun = time.monotonic()
+    tab.run(page, mode="steps", steps=3000)
+    seconds = time.monotonic() - begun
+    for kind in ("block states", "monitored", "run state"):
+        told = [each for each in tab.heard[before:] if each["kind"] == kind]
+        assert len(told) <= 20 * seconds + 4
+
+
+# -- what goes wrong --------------------------------------------------------------------------------
+
+
+def heavy(size):
+    """A product that takes long, and much memory."""
+    return {
+        "blocks": {
+            "a": {"op": "Fill", "in": {"dims": [size, size], "value": 1.0}},
+            "product": {"op": "MatMul", "in": {"a": "a:output", "b": "a:output"}},
+            "again": {"op": "MatMul", "in": {"a": "product:product", "b": "product:product"}},
+        }
+    }
+
+
+def test_stop_ends_a_long_block_within_a_second(opened):
+    tab, page = opened(heavy(9000))
+    tab.send("run", page=page)
+    tab.hear("block states")
+    while states(tab).get("product") != "running":
+        tab.next()
+    begun = time.monotonic()
+    tab.send("control", page=page, what="stop")
+    ended = tab.hear("run state", state="idle")
+    assert time.monotonic() - begun < 1.5
+    assert "problem" not in ended or "did not stop" in ended["problem"]["text"]
+    tab.run(page, to=["a"])
+
+
+def alone(studio, content):
+    """Opens the only page of a studio."""
+    page_file(studio.folder, "p", content)
+    tab = studio.tab()
+    return tab, tab.open(path="p.page.json")["page"]
+
+
+def worker_of(studio):
+    """The processes that the studio has started, those that are gone left out."""
+    children = Path(f"/proc/{studio.process.pid}/task/{studio.process.pid}/children")
+    return [int(each) for each in children.read_text().split()]
+
+
+def test_a_process_that_does_not_answer_is_killed_and_replaced(studio):
+    tab, page = alone(studio, COUNTER)
+    tab.run(page)
+    (worker,) = worker_of(studio)
+    tab.send("run", page=page, mode="free")
+    tab.hear("run state", state="running")
+    os.kill(worker, signal.SIGSTOP)
+    begun = time.monotonic()
+    tab.send("control", page=page, what="stop")
+    ended = tab.hear("run state", state="idle")
+    assert time.monotonic() - begun < 1.5
+    assert "did not stop" in ended["problem"]["text"]
+    assert "begin again" in ended["problem"]["hint"]
+    assert tab.run(page)["step"] == 1
+    assert worker_of(studio) != [worker]
+
+
+@pytest.mark.parametrize(
+    ("how", "words"), [(signal.SIGSEGV, "SIGSEGV"), (signal.SIGKILL, "memory ran out")]
+)
+def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how, words):
+    tab, page = alone(studio, heavy(9000))
+    tab.send("run", page=page)
+    while states(tab).get("product") != "running":
+        tab.next()
+    (worker,) = worker_of(studio)
+    os.kill(worker, how)
+    ended = tab.hear("run state", state="idle")
+    assert ended["problem"]["block"] == "product"
+    assert words in ended["problem"]["text"]
+    assert states(tab)["product"] == "failed"
+    assert "problem" not in tab.run(page, to=["a"])
+
+
+def test_too_much_memory_is_refused_at_the_block_before_anything_runs(start):
+    tab, page = alone(start("--memory", "200"), heavy(6000))
+    problem = tab.run(page)["problem"]
+    assert problem["block"] in ("a", "product", "again")
+    assert "200 MiB may be used" in problem["text"]
+    tab.change(page, {"path": ["blocks", "a", "in", "dims"], "value": [600, 600]})
+    assert "problem" not in tab.run(page)
+
+
+def test_memory_that_runs_out_during_a_run_ends_the_run_only(start):
+    """A size that only the run finds out, so that nothing could be foreseen."""
+    size = {"op": "Placeholder", "attrs": {"dtype": "int32", "shape": [1]}}
+    content = {
+        "blocks": {"n": size, "big": {"op": "Fill", "in": {"dims": "n:output", "value": 1.0}}},
+        "run": {"feeds": {"n": {"dtype": "int32", "value": [2000000000]}}},
+    }
+    tab, page = alone(start("--memory", "200"), content)
+    ended = tab.run(page, to=["big"])
+    assert ended["problem"]["block"] == "big"
+    tab.change(page, {"path": ["run", "feeds", "n", "value"], "value": [4]})
+    assert "problem" not in tab.run(page, to=["big"])
+
+
+# -- values -----------------------------------------------------------------------------------------
+
+
+def test_parts_of_values_come_as_bytes(opened):
+    tab, page = opened(CHAIN)
+    tab.run(page)
+    for request, (index, wanted) in enumerate(
+        [([], [[2, 4], [6, 8]]), ([1], [6, 8]), ([[0, 2, 1], 1], [4, 8]), ([-1, [0, 2, 2]], [6])]
+    ):
+        tab.send("look", page=page, request=request, pin="twice:z", index=index)
+        frame = tab.hear("bytes")
+        (length,) = struct.unpack("<I", frame[:4])
+        head = json.loads(frame[4 : 4 + length])
+        begin = 4 + length + (-(4 + length) % 8)
+        assert begin % 8 == 0
+        array = np.frombuffer(frame[begin:], "<f4").reshape(head["shape"])
+        assert (head["request"], head["pin"], head["dtype"], head["step"]) == (
+            request, "twice:z", "float32", 1,
+        )  # fmt: skip
+        np.testing.assert_array_equal(array, wanted)
+
+
+@pytest.mark.parametrize("index", [[2], [0, 0, 0], [[0, 1]], [[0, 1, 0]]])
+def test_places_that_are_not_there_are_refused(opened, index):
+    tab, page = opened(CHAIN)
+    tab.run(page)
+    tab.send("look", page=page, request=5, pin="twice:z", index=index)
+    assert tab.hear("refused", request=5)
+    tab.send("look", page=page, request=6, pin="nothing:z")
+    assert "no value yet" in tab.hear("refused", request=6)["text"]
+
+
+def test_elements_are_listed_as_texts(opened):
+    tab, page = opened(CHAIN)
+    tab.run(page)
+    tab.send("elements", page=page, request=1, pin="twice:z", first=1, count=2)
+    listed = tab.hear("listed", request=1)
+    assert (listed["shape"], listed["first"], listed["texts"]) == ([2, 2], 1, ["4.0", "6.0"])
+
+
+def test_a_value_is_downloaded_as_npy(opened, shared, tmp_path):
+    tab, page = opened(CHAIN)
+    tab.run(page)
+    status, body, headers = shared.get(f"/api/value?page={page}&pin=twice:z")
+    assert status == 200
+    assert 'filename="twice.z.npy"' in headers["content-disposition"]
+    (tmp_path / "x.npy").write_bytes(body)
+    np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), [[2, 4], [6, 8]])
+    assert shared.get(f"/api/value?page={page}&pin=no:y")[0] == 404
+
+
+def test_images_and_histograms_are_told(opened):
+    monitors = {
+        "map": {"kind": "image", "shows": [{"pin": "twice:z"}]},
+        "bars": {"kind": "histogram", "shows": [{"pin": "twice:z"}, {"pin": "x:output"}]},
+        "one": {"kind": "number", "shows": [{"pin": "twice:z", "element": [1, 0]}]},
+    }
+    tab, page = opened(CHAIN | {"monitors": monitors})
+    tab.run(page)
+    told = {}
+    for message in tab.heard:
+        if message["kind"] == "monitored":
+            told |= message["monitors"]
+    image = np.frombuffer(base64.b64decode(told["map"]["picture"]), np.float32)
+    assert (image.tolist(), told["map"]["picture_shape"]) == ([2, 4, 6, 8], [2, 2])
+    assert [sum(each) for each in told["bars"]["counts"]] == [4, 4]
+    assert (told["bars"]["edges"][0], told["bars"]["edges"][-1]) == (1.0, 8.0)
+    assert told["one"]["values"] == [[6.0]]
+
+
+def test_a_page_is_exported_as_a_script(opened):
+    tab, page = opened(CHAIN | {"run": CHAIN["run"] | {"fetch": ["root:y"]}})
+    for to, words in (("python", "backblocks"), ("tensorflow", "tensorflow")):
+        tab.send("export", page=page, request=4, to=to)
+        assert words in tab.hear("exported", request=4)["text"]
