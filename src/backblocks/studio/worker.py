@@ -23,7 +23,7 @@ import msgspec
 
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, OpMemoryError, PageError
-from backblocks.graph.events import Cancelled, Event
+from backblocks.graph.events import Cancelled, Event, Report
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop
@@ -64,6 +64,8 @@ class Worker:
         self._mark = mark
         self._memory = memory
         self._sending = threading.Lock()
+        self._saying = threading.RLock()
+        """Held from finding out how things stand until that is sent, so that nothing old is sent last."""
         self._session: Session | None = None
         self._job: Job | None = None
         self._jobs: queue.SimpleQueue[pipe.Start] = queue.SimpleQueue()
@@ -160,8 +162,7 @@ class Worker:
         with self._told:
             holds = self._paused and shown and not self._singles
             if holds and self._begun > self._stopped:
-                self._state = "paused"
-                self._tell_state()
+                self._tell_state("paused")
             while self._paused and shown and not self._singles and self._begun > self._stopped:
                 self._told.wait()
             if self._paused and self._singles:
@@ -302,8 +303,7 @@ class Worker:
         self._log.end(wrong.block if wrong else "")
         self._tell_changes(over=True)
         self._show(self._watched)
-        self._state = "idle"
-        self._tell_state(problem=wrong, needs_files=needs, page=order.page)
+        self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page)
 
     def _reset(self) -> None:
         if self._session is not None:
@@ -341,45 +341,49 @@ class Worker:
         while True:
             time.sleep(_TICK)
             ticks += 1
-            if self._state == "idle":
-                continue
-            self._tell_changes()
-            if ticks % 2 == 0 and self._state == "running" and self._job is not None:
-                self._tell_state()
+            with self._saying:
+                if self._state != "idle":
+                    self._tell_changes()
+                if ticks % 2 == 0 and self._state == "running" and self._job is not None:
+                    self._tell_state()
 
     def _tell_changes(self, over: bool = False) -> None:
         job = self._job
         if job is None:
             return
-        if states := self._log.changed():
-            order = job.order
-            self._tell(BlockStates(order.page, order.revision, states, self._log.progress))
-        if series := self._shows.rest() if over else self._shows.new():
-            self._tell(Monitored(job.order.page, series))
+        order = job.order
+        with self._saying:
+            if states := self._log.changed():
+                self._tell(BlockStates(order.page, order.revision, states, self._log.progress))
+            if series := self._shows.rest() if over else self._shows.new():
+                self._tell(Monitored(order.page, series))
 
     def _tell_state(
         self,
+        state: State | None = None,
         *,
         problem: Problem | None = None,
         needs_files: dict[str, str] | None = None,
         page: int = 0,
     ) -> None:
         order = self._job.order if self._job else None
-        report = self._session.report if self._session else None
-        self._tell(
-            RunState(
-                page=page or (order.page if order else 0),
-                state=self._state,
-                step=self._step,
-                steps=order.steps if order and order.mode == "steps" else None,
-                seconds=time.perf_counter() - self._since,
-                executed=report.executed if report else 0,
-                cached=report.cached if report else 0,
-                peak_bytes=report.peak_bytes if report else 0,
-                problem=problem,
-                needs_files=needs_files or {},
+        report = self._session.report if self._session else Report()
+        with self._saying:
+            self._state = state or self._state
+            self._tell(
+                RunState(
+                    page=page or (order.page if order else 0),
+                    state=self._state,
+                    step=self._step,
+                    steps=order.steps if order and order.mode == "steps" else None,
+                    seconds=time.perf_counter() - self._since,
+                    executed=report.executed,
+                    cached=report.cached,
+                    peak_bytes=report.peak_bytes,
+                    problem=problem,
+                    needs_files=needs_files or {},
+                )
             )
-        )
 
     # -- values ---------------------------------------------------------------------------
 
