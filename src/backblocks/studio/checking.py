@@ -73,7 +73,9 @@ def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
     wanted = [*run.fetch, *shown]
     try:
         graph = page.graph()
-        targets = run.targets if wanted or run.targets else list(graph.blocks)
+        targets: list[Any] = run.targets
+        if not wanted and not targets:
+            targets = [block for block in graph if not block.op.fed]
         return Session(graph).estimate(wanted, page.feeds(), targets).peak
     except OpError:
         return None

@@ -10,10 +10,10 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from itertools import count
+from itertools import combinations, count
 from typing import Any
 
-from backblocks.errors import OpMemoryError
+from backblocks.errors import OpError, OpMemoryError
 from backblocks.pages.build import Built, build
 from backblocks.pages.making import PageGraph
 from backblocks.pages.model import PageBlock
@@ -69,25 +69,41 @@ def _probed(page: Page, built: Built) -> tuple[list[int], PageGraph]:
     """The numbers that stand for open sizes of placeholders, and the graph that they give."""
     begun = time.perf_counter()
     firsts = iter(_FIRST)
-    given = _given(page, next(firsts))
+    given = before = _given(page, next(firsts))
     wrong = {block for block, _ in built.problems}
+    at, pairs = "", []
     while True:
-        sizes: dict[str, list[int]] = {}
-        for (name, axis), number in given.items():
-            sizes.setdefault(name, list(page.blocks[name].attrs["shape"]))[axis] = number
-        blocks = page.blocks | {name: _with(page.blocks[name], s) for name, s in sizes.items()}
-        found = build(replace(page, blocks=blocks))
+        found = build(_with_sizes(page, given))
         new = [each for each in found.problems if each[0] and each[0] not in wrong]
         if not new or time.perf_counter() - begun > _PATIENCE:
             return list(given.values()), found.graph
         block, error = new[0]
         if isinstance(error, OpMemoryError) and (first := next(firsts, 0)):
-            given = _given(page, first)
+            given = before = _given(page, first)
             continue
-        pair = _to_be_equal(page.blocks[block], found.graph, {*given.values()})
-        if pair is None:
-            return list(given.values()), found.graph
-        given = {place: pair[0] if n == pair[1] else n for place, n in given.items()}
+        if block != at:
+            at, before = block, given
+            pairs = _that_meet(page.blocks[block], error, found.graph, {*given.values()})
+        given = before
+        if pairs:
+            one, other = pairs.pop(0)
+            given = {place: one if n == other else n for place, n in before.items()}
+        else:
+            wrong.add(block)  # it is not that two sizes must be equal
+
+
+def _with_sizes(page: Page, given: dict[tuple[str, int], int]) -> Page:
+    sizes: dict[str, list[int]] = {}
+    for (name, axis), number in given.items():
+        sizes.setdefault(name, list(page.blocks[name].attrs["shape"]))[axis] = number
+    return replace(
+        page,
+        blocks=page.blocks
+        | {
+            name: replace(page.blocks[name], attrs=page.blocks[name].attrs | {"shape": shape})
+            for name, shape in sizes.items()
+        },
+    )
 
 
 def _given(page: Page, first: int) -> dict[tuple[str, int], int]:
@@ -115,24 +131,27 @@ def _is_open(size: Any) -> bool:
     return size is None or size == -1
 
 
-def _with(block: PageBlock, shape: list[int]) -> PageBlock:
-    return replace(block, attrs=block.attrs | {"shape": shape})
-
-
-def _to_be_equal(block: PageBlock, graph: PageGraph, ours: set[int]) -> tuple[int, int] | None:
-    """Two of our numbers that meet at a block, on axes counted from the last."""
-    wires = [
-        each
-        for value in block.inputs.values()
+def _that_meet(
+    block: PageBlock, error: OpError, graph: PageGraph, ours: set[int]
+) -> list[tuple[int, int]]:
+    """Pairs of our numbers at a block: on one axis, counted from the last, or at the axis of the error."""
+    shapes = {
+        pin: graph.wires[each].shape or ()
+        for pin, value in block.inputs.items()
         for each in (value if isinstance(value, list) else [value])
+        if isinstance(each, str) and each in graph.wires
+    }
+    pairs = [
+        (m, n)
+        for one, other in combinations(shapes.values(), 2)
+        for m, n in zip(reversed(one), reversed(other), strict=False)
     ]
-    shapes = [graph.wires[w].shape or () for w in wires if isinstance(w, str) and w in graph.wires]
-    for place, one in enumerate(shapes):
-        for other in shapes[place + 1 :]:
-            for m, n in zip(reversed(one), reversed(other), strict=False):
-                if m != n and m in ours and n in ours:
-                    return (m, n) if m < n else (n, m)
-    return None
+    if error.axis is not None and error.axis < len(shapes.get(error.arg, ())):
+        at = shapes[error.arg][error.axis]
+        others = [shape for pin, shape in shapes.items() if pin != error.arg]
+        pairs += [(at, n) for shape in others for n in reversed(shape)]
+    found = [{m, n} for m, n in pairs if m != n and m in ours and n in ours]
+    return list(dict.fromkeys((min(pair), max(pair)) for pair in found))
 
 
 def _primes(first: int) -> Iterator[int]:

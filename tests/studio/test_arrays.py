@@ -1,0 +1,126 @@
+"""Files of arrays that are dropped on a page become its constants."""
+
+import io
+import json
+import zipfile
+
+import ml_dtypes
+import numpy as np
+import pytest
+from conftest import page_file
+
+from backblocks.errors import OpError
+from backblocks.studio.arrays import constants
+
+SMALL = np.array([[1, 2.5]], np.float32)
+LARGE = np.arange(1000, dtype=np.int64).reshape(10, 100)
+
+
+def npy(array):
+    file = io.BytesIO()
+    np.save(file, array, allow_pickle=False)
+    return file.getvalue()
+
+
+def npz(**arrays):
+    file = io.BytesIO()
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def safetensors(header, data=b""):
+    text = json.dumps(header).encode()
+    return len(text).to_bytes(8, "little") + text + data
+
+
+def test_a_small_array_becomes_words_and_a_large_one_a_file(tmp_path):
+    (tmp_path / "x").write_bytes(npz(small=SMALL, large=LARGE))
+    small, large = constants(tmp_path / "x", "both.npz", tmp_path / "p.page.json")
+    assert small == {
+        "name": "small",
+        "dtype": "float32",
+        "shape": [1, 2],
+        "constant": {"dtype": "float32", "value": [[1.0, 2.5]]},
+    }
+    assert large["constant"]["shape"] == [10, 100]
+    np.testing.assert_array_equal(np.load(tmp_path / large["constant"]["file"]), LARGE)
+
+
+def test_safetensors_are_read(tmp_path):
+    header = {"w": {"dtype": "BF16", "shape": [2], "data_offsets": [0, 4]}}
+    data = np.array([1.5, -2], ml_dtypes.bfloat16).tobytes()
+    (tmp_path / "x").write_bytes(safetensors(header, data))
+    (found,) = constants(tmp_path / "x", "w.safetensors", tmp_path / "p.page.json")
+    assert found["constant"] == {"dtype": "bfloat16", "value": [1.5, -2.0]}
+
+
+def _pickled():
+    file = io.BytesIO()
+    np.save(file, np.array([{}], object), allow_pickle=True)
+    return file.getvalue()
+
+
+def bad_files():
+    head = b"\x93NUMPY\x01\x00"
+    huge = "{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000, 1000000000), }\n"
+    yield "objects", _pickled()
+    yield "structs", npy(np.zeros(2, [("a", "f4")]))
+    yield "texts", npy(np.array(["a"]))
+    yield "huge", head + len(huge).to_bytes(2, "little") + huge.encode()
+    yield "cut off", npy(LARGE)[:-8]
+    yield "no array", head + b"\xff\xff"
+    yield "nothing", b""
+    yield "text", b"hello"
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr(
+            "x.npy", head + len(huge).to_bytes(2, "little") + huge.encode() + b"\0" * 10**6
+        )
+    yield "bomb", file.getvalue()
+    huge_tensor = {"x": {"dtype": "F32", "shape": [10**9, 10**9], "data_offsets": [0, 4 * 10**18]}}
+    yield "huge tensor", safetensors(huge_tensor)
+    yield "long header", (10**15).to_bytes(8, "little") + b"{"
+
+
+BAD = dict(bad_files())
+
+
+@pytest.mark.parametrize("data", BAD.values(), ids=BAD)
+def test_what_is_no_array_is_refused_before_memory_is_taken(tmp_path, data):
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(OpError, match="dropped"):
+        constants(tmp_path / "x", "dropped", tmp_path / "p.page.json")
+    assert [file.name for file in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_dropped_file_gives_constants_that_run(studio):
+    page_file(studio.folder, "p", {"blocks": {}})
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    status, body, _ = studio.post(f"/api/array?page={page}&name=weights.npy", npy(LARGE))
+    (found,) = json.loads(body)["arrays"]
+    assert (status, found["name"]) == (200, "weights")
+    block = {"op": "Const", "attrs": {"value": found["constant"]}}
+    tab.change(page, {"path": ["blocks", "w"], "value": block})
+    tab.send("watch", page=page, pins=["w:output"])
+    assert "problem" not in tab.run(page)
+    tab.send("save", page=page)
+    tab.hear("saved")
+    assert json.loads((studio.folder / "p.page.json").read_text())["blocks"]["w"] == block
+    status, body, _ = studio.post(f"/api/array?page={page}&name=x.npy", b"hello")
+    assert (status, b"x.npy" in body) == (422, True)
+    assert studio.post("/api/array?page=99&name=x.npy", b"hello")[0] == 404
+
+
+def test_arrays_dropped_on_a_page_without_a_file_come_along_when_it_is_saved(studio):
+    tab = studio.tab()
+    page = tab.open()["page"]
+    _, body, _ = studio.post(f"/api/array?page={page}&name=w.npy", npy(LARGE))
+    block = {"op": "Const", "attrs": {"value": json.loads(body)["arrays"][0]["constant"]}}
+    tab.change(page, {"path": ["blocks", "w"], "value": block})
+    assert "problem" not in tab.run(page)
+    tab.send("save", page=page, path="deep/er/p.page.json")
+    assert tab.hear("saved")
+    tab.send("close", page=page)
+    page = tab.open(path="deep/er/p.page.json")["page"]
+    assert "problem" not in tab.run(page)
