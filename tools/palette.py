@@ -17,7 +17,7 @@ import numpy as np
 
 import backblocks
 from backblocks.documentation import gradient, is_smooth, summary
-from backblocks.dtypes import ALL
+from backblocks.dtypes import ALL, QUANTIZED
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
@@ -95,7 +95,8 @@ def _pin(op: Op, pin: Pin, ranks: list[int] | None) -> PinInfo:
     else:  # given by an attribute
         attr = op.attrs.get(pin.dtype)
         dtypes = list(attr.kind.options) if attr is not None else [*ALL, "string"]
-    return PinInfo(name=pin.name, count=pin.count, type=pin.dtype, dtypes=dtypes, ranks=ranks)
+    plain = list(dict.fromkeys(QUANTIZED.get(name, name) for name in dtypes))
+    return PinInfo(name=pin.name, count=pin.count, type=pin.dtype, dtypes=plain, ranks=ranks)
 
 
 def _attr(attr: Attr) -> AttrInfo:

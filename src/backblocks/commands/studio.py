@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import getpass
 import os
 import sys
@@ -10,6 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from backblocks.commands.mistakes import Mistake
+from backblocks.errors import described
 
 _NEEDED = ("msgspec", "starlette", "uvicorn", "websockets")
 
@@ -25,15 +27,15 @@ def main(given: argparse.Namespace) -> int:
     if not serving.is_loopback(given.host):
         password = _password()
         print("Others on the network can reach this studio, unencrypted.", file=sys.stderr)
-    serving.serve(
-        folder,
-        start,
-        given.host,
-        given.port,
-        not given.no_browser,
-        password,
-        (given.memory or 0) << 20,
-    )
+    try:
+        listening = serving.listening(given.host, given.port)
+    except OSError as error:
+        hint = "Leave out --port for one that is free."
+        where = f"{given.host}:{given.port}: {error.strerror}"
+        raise Mistake("must be free", op="--port", got=described(where), hint=hint) from None
+    memory = (given.memory or 0) << 20
+    with contextlib.suppress(KeyboardInterrupt):  # how a studio is ended
+        serving.serve(folder, start, given.host, listening, not given.no_browser, password, memory)
     return 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import socket
 import threading
@@ -20,13 +21,12 @@ def serve(
     folder: Path,
     start: str,
     host: str,
-    port: int | None,
+    listening: socket.socket,
     browser: bool,
     password: str = "",
     memory: int = 0,
 ) -> None:
     """Serves until Ctrl-C."""
-    listening = _listening(host, port)
     port = listening.getsockname()[1]
     keys = Keys(port, password)
     hosts = ["127.0.0.1", "localhost", "[::1]"]
@@ -52,7 +52,7 @@ def serve(
     uvicorn.Server(config).run(sockets=[listening])
 
 
-def _listening(host: str, port: int | None) -> socket.socket:
+def listening(host: str, port: int | None) -> socket.socket:
     """A socket at the port; at any free one if none was asked for and the usual one is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for each in [PORT, 0] if port is None else [port]:
@@ -67,7 +67,7 @@ def _listening(host: str, port: int | None) -> socket.socket:
                 raise
         else:
             return made
-    raise OSError(f"no port of {host} is free")
+    raise OSError(errno.EADDRINUSE, "no port is free")
 
 
 def is_loopback(host: str) -> bool:
