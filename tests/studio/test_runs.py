@@ -216,7 +216,9 @@ def test_a_branch_that_is_not_taken_is_skipped(opened):
 
 def test_steps_until_and_reset(opened):
     tab, page = opened(COUNTER)
-    assert tab.run(page, mode="steps", steps=3)["step"] == 3
+    assert tab.run(page, mode="steps", steps=1)["step"] == 1
+    ended = tab.run(page, mode="steps", steps=2)
+    assert (ended["step"], ended["steps"]) == (3, 3)
     assert tab.run(page, mode="until")["step"] == 5
     assert series(tab, "count") == ([1, 2, 3, 4, 5], [1.0, 2.0, 3.0, 4.0, 5.0])
     tab.send("control", page=page, what="reset")

@@ -28,7 +28,7 @@ from backblocks.studio import messages as m
 from backblocks.studio import pipe
 from backblocks.studio.drafts import State
 from backblocks.studio.guard import Guard, Keys
-from backblocks.studio.open_pages import Desk, OpenPage, Refusal, read_document
+from backblocks.studio.open_pages import Desk, OpenPage, Refusal, load_library, read_document
 from backblocks.studio.running import Children
 from backblocks.studio.workspace import Outside, Workspace
 
@@ -57,35 +57,43 @@ class Tab:
         self._studio = studio
         self._desk = studio.desk
         self._waiting: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
+        self._sending: asyncio.Task[None]
 
     def send(self, message: m.Message | bytes) -> None:
         if self._waiting.qsize() < MOST_WAITING:
             self._waiting.put_nowait(message)
+        else:
+            self._sending.cancel()
 
     async def talk(self) -> None:
         """Until the tab is closed."""
         await self._socket.accept()
         self.send(self._studio.welcome())
-        sending = asyncio.create_task(self._keep_sending())
+        self._sending = asyncio.create_task(self._keep_sending())
         try:
-            while self._waiting.qsize() < MOST_WAITING:
+            while True:
                 await self._take(await self._socket.receive_text())
         except (WebSocketDisconnect, KeyError):  # KeyError: bytes, which no tab sends
             pass
         finally:
-            sending.cancel()
+            self._sending.cancel()
             for page in list(self._desk.pages.values()):
                 page.leave(self)
                 self._studio.close_later(page)
 
     async def _keep_sending(self) -> None:
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+        try:
             while True:
                 message = await self._waiting.get()
                 if isinstance(message, bytes):
                     await self._socket.send_bytes(message)
                 else:
                     await self._socket.send_text(_encode(message).decode())
+        except (WebSocketDisconnect, RuntimeError):
+            pass
+        finally:
+            with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+                await self._socket.close()
 
     async def _take(self, text: str) -> None:
         try:
@@ -168,9 +176,10 @@ class Studio:
 
     def close_later(self, page: OpenPage) -> None:
         """Closes a page that no tab comes back to."""
-        if not page.tabs:
+        if not page.tabs and page.closing is None:
             loop = asyncio.get_running_loop()
-            loop.call_later(_KEPT_OPEN, lambda: loop.create_task(self.desk.close(page)))
+            close = self.desk.close
+            page.closing = loop.call_later(_KEPT_OPEN, lambda: loop.create_task(close(page)))
 
 
 def _lesson(name: str) -> m.Lesson:
@@ -195,7 +204,9 @@ def create_app(
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         children.prepare()
+        loading = asyncio.create_task(asyncio.to_thread(load_library))
         yield
+        await loading
         await desk.end()
 
     async def socket(websocket: WebSocket) -> None:

@@ -294,7 +294,9 @@ class RunState(Message, tag="run state"):
     page: int
     state: State
     step: int = 0
+    """Steps since variables were reset."""
     steps: int | None = None
+    """The step that it is to end with, if that is known."""
     seconds: float = 0.0
     executed: int = 0
     cached: int = 0

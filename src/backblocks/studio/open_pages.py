@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import traceback
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,8 @@ _SYNC = 0.5
 
 
 _LONGEST_PATH = 64
+_READY_TO_RUN = 4
+"""Pages that have a process ready before they are run."""
 _UNTOUCHED = 0.5
 """Seconds without a change, after which there is time for what takes longer."""
 
@@ -62,6 +65,8 @@ class OpenPage:
         except Taken:
             raise Refusal("Another studio has this page open. Close it there first.") from None
         self.running = Running(number, desk.children, self._hand_on)
+        self.closing: asyncio.TimerHandle | None = None
+        """Closes it, if no tab comes back in time."""
         self._checking: asyncio.Task[None] | None = None
         self._to_check = False
         self._syncing: asyncio.Task[None] | None = None
@@ -115,9 +120,13 @@ class OpenPage:
 
     def join(self, tab: Tab, request: int) -> None:
         self.tabs[tab.number] = tab
+        if self.closing is not None:
+            self.closing.cancel()
+            self.closing = None
         tab.send(self.opened(request))
         self.running.resend(tab.number)
-        self.running.prepare()
+        if len(self._desk.pages) <= _READY_TO_RUN:
+            self.running.prepare()
         self.check()
 
     def leave(self, tab: Tab) -> None:
@@ -413,10 +422,19 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if data else ""
 
 
-def _checked(*given: Any) -> m.Checked:
-    from backblocks.studio.checking import checked  # imports the library, which takes its time
+def load_library() -> None:
+    """Imports what checks pages, which takes its time."""
+    import backblocks.studio.checking  # noqa: F401
 
-    return checked(*given)
+
+def _checked(number: int, revision: int, document: dict[str, Any], path: Path) -> m.Checked:
+    from backblocks.studio.checking import checked
+
+    try:
+        return checked(number, revision, document, path)
+    except Exception as error:  # a fault of ours, which is said rather than hidden
+        traceback.print_exc()
+        return m.Checked(number, revision, {}, {}, [m.Problem(f"The check failed: {error!r}.")])
 
 
 def _peak_bytes(*given: Any) -> int | None:

@@ -82,9 +82,8 @@ class Worker:
         self._log = BlockLog()
         self._shows = Shows()
         self._state: State = "idle"
-        self._step = 0
+        self._step = self._last_step = 0
         self._since = 0.0
-        self._said: RunState | None = None
 
     def run(self) -> None:
         for work in (self._take_orders, self._keep_telling):
@@ -227,6 +226,7 @@ class Worker:
 
     def _repeat(self, session: Session, job: Job) -> None:
         left = {"once": 1, "steps": job.order.steps}.get(job.order.mode)
+        self._last_step = self._step + (left or 0)
         pictured, small, shown, slow = 0.0, True, True, True
         while (left is None or left > 0) and self._may_go_on(shown):
             job = self._with_edits(job)
@@ -268,7 +268,7 @@ class Worker:
                 raise
             job.every = job.must  # without what is only looked at it may fit
             return self._one(session, job, everything=False)
-        over = bool(job.until) and bool(values.pop().all())
+        until = values.pop() if job.until else None
         self._step += 1
         got = dict(zip(wires, values, strict=True))
         for wire, value in got.items():
@@ -278,7 +278,7 @@ class Worker:
                 self._values[wire] = value, self._step
         self._unseen.update(wires)
         self._shows.see(self._step, got)
-        return over
+        return until is not None and bool(until.all())
 
     def _with_edits(self, job: Job) -> Job:
         """The same run of the page as it was edited meanwhile, if that can run."""
@@ -375,7 +375,7 @@ class Worker:
                     page=page or (order.page if order else 0),
                     state=self._state,
                     step=self._step,
-                    steps=order.steps if order and order.mode == "steps" else None,
+                    steps=self._last_step if order and order.mode == "steps" else None,
                     seconds=time.perf_counter() - self._since,
                     executed=report.executed,
                     cached=report.cached,

@@ -271,7 +271,9 @@ export interface RunState {
   kind: "run state";
   page: number;
   state: State;
+  /** Steps since variables were reset. */
   step?: number;
+  /** The step that it is to end with, if that is known. */
   steps?: number | null;
   seconds?: number;
   executed?: number;
