@@ -196,7 +196,7 @@ def test_each_change_is_checked_and_a_burst_once_at_the_end(studio):
     begun = time.monotonic()
     tab.change(page, wire)
     assert tab.hear("checked", revision=1)["problems"] == []
-    assert time.monotonic() - begun < 1
+    assert time.monotonic() - begun < 0.5
     for number in range(100):
         edits = [{"path": ["title"], "value": str(number)}]
         tab.send("change", page=page, number=number + 1, edits=edits)

@@ -59,6 +59,24 @@ def test_a_journal_that_was_cut_off_loses_the_last_line_at_most(tmp_path, cut):
     assert drafts.read(journal.path).document == {"n": 7}
 
 
+def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
+    journal = Journal(State(tmp_path), "page")
+    journal.begin(None, "", {"n": 0})
+    write = os.write
+
+    def half(handle, data):
+        write(handle, data[: len(data) // 2])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(drafts.os, "write", half)
+    with pytest.raises(OSError, match="No space"):
+        journal.add([Edit(["n"], 1)], "")
+    monkeypatch.undo()
+    journal.add([Edit(["n"], 2)], "")
+    journal.leave()
+    assert drafts.read(journal.path).document == {"n": 2}
+
+
 @pytest.mark.parametrize("data", [b"", b"{", b"[]\n", b'{"page": 1}\n', b"\xff\xfe"])
 def test_what_is_no_journal_is_none(tmp_path, data):
     (tmp_path / "x.jsonl").write_bytes(data)
@@ -320,6 +338,16 @@ def test_versions_are_what_each_save_replaced(studio):
     tab.send("list versions", page=page)
     versions = tab.hear("versions")["versions"]
     assert sorted(each["blocks"] for each in versions) == [1, 2, 3]
+
+
+def test_a_page_that_cannot_be_read_can_be_opened_once_it_is_put_right(studio):
+    file = studio.folder / "p.page.json"
+    file.write_text("{")
+    tab = studio.tab()
+    tab.send("open", request=1, path="p.page.json")
+    assert "must be JSON" in tab.hear("refused", request=1)["text"]
+    page_file(studio.folder, "p", START)
+    assert tab.open(path="p.page.json")["document"]["title"] == "start"
 
 
 # -- several tabs ---------------------------------------------------------------------------------

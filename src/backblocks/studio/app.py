@@ -256,7 +256,8 @@ async def _enter(request: Request, keys: Keys) -> Response:
     except msgspec.DecodeError:
         raise HTTPException(400, "There must be a token.") from None
     if not keys.exchanged(given.get("token") or given.get("password") or ""):
-        await asyncio.sleep(0.5)  # nobody guesses many times a second
+        async with keys.guessing:  # nobody guesses many times a second
+            await asyncio.sleep(0.5)
         text = "This address was used already, or is of another studio. Start the studio again for a new one."
         return PlainTextResponse(text + "\n", 403)
     response = JSONResponse({})

@@ -190,9 +190,16 @@ class Journal:
         self.sync()
 
     def _write(self, line: msgspec.Struct) -> None:
+        if self._handle is None:
+            return
         data = msgspec.json.encode(line) + b"\n"
-        while data and self._handle is not None:
-            data = data[os.write(self._handle, data) :]
+        before = os.fstat(self._handle).st_size
+        try:
+            while data:
+                data = data[os.write(self._handle, data) :]
+        except OSError:
+            os.ftruncate(self._handle, before)  # half a line would hide those that follow
+            raise
 
     def sync(self) -> None:
         """Returns when what was written is on the disk."""

@@ -7,6 +7,7 @@ the cookie that was given for the token on the command line.
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import secrets
 from collections.abc import Iterable, Sequence
@@ -28,6 +29,7 @@ class Keys:
         self.cookie_name = f"backblocks_{port}"
         """With the port, since cookies of one host are shared by all its ports."""
         self.password = password
+        self.guessing = asyncio.Lock()
 
     def exchanged(self, given: str) -> bool:
         """Whether the cookie may be given for it. A launch token is used up by this."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import traceback
 from pathlib import Path
@@ -69,6 +70,7 @@ class OpenPage:
         """Closes it, if no tab comes back in time."""
         self._checking: asyncio.Task[None] | None = None
         self._to_check = False
+        self._foreseeing: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
 
     @property
@@ -134,17 +136,21 @@ class OpenPage:
         if self.watches.pop(tab.number, None) is not None:
             self._watch()
 
+    def let_go(self) -> None:
+        """Lets others open it. What was not saved stays in the journal."""
+        self._journal.leave()
+
     async def end(self) -> None:
-        """Nobody has the page open any longer. What was not saved stays in the journal."""
-        if self._checking is not None:
-            self._checking.cancel()
-        if self._syncing is not None:
-            await self._syncing
+        """Nobody has the page open any longer."""
+        for task in (self._checking, self._foreseeing, self._syncing):
+            if task is not None:
+                task.cancel()
+        self._journal.sync()
         if self.revision == self.saved_revision or (
             self.path is None and not between(self.document, self._start)
         ):
             self._journal.end()
-        self._journal.leave()
+        self.let_go()
         await self.running.end()
 
     def tell(self, message: m.Message) -> None:
@@ -188,14 +194,17 @@ class OpenPage:
         await asyncio.sleep(_SYNC)
         self._syncing = None
         revision = self.revision
-        await asyncio.to_thread(self._journal.sync)
-        self._hand_on(0, m.Journaled(self.number, revision))
+        with contextlib.suppress(OSError):  # a disk that fails, or a save that ended the journal
+            await asyncio.to_thread(self._journal.sync)
+            self._hand_on(0, m.Journaled(self.number, revision))
 
     # -- checking -------------------------------------------------------------------------
 
     def check(self) -> None:
         """Has the newest document checked; changes during a check are checked together after it."""
         self._to_check = True
+        if self._foreseeing is not None:
+            self._foreseeing.cancel()
         if self._checking is None:
             self._checking = asyncio.create_task(self._check())
 
@@ -208,7 +217,7 @@ class OpenPage:
                 )
                 if found.revision == self.revision:
                     self._hand_on(0, found)
-                    await self._foresee_memory(found)
+                    self._foreseeing = asyncio.create_task(self._foresee_memory(found))
         finally:
             self._checking = None
 
@@ -217,10 +226,9 @@ class OpenPage:
         if found.problems:
             return
         await asyncio.sleep(_UNTOUCHED)
-        if not self._to_check:
-            found.peak_bytes = await asyncio.to_thread(_peak_bytes, self.document, self.place)
-            if found.revision == self.revision and found.peak_bytes is not None:
-                self._hand_on(0, found)
+        found.peak_bytes = await asyncio.to_thread(_peak_bytes, self.document, self.place)
+        if found.peak_bytes is not None:
+            self._hand_on(0, found)
 
     # -- saving ---------------------------------------------------------------------------
 
@@ -391,7 +399,11 @@ class Desk:
     ) -> OpenPage:
         self._count += 1
         page = OpenPage(self._count, self, path, unsaved)
-        page.load(start)
+        try:
+            page.load(start)
+        except BaseException:
+            page.let_go()
+            raise
         self.pages[page.number] = page
         return page
 
