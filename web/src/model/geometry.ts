@@ -1,0 +1,373 @@
+/**
+ * Where everything stands. Sizes are computed, never measured, so that thousands of blocks can be placed, drawn and
+ * hit without a layout pass of the browser.
+ */
+
+import type { PageDocument } from "./document.ts";
+import { inputKey } from "./document.ts";
+import { type BlockView, depths, type Graph, type Wire } from "./graph.ts";
+
+export interface Point {
+  readonly x: number;
+  readonly y: number;
+}
+
+export interface Rect extends Point {
+  readonly width: number;
+  readonly height: number;
+}
+
+export const BLOCK_WIDTH = 200;
+export const TITLE_HEIGHT = 28;
+export const ROW_HEIGHT = 22;
+export const FOOTER_HEIGHT = 32;
+/** Everything can be put on this grid. */
+export const GRID = 8;
+/** Between blocks that are placed for the user. */
+export const GAP = 32;
+
+const DEFAULT_SIZES = {
+  frames: { width: 400, height: 300 },
+  notes: { width: 240, height: 120 },
+  monitors: { width: 320, height: 200 },
+} as const;
+
+export function onGrid(value: number): number {
+  // -0 would be written as 0 and read as another number.
+  return Math.round(value / GRID) * GRID + 0;
+}
+
+// -- blocks -----------------------------------------------------------------------------------
+
+/** Rows of pins come first, an input and an output in each, then a row for each attribute. */
+export function pinRows(view: BlockView): number {
+  return Math.max(view.inputs.length, view.outputs.length);
+}
+
+export function blockHeight(view: BlockView): number {
+  return TITLE_HEIGHT + (pinRows(view) + view.rows.length) * ROW_HEIGHT + FOOTER_HEIGHT;
+}
+
+/** From the top of the block to the middle of the row of an attribute. */
+export function attrOffset(view: BlockView, place: number): number {
+  return TITLE_HEIGHT + (pinRows(view) + place + 0.5) * ROW_HEIGHT;
+}
+
+export function inputOffset(view: BlockView, key: string): Point {
+  const row = view.inputs.findIndex((pin) => pin.key === key);
+  return { x: 0, y: row < 0 ? TITLE_HEIGHT / 2 : TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT };
+}
+
+export function outputOffset(view: BlockView, key: string): Point {
+  const row = view.outputs.findIndex((pin) => pin.key === key);
+  return { x: BLOCK_WIDTH, y: row < 0 ? TITLE_HEIGHT / 2 : TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT };
+}
+
+/** Where all blocks stand. Those that the page gives no place stand in columns below the others. */
+export function placesOf(graph: Graph): Map<string, Rect> {
+  const places = new Map<string, Rect>();
+  const homeless: BlockView[] = [];
+  const given = graph.document.layout?.blocks ?? {};
+  for (const view of graph.blocks.values()) {
+    const at = pointOf(given[view.name]);
+    if (at) places.set(view.name, { ...at, width: BLOCK_WIDTH, height: blockHeight(view) });
+    else homeless.push(view);
+  }
+  if (homeless.length) placeInColumns(graph, homeless, places);
+  return places;
+}
+
+function placeInColumns(graph: Graph, views: readonly BlockView[], places: Map<string, Rect>): void {
+  const around = bounds(places.values());
+  const top = around ? around.y + around.height + GAP : 0;
+  const depth = depths(graph);
+  const bottoms = new Map<number, number>();
+  for (const view of views) {
+    const column = depth.get(view.name) ?? 0;
+    const y = bottoms.get(column) ?? top;
+    const height = blockHeight(view);
+    places.set(view.name, {
+      x: (around?.x ?? 0) + column * (BLOCK_WIDTH + GAP),
+      y,
+      width: BLOCK_WIDTH,
+      height,
+    });
+    bottoms.set(column, y + height + GAP);
+  }
+}
+
+function pointOf(value: readonly number[] | undefined): Point | undefined {
+  const [x, y] = Array.isArray(value) ? (value as readonly unknown[]) : [];
+  return typeof x === "number" && typeof y === "number" ? { x, y } : undefined;
+}
+
+// -- frames, notes, monitors ------------------------------------------------------------------
+
+export type Boxed = keyof typeof DEFAULT_SIZES;
+
+/** The rectangle of a frame, note or monitor. Without one a frame goes around its blocks; others stand below all. */
+export function boxOf(
+  document: PageDocument,
+  kind: Boxed,
+  name: string,
+  blocks?: ReadonlyMap<string, Rect>,
+): Rect {
+  const given = document.layout?.[kind]?.[name];
+  const at = pointOf(given);
+  const [, , width, height] = Array.isArray(given) ? (given as readonly unknown[]) : [];
+  const size = {
+    width: typeof width === "number" && width > 0 ? width : DEFAULT_SIZES[kind].width,
+    height: typeof height === "number" && height > 0 ? height : DEFAULT_SIZES[kind].height,
+  };
+  if (at) return { ...at, ...size };
+  if (kind === "frames" && blocks)
+    return frameAround((document.frames?.[name]?.blocks ?? []).map((each) => blocks.get(each)));
+  const around = bounds(blocks?.values() ?? []);
+  const place = Object.keys(document[kind] ?? {}).indexOf(name);
+  return {
+    x: (around?.x ?? 0) + place * (size.width + GAP),
+    y: around ? around.y + around.height + GAP : 0,
+    ...size,
+  };
+}
+
+/** A frame with room for its title. */
+export function frameAround(rects: Iterable<Rect | undefined>): Rect {
+  const around = bounds(rects);
+  if (!around) return { x: 0, y: 0, ...DEFAULT_SIZES.frames };
+  return { x: around.x - 24, y: around.y - 48, width: around.width + 48, height: around.height + 72 };
+}
+
+/** The smallest rectangle around all. */
+export function bounds(rects: Iterable<Rect | undefined>): Rect | undefined {
+  let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
+  for (const rect of rects) {
+    if (!rect) continue;
+    left = Math.min(left, rect.x);
+    top = Math.min(top, rect.y);
+    right = Math.max(right, rect.x + rect.width);
+    bottom = Math.max(bottom, rect.y + rect.height);
+  }
+  return left === Infinity ? undefined : { x: left, y: top, width: right - left, height: bottom - top };
+}
+
+export function contains(rect: Rect, point: Point): boolean {
+  return (
+    point.x >= rect.x &&
+    point.x <= rect.x + rect.width &&
+    point.y >= rect.y &&
+    point.y <= rect.y + rect.height
+  );
+}
+
+export function overlaps(a: Rect, b: Rect): boolean {
+  return a.x <= b.x + b.width && b.x <= a.x + a.width && a.y <= b.y + b.height && b.y <= a.y + a.height;
+}
+
+export function encloses(outer: Rect, inner: Rect): boolean {
+  return (
+    inner.x >= outer.x &&
+    inner.y >= outer.y &&
+    inner.x + inner.width <= outer.x + outer.width &&
+    inner.y + inner.height <= outer.y + outer.height
+  );
+}
+
+// -- finding ----------------------------------------------------------------------------------
+
+const CELL = 256;
+
+/** Rectangles by name, found by place without looking at all of them. */
+export class Grid {
+  private readonly cells = new Map<number, Set<string>>();
+  private readonly rects = new Map<string, Rect>();
+
+  constructor(rects: Iterable<readonly [string, Rect]> = []) {
+    for (const [name, rect] of rects) this.set(name, rect);
+  }
+
+  get(name: string): Rect | undefined {
+    return this.rects.get(name);
+  }
+
+  set(name: string, rect: Rect): void {
+    this.delete(name);
+    this.rects.set(name, rect);
+    for (const key of cellsOf(rect)) {
+      const cell = this.cells.get(key);
+      if (cell) cell.add(name);
+      else this.cells.set(key, new Set([name]));
+    }
+  }
+
+  delete(name: string): void {
+    const rect = this.rects.get(name);
+    if (!rect) return;
+    for (const key of cellsOf(rect)) this.cells.get(key)?.delete(name);
+    this.rects.delete(name);
+  }
+
+  /** All that touch the rectangle. */
+  within(rect: Rect): Set<string> {
+    const found = new Set<string>();
+    for (const name of this.near(rect)) if (overlaps(this.rects.get(name) as Rect, rect)) found.add(name);
+    return found;
+  }
+
+  /** The last that was put at a point. */
+  at(point: Point): string | undefined {
+    let found: string | undefined;
+    for (const name of this.cells.get(cellAt(point.x, point.y)) ?? []) {
+      if (contains(this.rects.get(name) as Rect, point)) found = name;
+    }
+    return found;
+  }
+
+  private *near(rect: Rect): Iterable<string> {
+    const most = (rect.width / CELL + 1) * (rect.height / CELL + 1);
+    if (most > this.cells.size) yield* this.rects.keys();
+    else for (const key of cellsOf(rect)) yield* this.cells.get(key) ?? [];
+  }
+}
+
+function cellAt(x: number, y: number): number {
+  return Math.floor(x / CELL) * 0x10000 + Math.floor(y / CELL);
+}
+
+function* cellsOf(rect: Rect): Iterable<number> {
+  const [right, bottom] = [
+    Math.floor((rect.x + rect.width) / CELL),
+    Math.floor((rect.y + rect.height) / CELL),
+  ];
+  for (let x = Math.floor(rect.x / CELL); x <= right; x++) {
+    for (let y = Math.floor(rect.y / CELL); y <= bottom; y++) yield x * 0x10000 + y;
+  }
+}
+
+// -- wires ------------------------------------------------------------------------------------
+
+/** A cubic Bézier curve: its ends, and the points that pull it. */
+export type Curve = readonly [Point, Point, Point, Point];
+
+/** A wire leaves to the right and arrives from the left. */
+export function curveBetween(from: Point, to: Point): Curve {
+  const across = to.x - from.x;
+  const pull =
+    across >= 0
+      ? Math.max(across / 2, Math.min(40, Math.abs(to.y - from.y)))
+      : Math.min(160, 40 - across / 3);
+  return [from, { x: from.x + pull, y: from.y }, { x: to.x - pull, y: to.y }, to];
+}
+
+/** The curves of a wire through the points where it was bent. */
+export function curvesThrough(points: readonly Point[]): Curve[] {
+  return points.slice(1).map((to, place) => curveBetween(points[place] as Point, to));
+}
+
+/** The points where a wire was bent. */
+export function bendsOf(document: PageDocument, wire: Wire): Point[] {
+  const given = document.layout?.wires?.[wire.id];
+  return Array.isArray(given)
+    ? given.map((each) => pointOf(each as number[])).filter((each) => each !== undefined)
+    : [];
+}
+
+export function wireEnds(
+  graph: Graph,
+  places: ReadonlyMap<string, Rect>,
+  wire: Wire,
+): [Point, Point] | undefined {
+  const [from, to] = [graph.blocks.get(wire.from.block), graph.blocks.get(wire.to.block)];
+  const [start, end] = [places.get(wire.from.block), places.get(wire.to.block)];
+  if (!from || !to || !start || !end) return undefined;
+  const out = wire.order
+    ? { x: BLOCK_WIDTH, y: TITLE_HEIGHT / 2 }
+    : outputOffset(from, wire.from.pin === undefined ? "" : inputKey(wire.from.pin, wire.from.index));
+  const into = wire.order
+    ? { x: 0, y: TITLE_HEIGHT / 2 }
+    : inputOffset(to, inputKey(wire.to.pin, wire.to.index));
+  return [
+    { x: start.x + out.x, y: start.y + out.y },
+    { x: end.x + into.x, y: end.y + into.y },
+  ];
+}
+
+export function wireCurves(graph: Graph, places: ReadonlyMap<string, Rect>, wire: Wire): Curve[] {
+  const ends = wireEnds(graph, places, wire);
+  return ends ? curvesThrough([ends[0], ...bendsOf(graph.document, wire), ends[1]]) : [];
+}
+
+export function pointOn([a, b, c, d]: Curve, t: number): Point {
+  const s = 1 - t;
+  const [wa, wb, wc, wd] = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
+  return { x: wa * a.x + wb * b.x + wc * c.x + wd * d.x, y: wa * a.y + wb * b.y + wc * c.y + wd * d.y };
+}
+
+/** A rectangle that the curve does not leave. */
+export function curveBounds(curve: Curve): Rect {
+  const [xs, ys] = [curve.map((p) => p.x), curve.map((p) => p.y)];
+  const [x, y] = [Math.min(...xs), Math.min(...ys)];
+  return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
+}
+
+/** How far a point is from a curve. */
+export function distanceTo(curve: Curve, point: Point): number {
+  const pieces = 16;
+  let least = Infinity;
+  let last = curve[0];
+  for (let piece = 1; piece <= pieces; piece++) {
+    const next = pointOn(curve, piece / pieces);
+    least = Math.min(least, distanceToLine(last, next, point));
+    last = next;
+  }
+  return least;
+}
+
+function distanceToLine(a: Point, b: Point, p: Point): number {
+  const [dx, dy] = [b.x - a.x, b.y - a.y];
+  const length = dx * dx + dy * dy;
+  const t = length === 0 ? 0 : Math.max(0, Math.min(1, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length));
+  return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
+}
+
+/** Every wire's curves and where they are, so that the one nearest to a point is found at once. */
+export class WireIndex {
+  readonly curves = new Map<string, Curve[]>();
+  private readonly grid = new Grid();
+
+  constructor(graph: Graph, places: ReadonlyMap<string, Rect>) {
+    for (const wire of graph.wires) this.set(wire.id, wireCurves(graph, places, wire));
+  }
+
+  set(id: string, curves: Curve[]): void {
+    this.curves.set(id, curves);
+    const around = bounds(curves.map(curveBounds));
+    if (around) this.grid.set(id, around);
+    else this.grid.delete(id);
+  }
+
+  within(rect: Rect): Set<string> {
+    return this.grid.within(rect);
+  }
+
+  /** The nearest wire that is not farther away than `reach`. */
+  nearest(point: Point, reach: number): string | undefined {
+    let [best, least]: [string | undefined, number] = [undefined, reach];
+    const near = { x: point.x - reach, y: point.y - reach, width: 2 * reach, height: 2 * reach };
+    for (const id of this.grid.within(near)) {
+      for (const curve of this.curves.get(id) ?? []) {
+        const distance = distanceTo(curve, point);
+        if (distance <= least) [best, least] = [id, distance];
+      }
+    }
+    return best;
+  }
+}
+
+export function svgPath(curves: readonly Curve[]): string {
+  return curves
+    .map(
+      ([a, b, c, d], place) => `${place ? "" : `M${a.x} ${a.y}`}C${b.x} ${b.y} ${c.x} ${c.y} ${d.x} ${d.y}`,
+    )
+    .join("");
+}
