@@ -20,11 +20,13 @@ export interface Rect extends Point {
 export const BLOCK_WIDTH = 200;
 export const TITLE_HEIGHT = 28;
 export const ROW_HEIGHT = 22;
-export const FOOTER_HEIGHT = 32;
+export const FOOTER_HEIGHT = 40;
 /** Everything can be put on this grid. */
 export const GRID = 8;
 /** Between blocks that are placed for the user. */
 export const GAP = 32;
+/** Between columns, where wires carry text. */
+export const COLUMN_GAP = 112;
 
 const DEFAULT_SIZES = {
   frames: { width: 400, height: 300 },
@@ -33,8 +35,12 @@ const DEFAULT_SIZES = {
 } as const;
 
 export function onGrid(value: number): number {
-  // -0 would be written as 0 and read as another number.
-  return Math.round(value / GRID) * GRID + 0;
+  return whole(value / GRID) * GRID;
+}
+
+/** The nearest whole number, and never -0, which would be written as 0. */
+export function whole(value: number): number {
+  return Math.round(value) + 0;
 }
 
 // -- blocks -----------------------------------------------------------------------------------
@@ -87,7 +93,7 @@ function placeInColumns(graph: Graph, views: readonly BlockView[], places: Map<s
     const y = bottoms.get(column) ?? top;
     const height = blockHeight(view);
     places.set(view.name, {
-      x: (around?.x ?? 0) + column * (BLOCK_WIDTH + GAP),
+      x: (around?.x ?? 0) + column * (BLOCK_WIDTH + COLUMN_GAP),
       y,
       width: BLOCK_WIDTH,
       height,
@@ -99,6 +105,19 @@ function placeInColumns(graph: Graph, views: readonly BlockView[], places: Map<s
 function pointOf(value: readonly number[] | undefined): Point | undefined {
   const [x, y] = Array.isArray(value) ? (value as readonly unknown[]) : [];
   return typeof x === "number" && typeof y === "number" ? { x, y } : undefined;
+}
+
+/** The nearest place at or below a point where a block of this size covers no other. */
+export function freePlace(places: Iterable<Rect>, wanted: Point, height: number): Point {
+  const others = [...places];
+  let y = onGrid(wanted.y);
+  const x = onGrid(wanted.x);
+  for (;;) {
+    const here = { x, y, width: BLOCK_WIDTH, height };
+    const covered = others.filter((each) => overlaps(each, here));
+    if (!covered.length) return { x, y };
+    y = Math.max(y + GRID, onGrid(Math.max(...covered.map((each) => each.y + each.height)) + GAP));
+  }
 }
 
 // -- frames, notes, monitors ------------------------------------------------------------------

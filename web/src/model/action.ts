@@ -1,0 +1,76 @@
+/** What an action of the user is: edits of the document, and a label by which it can be undone. */
+
+import type { Edit } from "./document.ts";
+
+/** What was done; the dictionary has the words. */
+export type LabelKind =
+  | "add block"
+  | "remove"
+  | "rename"
+  | "connect"
+  | "disconnect"
+  | "insert"
+  | "bend"
+  | "set"
+  | "unset"
+  | "about"
+  | "order"
+  | "move"
+  | "resize"
+  | "align"
+  | "distribute"
+  | "tidy"
+  | "add frame"
+  | "frame"
+  | "add note"
+  | "note"
+  | "add monitor"
+  | "monitor"
+  | "paste"
+  | "duplicate"
+  | "gradient"
+  | "gradients"
+  | "extract"
+  | "run"
+  | "port"
+  | "title"
+  | "revert";
+
+export interface Label {
+  readonly kind: LabelKind;
+  /** The block, pin or setting that it is about. */
+  readonly name?: string;
+  readonly count?: number;
+}
+
+export interface Action {
+  readonly label: Label;
+  readonly edits: readonly Edit[];
+}
+
+/** An action that adds something, and the names of what it added. */
+export interface Adding extends Action {
+  readonly added: readonly Item[];
+}
+
+/** Something that can be selected: its kind and name, as in "block/pool". */
+export type Item = `${ItemKind}/${string}`;
+export type ItemKind = "block" | "frame" | "note" | "monitor" | "wire";
+
+export function item(kind: ItemKind, name: string): Item {
+  return `${kind}/${name}`;
+}
+
+export function readItem(text: Item): { kind: ItemKind; name: string } {
+  const slash = text.indexOf("/");
+  return { kind: text.slice(0, slash) as ItemKind, name: text.slice(slash + 1) };
+}
+
+export function namesOf(items: Iterable<Item>, kind: ItemKind): string[] {
+  const names: string[] = [];
+  for (const each of items) {
+    const found = readItem(each);
+    if (found.kind === kind) names.push(found.name);
+  }
+  return names;
+}

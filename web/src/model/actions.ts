@@ -1,0 +1,20 @@
+/** Every action of the user, as a function that gives edits. */
+
+export * from "./action.ts";
+export * from "./clipboard.ts";
+export {
+  addBlock,
+  newBlock,
+  renameBlock,
+  replaceOp,
+  setAbout,
+  setAfter,
+  setAttr,
+  setInput,
+  setOrder,
+} from "./edit-blocks.ts";
+export * from "./edit-gradients.ts";
+export * from "./edit-page.ts";
+export * from "./edit-parts.ts";
+export * from "./edit-places.ts";
+export * from "./edit-wires.ts";

@@ -1,0 +1,239 @@
+/**
+ * Copy and paste as text. What is copied is a page of its own, so that it can be pasted anywhere text goes, kept in a
+ * file, and a whole page's file can be pasted, too.
+ */
+
+import { type Adding, type Item, item, namesOf } from "./action.ts";
+import {
+  INITIAL,
+  type InputValue,
+  isObject,
+  type Json,
+  type JsonObject,
+  type OutputRef,
+  type PageBlock,
+  type PageDocument,
+  readWire,
+  wireText,
+} from "./document.ts";
+import { Draft } from "./draft.ts";
+import { done } from "./edit-blocks.ts";
+import { withInside } from "./edit-places.ts";
+import { bounds, boxOf, onGrid, type Point, type Rect, whole } from "./geometry.ts";
+import { uniqueName } from "./names.ts";
+import { parseExact, stringifyExact, unmarked } from "./numbers.ts";
+
+const BOXED = ["frames", "notes", "monitors"] as const;
+
+/** A selection as a page: its blocks with all their wires, frames, notes and monitors, and where they stand. */
+export function cutOut(
+  document: PageDocument,
+  items: Iterable<Item>,
+  places: ReadonlyMap<string, Rect>,
+): PageDocument {
+  const all = withInside(document, items);
+  const blocks = new Set(namesOf(all, "block"));
+  const clip: Record<string, Json> = { format: 1, blocks: chosen(document.blocks, blocks) };
+  const layout: Record<string, Json> = {
+    blocks: Object.fromEntries([...blocks].map((name) => [name, placeOf(places.get(name))])),
+  };
+  for (const section of BOXED) {
+    const names = new Set(namesOf(all, section.slice(0, -1) as "frame" | "note" | "monitor"));
+    if (!names.size) continue;
+    clip[section] = chosen(document[section], names);
+    layout[section] = Object.fromEntries(
+      [...names].map((name) => {
+        const { x, y, width, height } = boxOf(document, section, name, places);
+        return [name, [x, y, width, height]];
+      }),
+    );
+  }
+  const bends = Object.entries(document.layout?.wires ?? {}).filter(([id]) => blocks.has(readWire(id).block));
+  if (bends.length) layout.wires = Object.fromEntries(bends) as Json;
+  return { ...clip, layout } as PageDocument;
+}
+
+function placeOf(rect: Rect | undefined): number[] {
+  return [whole(rect?.x ?? 0), whole(rect?.y ?? 0)];
+}
+
+/** The entries with these names, in their order. */
+function chosen(section: Readonly<Record<string, Json>> | undefined, names: ReadonlySet<string>): JsonObject {
+  return Object.fromEntries(Object.entries(section ?? {}).filter(([name]) => names.has(name)));
+}
+
+export function copyText(
+  document: PageDocument,
+  items: Iterable<Item>,
+  places: ReadonlyMap<string, Rect>,
+): string {
+  return stringifyExact(cutOut(document, items, places));
+}
+
+/** The page that a text holds; nothing if it is none. */
+export function readClip(text: string): PageDocument | undefined {
+  try {
+    const value = unmarked(parseExact(text), []);
+    if (!isObject(value) || !isObject(value.blocks)) return undefined;
+    const sound = Object.values(value.blocks).every(
+      (block) => isObject(block) && typeof block.op === "string",
+    );
+    return sound ? (value as PageDocument) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export interface Pasting {
+  /** Where the left top corner comes to stand; without it, everything stands beside where it was. */
+  readonly at?: Point;
+  /** Whether wires from blocks that were not copied come from the blocks of this page that have their names. */
+  readonly keepWires?: boolean;
+  readonly label?: "paste" | "duplicate";
+}
+
+/** Adds what was copied, under names that are free. */
+export function paste(document: PageDocument, clip: PageDocument, how: Pasting = {}): Adding {
+  const draft = new Draft(document);
+  const by = offset(document, clip, how.at);
+  const names = freshNames(draft.blocks, clip.blocks);
+  const added: Item[] = [];
+  for (const [old, block] of Object.entries(clip.blocks ?? {})) {
+    const name = names.get(old) as string;
+    draft.put(["blocks", name], rewired(block, source(draft, names, how.keepWires ?? false)));
+    const [x = 0, y = 0] = clip.layout?.blocks?.[old] ?? [];
+    draft.put(["layout", "blocks", name], [whole(x + by.x), whole(y + by.y)]);
+    added.push(item("block", name));
+  }
+  for (const section of BOXED) added.push(...pasteBoxed(draft, clip, section, names, by));
+  pasteBends(draft, clip, names, by);
+  return { ...done(draft, { kind: how.label ?? "paste", count: added.length }), added };
+}
+
+export function duplicate(
+  document: PageDocument,
+  items: Iterable<Item>,
+  places: ReadonlyMap<string, Rect>,
+): Adding {
+  return paste(document, cutOut(document, items, places), { keepWires: true, label: "duplicate" });
+}
+
+function offset(document: PageDocument, clip: PageDocument, at?: Point): Point {
+  const rects = [
+    ...Object.values(clip.layout?.blocks ?? {}).map(([x = 0, y = 0]) => ({ x, y, width: 0, height: 0 })),
+    ...BOXED.flatMap((section) => Object.keys(clip[section] ?? {}).map((name) => boxOf(clip, section, name))),
+  ];
+  const around = bounds(rects) ?? { x: 0, y: 0, width: 0, height: 0 };
+  if (at) return { x: onGrid(at.x) - around.x, y: onGrid(at.y) - around.y };
+  // Beside what is there: pasting twice must not put one copy on the other.
+  const taken = new Set(Object.values(document.layout?.blocks ?? {}).map(String));
+  const starts = Object.values(clip.layout?.blocks ?? {});
+  let step = 0;
+  while (starts.some(([x = 0, y = 0]) => taken.has(String([whole(x + step), whole(y + step)]))) || step === 0)
+    step += 32;
+  return { x: step, y: step };
+}
+
+function freshNames(
+  taken: Readonly<Record<string, unknown>>,
+  wanted: Readonly<Record<string, unknown>> | undefined,
+): Map<string, string> {
+  const used = new Set(Object.keys(taken));
+  const names = new Map<string, string>();
+  for (const name of Object.keys(wanted ?? {})) {
+    const fresh = uniqueName(name, (each) => used.has(each));
+    used.add(fresh);
+    names.set(name, fresh);
+  }
+  return names;
+}
+
+/** Where a wire comes from after pasting; nothing if it is not pasted. */
+type Source = (from: OutputRef) => OutputRef | undefined;
+
+function source(draft: Draft, names: ReadonlyMap<string, string>, keepWires: boolean): Source {
+  return (from) => {
+    const name = names.get(from.block);
+    if (name !== undefined) return { ...from, block: name };
+    return keepWires && Object.hasOwn(draft.blocks, from.block) ? from : undefined;
+  };
+}
+
+function rewired(block: PageBlock, from: Source): PageBlock {
+  const result: Record<string, Json> = { ...block } as Record<string, Json>;
+  if (block.in) {
+    const inputs = Object.entries(block.in).map(([pin, value]) => [pin, rewiredInput(value, from)] as const);
+    const kept = inputs.filter(([, value]) => value !== undefined);
+    if (kept.length) result.in = Object.fromEntries(kept) as Json;
+    else delete result.in;
+  }
+  if (typeof block.initial === "string") {
+    const initial = rewiredInput(block.initial, from);
+    if (initial === undefined) delete result[INITIAL];
+    else result[INITIAL] = initial;
+  }
+  if (block.after) {
+    const after = block.after
+      .map((name) => from({ block: name })?.block)
+      .filter((name) => name !== undefined);
+    if (after.length) result.after = after;
+    else delete result.after;
+  }
+  return result as PageBlock;
+}
+
+function rewiredInput(value: InputValue, from: Source): InputValue | undefined {
+  if (typeof value === "string") {
+    const found = from(readWire(value));
+    return found && wireText(found);
+  }
+  if (!Array.isArray(value) || !value.some((each) => typeof each === "string")) return value;
+  const list = value.map((each) => rewiredInput(each as Json, from)).filter((each) => each !== undefined);
+  return list.length ? list : undefined;
+}
+
+function pasteBoxed(
+  draft: Draft,
+  clip: PageDocument,
+  section: (typeof BOXED)[number],
+  blocks: ReadonlyMap<string, string>,
+  by: Point,
+): Item[] {
+  const names = freshNames(draft.document[section] ?? {}, clip[section]);
+  const added: Item[] = [];
+  for (const [old, value] of Object.entries(clip[section] ?? {})) {
+    const name = names.get(old) as string;
+    const { x, y, width, height } = boxOf(clip, section, old);
+    draft.put([section, name], renamedInside(value as JsonObject, blocks));
+    draft.put(["layout", section, name], [whole(x + by.x), whole(y + by.y), width, height]);
+    added.push(item(section.slice(0, -1) as "frame" | "note" | "monitor", name));
+  }
+  return added;
+}
+
+/** A frame or monitor whose blocks have other names now. */
+function renamedInside(value: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
+  const result: Record<string, Json> = { ...value } as Record<string, Json>;
+  if (Array.isArray(value.blocks)) {
+    result.blocks = (value.blocks as string[])
+      .map((name) => names.get(name))
+      .filter((name) => name !== undefined);
+  }
+  if (Array.isArray(value.shows)) {
+    result.shows = (value.shows as JsonObject[]).map((shown) => {
+      const from = readWire(String(shown.pin));
+      return { ...shown, pin: wireText({ ...from, block: names.get(from.block) ?? from.block }) };
+    });
+  }
+  return result;
+}
+
+function pasteBends(draft: Draft, clip: PageDocument, names: ReadonlyMap<string, string>, by: Point): void {
+  for (const [id, points] of Object.entries(clip.layout?.wires ?? {})) {
+    const { block } = readWire(id);
+    const name = names.get(block);
+    if (name === undefined) continue;
+    const moved = points.map(([x = 0, y = 0]) => [whole(x + by.x), whole(y + by.y)]);
+    draft.put(["layout", "wires", name + id.slice(block.length)], moved);
+  }
+}

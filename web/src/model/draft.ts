@@ -1,0 +1,115 @@
+/** A document while an action works on it: each change is applied at once and noted as an edit. */
+
+import {
+  apply,
+  type Edit,
+  type Frame,
+  isObject,
+  type Json,
+  type PageBlock,
+  type PageDocument,
+  type Path,
+} from "./document.ts";
+
+/** The order in which a page's file has its fields; what is unknown comes last. */
+const ORDER: readonly (readonly [RegExp, readonly string[]])[] = [
+  [/^$/, ["format", "title", "about", "blocks", "frames", "notes", "monitors", "run", "ports", "layout"]],
+  [/^blocks\/[^/]*$/, ["op", "version", "about", "in", "initial", "attrs", "after"]],
+  [/^frames\/[^/]*$/, ["title", "blocks"]],
+  [/^monitors\/[^/]*$/, ["kind", "shows", "title", "low", "high", "steps", "axes"]],
+  [/^run$/, ["fetch", "targets", "steps", "until", "seed", "feeds"]],
+  [/^ports$/, ["inputs", "outputs"]],
+  [/^layout$/, ["blocks", "frames", "notes", "monitors", "wires"]],
+];
+
+export class Draft {
+  readonly edits: Edit[] = [];
+
+  constructor(public document: PageDocument) {}
+
+  apply(...edits: readonly Edit[]): void {
+    this.document = apply(this.document, edits).document;
+    this.edits.push(...edits);
+  }
+
+  get(path: Path): Json | undefined {
+    let here: Json | undefined = this.document;
+    for (const step of path) {
+      if (Array.isArray(here)) here = here[step as number];
+      else here = isObject(here) && Object.hasOwn(here, step as string) ? here[step as string] : undefined;
+    }
+    return here;
+  }
+
+  /** Puts a value there, and makes the objects that lead to it. The same value again is no edit. */
+  put(path: Path, value: Json, before?: string): void {
+    const old = this.get(path);
+    if (old !== undefined && same(old, value)) return;
+    let depth = path.length;
+    while (depth > 1 && !isObject(this.get(path.slice(0, depth - 1)))) depth--;
+    const at = path.slice(0, depth);
+    const made = path.slice(depth).reduceRight<Json>((inside, key) => ({ [key as string]: inside }), value);
+    const behind = depth === path.length && before !== undefined ? before : this.nextInOrder(at);
+    this.apply(behind === undefined ? { path: at, value: made } : { path: at, value: made, before: behind });
+  }
+
+  /** Puts many entries of one object, in one go: moving a thousand blocks copies their places once. */
+  putEach(path: Path, entries: Iterable<readonly [string, Json]>): void {
+    const left = [...entries];
+    while (left.length && !isObject(this.get(path)))
+      this.put([...path, left[0]?.[0] as string], left.shift()?.[1] as Json);
+    const holder = this.get(path) as Readonly<Record<string, Json>>;
+    const changed = left.filter(
+      ([key, value]) => !Object.hasOwn(holder, key) || !same(holder[key] as Json, value),
+    );
+    if (changed.length) this.apply(...changed.map(([key, value]) => ({ path: [...path, key], value })));
+  }
+
+  /** Takes away what is there, if anything is, and objects and lists that are empty then. */
+  remove(path: Path): void {
+    if (this.get(path) === undefined) return;
+    let end = path.length;
+    while (end > 1 && this.isOnlyEntry(path.slice(0, end))) end--;
+    this.apply({ path: path.slice(0, end) });
+  }
+
+  /** Puts a list there, or takes it away if it is empty. */
+  putList(path: Path, list: readonly Json[]): void {
+    if (list.length) this.put(path, list);
+    else this.remove(path);
+  }
+
+  /** Whether nothing but this entry is in its object, and the object can go with it. */
+  private isOnlyEntry(path: Path): boolean {
+    const parent = this.get(path.slice(0, -1));
+    const named = path.length === 3 && path[0] !== "layout" && path[0] !== "run" && path[0] !== "ports";
+    const stays = (path.length === 2 && path[0] === "blocks") || named;
+    return !stays && isObject(parent) && Object.keys(parent).length === 1;
+  }
+
+  /** The key before which a new one stands, for objects whose fields have an order. */
+  private nextInOrder(path: Path): string | undefined {
+    const parent = path.slice(0, -1);
+    const order = ORDER.find(([where]) =>
+      where.test(parent.map((key) => String(key).replaceAll("/", "_")).join("/")),
+    )?.[1];
+    const last = String(path.at(-1));
+    const place = order?.indexOf(last) ?? -1;
+    const holder = this.get(parent);
+    if (!order || place < 0 || !isObject(holder) || Object.hasOwn(holder, last)) return undefined;
+    return order.slice(place + 1).find((key) => Object.hasOwn(holder, key));
+  }
+
+  get blocks(): Readonly<Record<string, PageBlock>> {
+    return this.document.blocks ?? {};
+  }
+
+  get frames(): Readonly<Record<string, Frame>> {
+    return this.document.frames ?? {};
+  }
+}
+
+/** Whether two values are written alike. */
+export function same(a: Json, b: Json): boolean {
+  return a === b || JSON.stringify(a) === JSON.stringify(b);
+}

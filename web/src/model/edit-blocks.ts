@@ -1,0 +1,211 @@
+/** Actions on blocks: adding, taking away, renaming, and what is typed into them. */
+
+import { type Action, type Adding, item, type Label } from "./action.ts";
+import {
+  INITIAL,
+  type InputRef,
+  inputKey,
+  type Json,
+  type OutputRef,
+  type PageBlock,
+  type PageDocument,
+  readWire,
+} from "./document.ts";
+import { Draft } from "./draft.ts";
+import { onGrid, type Point } from "./geometry.ts";
+import type { BlockView, Graph } from "./graph.ts";
+import { uniqueName } from "./names.ts";
+import { type AttrInfo, CONST, type OpInfo, snakeName, VARIABLE } from "./ops.ts";
+import { follow, moveKey, putInput, removeInput } from "./references.ts";
+
+export function done(draft: Draft, label: Label): Action {
+  return { label, edits: draft.edits };
+}
+
+// -- adding -----------------------------------------------------------------------------------
+
+/** Adds a block with a name of its own, and gives the name. */
+export function putBlock(draft: Draft, block: PageBlock, at: Point, wanted = snakeName(block.op)): string {
+  const name = uniqueName(wanted, (each) => Object.hasOwn(draft.blocks, each));
+  draft.put(["blocks", name], block);
+  draft.put(["layout", "blocks", name], [onGrid(at.x), onGrid(at.y)]);
+  return name;
+}
+
+/** A new block of an op, with values to start from where it must have some. */
+export function newBlock(info: OpInfo): PageBlock {
+  if (info.name === CONST) return { op: CONST, attrs: { value: { dtype: "float32", value: 0 } } };
+  if (info.name === VARIABLE) return { op: VARIABLE, [INITIAL]: { dtype: "float32", value: 0 } };
+  const example = exampleOf(info);
+  const attrs: Record<string, Json> = {};
+  for (const attr of info.attrs) {
+    const start = attr.required ? (example?.attrs?.[attr.name] ?? startOf(attr)) : undefined;
+    if (start !== undefined) attrs[attr.name] = start;
+  }
+  return Object.keys(attrs).length ? { op: info.name, attrs } : { op: info.name };
+}
+
+/** The block of the op in its first worked case, whose attributes fit together. */
+function exampleOf(info: OpInfo): PageBlock | undefined {
+  const blocks = Object.values(info.cases[0]?.page.blocks ?? {});
+  return blocks.find((block) => block.op === info.name);
+}
+
+function startOf(attr: AttrInfo): Json | undefined {
+  if (attr.kind === "dtype") return attr.options.includes("float32") ? "float32" : attr.options[0];
+  return attr.kind === "choice" ? attr.options[0] : undefined;
+}
+
+export function addBlock(
+  document: PageDocument,
+  info: OpInfo,
+  at: Point,
+  start?: PageBlock,
+  name?: string,
+): Adding {
+  const draft = new Draft(document);
+  const added = putBlock(draft, start ?? newBlock(info), at, name);
+  return { ...done(draft, { kind: "add block", name: added }), added: [item("block", added)] };
+}
+
+// -- taking away ------------------------------------------------------------------------------
+
+/**
+ * Takes blocks away, and all that named them. With `heal`, wires that came out of a block come from what flowed into
+ * it instead, where that is of the same type.
+ */
+export function removeBlocks(draft: Draft, graph: Graph, names: Iterable<string>, heal: boolean): void {
+  const removed = new Set(names);
+  removeEntries(draft, removed);
+  const gone = (from: OutputRef): null | undefined => (removed.has(from.block) ? null : undefined);
+  follow(draft, {
+    input: (from) => (removed.has(from.block) && heal ? healed(graph, removed, from) : gone(from)),
+    output: gone,
+    block: (name) => (removed.has(name) ? null : undefined),
+  });
+}
+
+/** Takes blocks away, and nothing of what names them. */
+export function removeEntries(draft: Draft, names: Iterable<string>): void {
+  for (const name of names) {
+    draft.remove(["blocks", name]);
+    draft.remove(["layout", "blocks", name]);
+  }
+}
+
+/** What flows into a removed block and can stand for its output; null if nothing can. */
+function healed(graph: Graph, removed: ReadonlySet<string>, from: OutputRef): OutputRef | null {
+  const seen = new Set<string>();
+  let here: OutputRef = from;
+  while (removed.has(here.block)) {
+    const view = graph.blocks.get(here.block);
+    const source = view && !seen.has(here.block) ? passedThrough(view, here) : undefined;
+    if (!source) return null;
+    seen.add(here.block);
+    here = source;
+  }
+  return here;
+}
+
+/** The wire into a block that has the type of one of its outputs. */
+function passedThrough(view: BlockView, from: OutputRef): OutputRef | undefined {
+  const output =
+    from.pin === undefined ? view.outputs[0] : view.outputs.find((pin) => pin.info.name === from.pin);
+  const wired = view.inputs.filter((pin) => pin.state === "wired");
+  const fitting = output ? wired.find((pin) => pin.info.type === output.info.type) : wired[0];
+  return fitting && readWire(fitting.value as string);
+}
+
+// -- renaming ---------------------------------------------------------------------------------
+
+/** Everything that named the block follows. The new name must be free. */
+export function renameBlock(document: PageDocument, old: string, name: string): Action {
+  const draft = new Draft(document);
+  const moved = (from: OutputRef): OutputRef | undefined =>
+    from.block === old ? { ...from, block: name } : undefined;
+  follow(draft, { input: moved, output: moved, block: (each) => (each === old ? name : undefined) });
+  moveKey(draft, ["blocks"], old, name);
+  moveKey(draft, ["layout", "blocks"], old, name);
+  return done(draft, { kind: "rename", name });
+}
+
+// -- what is typed into a block ---------------------------------------------------------------
+
+/** Sets an attribute; undefined lets it be what it is anyway. */
+export function setAttr(
+  document: PageDocument,
+  block: string,
+  name: string,
+  value: Json | undefined,
+): Action {
+  const draft = new Draft(document);
+  const path = ["blocks", block, "attrs", name];
+  if (value === undefined) draft.remove(path);
+  else draft.put(path, value);
+  return done(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
+}
+
+/** Gives an input a constant, or what a variable starts from; undefined takes away what it has. */
+export function setInput(document: PageDocument, to: InputRef, value: Json | undefined): Action {
+  const draft = new Draft(document);
+  if (value === undefined) removeInput(draft, to);
+  else putInput(draft, to, value);
+  const name = `${to.block}.${inputKey(to.pin, to.index)}`;
+  return done(draft, { kind: value === undefined ? "unset" : "set", name });
+}
+
+export function setAbout(document: PageDocument, block: string, about: string): Action {
+  const draft = new Draft(document);
+  if (about) draft.put(["blocks", block, "about"], about);
+  else draft.remove(["blocks", block, "about"]);
+  return done(draft, { kind: "about", name: block });
+}
+
+/** Lets a block run after another, or no longer. */
+export function setAfter(document: PageDocument, block: string, other: string, on: boolean): Action {
+  const draft = new Draft(document);
+  const others = (draft.blocks[block]?.after ?? []).filter((each) => each !== other);
+  draft.putList(["blocks", block, "after"], on ? [...others, other] : others);
+  return done(draft, { kind: "order", name: block });
+}
+
+/** Moves a block before another in the order in which blocks change variables; last without one. */
+export function setOrder(document: PageDocument, block: string, before?: string): Action {
+  const draft = new Draft(document);
+  const value = draft.blocks[block];
+  if (value && before !== block) {
+    draft.remove(["blocks", block]);
+    draft.put(["blocks", block], value, before);
+  }
+  return done(draft, { kind: "order", name: block });
+}
+
+/** Changes a block to one of another op: what both know stays. */
+export function replaceOp(graph: Graph, block: string, info: OpInfo): Action {
+  const draft = new Draft(graph.document);
+  const old = draft.blocks[block];
+  const fresh = newBlock(info);
+  const inputs = new Set(info.inputs.map((pin) => pin.name));
+  const attrs = new Set(info.attrs.map((attr) => attr.name));
+  draft.put(["blocks", block, "op"], info.name);
+  for (const pin of Object.keys(old?.in ?? {}))
+    if (!inputs.has(pin)) draft.remove(["blocks", block, "in", pin]);
+  for (const name of Object.keys(old?.attrs ?? {}))
+    if (!attrs.has(name)) draft.remove(["blocks", block, "attrs", name]);
+  for (const [name, value] of Object.entries(fresh.attrs ?? {})) {
+    if (old?.attrs?.[name] === undefined) draft.put(["blocks", block, "attrs", name], value);
+  }
+  followOutputs(draft, graph, block, info);
+  return done(draft, { kind: "set", name: `${block}.op` });
+}
+
+/** Outputs of the other op may have other names: the first takes the place of the first, and so on. */
+function followOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo): void {
+  const old = [...new Set(graph.blocks.get(block)?.outputs.map((pin) => pin.info.name))];
+  const moved = (from: OutputRef): OutputRef | null | undefined => {
+    if (from.block !== block || from.pin === undefined) return undefined;
+    const name = info.outputs[old.indexOf(from.pin)]?.name;
+    return name === undefined ? null : { ...from, pin: name };
+  };
+  follow(draft, { input: moved, output: moved, block: () => undefined });
+}

@@ -1,0 +1,148 @@
+/** Gradients: the block that computes one, wired as it must be, and one block for all gradients of some with respect to others. */
+
+import { type Adding, type Item, item } from "./action.ts";
+import { type InputRef, type Json, type OutputRef, type PageBlock, wireText } from "./document.ts";
+import { Draft } from "./draft.ts";
+import { done, putBlock } from "./edit-blocks.ts";
+import {
+  BLOCK_WIDTH,
+  blockHeight,
+  COLUMN_GAP,
+  freePlace,
+  type Point,
+  placesOf,
+  type Rect,
+} from "./geometry.ts";
+import { type BlockView, type Graph, graphOf, inputPin, outputPinOf } from "./graph.ts";
+import { GRADIENTS, type GradientInfo } from "./ops.ts";
+import { putInput } from "./references.ts";
+
+const ONES = "OnesLike";
+const SHAPE = "Shape";
+
+/** The gradients that a block can be given, one for each input that has one. */
+export function gradientsFor(view: BlockView): readonly GradientInfo[] {
+  return view.info?.gradients ?? [];
+}
+
+/**
+ * Adds the block that computes the gradient of another, and wires it: the inputs and outputs of that block, shapes
+ * where they are wanted, and what flows back, which is ones unless `flowing` says where it comes from.
+ */
+export function addGradient(
+  graph: Graph,
+  block: string,
+  gradient: GradientInfo,
+  flowing?: OutputRef,
+): Adding {
+  const view = graph.blocks.get(block);
+  if (!view) throw new Error(`no block ${block}`);
+  const placing = new Placing(graph, block);
+  const sources = new Map<string, Json>();
+  for (const [pin, from] of Object.entries(gradient.inputs)) {
+    const value = sourceOf(placing, view, from, flowing);
+    if (value !== undefined) sources.set(pin, value);
+  }
+  const attrs = Object.entries(view.block.attrs ?? {}).filter(([name]) => gradient.attrs.includes(name));
+  const made: PageBlock = {
+    op: gradient.op,
+    in: Object.fromEntries(sources),
+    ...(attrs.length && { attrs: Object.fromEntries(attrs) }),
+  };
+  const name = placing.add(made, gradientName(view, gradient));
+  return {
+    ...done(placing.draft, { kind: "gradient", name: block }),
+    added: [item("block", name), ...placing.added],
+  };
+}
+
+/** pool_grad, and pool_grad_grad for the second; with the input's name if the block has several gradients. */
+function gradientName(view: BlockView, gradient: GradientInfo): string {
+  return gradientsFor(view).length > 1 ? `${view.name}_grad_${gradient.input}` : `${view.name}_grad`;
+}
+
+function sourceOf(placing: Placing, view: BlockView, from: string, flowing?: OutputRef): Json | undefined {
+  const space = from.indexOf(" ");
+  const [what, pin] = [from.slice(0, space), from.slice(space + 1)];
+  switch (what) {
+    case "input":
+      return view.block.in?.[pin];
+    case "output":
+      return wireText({ block: view.name, pin });
+    case "gradient":
+      return flowing
+        ? wireText(flowing)
+        : placing.beside(ONES, "x", wireText({ block: view.name, pin }), `${view.name}_ones`);
+    case "shape":
+      return placing.beside(SHAPE, "input", view.block.in?.[pin], `${view.name}_${pin}_shape`);
+    default:
+      return undefined;
+  }
+}
+
+/** Adds blocks to the right of another, one below the other. */
+class Placing {
+  readonly draft: Draft;
+  readonly added: Item[] = [];
+  private readonly places: Map<string, Rect>;
+  private readonly start: Point;
+
+  constructor(
+    private readonly graph: Graph,
+    block: string,
+  ) {
+    this.draft = new Draft(graph.document);
+    this.places = placesOf(graph);
+    const at = this.places.get(block) ?? { x: 0, y: 0, height: 0 };
+    this.start = { x: at.x + BLOCK_WIDTH + COLUMN_GAP, y: at.y + at.height + 64 };
+  }
+
+  /** Helper blocks stand one column before the block they are for. */
+  beside(op: string, pin: string, value: Json | undefined, name: string): string | undefined {
+    const output = this.graph.ops.get(op)?.outputs[0]?.name;
+    if (value === undefined || output === undefined) return undefined;
+    const made = this.put({ op, in: { [pin]: value } }, name, this.start.x - BLOCK_WIDTH - COLUMN_GAP);
+    this.added.push(item("block", made));
+    return wireText({ block: made, pin: output });
+  }
+
+  add(block: PageBlock, name: string): string {
+    return this.put(block, name, this.start.x);
+  }
+
+  private put(block: PageBlock, wanted: string, x: number): string {
+    const name = putBlock(this.draft, block, { x, y: this.start.y }, wanted);
+    const view = graphOf({ blocks: { [name]: block } }, this.graph.ops).blocks.get(name) as BlockView;
+    const at = freePlace(this.places.values(), { x, y: this.start.y }, blockHeight(view));
+    this.draft.put(["layout", "blocks", name], [at.x, at.y]);
+    this.places.set(name, { ...at, width: BLOCK_WIDTH, height: blockHeight(view) });
+    return name;
+  }
+}
+
+/** One block for the gradients of `ys` with respect to `xs`. */
+export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonly OutputRef[]): Adding {
+  const wires = (refs: readonly OutputRef[]): string[] =>
+    refs.map((ref) => wireText(outputPinOf(graph, ref)?.ref ?? ref));
+  const placing = new Placing(graph, ys[0]?.block ?? "");
+  const name = placing.add({ op: GRADIENTS, in: { ys: wires(ys), xs: wires(xs) } }, GRADIENTS);
+  return {
+    ...done(placing.draft, { kind: "gradients", name: ys[0]?.block ?? "" }),
+    added: [item("block", name)],
+  };
+}
+
+/** A constant that an input has becomes a block, so that others can be wired to it. */
+export function constantToBlock(graph: Graph, to: InputRef, at: Point): Adding {
+  const draft = new Draft(graph.document);
+  const value = inputPin(graph, to)?.value ?? 0;
+  const name = putBlock(
+    draft,
+    { op: "Const", attrs: { value } },
+    at,
+    `${to.block}_${to.pin}`.replaceAll("/", "_"),
+  );
+  const output = graph.ops.get("Const")?.outputs[0]?.name ?? "output";
+  putInput(draft, to, wireText({ block: name, pin: output }));
+  return { ...done(draft, { kind: "add block", name }), added: [item("block", name)] };
+}

@@ -1,0 +1,240 @@
+/** Actions on where things stand, and on what has a place but computes nothing: frames, notes, monitors. */
+
+import { type Action, type Adding, type Item, type ItemKind, item, readItem } from "./action.ts";
+import type { Frame, Json, Monitor, Note, PageDocument, Shown } from "./document.ts";
+import { Draft } from "./draft.ts";
+import { done } from "./edit-blocks.ts";
+import { type Boxed, bounds, boxOf, frameAround, type Point, type Rect, whole } from "./geometry.ts";
+import { uniqueName } from "./names.ts";
+
+const SECTIONS = { block: "blocks", frame: "frames", note: "notes", monitor: "monitors" } as const;
+
+type Placed = keyof typeof SECTIONS;
+
+function isPlaced(kind: ItemKind): kind is Placed {
+  return kind !== "wire";
+}
+
+/** Where each item of a selection stands. */
+export function rectsOf(
+  document: PageDocument,
+  items: Iterable<Item>,
+  blocks: ReadonlyMap<string, Rect>,
+): Map<Item, Rect> {
+  const rects = new Map<Item, Rect>();
+  for (const each of items) {
+    const { kind, name } = readItem(each);
+    const rect =
+      kind === "block"
+        ? blocks.get(name)
+        : isPlaced(kind)
+          ? boxOf(document, SECTIONS[kind] as Boxed, name, blocks)
+          : undefined;
+    if (rect) rects.set(each, rect);
+  }
+  return rects;
+}
+
+/** A selection with what moves along: the blocks inside selected frames. */
+export function withInside(document: PageDocument, items: Iterable<Item>): Set<Item> {
+  const all = new Set(items);
+  for (const each of [...all]) {
+    const { kind, name } = readItem(each);
+    if (kind === "frame")
+      for (const block of document.frames?.[name]?.blocks ?? []) all.add(item("block", block));
+  }
+  return all;
+}
+
+/** Puts items at new places. */
+export function moveTo(
+  document: PageDocument,
+  rects: ReadonlyMap<Item, Rect>,
+  label: Action["label"] = { kind: "move", count: rects.size },
+): Action {
+  const draft = new Draft(document);
+  putPlaces(draft, rects);
+  return done(draft, label);
+}
+
+function putPlaces(draft: Draft, rects: ReadonlyMap<Item, Rect>): void {
+  const sections: Record<Placed, [string, Json][]> = { block: [], frame: [], note: [], monitor: [] };
+  for (const [each, rect] of rects) {
+    const { kind, name } = readItem(each);
+    const at = [whole(rect.x), whole(rect.y)];
+    if (isPlaced(kind))
+      sections[kind].push([name, kind === "block" ? at : [...at, whole(rect.width), whole(rect.height)]]);
+  }
+  for (const kind of Object.keys(SECTIONS) as Placed[]) {
+    if (sections[kind].length) draft.putEach(["layout", SECTIONS[kind]], sections[kind]);
+  }
+}
+
+/** Moves items by so much, those inside frames along with them. */
+export function moveBy(
+  document: PageDocument,
+  items: Iterable<Item>,
+  blocks: ReadonlyMap<string, Rect>,
+  by: Point,
+): Action {
+  const rects = rectsOf(document, withInside(document, items), blocks);
+  const moved = new Map(
+    [...rects].map(([each, rect]) => [each, { ...rect, x: rect.x + by.x, y: rect.y + by.y }]),
+  );
+  return moveTo(document, moved);
+}
+
+export function resize(document: PageDocument, which: Item, rect: Rect): Action {
+  return moveTo(document, new Map([[which, rect]]), { kind: "resize", name: readItem(which).name });
+}
+
+export type Edge = "left" | "center" | "right" | "top" | "middle" | "bottom";
+
+/** Lines items up at an edge of the rectangle around them. */
+export function align(document: PageDocument, rects: ReadonlyMap<Item, Rect>, edge: Edge): Action {
+  const around = bounds(rects.values()) ?? { x: 0, y: 0, width: 0, height: 0 };
+  const moved = [...rects].map(([each, rect]): [Item, Rect] => [each, aligned(rect, around, edge)]);
+  return moveTo(document, new Map(moved), { kind: "align", count: rects.size });
+}
+
+function aligned(rect: Rect, around: Rect, edge: Edge): Rect {
+  switch (edge) {
+    case "left":
+      return { ...rect, x: around.x };
+    case "center":
+      return { ...rect, x: around.x + (around.width - rect.width) / 2 };
+    case "right":
+      return { ...rect, x: around.x + around.width - rect.width };
+    case "top":
+      return { ...rect, y: around.y };
+    case "middle":
+      return { ...rect, y: around.y + (around.height - rect.height) / 2 };
+    case "bottom":
+      return { ...rect, y: around.y + around.height - rect.height };
+  }
+}
+
+/** Makes the gaps between items alike; the outer ones stay. */
+export function distribute(document: PageDocument, rects: ReadonlyMap<Item, Rect>, axis: "x" | "y"): Action {
+  const size = axis === "x" ? "width" : "height";
+  const sorted = [...rects].sort(([, a], [, b]) => a[axis] - b[axis]);
+  const around = bounds(rects.values());
+  const moved = new Map<Item, Rect>();
+  if (around && sorted.length > 2) {
+    const gap = (around[size] - sorted.reduce((sum, [, rect]) => sum + rect[size], 0)) / (sorted.length - 1);
+    let at = around[axis];
+    for (const [each, rect] of sorted) {
+      moved.set(each, { ...rect, [axis]: at });
+      at += rect[size] + gap;
+    }
+  }
+  return moveTo(document, moved, { kind: "distribute", count: rects.size });
+}
+
+/** Puts blocks where a tidy layout has them. Wires that were bent go straight again. */
+export function placeTidily(document: PageDocument, places: ReadonlyMap<string, Rect>): Action {
+  const draft = new Draft(document);
+  putPlaces(draft, new Map([...places].map(([name, rect]) => [item("block", name), rect])));
+  for (const id of Object.keys(document.layout?.wires ?? {})) {
+    if (places.has(id.slice(0, id.indexOf(":")))) draft.remove(["layout", "wires", id]);
+  }
+  refit(draft, places);
+  return done(draft, { kind: "tidy", count: places.size });
+}
+
+/** Lets frames whose blocks all moved go around them again. */
+function refit(draft: Draft, places: ReadonlyMap<string, Rect>): void {
+  const frames = new Map<Item, Rect>();
+  for (const [name, frame] of Object.entries(draft.frames)) {
+    const inside = frame.blocks ?? [];
+    const rects = inside.map((block) => places.get(block));
+    if (inside.length && rects.every((rect) => rect)) frames.set(item("frame", name), frameAround(rects));
+  }
+  putPlaces(draft, frames);
+}
+
+// -- frames, notes, monitors ------------------------------------------------------------------
+
+function putBoxed(
+  draft: Draft,
+  section: Boxed,
+  wanted: string,
+  value: Frame | Note | Monitor,
+  rect: Rect,
+): string {
+  const taken = draft.document[section] ?? {};
+  const name = uniqueName(wanted, (each) => Object.hasOwn(taken, each));
+  draft.put([section, name], value);
+  draft.put(["layout", section, name], [whole(rect.x), whole(rect.y), whole(rect.width), whole(rect.height)]);
+  return name;
+}
+
+/** A frame around blocks, or an empty one. */
+export function addFrame(
+  document: PageDocument,
+  blocks: readonly string[],
+  places: ReadonlyMap<string, Rect>,
+  title: string,
+  at?: Rect,
+): Adding {
+  const draft = new Draft(document);
+  const rect = at ?? frameAround(blocks.map((name) => places.get(name)));
+  const name = putBoxed(draft, "frames", "frame", blocks.length ? { title, blocks } : { title }, rect);
+  return { ...done(draft, { kind: "add frame", name: title }), added: [item("frame", name)] };
+}
+
+export function setFrame(
+  document: PageDocument,
+  name: string,
+  change: { title?: string; blocks?: readonly string[] },
+): Action {
+  const draft = new Draft(document);
+  if (change.title !== undefined) draft.put(["frames", name, "title"], change.title);
+  if (change.blocks) draft.putList(["frames", name, "blocks"], change.blocks);
+  return done(draft, { kind: "frame", name: draft.frames[name]?.title || name });
+}
+
+export function addNote(document: PageDocument, text: string, rect: Rect): Adding {
+  const draft = new Draft(document);
+  const name = putBoxed(draft, "notes", "note", { text }, rect);
+  return { ...done(draft, { kind: "add note" }), added: [item("note", name)] };
+}
+
+export function setNote(document: PageDocument, name: string, text: string): Action {
+  const draft = new Draft(document);
+  draft.put(["notes", name, "text"], text);
+  return done(draft, { kind: "note" });
+}
+
+export function addMonitor(
+  document: PageDocument,
+  kind: string,
+  shows: readonly Shown[],
+  rect: Rect,
+): Adding {
+  const draft = new Draft(document);
+  const wanted = shows[0] ? `${shows[0].pin.split(":")[0]?.replaceAll("/", "_")}` : kind;
+  const name = putBoxed(draft, "monitors", wanted, shows.length ? { kind, shows } : { kind }, rect);
+  return { ...done(draft, { kind: "add monitor", name }), added: [item("monitor", name)] };
+}
+
+/** Changes fields of a monitor; undefined takes one away. */
+export function setMonitor(
+  document: PageDocument,
+  name: string,
+  change: { readonly [F in keyof Monitor]?: Monitor[F] | undefined },
+): Action {
+  const draft = new Draft(document);
+  for (const [field, value] of Object.entries(change)) {
+    if (value === undefined || value === null || value === "") draft.remove(["monitors", name, field]);
+    else draft.put(["monitors", name, field], value as Json);
+  }
+  return done(draft, { kind: "monitor", name });
+}
+
+/** Shows one more output, or no longer. */
+export function toggleShown(document: PageDocument, name: string, pin: string): Action {
+  const shows = document.monitors?.[name]?.shows ?? [];
+  const left = shows.filter((shown) => shown.pin !== pin);
+  return setMonitor(document, name, { shows: left.length < shows.length ? left : [...shows, { pin }] });
+}

@@ -1,0 +1,158 @@
+/** Actions on wires: connecting, taking away, putting a block between, bending. */
+
+import { type Action, type Adding, item } from "./action.ts";
+import { type InputRef, inputKey, type OutputRef, type PageDocument, wireText } from "./document.ts";
+import { Draft } from "./draft.ts";
+import { done, newBlock, putBlock, removeBlocks } from "./edit-blocks.ts";
+import { fitInput, fitOutput } from "./fits.ts";
+import { onGrid, type Point } from "./geometry.ts";
+import { type Graph, graphOf, inputPin, outputPinOf, type Wire } from "./graph.ts";
+import type { OpInfo } from "./ops.ts";
+import { putInput, removeInput } from "./references.ts";
+
+/** Whether a wire from one block to the other would close a circle. */
+export function closesCircle(graph: Graph, from: string, to: string): boolean {
+  const seen = new Set([to]);
+  const left = [to];
+  for (let name = left.pop(); name !== undefined; name = left.pop()) {
+    if (name === from) return true;
+    for (const wire of graph.outOf.get(name) ?? []) {
+      if (!seen.has(wire.to.block)) {
+        seen.add(wire.to.block);
+        left.push(wire.to.block);
+      }
+    }
+  }
+  return false;
+}
+
+export function connect(document: PageDocument, from: OutputRef, to: InputRef): Action {
+  const draft = new Draft(document);
+  putInput(draft, to, wireText(from));
+  return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
+}
+
+export function disconnect(document: PageDocument, wires: Iterable<Wire>): Action {
+  const draft = new Draft(document);
+  const all = [...wires];
+  removeWires(draft, all);
+  return done(draft, { kind: "disconnect", count: all.length });
+}
+
+/** From the end of each list, so that places stay what they were. */
+export function removeWires(draft: Draft, wires: readonly Wire[]): void {
+  for (const wire of [...wires].sort((a, b) => (b.to.index ?? 0) - (a.to.index ?? 0))) {
+    const { block } = wire.to;
+    if (!wire.order) removeInput(draft, wire.to);
+    else {
+      const left = (draft.blocks[block]?.after ?? []).filter((each) => each !== wire.from.block);
+      draft.putList(["blocks", block, "after"], left);
+    }
+  }
+}
+
+/** Lets a wire end at another input, or come from another output. */
+export function reconnect(
+  document: PageDocument,
+  wire: Wire,
+  ends: { from?: OutputRef; to?: InputRef },
+): Action {
+  const draft = new Draft(document);
+  const to = ends.to ?? wire.to;
+  if (ends.to && !wire.order) removeInput(draft, wire.to);
+  putInput(draft, to, wireText(ends.from ?? wire.from));
+  return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
+}
+
+/** Points that a wire goes through. */
+export function bendWire(document: PageDocument, wire: Wire, points: readonly Point[]): Action {
+  const draft = new Draft(document);
+  draft.putList(
+    ["layout", "wires", wire.id],
+    points.map((point) => [onGrid(point.x), onGrid(point.y)]),
+  );
+  return done(draft, { kind: "bend", name: wire.id });
+}
+
+/** A new block between the ends of a wire, wired at the pins that fit best. */
+export function insertOnWire(graph: Graph, wire: Wire, info: OpInfo, at: Point): Adding {
+  const draft = new Draft(graph.document);
+  const name = putBlock(draft, newBlock(info), at);
+  putBetween(draft, graph, wire, name);
+  return { ...done(draft, { kind: "insert", name }), added: [item("block", name)] };
+}
+
+/** A block that is already there, dropped on a wire. */
+export function dropOnWire(graph: Graph, wire: Wire, name: string): Action {
+  const draft = new Draft(graph.document);
+  putBetween(draft, graph, wire, name);
+  return done(draft, { kind: "insert", name });
+}
+
+function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void {
+  const now = graphOf(draft.document, graph.ops, graph.checked, graph);
+  const input = fitInput(now, wire.from, name);
+  const target = inputPin(now, wire.to);
+  const output = target && fitOutput(now, name, target);
+  if (input) putInput(draft, input.ref, wireText(wire.from));
+  if (output) putInput(draft, wire.to, wireText(output.ref));
+  draft.remove(["layout", "wires", wire.id]);
+}
+
+/** Adds a block and a wire from an output to its best input, or from its best output to an input. */
+export function addConnected(
+  graph: Graph,
+  info: OpInfo,
+  at: Point,
+  end: { from: OutputRef } | { to: InputRef },
+  pin?: string,
+): Adding {
+  const draft = new Draft(graph.document);
+  const name = putBlock(draft, newBlock(info), at);
+  const now = graphOf(draft.document, graph.ops, graph.checked, graph);
+  const view = now.blocks.get(name);
+  if ("from" in end) {
+    const named = view?.inputs.find((each) => each.info.name === pin);
+    const input = named ?? fitInput(now, end.from, name);
+    if (input) putInput(draft, input.ref, wireText(outputPinOf(now, end.from)?.ref ?? end.from));
+  } else {
+    const target = inputPin(now, end.to);
+    const named = view?.outputs.find((each) => each.info.name === pin);
+    const output = named ?? (target && fitOutput(now, name, target));
+    if (output) putInput(draft, end.to, wireText(output.ref));
+  }
+  return { ...done(draft, { kind: "add block", name }), added: [item("block", name)] };
+}
+
+/** Takes blocks, wires, frames, notes and monitors away in one step. */
+export function removeAll(
+  graph: Graph,
+  what: {
+    blocks?: readonly string[];
+    wires?: readonly string[];
+    frames?: readonly string[];
+    notes?: readonly string[];
+    monitors?: readonly string[];
+  },
+  heal = false,
+): Action {
+  const draft = new Draft(graph.document);
+  const wires = (what.wires ?? []).map((id) => graph.byId.get(id)).filter((wire) => wire !== undefined);
+  removeWires(draft, wires);
+  if (what.blocks?.length)
+    removeBlocks(draft, graphOf(draft.document, graph.ops, graph.checked, graph), what.blocks, heal);
+  for (const kind of ["frames", "notes", "monitors"] as const) {
+    for (const name of what[kind] ?? []) {
+      draft.remove([kind, name]);
+      draft.remove(["layout", kind, name]);
+    }
+  }
+  const all = Object.values(what).flat();
+  const [first] = all;
+  return done(
+    draft,
+    first !== undefined && all.length === 1
+      ? { kind: "remove", name: first }
+      : { kind: "remove", count: all.length },
+  );
+}

@@ -1,0 +1,27 @@
+/** Names of blocks and other things on a page. */
+
+/** As pages.build says; and not digits alone, which JavaScript would put before all other keys. */
+const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*(\/[A-Za-z0-9][A-Za-z0-9_.-]*)*$/;
+
+export type NameFault = "form" | "digits" | "taken";
+
+/** What is wrong with a name; nothing if it can be used. */
+export function nameFault(name: string, taken: Readonly<Record<string, unknown>>): NameFault | undefined {
+  if (!NAME.test(name)) return "form";
+  if (/^\d+$/.test(name)) return "digits";
+  return Object.hasOwn(taken, name) ? "taken" : undefined;
+}
+
+/** The name itself if it is free, or with the first number behind it that makes it so. */
+export function uniqueName(wanted: string, taken: (name: string) => boolean): string {
+  if (!taken(wanted)) return wanted;
+  const [, stem, number] = /^(.*?)(?:_(\d+))?$/.exec(wanted) as unknown as [
+    string,
+    string,
+    string | undefined,
+  ];
+  for (let next = number === undefined ? 2 : Number(number) + 1; ; next++) {
+    const name = `${stem}_${next}`;
+    if (!taken(name)) return name;
+  }
+}

@@ -1,0 +1,73 @@
+/** Values as people type and read them. */
+
+import { isObject, isTyped, type Json, type TypedConstant } from "./document.ts";
+import { isExact, numberOf, parseExact } from "./numbers.ts";
+
+/** A value in one line; what is too long ends in an ellipsis. */
+export function valueText(value: Json | undefined, most = Number.POSITIVE_INFINITY): string {
+  const text = value === undefined ? "" : isTyped(value) ? typedText(value) : plainText(value);
+  return text.length <= most ? text : `${text.slice(0, Math.max(0, most - 1))}…`;
+}
+
+function typedText(value: TypedConstant): string {
+  if (value.file !== undefined) return `${value.dtype ?? ""} [${(value.shape ?? []).join(", ")}]`.trim();
+  return plainText(value.value ?? null);
+}
+
+function plainText(value: Json): string {
+  if (isExact(value)) return value.$number;
+  if (Array.isArray(value)) return `[${value.map(plainText).join(", ")}]`;
+  if (isObject(value)) return "number" in value ? plainText(value.number as Json) : JSON.stringify(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Reads what was typed for an input or a constant: a number, or lists of them. Nothing if it is neither. */
+export function readValue(text: string): Json | undefined {
+  const short = text.trim();
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(short)) return numberOf(jsonNumber(short));
+  if (short === "true" || short === "false") return short === "true";
+  if (!short.startsWith("[")) return undefined;
+  try {
+    return parseExact(short);
+  } catch {
+    return undefined;
+  }
+}
+
+/** A number as people write it, in the form that JSON has. */
+function jsonNumber(text: string): string {
+  const [, sign, whole, part, power] = /^([+-]?)(\d*)\.?(\d*)([eE].*)?$/.exec(text) as RegExpExecArray;
+  const fraction = text.includes(".") ? `.${part || "0"}` : "";
+  return `${sign === "-" ? "-" : ""}${(whole || "0").replace(/^0+(?=\d)/, "")}${fraction}${power ?? ""}`;
+}
+
+/** The sizes of nested lists; nothing if rows differ in length. */
+export function shapeOfLists(value: Json | undefined): number[] | undefined {
+  if (!Array.isArray(value)) return [];
+  const inside = value.map((each) => shapeOfLists(each as Json));
+  const first = inside[0] ?? [];
+  const even = inside.every((each) => each !== undefined && String(each) === String(first));
+  return even ? [value.length, ...first] : undefined;
+}
+
+/** A typed constant's elements can be text for what JSON has no number for. */
+export function readCell(text: string, dtype: string): Json | undefined {
+  const short = text.trim();
+  if (dtype === "string") return text;
+  if (dtype === "bool")
+    return /^(true|1)$/i.test(short) ? true : /^(false|0)$/i.test(short) ? false : undefined;
+  if (dtype.startsWith("complex"))
+    return /^[^"\s]+$/.test(short) && !Number.isNaN(Number.parseFloat(short)) ? cell(short) : undefined;
+  const whole = dtype.includes("int");
+  if (/^[+-]?(inf|nan)$/i.test(short)) return whole ? undefined : short.toLowerCase().replace("+", "");
+  if (whole) return /^[+-]?\d+$/.test(short) ? cell(short.replace("+", "")) : undefined;
+  return Number.isFinite(Number(short)) && short !== "" ? Number(short) : undefined;
+}
+
+/** A number if JavaScript can say it exactly, else its text, which is what a page has for it. */
+function cell(text: string): Json {
+  const number = Number(text);
+  return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))
+    ? number
+    : text;
+}
