@@ -13,7 +13,7 @@ export interface JsonObject {
 
 export type Path = readonly (string | number)[];
 
-/** See `Edit` in messages.py: what it says there holds here. */
+/** As `Edit` of messages.py, with values that are JSON. */
 export interface Edit {
   readonly path: Path;
   readonly value?: Json;
@@ -144,7 +144,7 @@ class Changing {
   apply(edit: Edit): Edit {
     const { path } = edit;
     const last = path.at(-1);
-    if (last === undefined) return this.replaceAll(edit);
+    if (last === undefined) throw new EditError(path, "an edit must have a path");
     const parent = this.parentOf(path);
     if (Array.isArray(parent)) return changeList(parent, last, edit);
     if (typeof last !== "string") throw new EditError(path, "an object has keys, not places");
@@ -157,13 +157,6 @@ class Changing {
     }
     this.insert(parent, last, edit);
     return { path };
-  }
-
-  private replaceAll(edit: Edit): Edit {
-    if (!isObject(edit.value)) throw new EditError(edit.path, "a document is an object");
-    const old = this.document;
-    this.document = edit.value as PageDocument;
-    return { path: [], value: old };
   }
 
   private remove(parent: Record<string, Json>, key: string, edit: Edit): Edit {

@@ -1,0 +1,168 @@
+/**
+ * What changes many times a second while a page runs: states of blocks, what outputs hold, what monitors show. It is
+ * kept outside React's state, and who shows a part of it listens to that part.
+ */
+
+import type { BlockState, BlockStates, Monitored, Results, Series, Summary } from "../net/generated.ts";
+
+export type Stop = () => void;
+
+/** Points of a trend that are kept; older ones go first. */
+const MOST_POINTS = 100_000;
+
+/** What an output held after a step, and in which revision of the page. */
+export interface Held extends Summary {
+  readonly revision: number;
+  readonly step: number;
+}
+
+export class Live {
+  /** From 0 to 1, for the bar of what runs. */
+  progress = 0;
+  private readonly states = new Map<string, BlockState>();
+  private readonly summaries = new Map<string, Held>();
+  private readonly shown = new Map<string, Series>();
+  /** The revision in which something that a block depends on was changed last. */
+  private readonly changedIn = new Map<string, number>();
+  private readonly listeners = new Map<string, Set<() => void>>();
+  private readonly always = new Set<() => void>();
+
+  blockState(block: string): BlockState | undefined {
+    return this.states.get(block);
+  }
+
+  /** What an output holds, by "block:pin". */
+  summary(pin: string): Held | undefined {
+    return this.summaries.get(pin);
+  }
+
+  series(monitor: string): Series | undefined {
+    return this.shown.get(monitor);
+  }
+
+  /** Whether the page was changed since an output got its value, so that it might have another one now. */
+  isStale(pin: string): boolean {
+    const held = this.summaries.get(pin);
+    return held !== undefined && held.revision < (this.changedIn.get(blockOf(pin)) ?? 0);
+  }
+
+  /** Whether anything that has a value was changed, at the latest in this revision, since it got its value. */
+  changedSince(revision: number): boolean {
+    for (const [pin, held] of this.summaries) {
+      const changed = this.changedIn.get(blockOf(pin)) ?? 0;
+      if (held.revision < changed && changed <= revision) return true;
+    }
+    return false;
+  }
+
+  /** Calls back when the state of a block or the value of one of its outputs changes. */
+  onBlock(block: string, call: () => void): Stop {
+    return this.listen(`block/${block}`, call);
+  }
+
+  onMonitor(monitor: string, call: () => void): Stop {
+    return this.listen(`monitor/${monitor}`, call);
+  }
+
+  /** Calls back when anything changes, once a message: for the canvas, which draws all at once. */
+  onAny(call: () => void): Stop {
+    this.always.add(call);
+    return () => this.always.delete(call);
+  }
+
+  private listen(key: string, call: () => void): Stop {
+    const all = this.listeners.get(key) ?? new Set();
+    this.listeners.set(key, all.add(call));
+    return () => {
+      all.delete(call);
+      if (!all.size) this.listeners.delete(key);
+    };
+  }
+
+  private tell(keys: Iterable<string>): void {
+    for (const key of keys) for (const call of this.listeners.get(key) ?? []) call();
+    for (const call of this.always) call();
+  }
+
+  // -- what the server says -------------------------------------------------------------------
+
+  takeStates(message: BlockStates): void {
+    this.progress = message.progress ?? 0;
+    for (const state of message.blocks) this.states.set(state.block, state);
+    this.tell(message.blocks.map((state) => `block/${state.block}`));
+  }
+
+  takeResults({ pins, revision, step }: Results): void {
+    const blocks = new Set<string>();
+    for (const [pin, summary] of Object.entries(pins)) {
+      this.summaries.set(pin, { ...summary, revision, step });
+      blocks.add(`block/${blockOf(pin)}`);
+    }
+    this.tell(blocks);
+  }
+
+  takeMonitored({ monitors, fresh }: Monitored): void {
+    if (fresh) this.shown.clear();
+    for (const [name, series] of Object.entries(monitors))
+      this.shown.set(name, joined(this.shown.get(name), series));
+    this.tell(Object.keys(monitors).map((name) => `monitor/${name}`));
+  }
+
+  /** These blocks depend on what was changed in this revision. */
+  changed(blocks: Iterable<string>, revision: number): void {
+    const keys: string[] = [];
+    for (const block of blocks) {
+      this.changedIn.set(block, revision);
+      keys.push(`block/${block}`);
+    }
+    if (keys.length) this.tell(keys);
+  }
+
+  /** A run begins: what blocks did in the last one is over. */
+  startRun(): void {
+    const keys = [...this.states.keys()].map((block) => `block/${block}`);
+    this.states.clear();
+    this.progress = 0;
+    this.tell(keys);
+  }
+
+  clear(): void {
+    const keys = [...this.listeners.keys()];
+    for (const each of [this.states, this.summaries, this.shown, this.changedIn]) each.clear();
+    this.tell(keys);
+  }
+}
+
+function blockOf(pin: string): string {
+  const colon = pin.indexOf(":");
+  return colon < 0 ? pin : pin.slice(0, colon);
+}
+
+/** Trends go on where they were, in the lists that were there; all else is what came last. */
+function joined(before: Series | undefined, series: Series): Series {
+  const { steps, values } = series;
+  if (!steps?.length || !before?.steps?.length || before.values?.length !== values?.length) return series;
+  if ((steps[0] as number) <= (before.steps.at(-1) as number)) return series;
+  append(before.steps, steps);
+  for (const [place, list] of (before.values ?? []).entries()) append(list, values?.[place] ?? []);
+  return { ...series, steps: before.steps, ...(before.values && { values: before.values }) };
+}
+
+function append<T>(list: T[], more: readonly T[]): void {
+  for (const each of more) list.push(each);
+  // Rarely, and then many at once: each time moves the whole list.
+  if (list.length > MOST_POINTS * 1.1) list.splice(0, list.length - MOST_POINTS);
+}
+
+const all = new Map<number, Live>();
+
+/** What is live on a page. */
+export function live(page: number): Live {
+  const found = all.get(page) ?? new Live();
+  all.set(page, found);
+  return found;
+}
+
+export function forget(page: number): void {
+  all.delete(page);
+}

@@ -1,0 +1,539 @@
+/**
+ * All that the view shows, in one store, and the one path by which a page changes: `commit`.
+ *
+ * What changes many times a second while a page runs is not here but in `live.ts`.
+ */
+
+import { create } from "zustand";
+import type { Action, Item, Label } from "../model/action.ts";
+import type { Edit, PageDocument } from "../model/document.ts";
+import { placesOf, type Rect } from "../model/geometry.ts";
+import { type Graph, graphOf, reach } from "../model/graph.ts";
+import { closed } from "../model/history.ts";
+import { type OpInfo, Ops } from "../model/ops.ts";
+import { Client, type Connection, type Socket } from "../net/client.ts";
+import type { Frame } from "../net/frames.ts";
+import type {
+  Changed,
+  Checked,
+  Command,
+  Draft,
+  Export,
+  File,
+  Listed,
+  Message,
+  Opened,
+  Problem,
+  Refused,
+  Run,
+  RunState,
+  SaveRefused,
+  Version,
+  Welcome,
+} from "../net/generated.ts";
+import * as sync from "../net/sync.ts";
+import { type Language, texts } from "../text/index.ts";
+import { forget, live } from "./live.ts";
+
+export interface PageState {
+  /** The server's number of the page, which is its key here. */
+  readonly page: number;
+  readonly path: string;
+  /** By which a page without a file is found again. */
+  readonly unsaved: string;
+  readonly synced: sync.Synced;
+  readonly document: PageDocument;
+  readonly graph: Graph;
+  /** Where the blocks stand. */
+  readonly places: ReadonlyMap<string, Rect>;
+  readonly selection: ReadonlySet<Item>;
+  readonly checked?: Checked;
+  readonly problems: readonly Problem[];
+  readonly run: RunState;
+  /** The revision that the file holds; -1 if none. */
+  readonly savedRevision: number;
+  /** All changes up to this revision are on the disk. */
+  readonly journaled: number;
+  /** Changes of an earlier session that were found again; null once the user has seen it. */
+  readonly draft: Draft | null;
+  readonly versions: readonly Version[] | null;
+  readonly saveRefused: SaveRefused | null;
+}
+
+export interface Notice {
+  readonly id: number;
+  readonly kind: "info" | "error";
+  readonly text: string;
+}
+
+export interface StudioState {
+  readonly connection: Connection;
+  readonly welcome: Welcome | null;
+  readonly ops: Ops;
+  /** Whether ops.json has arrived. */
+  readonly ready: boolean;
+  readonly pages: Readonly<Record<number, PageState>>;
+  /** The open pages, as tabs from left to right. */
+  readonly tabs: readonly number[];
+  readonly active: number | null;
+  readonly files: readonly File[];
+  readonly notices: readonly Notice[];
+  /** Ops that were used, the last one first. */
+  readonly recent: readonly string[];
+}
+
+const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" };
+const MOST_RECENT = 20;
+
+export const useStudio = create<StudioState>()(() => ({
+  connection: "connecting",
+  welcome: null,
+  ops: new Ops([]),
+  ready: false,
+  pages: {},
+  tabs: [],
+  active: null,
+  files: [],
+  notices: [],
+  recent: [],
+}));
+
+interface Waiting {
+  resolve(value: unknown): void;
+  reject(reason: Error): void;
+}
+
+/** Carries out what the user wants, and takes in what the server says. */
+export class Studio {
+  language: Language = "en";
+  /** Whether a quick page is run again after a change. */
+  rerun = true;
+  private readonly client: Client;
+  private requests = 0;
+  private numbers = 0;
+  private notices = 0;
+  private readonly waiting = new Map<number, Waiting>();
+  /** Pages that are being opened again after the connection was lost, by request. */
+  private readonly reopening = new Map<number, number>();
+  private readonly lastRun = new Map<number, Run>();
+
+  constructor(connect?: () => Socket) {
+    this.client = new Client(
+      {
+        onConnection: (state) => this.connection(state),
+        onMessage: (message) => this.take(message),
+        onFrame: (frame) => this.answer(frame.header.request, frame),
+      },
+      connect,
+    );
+  }
+
+  start(): void {
+    this.client.start();
+  }
+
+  stop(): void {
+    this.client.stop();
+  }
+
+  retry(): void {
+    this.client.retry();
+  }
+
+  /** The ops, once ops.json has arrived: graphs are made anew with them. */
+  setOps(registry: readonly OpInfo[]): void {
+    const ops = new Ops(registry);
+    const pages = Object.values(this.state.pages).map((page) => [page.page, withGraph(page, ops)] as const);
+    useStudio.setState({ ops, ready: true, pages: Object.fromEntries(pages) });
+  }
+
+  get state(): StudioState {
+    return useStudio.getState();
+  }
+
+  page(page: number | null = this.state.active): PageState | undefined {
+    return page === null ? undefined : this.state.pages[page];
+  }
+
+  // -- changing -------------------------------------------------------------------------------
+
+  /** The one path by which a page changes. Changes with the same `merge`, one after the other, are one step of undo. */
+  commit(page: number, edits: readonly Edit[], label: Label, merge?: string): void {
+    const now = this.page(page);
+    if (!now || !edits.length) return;
+    const change = sync.change(now.synced, ++this.numbers, edits, this.labelText(label), merge);
+    this.own(now, change);
+  }
+
+  act(page: number, action: Action, merge?: string): void {
+    this.commit(page, action.edits, action.label, merge);
+  }
+
+  /** Ends what `merge` joins: the next change is a step of its own. */
+  closeStep(page: number): void {
+    this.update(page, (now) => ({ ...now, synced: { ...now.synced, history: closed(now.synced.history) } }));
+  }
+
+  undo(page: number): void {
+    const now = this.page(page);
+    const change = now && sync.undone(now.synced, ++this.numbers);
+    if (change) this.own(now, change);
+  }
+
+  redo(page: number): void {
+    const now = this.page(page);
+    const change = now && sync.redone(now.synced, ++this.numbers);
+    if (change) this.own(now, change);
+  }
+
+  private own(now: PageState, { synced, change }: sync.Own): void {
+    this.show(now.page, synced, change.edits);
+    const { number, label } = change;
+    this.send({ kind: "change", page: now.page, number, edits: change.edits as never, label });
+  }
+
+  /** Shows a new document: its graph, what is stale now, and what is still selected. */
+  private show(page: number, synced: sync.Synced, edits: readonly Edit[]): void {
+    this.update(page, (now) => withDocument(now, synced));
+    const now = this.page(page);
+    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced));
+  }
+
+  private labelText(label: Label): string {
+    return texts[this.language].labels[label.kind](label);
+  }
+
+  /** Notes that an op was used, so that search finds it first. */
+  used(op: string): void {
+    const recent = [op, ...this.state.recent.filter((each) => each !== op)].slice(0, MOST_RECENT);
+    useStudio.setState({ recent });
+  }
+
+  // -- what is no change ----------------------------------------------------------------------
+
+  select(page: number, items: Iterable<Item>): void {
+    this.update(page, (now) => ({ ...now, selection: new Set(items) }));
+  }
+
+  activate(page: number): void {
+    if (this.state.pages[page]) useStudio.setState({ active: page });
+  }
+
+  moveTab(page: number, place: number): void {
+    const left = this.state.tabs.filter((each) => each !== page);
+    useStudio.setState({ tabs: left.toSpliced(place, 0, page) });
+  }
+
+  notice(kind: Notice["kind"], text: string): void {
+    useStudio.setState({ notices: [...this.state.notices.slice(-4), { id: ++this.notices, kind, text }] });
+  }
+
+  dismiss(id: number): void {
+    useStudio.setState({ notices: this.state.notices.filter((notice) => notice.id !== id) });
+  }
+
+  draftSeen(page: number): void {
+    this.update(page, (now) => ({ ...now, draft: null }));
+  }
+
+  saveRefusalSeen(page: number): void {
+    this.update(page, (now) => ({ ...now, saveRefused: null }));
+  }
+
+  // -- asking the server ----------------------------------------------------------------------
+
+  private send(command: Command): boolean {
+    return this.client.send(command);
+  }
+
+  /** Sends a command that is answered under its request's number. */
+  private ask<Answer>(command: (request: number) => Command): Promise<Answer> {
+    const request = ++this.requests;
+    return new Promise<Answer>((resolve, reject) => {
+      this.waiting.set(request, { resolve: resolve as (value: unknown) => void, reject });
+      if (!this.send(command(request))) {
+        this.waiting.delete(request);
+        reject(new Error(texts[this.language].notices.lost));
+      }
+    });
+  }
+
+  private answer(request: number, value: unknown): void {
+    this.waiting.get(request)?.resolve(value);
+    this.waiting.delete(request);
+  }
+
+  /** Opens a page of the folder, a copy of a lesson, one that was never saved, or a new one; gives its number. */
+  async open(what: { path?: string; lesson?: string; unsaved?: string } = {}): Promise<number> {
+    const opened = await this.ask<Opened>((request) => ({ kind: "open", request, ...what }));
+    return opened.page;
+  }
+
+  close(page: number): void {
+    this.send({ kind: "close", page });
+    this.forgetPage(page);
+  }
+
+  private forgetPage(page: number): void {
+    const { [page]: _, ...pages } = this.state.pages;
+    const place = this.state.tabs.indexOf(page);
+    const tabs = this.state.tabs.filter((each) => each !== page);
+    const active =
+      this.state.active === page ? (tabs[Math.min(place, tabs.length - 1)] ?? null) : this.state.active;
+    useStudio.setState({ pages, tabs, active });
+    this.lastRun.delete(page);
+    forget(page);
+  }
+
+  save(page: number, path = "", overwrite = false): void {
+    this.update(page, (now) => ({ ...now, saveRefused: null }));
+    this.send({ kind: "save", page, path, overwrite });
+  }
+
+  revert(page: number, version = ""): void {
+    this.send({ kind: "revert", page, version });
+    this.draftSeen(page);
+  }
+
+  listVersions(page: number): void {
+    this.send({ kind: "list versions", page });
+  }
+
+  listFiles(): void {
+    this.send({ kind: "list files" });
+  }
+
+  run(page: number, how: Omit<Run, "kind" | "page"> = {}): void {
+    const command: Run = { kind: "run", page, ...how };
+    this.lastRun.set(page, command);
+    live(page).startRun();
+    this.send(command);
+  }
+
+  /** Runs what was asked for last, with the user's yes to files. */
+  allowFiles(page: number): void {
+    const last = this.lastRun.get(page);
+    this.run(page, { ...last, allow_files: true });
+  }
+
+  control(page: number, what: "pause" | "go on" | "step" | "stop" | "reset"): void {
+    this.send({ kind: "control", page, what });
+  }
+
+  /** The outputs whose pictures are seen now. */
+  watch(page: number, pins: readonly string[]): void {
+    this.send({ kind: "watch", page, pins: [...pins] });
+  }
+
+  look(page: number, pin: string, index: (number | number[])[] = []): Promise<Frame> {
+    return this.ask((request) => ({ kind: "look", page, request, pin, index }));
+  }
+
+  elements(page: number, pin: string, first: number, count: number): Promise<Listed> {
+    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count }));
+  }
+
+  async export(page: number, to: Export["to"]): Promise<string> {
+    const { text } = await this.ask<{ text: string }>((request) => ({ kind: "export", page, request, to }));
+    return text;
+  }
+
+  // -- what the server says -------------------------------------------------------------------
+
+  private connection(connection: Connection): void {
+    const before = this.state.connection;
+    useStudio.setState({ connection });
+    if (connection === "lost") {
+      for (const { reject } of this.waiting.values()) reject(new Error(texts[this.language].notices.lost));
+      this.waiting.clear();
+      if (before === "open") this.notice("error", texts[this.language].notices.lost);
+    }
+  }
+
+  private take(message: Message): void {
+    const take = this.takers[message.kind] as (message: Message) => void;
+    take(message);
+  }
+
+  private readonly takers: {
+    [Kind in Message["kind"]]: (message: Extract<Message, { kind: Kind }>) => void;
+  } = {
+    welcome: (message) => this.welcomed(message),
+    opened: (message) => this.opened(message),
+    changed: (message) => this.changed(message),
+    journaled: ({ page, revision }) => this.update(page, (now) => ({ ...now, journaled: revision })),
+    saved: ({ page, revision, path }) =>
+      this.update(page, (now) => ({ ...now, savedRevision: revision, path, draft: null, saveRefused: null })),
+    "save refused": (message) => this.update(message.page, (now) => ({ ...now, saveRefused: message })),
+    versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
+    files: ({ files }) => useStudio.setState({ files }),
+    checked: (message) => this.checked(message),
+    "run state": (message) => this.update(message.page, (now) => ({ ...now, run: message })),
+    "block states": (message) => live(message.page).takeStates(message),
+    results: (message) => live(message.page).takeResults(message),
+    monitored: (message) => live(message.page).takeMonitored(message),
+    listed: (message) => this.answer(message.request, message),
+    exported: (message) => this.answer(message.request, message),
+    refused: (message) => this.refused(message),
+  };
+
+  /** After the connection was lost, all pages are opened again. */
+  private welcomed(welcome: Welcome): void {
+    const before = this.state.welcome;
+    useStudio.setState({ welcome });
+    if (!before) return;
+    this.notice("info", texts[this.language].notices.back);
+    for (const page of this.state.tabs) {
+      const now = this.page(page);
+      if (!now) continue;
+      const request = ++this.requests;
+      this.reopening.set(request, page);
+      const what = now.path ? { path: now.path } : now.unsaved ? { unsaved: now.unsaved } : {};
+      this.send({ kind: "open", request, ...what });
+    }
+  }
+
+  private opened(message: Opened): void {
+    const before = this.reopening.get(message.request);
+    this.reopening.delete(message.request);
+    const old = this.page(before ?? message.page);
+    const document = message.document as PageDocument;
+    const synced = old
+      ? sync.reopened(old.synced, document, message.revision)
+      : sync.opened(document, message.revision);
+    const fresh = newPage(message, synced, this.state.ops);
+    const shown = old ? { ...fresh, selection: old.selection, draft: old.draft } : fresh;
+    const tabs = this.state.tabs.filter((each) => each !== before && each !== message.page);
+    const place = this.state.tabs.indexOf(before ?? message.page);
+    const { [before ?? message.page]: _, ...others } = this.state.pages;
+    useStudio.setState({
+      pages: { ...others, [message.page]: shown },
+      tabs: place < 0 ? [...tabs, message.page] : tabs.toSpliced(place, 0, message.page),
+      active: before === undefined || this.state.active === before ? message.page : this.state.active,
+    });
+    for (const { number, edits, label } of synced.pending) {
+      this.send({ kind: "change", page: message.page, number, edits: edits as never, label });
+    }
+    this.answer(message.request, message);
+  }
+
+  private changed({ page, revision, edits, number, label }: Changed): void {
+    const now = this.page(page);
+    if (!now) return;
+    if (number) {
+      this.update(page, (each) => ({ ...each, synced: sync.confirmed(each.synced, number, revision) }));
+      return;
+    }
+    const text = label === "revert" ? this.labelText({ kind: "revert" }) : undefined;
+    const before = now.synced.pending.length;
+    const synced = sync.changedByOther(now.synced, edits as Edit[], revision, text);
+    if (synced.pending.length < before) this.notice("error", texts[this.language].notices.dropped);
+    this.show(page, synced, edits as Edit[]);
+  }
+
+  private refused({ text, request, page, number }: Refused): void {
+    const waiting = request ? this.waiting.get(request) : undefined;
+    if (request && waiting) {
+      this.waiting.delete(request);
+      waiting.reject(new Error(text));
+      return;
+    }
+    const now = page ? this.page(page) : undefined;
+    // A change that was already taken back because it did not fit has been spoken of.
+    if (number && !now?.synced.pending.some((each) => each.number === number)) return;
+    this.notice("error", texts[this.language].notices.refused(text));
+    if (now && number) this.show(now.page, sync.refused(now.synced, number), []);
+  }
+
+  private checked(checked: Checked): void {
+    this.update(checked.page, (now) =>
+      withGraph({ ...now, checked, problems: checked.problems }, this.state.ops),
+    );
+    this.runAgain(checked);
+  }
+
+  /** A change re-runs a page that is sound, ran quickly, and is at rest. */
+  private runAgain({ page, revision, problems }: Checked): void {
+    const now = this.page(page);
+    const last = this.lastRun.get(page);
+    if (!this.rerun || !now || !last || problems.length || now.run.state !== "idle" || now.run.problem)
+      return;
+    const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < QUICK;
+    const changed = live(page).changedSince(revision);
+    if (quick && changed) this.run(page, last);
+  }
+
+  private update(page: number, change: (now: PageState) => PageState): void {
+    const now = this.state.pages[page];
+    if (now) useStudio.setState({ pages: { ...this.state.pages, [page]: change(now) } });
+  }
+}
+
+/** In seconds. */
+const QUICK = 0.5;
+
+function newPage(message: Opened, synced: sync.Synced, ops: Ops): PageState {
+  const graph = graphOf(synced.document, ops);
+  return {
+    page: message.page,
+    path: message.path ?? "",
+    unsaved: message.unsaved ?? "",
+    synced,
+    document: synced.document,
+    graph,
+    places: placesOf(graph),
+    selection: new Set(),
+    problems: [],
+    run: { ...IDLE, page: message.page },
+    savedRevision: message.saved_revision ?? -1,
+    journaled: message.revision,
+    draft: message.draft ?? null,
+    versions: null,
+    saveRefused: null,
+  };
+}
+
+function withGraph(page: PageState, ops: Ops): PageState {
+  const graph = graphOf(page.document, ops, page.checked, page.graph);
+  return { ...page, graph, places: placesOf(graph) };
+}
+
+function withDocument(page: PageState, synced: sync.Synced): PageState {
+  const { document } = synced;
+  if (document === page.document) return { ...page, synced };
+  const next = withGraph({ ...page, synced, document }, page.graph.ops);
+  const selection = new Set([...page.selection].filter((item) => exists(next, item)));
+  return { ...next, selection: selection.size === page.selection.size ? page.selection : selection };
+}
+
+function exists({ graph, document }: PageState, item: Item): boolean {
+  const slash = item.indexOf("/");
+  const [kind, name] = [item.slice(0, slash), item.slice(slash + 1)];
+  if (kind === "block") return graph.blocks.has(name);
+  if (kind === "wire") return graph.byId.has(name);
+  return Object.hasOwn((document[`${kind}s`] ?? {}) as object, name);
+}
+
+/** The blocks whose results may be others after these edits. */
+function touched(graph: Graph, edits: readonly Edit[]): Set<string> {
+  const blocks = new Set<string>();
+  for (const { path } of edits) {
+    const [section, name] = path;
+    if (section === "blocks" && typeof name === "string") blocks.add(name);
+    else if (section === "blocks" || section === "run")
+      for (const each of graph.blocks.keys()) blocks.add(each);
+  }
+  return reach(graph, blocks, "downstream");
+}
+
+/** Whether the document differs from the file. */
+export function isDirty(page: PageState): boolean {
+  return sync.revisionToCome(page.synced) !== page.savedRevision;
+}
+
+/** Whether all changes are on the disk: nothing would be lost if everything stopped now. */
+export function isSafe(page: PageState): boolean {
+  return page.synced.pending.length === 0 && page.journaled >= page.synced.revision;
+}
+
+export const studio = new Studio();
