@@ -1,0 +1,107 @@
+/** One search for ops: by name, alias and meaning. What was used lately and what fits comes first. */
+
+import MiniSearch from "minisearch";
+import type { OpFit, Reason } from "./fits.ts";
+import type { Graph } from "./graph.ts";
+import { type OpInfo, type Ops, snakeName } from "./ops.ts";
+
+export interface Found {
+  readonly op: OpInfo;
+  /** The pin that fits, where a pin was asked for. */
+  readonly pin?: string;
+  /** Why no pin fits. */
+  readonly reason?: Reason;
+}
+
+export interface Wanted {
+  /** Ops that were used, the last one first. */
+  readonly recent?: readonly string[];
+  /** Says whether an op fits where it is to be wired. */
+  readonly fitOf?: (op: OpInfo) => OpFit;
+  readonly most?: number;
+}
+
+export class OpSearch {
+  private readonly index: MiniSearch;
+
+  constructor(private readonly ops: Ops) {
+    this.index = new MiniSearch({
+      idField: "name",
+      fields: ["name", "words", "aliases", "summary", "group", "documentation"],
+      searchOptions: {
+        boost: { name: 8, words: 5, aliases: 5, summary: 2, group: 1, documentation: 0.3 },
+        prefix: true,
+        fuzzy: (term) => (term.length > 3 ? 0.2 : false),
+        combineWith: "AND",
+      },
+    });
+    this.index.addAll(
+      ops.all.map((op) => ({
+        name: op.name,
+        words: snakeName(op.name).replaceAll("_", " "),
+        aliases: op.aliases.join(" "),
+        summary: op.summary,
+        group: op.group,
+        documentation: op.documentation,
+      })),
+    );
+  }
+
+  search(query: string, { recent = [], fitOf, most = 50 }: Wanted = {}): Found[] {
+    const scores = query.trim() ? this.scores(query.trim()) : this.everything();
+    const found = [...scores].map(([name, score]) => {
+      const op = this.ops.get(name) as OpInfo;
+      const fits = fitOf?.(op);
+      const age = recent.indexOf(name);
+      const lately = age < 0 ? 1 : 1.5 - age / (4 * recent.length);
+      return { op, fits, score: score * lately };
+    });
+    found.sort(
+      (a, b) =>
+        Number(!!a.fits?.reason) - Number(!!b.fits?.reason) ||
+        b.score - a.score ||
+        (a.op.name < b.op.name ? -1 : 1),
+    );
+    return found.slice(0, most).map(({ op, fits }) => ({
+      op,
+      ...(fits?.pin && { pin: fits.pin.name }),
+      ...(fits?.reason && { reason: fits.reason }),
+    }));
+  }
+
+  private everything(): Map<string, number> {
+    return new Map(this.ops.all.map((op) => [op.name, 1]));
+  }
+
+  private scores(query: string): Map<string, number> {
+    let results = this.index.search(query);
+    if (!results.length) results = this.index.search(query, { combineWith: "OR" });
+    const plain = query.toLowerCase().replaceAll(/[\s_]/g, "");
+    return new Map(results.map(({ id, score }) => [id as string, score * nearness(id as string, plain)]));
+  }
+}
+
+/** A name that is what was typed comes before one that begins with it, and the shorter of two before the longer. */
+function nearness(name: string, typed: string): number {
+  const plain = name.toLowerCase();
+  if (plain === typed) return 100;
+  if (plain.startsWith(typed)) return 10 + 10 * (typed.length / plain.length);
+  return plain.includes(typed) ? 3 : 1;
+}
+
+/** Blocks of a page by name, op or what is said of them. */
+export function searchBlocks(graph: Graph, query: string, most = 50): string[] {
+  const typed = query.trim().toLowerCase();
+  if (!typed) return [...graph.blocks.keys()].slice(0, most);
+  const scored = [...graph.blocks.values()].flatMap((view) => {
+    const name = view.name.toLowerCase();
+    const score = name === typed ? 4 : name.startsWith(typed) ? 3 : name.includes(typed) ? 2 : 0;
+    const other =
+      view.op.toLowerCase().includes(typed) || (view.block.about ?? "").toLowerCase().includes(typed) ? 1 : 0;
+    return score || other ? [{ name: view.name, score: score || other }] : [];
+  });
+  return scored
+    .sort((a, b) => b.score - a.score)
+    .slice(0, most)
+    .map(({ name }) => name);
+}

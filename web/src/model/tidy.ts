@@ -1,0 +1,24 @@
+/** A tidy layout: what is needed stands left of what needs it, and wires cross as little as possible. */
+
+import dagre from "@dagrejs/dagre";
+import { COLUMN_GAP, GAP, type Rect } from "./geometry.ts";
+import { atCorner, type Places, type Untidy } from "./layout.ts";
+
+export function tidy(given: Untidy): Places {
+  const graph = new dagre.graphlib.Graph({ compound: true });
+  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: COLUMN_GAP, edgesep: 16 });
+  graph.setDefaultEdgeLabel(() => ({}));
+  for (const { name, rect } of given.blocks)
+    graph.setNode(`block/${name}`, { width: rect.width, height: rect.height });
+  for (const [from, to] of given.wires) graph.setEdge(`block/${from}`, `block/${to}`);
+  for (const [block, frame] of Object.entries(given.frames)) {
+    graph.setNode(`frame/${frame}`, {});
+    graph.setParent(`block/${block}`, `frame/${frame}`);
+  }
+  dagre.layout(graph);
+  const placed = given.blocks.map(({ name, rect }): [string, Rect] => {
+    const { x, y } = graph.node(`block/${name}`) as { x: number; y: number };
+    return [name, { ...rect, x: x - rect.width / 2, y: y - rect.height / 2 }];
+  });
+  return atCorner(given, placed);
+}

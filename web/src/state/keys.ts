@@ -1,0 +1,430 @@
+/**
+ * Every command, once: its keys, when it can be used and what it does. Menus, the palette of commands, help and the
+ * keyboard all read this table; the dictionary has the names. What only the view can do, the view provides.
+ */
+
+import * as actions from "../model/actions.ts";
+import { type Direction, reach } from "../model/graph.ts";
+import type { Texts } from "../text/index.ts";
+import { copySelection, pasteText } from "./clipboard.ts";
+import { isDirty, type PageState, studio } from "./store.ts";
+import { tidyPage } from "./tidy.ts";
+
+export type CommandId = keyof Texts["commands"];
+export type CommandGroup = "edit" | "select" | "arrange" | "run" | "page" | "view";
+
+export interface Command {
+  readonly id: CommandId;
+  readonly group: CommandGroup;
+  /** As in "Mod+Shift+Z"; Mod is Ctrl, or Cmd on a Mac. The first is shown. */
+  readonly keys: readonly string[];
+  /** Whether its keys also work while text is typed. */
+  readonly anywhere?: boolean;
+  /** Whether the browser has an event of its own for it, which the view listens to instead of keys. */
+  readonly native?: boolean;
+  readonly when?: (page: PageState) => boolean;
+  /** Undefined if the view provides it. */
+  readonly run?: (page: PageState) => void;
+}
+
+const has = (...kinds: actions.ItemKind[]): ((page: PageState) => boolean) => {
+  return ({ selection }) => [...selection].some((each) => kinds.includes(actions.readItem(each).kind));
+};
+const anything = has("block", "frame", "note", "monitor", "wire");
+const blocks = has("block");
+const running = ({ run }: PageState): boolean => run.state !== "idle";
+
+function blocksOf(page: PageState): string[] {
+  return actions.namesOf(page.selection, "block");
+}
+
+function remove(page: PageState, heal: boolean): void {
+  const of = (kind: actions.ItemKind): string[] => actions.namesOf(page.selection, kind);
+  const what = {
+    blocks: of("block"),
+    wires: of("wire"),
+    frames: of("frame"),
+    notes: of("note"),
+    monitors: of("monitor"),
+  };
+  studio.act(page.page, actions.removeAll(page.graph, what, heal));
+}
+
+function selectReach(direction: Direction): (page: PageState) => void {
+  return (page) => {
+    const found = reach(page.graph, blocksOf(page), direction);
+    studio.select(
+      page.page,
+      [...found].map((name) => actions.item("block", name)),
+    );
+  };
+}
+
+function everything({ document }: PageState): actions.Item[] {
+  const all = (kind: "block" | "frame" | "note" | "monitor"): actions.Item[] =>
+    Object.keys(document[`${kind}s`] ?? {}).map((name) => actions.item(kind, name));
+  return [...all("block"), ...all("frame"), ...all("note"), ...all("monitor")];
+}
+
+/** Adds something, and selects it. */
+function add(page: PageState, adding: actions.Adding): void {
+  studio.act(page.page, adding);
+  studio.select(page.page, adding.added);
+}
+
+function gradient(page: PageState): void {
+  for (const name of blocksOf(page)) {
+    const now = studio.page(page.page);
+    const view = now?.graph.blocks.get(name);
+    const [first] = view ? actions.gradientsFor(view) : [];
+    if (now && first) add(now, actions.addGradient(now.graph, name, first));
+  }
+}
+
+function rects(page: PageState): ReturnType<typeof actions.rectsOf> {
+  return actions.rectsOf(page.document, page.selection, page.places);
+}
+
+function align(edge: actions.Edge): Pick<Command, "when" | "run"> {
+  return {
+    when: several,
+    run: (page) => studio.act(page.page, actions.align(page.document, rects(page), edge)),
+  };
+}
+
+function distribute(axis: "x" | "y"): Pick<Command, "when" | "run"> {
+  return {
+    when: several,
+    run: (page) => studio.act(page.page, actions.distribute(page.document, rects(page), axis)),
+  };
+}
+
+function several({ selection }: PageState): boolean {
+  return selection.size > 1;
+}
+
+function turnTab(by: 1 | -1): (page: PageState) => void {
+  return ({ page }) => {
+    const { tabs } = studio.state;
+    studio.activate(tabs[(tabs.indexOf(page) + by + tabs.length) % tabs.length] as number);
+  };
+}
+
+const COMMANDS: readonly Command[] = [
+  { id: "search", group: "edit", keys: ["/", "Mod+K"] },
+  { id: "palette", group: "view", keys: ["Mod+Shift+P", "F1"], anywhere: true },
+  { id: "find", group: "view", keys: ["Mod+F"] },
+  {
+    id: "undo",
+    group: "edit",
+    keys: ["Mod+Z"],
+    when: ({ synced }) => synced.history.undo.length > 0,
+    run: ({ page }) => studio.undo(page),
+  },
+  {
+    id: "redo",
+    group: "edit",
+    keys: ["Mod+Shift+Z", "Mod+Y"],
+    when: ({ synced }) => synced.history.redo.length > 0,
+    run: ({ page }) => studio.redo(page),
+  },
+  {
+    id: "cut",
+    group: "edit",
+    keys: ["Mod+X"],
+    native: true,
+    when: anything,
+    run: (page) => {
+      void navigator.clipboard.writeText(copySelection(page));
+      remove(page, false);
+    },
+  },
+  {
+    id: "copy",
+    group: "edit",
+    keys: ["Mod+C"],
+    native: true,
+    when: anything,
+    run: (page) => void navigator.clipboard.writeText(copySelection(page)),
+  },
+  {
+    id: "paste",
+    group: "edit",
+    keys: ["Mod+V"],
+    native: true,
+    run: async (page) => pasteText(page.page, await navigator.clipboard.readText()),
+  },
+  {
+    id: "paste with wires",
+    group: "edit",
+    keys: ["Mod+Shift+V"],
+    run: async (page) => pasteText(page.page, await navigator.clipboard.readText(), { keepWires: true }),
+  },
+  {
+    id: "duplicate",
+    group: "edit",
+    keys: ["Mod+D"],
+    when: has("block", "frame", "note", "monitor"),
+    run: (page) => add(page, actions.duplicate(page.document, page.selection, page.places)),
+  },
+  {
+    id: "remove",
+    group: "edit",
+    keys: ["Delete", "Backspace"],
+    when: anything,
+    run: (page) => remove(page, false),
+  },
+  {
+    id: "heal",
+    group: "edit",
+    keys: ["Mod+Delete", "Mod+Backspace"],
+    when: blocks,
+    run: (page) => remove(page, true),
+  },
+  { id: "rename", group: "edit", keys: ["F2"], when: has("block", "frame") },
+  {
+    id: "select all",
+    group: "select",
+    keys: ["Mod+A"],
+    run: (page) => studio.select(page.page, everything(page)),
+  },
+  {
+    id: "select none",
+    group: "select",
+    keys: ["Escape"],
+    when: anything,
+    run: ({ page }) => studio.select(page, []),
+  },
+  {
+    id: "select upstream",
+    group: "select",
+    keys: ["Shift+ArrowLeft"],
+    when: blocks,
+    run: selectReach("upstream"),
+  },
+  {
+    id: "select downstream",
+    group: "select",
+    keys: ["Shift+ArrowRight"],
+    when: blocks,
+    run: selectReach("downstream"),
+  },
+  { id: "select connected", group: "select", keys: ["Shift+C"], when: blocks, run: selectReach("connected") },
+  { id: "connect", group: "edit", keys: ["C"], when: blocks },
+  {
+    id: "disconnect",
+    group: "edit",
+    keys: ["X"],
+    when: has("block", "wire"),
+    run: ({ page, selection, graph, document }) => {
+      const wires = [
+        ...actions.namesOf(selection, "wire").flatMap((id) => graph.byId.get(id) ?? []),
+        ...actions
+          .namesOf(selection, "block")
+          .flatMap((name) => [...(graph.into.get(name) ?? []), ...(graph.outOf.get(name) ?? [])]),
+      ];
+      studio.act(page, actions.disconnect(document, new Set(wires)));
+    },
+  },
+  {
+    id: "gradient",
+    group: "edit",
+    keys: ["G"],
+    when: (page) => blocksOf(page).some((name) => !!page.graph.blocks.get(name)?.info?.gradients.length),
+    run: gradient,
+  },
+  { id: "gradients", group: "edit", keys: ["Shift+G"], when: blocks },
+  {
+    id: "frame",
+    group: "edit",
+    keys: ["F"],
+    when: blocks,
+    run: (page) => add(page, actions.addFrame(page.document, blocksOf(page), page.places, "")),
+  },
+  { id: "note", group: "edit", keys: ["N"] },
+  { id: "monitor", group: "edit", keys: ["M"] },
+  { id: "use page", group: "page", keys: [] },
+  { id: "extract", group: "page", keys: [], when: blocks },
+  {
+    id: "tidy",
+    group: "arrange",
+    keys: ["Shift+T"],
+    when: ({ graph }) => graph.blocks.size > 0,
+    run: (page) => void tidyPage(page.page, several(page) ? new Set(blocksOf(page)) : undefined),
+  },
+  { id: "align left", group: "arrange", keys: ["Alt+A"], ...align("left") },
+  { id: "align center", group: "arrange", keys: ["Alt+H"], ...align("center") },
+  { id: "align right", group: "arrange", keys: ["Alt+D"], ...align("right") },
+  { id: "align top", group: "arrange", keys: ["Alt+W"], ...align("top") },
+  { id: "align middle", group: "arrange", keys: ["Alt+V"], ...align("middle") },
+  { id: "align bottom", group: "arrange", keys: ["Alt+S"], ...align("bottom") },
+  { id: "distribute across", group: "arrange", keys: ["Alt+Shift+H"], ...distribute("x") },
+  { id: "distribute down", group: "arrange", keys: ["Alt+Shift+V"], ...distribute("y") },
+  { id: "run", group: "run", keys: ["Mod+Enter", "F5"], anywhere: true, run: ({ page }) => studio.run(page) },
+  {
+    id: "run here",
+    group: "run",
+    keys: ["Mod+Shift+Enter"],
+    when: blocks,
+    run: (page) => studio.run(page.page, { to: blocksOf(page) }),
+  },
+  {
+    id: "run steps",
+    group: "run",
+    keys: ["F6"],
+    run: ({ page, document }) => {
+      const { steps, until } = document.run ?? {};
+      studio.run(page, until ? { mode: "until", steps: steps ?? 1 } : { mode: "steps", steps: steps ?? 1 });
+    },
+  },
+  { id: "run freely", group: "run", keys: ["F7"], run: ({ page }) => studio.run(page, { mode: "free" }) },
+  {
+    id: "pause",
+    group: "run",
+    keys: ["F8"],
+    anywhere: true,
+    when: running,
+    run: ({ page, run }) => studio.control(page, run.state === "paused" ? "go on" : "pause"),
+  },
+  {
+    id: "step",
+    group: "run",
+    keys: ["F10"],
+    anywhere: true,
+    run: ({ page }) => studio.control(page, "step"),
+  },
+  {
+    id: "stop",
+    group: "run",
+    keys: ["Shift+F5", "Mod+."],
+    anywhere: true,
+    when: running,
+    run: ({ page }) => studio.control(page, "stop"),
+  },
+  { id: "reset", group: "run", keys: ["Shift+F8"], run: ({ page }) => studio.control(page, "reset") },
+  { id: "new", group: "page", keys: ["Alt+N"] },
+  { id: "open", group: "page", keys: ["Mod+O"], anywhere: true },
+  { id: "save", group: "page", keys: ["Mod+S"], anywhere: true },
+  { id: "save as", group: "page", keys: ["Mod+Shift+S"], anywhere: true },
+  { id: "revert", group: "page", keys: [], when: isDirty },
+  { id: "versions", group: "page", keys: [] },
+  { id: "close", group: "page", keys: ["Alt+X"] },
+  { id: "next page", group: "page", keys: ["Alt+PageDown"], anywhere: true, run: turnTab(1) },
+  { id: "last page", group: "page", keys: ["Alt+PageUp"], anywhere: true, run: turnTab(-1) },
+  { id: "gallery", group: "page", keys: ["Alt+G"] },
+  { id: "export", group: "page", keys: ["Mod+E"] },
+  { id: "zoom in", group: "view", keys: ["+", "="] },
+  { id: "zoom out", group: "view", keys: ["-"] },
+  { id: "zoom all", group: "view", keys: ["1", "Home"] },
+  { id: "zoom selection", group: "view", keys: ["2"], when: anything },
+  { id: "zoom one", group: "view", keys: ["0"] },
+  { id: "outline", group: "view", keys: ["Alt+1"], anywhere: true },
+  { id: "properties", group: "view", keys: ["Alt+2"], anywhere: true },
+  { id: "docs", group: "view", keys: ["Alt+3"], anywhere: true },
+  { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
+  { id: "values", group: "view", keys: ["Alt+5"], anywhere: true },
+  { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
+  { id: "spotlight", group: "view", keys: ["S"] },
+  { id: "minimap", group: "view", keys: ["Shift+M"] },
+  { id: "help", group: "view", keys: ["?"] },
+  { id: "settings", group: "view", keys: ["Mod+,"], anywhere: true },
+];
+
+/** Commands that can be used without a page. */
+const WITHOUT_PAGE: ReadonlySet<CommandId> = new Set([
+  "palette",
+  "new",
+  "open",
+  "gallery",
+  "help",
+  "settings",
+]);
+
+export const commands: ReadonlyMap<CommandId, Command> = new Map(COMMANDS.map((each) => [each.id, each]));
+
+const provided = new Map<CommandId, () => void>();
+
+/** The view says what a command does that only it can do. */
+export function provide(id: CommandId, run: () => void): () => void {
+  provided.set(id, run);
+  return () => {
+    if (provided.get(id) === run) provided.delete(id);
+  };
+}
+
+export function isEnabled(id: CommandId): boolean {
+  const command = commands.get(id);
+  if (!command || !(command.run || provided.has(id))) return false;
+  const page = studio.page();
+  if (!page) return WITHOUT_PAGE.has(id);
+  return command.when?.(page) ?? true;
+}
+
+/** Carries out a command; says whether it could. */
+export function perform(id: CommandId): boolean {
+  if (!isEnabled(id)) return false;
+  const page = studio.page();
+  const own = provided.get(id);
+  if (own) own();
+  else if (page) commands.get(id)?.run?.(page);
+  return true;
+}
+
+// -- keys -------------------------------------------------------------------------------------
+
+/** What of a keyboard event tells the command. */
+export interface Pressed {
+  readonly key: string;
+  readonly code?: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly altKey: boolean;
+  readonly shiftKey: boolean;
+}
+
+export const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** The keys of an event, as the table writes them. */
+export function keysOf(event: Pressed, mac = isMac): string {
+  const mod = mac ? event.metaKey : event.ctrlKey;
+  // With Alt a Mac's keys give other letters, and with another keyboard layout letters are not Latin: the place tells.
+  const placed = /^Key([A-Z])$|^Digit(\d)$/.exec(event.code ?? "");
+  const latin = /^[ -~]$/.test(event.key);
+  const key =
+    placed && (event.altKey || !latin) && event.key.length === 1
+      ? (placed[1] ?? placed[2] ?? event.key)
+      : event.key;
+  const letter = key.length === 1 ? key.toUpperCase() : key;
+  // Shift is part of a sign such as "?", and not a key beside it.
+  const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(letter));
+  return [mod && "Mod", event.altKey && "Alt", shift && "Shift", letter].filter(Boolean).join("+");
+}
+
+const byKeys = new Map(COMMANDS.flatMap((command) => command.keys.map((keys) => [keys, command] as const)));
+
+/** The command that keys stand for. While text is typed, only those that do not type. */
+export function commandFor(event: Pressed, typing: boolean, mac = isMac): CommandId | undefined {
+  const command = byKeys.get(keysOf(event, mac));
+  if (!command || command.native || (typing && !command.anywhere)) return undefined;
+  return command.id;
+}
+
+const SIGNS: Readonly<Record<string, string>> = {
+  Mod: "⌘",
+  Alt: "⌥",
+  Shift: "⇧",
+  Enter: "⏎",
+  Backspace: "⌫",
+  Delete: "⌦",
+};
+
+/** Keys as they are shown: Ctrl+K, or ⌘K on a Mac. */
+export function keysText(keys: string, mac = isMac): string {
+  const parts = keys === "+" ? ["+"] : keys.split("+");
+  if (mac) return parts.map((part) => SIGNS[part] ?? arrow(part)).join("");
+  return parts.map((part) => (part === "Mod" ? "Ctrl" : arrow(part))).join("+");
+}
+
+function arrow(part: string): string {
+  return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" }[part] ?? part;
+}
