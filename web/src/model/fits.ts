@@ -14,7 +14,7 @@ import {
   resolved,
   specOf,
 } from "./graph.ts";
-import type { OpInfo, PinInfo } from "./ops.ts";
+import { type OpInfo, PAGE, type PinInfo } from "./ops.ts";
 
 /** Why a wire does not fit; the dictionary has the words. */
 export type Reason =
@@ -33,20 +33,32 @@ export interface Offer {
   readonly holds?: boolean;
 }
 
-function offerOf(info: PinInfo, spec: Spec | undefined, holds: boolean | undefined): Offer {
-  const rank = spec?.shape ? spec.shape.length : info.ranks?.length === 1 ? info.ranks[0] : undefined;
+function offerOf(info: PinInfo, spec: Spec | undefined, op: OpInfo | undefined): Offer {
+  const rank = spec ? spec.shape?.length : fixedRank(info, op);
   return {
     dtypes: spec ? [spec.dtype] : info.dtypes,
     ...(rank !== undefined && { rank }),
-    ...(holds !== undefined && { holds }),
+    ...holding(op),
   };
+}
+
+/** Blocks that change a variable give it on, and a page as a block may; only of others it is known that they do not. */
+function holding(op: OpInfo | undefined): Pick<Offer, "holds"> {
+  if (!op || op.name === PAGE || (op.writes.length && !op.holds)) return {};
+  return { holds: op.holds };
+}
+
+/** What is known of an output's rank are the ranks in worked cases. Where inputs can have only one, they are all. */
+function fixedRank(info: PinInfo, op: OpInfo | undefined): number | undefined {
+  const fixed = op?.inputs.length && op.inputs.every((pin) => pin.ranks?.length === 1);
+  return fixed && info.ranks?.length === 1 ? info.ranks[0] : undefined;
 }
 
 /** What an output of the page offers. */
 export function offered(graph: Graph, from: OutputRef): Offer {
   const pin = outputPinOf(graph, from);
   if (!pin) return { dtypes: [] };
-  return offerOf(pin.info, specOf(graph, keyOf(pin.ref)), graph.blocks.get(from.block)?.info?.holds);
+  return offerOf(pin.info, specOf(graph, keyOf(pin.ref)), graph.blocks.get(from.block)?.info);
 }
 
 /** Why an input of this kind cannot take what is offered; nothing if it can. `bound` are the types that variables stand for. */
@@ -189,7 +201,7 @@ export function outputOfOp(graph: Graph, to: InputRef, op: OpInfo): OpFit {
   if (!view || !pin) return { op, reason: { kind: "no pin" } };
   const bound = boundTypes(graph, view, pin.key);
   return firstFit(op, op.outputs, (output) =>
-    whyNot(offerOf(output, undefined, op.holds), pin.info, view.info, bound),
+    whyNot(offerOf(output, undefined, op), pin.info, view.info, bound),
   );
 }
 

@@ -30,6 +30,8 @@ export interface AttrInfo {
 export interface GradientInfo {
   readonly input: string;
   readonly op: string;
+  /** The output of that op which is the gradient. */
+  readonly gives: string;
   /** For each input of that op: "input NAME", "output NAME", "gradient NAME" or "shape NAME" (of an input). */
   readonly inputs: Readonly<Record<string, string>>;
   /** Attributes that are copied by name. */
@@ -53,6 +55,8 @@ export interface OpInfo {
   readonly differences: readonly { topic: string; tensorflow: string; ours: string; agree: string }[];
   readonly cases: readonly { about: string; page: PageDocument }[];
   readonly aliases: readonly string[];
+  /** Whether it has a gradient, in words. */
+  readonly gradient: string;
   readonly gradients: readonly GradientInfo[];
 }
 
@@ -94,6 +98,7 @@ const NO_OP = {
   fed: false,
   differences: [],
   cases: [],
+  gradient: "",
   gradients: [],
 };
 
