@@ -1,0 +1,33 @@
+import { createRoot } from "react-dom/client";
+import "./view/style/tokens.css";
+import "./view/style/base.css";
+import "./view/style/shell.css";
+import "./view/style/panels.css";
+import "./view/style/canvas.css";
+import type { OpInfo } from "./model/ops.ts";
+import { enter } from "./net/client.ts";
+import { studio, useStudio } from "./state/store.ts";
+import { App } from "./view/App.tsx";
+import { ui } from "./view/ui.ts";
+
+/** The ops are not waited for: a page is drawn with them as soon as they are there. */
+async function loadOps(): Promise<void> {
+  const answer = await fetch("./ops.json");
+  const { ops } = (await answer.json()) as { ops: OpInfo[] };
+  studio.setOps(ops);
+}
+
+/** The page that was asked for on the command line is opened once, when the server has said hello. */
+function openStart(): void {
+  const stop = useStudio.subscribe(({ welcome }) => {
+    if (welcome === null) return;
+    stop();
+    if (welcome.start) void ui.openPage({ path: welcome.start });
+    else studio.listFiles();
+  });
+}
+
+createRoot(document.getElementById("studio") as HTMLElement).render(<App />);
+void loadOps();
+openStart();
+void enter().then(() => studio.start());

@@ -1,0 +1,195 @@
+import type { Node, NodeProps } from "@xyflow/react";
+import { memo, type ReactElement, useContext, useState } from "react";
+import type { Json } from "../../model/document.ts";
+import { pinRows } from "../../model/geometry.ts";
+import type { AttrRow, BlockView, InputPin, OutputPin } from "../../model/graph.ts";
+import type { Problem, Spec } from "../../net/generated.ts";
+import { readValue, valueText } from "../../model/values.ts";
+import { AttrField } from "../widgets/AttrField.tsx";
+import { Entry, TabIndex } from "../widgets/Entry.tsx";
+import { useWords } from "../words.ts";
+import { BlockContext } from "./context.ts";
+import { family } from "./colours.ts";
+import { LiveFooter, LiveMark } from "./LiveParts.tsx";
+import { roleOf } from "./shapes.ts";
+import { shownAttr, shownConstant, shownInput } from "./values.ts";
+import { shortSpec } from "../../model/words.ts";
+
+export interface BlockData extends Record<string, unknown> {
+  view: BlockView;
+  /** What flows into each input and out of each output, by the pin's key. */
+  specs: ReadonlyMap<string, Spec>;
+  problems: readonly Problem[];
+  selected: boolean;
+  focused: boolean;
+}
+
+export type BlockNode = Node<BlockData, "block">;
+
+/** A near block. It is plain text until the pointer comes to it; then its rows can be edited. */
+export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactElement {
+  const { view, specs, problems, selected, focused } = data;
+  const w = useWords();
+  const [near, setNear] = useState(false);
+  const missing = new Set(view.inputs.filter((pin) => pin.state === "missing").map((pin) => pin.info.name));
+  const conflicts = problems.filter((problem) => !missing.has(problem.arg ?? ""));
+  const classes = ["block", selected && "selected", focused && "focused", conflicts.length > 0 && "conflict"];
+  const axes = axesOf(view);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms, and cannot be laid out freely.
+    <div
+      className={classes.filter(Boolean).join(" ")}
+      id={`block-${view.name}`}
+      data-block={view.name}
+      role="group"
+      aria-label={w.blockNamed(view.name, view.op)}
+      onPointerEnter={() => setNear(true)}
+      onPointerLeave={() => setNear(false)}
+    >
+      <div className="block-title">
+        <LiveMark block={view.name} />
+        <span className="block-name">{view.name}</span>
+        <span className="block-op">{view.op === view.name ? "" : view.op}</span>
+      </div>
+      <TabIndex.Provider value={-1}>
+        {Array.from({ length: pinRows(view) }, (_, row) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
+          <div className="block-row" key={row}>
+            <Input pin={view.inputs[row]} specs={specs} problems={problems} near={near} />
+            <Output pin={view.outputs[row]} specs={specs} />
+          </div>
+        ))}
+        {view.rows.map((row) => (
+          <Attr key={row.name} view={view} row={row} axes={axes} near={near} bad={problems.some((problem) => problem.arg === row.name)} />
+        ))}
+      </TabIndex.Provider>
+      <LiveFooter view={view} spec={specs.get(`>${view.outputs[0]?.key}`)} />
+      {conflicts[0] && (
+        <div className="block-problem" role="note">
+          <strong>{conflicts[0].text}</strong>
+          {conflicts[0].hint && <span> {conflicts[0].hint}</span>}
+        </div>
+      )}
+    </div>
+  );
+});
+
+/** The letters of a block's axes, where it has a data format. */
+export function axesOf(view: BlockView): string | undefined {
+  const all = [...view.rows, ...view.rest];
+  const format = all.find((row) => row.name === "data_format")?.value;
+  return typeof format === "string" && /^[A-Z]+$/.test(format) ? format : undefined;
+}
+
+interface InputProps {
+  pin: InputPin | undefined;
+  specs: ReadonlyMap<string, Spec>;
+  problems: readonly Problem[];
+  near: boolean;
+}
+
+function Input({ pin, specs, problems, near }: InputProps): ReactElement | null {
+  if (pin === undefined) return <span />;
+  const spec = specs.get(pin.key);
+  const problem = problems.find((each) => each.arg === pin.info.name && pin.state !== "missing");
+  const dtype = spec?.dtype ?? (pin.info.dtypes.length === 1 ? pin.info.dtypes[0] : pin.info.dtypes.includes("float32") ? "float32" : undefined);
+  const classes = ["pin", "in", roleClass(roleOf(pin.info, "input")), family(dtype), pin.state, problem && "bad"];
+  return (
+    <span className={problem ? "block-input bad" : "block-input"}>
+      <span className={classes.filter(Boolean).join(" ")} />
+      <span className="pin-name">{pin.more ? `${pin.info.name}…` : pin.key}</span>
+      {problem ? <Axes spec={spec} axis={problem.axis ?? null} /> : <Constant pin={pin} near={near} />}
+    </span>
+  );
+}
+
+/** The shape at a pin with the axis that does not fit. */
+function Axes({ spec, axis }: { spec: Spec | undefined; axis: number | null }): ReactElement | null {
+  const shape = spec?.shape;
+  if (!shape) return null;
+  return (
+    <span className="axes mono">
+      {shape.map((size, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
+        <span key={i} className={i === (axis !== null && axis < 0 ? axis + shape.length : axis) ? "axis bad" : "axis"}>
+          {size}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement | null {
+  const w = useWords();
+  const { set, openProperties } = useContext(BlockContext);
+  if (pin.state === "wired" || pin.more || pin.info.dtypes[0] === "resource") return null;
+  const text = valueText(pin.value);
+  if (text.length > 40)
+    return (
+      <button type="button" className="row-value mono" tabIndex={-1} onClick={() => openProperties(pin.ref.block, pin.key)}>
+        {shownConstant(pin.value)}
+      </button>
+    );
+  if (!near) return <span className="row-value mono">{shownInput(pin)}</span>;
+  return (
+    <Entry<Json>
+      label={pin.key}
+      className="row-entry mono"
+      value={pin.value ?? null}
+      format={(value) => (value === null ? "" : valueText(value))}
+      hint={w.valueHint}
+      read={(typed) => {
+        if (typed.trim() === "") return { value: null };
+        const value = readValue(typed);
+        return value === undefined ? { error: w.numberOrList } : { value };
+      }}
+      onChange={(value) => set.input(pin.ref, value === null ? undefined : value)}
+    />
+  );
+}
+
+function Output({ pin, specs }: { pin: OutputPin | undefined; specs: ReadonlyMap<string, Spec> }): ReactElement | null {
+  if (pin === undefined) return <span />;
+  const spec = specs.get(`>${pin.key}`);
+  const classes = ["pin", "out", roleClass(roleOf(pin.info, "output")), family(spec?.dtype ?? pin.info.dtypes[0]), "wired"];
+  return (
+    <span className="block-output">
+      <span className="pin-name">{pin.key}</span>
+      <span className={classes.join(" ")} title={spec && shortSpec(spec)} />
+    </span>
+  );
+}
+
+interface AttrProps {
+  view: BlockView;
+  row: AttrRow;
+  axes: string | undefined;
+  near: boolean;
+  bad: boolean;
+}
+
+function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
+  const { set, openProperties } = useContext(BlockContext);
+  const classes = ["block-row", "attr", (bad || row.missing) && "bad"].filter(Boolean).join(" ");
+  const kind = row.info?.kind ?? "";
+  return (
+    <div className={classes}>
+      <span className="attr-name">{row.name}</span>
+      {kind === "tensor" ? (
+        <button type="button" className="row-value mono" tabIndex={-1} onClick={() => openProperties(view.name, row.name)}>
+          {shownAttr(row)}
+        </button>
+      ) : near && row.info !== undefined ? (
+        <AttrField attr={row.info} value={row.value} axes={axes} onChange={(value) => set.attr(view.name, row.name, value)} />
+      ) : (
+        <span className="row-value mono">{shownAttr(row)}</span>
+      )}
+    </div>
+  );
+}
+
+
+/** "constant" is also what a pin with a value of its own is called. */
+function roleClass(role: ReturnType<typeof roleOf>): string {
+  return role === "constant" ? "constant-wanted" : role;
+}

@@ -1,0 +1,356 @@
+import { ReactFlow, ReactFlowProvider, useOnViewportChange, useReactFlow } from "@xyflow/react";
+import { type DragEvent, type ReactElement, useEffect, useMemo, useRef, useState } from "react";
+import "@xyflow/react/dist/base.css";
+import { type Item, namesOf, readItem } from "../../model/action.ts";
+import { setAttr, setInput, setNote } from "../../model/actions.ts";
+import { bounds, type Point, type Rect } from "../../model/geometry.ts";
+import { keyOf } from "../../model/graph.ts";
+import { live } from "../../state/live.ts";
+import { type PageState, studio, useStudio } from "../../state/store.ts";
+import { openMenuFor } from "../canvasMenu.ts";
+import { dropFiles } from "../export/drop.ts";
+import { act, select } from "../page.ts";
+import { OP_DRAGGED } from "../panels/Palette.tsx";
+import { change, useSettings } from "../settings.ts";
+import { Icon } from "../shell/icons.tsx";
+import { type CanvasControl, ui, useUi } from "../ui.ts";
+import { useWords } from "../words.ts";
+import { whyText } from "../why.ts";
+import { Block } from "./Block.tsx";
+import { BlockContext, PageNumber } from "./context.ts";
+import { canvasKey } from "./keyboard.ts";
+import { MiniMap } from "./MiniMap.tsx";
+import { Monitor } from "./Monitor.tsx";
+import { Note } from "./Note.tsx";
+import { Nodes, type StageNode } from "./nodes.ts";
+import { type Hit, type Near, Stage, type View } from "./stage.ts";
+import { Pointer } from "./pointer.ts";
+import { summaryPicture } from "./pictures.ts";
+
+const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
+const NO_EDGES: never[] = [];
+const NOTHING_NEAR: Near = { blocks: [], boxes: [] };
+const LEAST_ZOOM = 0.05;
+const MOST_ZOOM = 3;
+
+/** Where each page was looked at last. */
+const views = new Map<number, View>();
+
+export function Canvas({ page }: { page: PageState }): ReactElement {
+  return (
+    <ReactFlowProvider key={page.page}>
+      <Inside page={page} />
+    </ReactFlowProvider>
+  );
+}
+
+function Inside({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const flow = useReactFlow();
+  const root = useRef<HTMLDivElement>(null);
+  const paper = useRef<HTMLCanvasElement>(null);
+  const [stage, setStage] = useState<Stage | null>(null);
+  const [near, setNear] = useState(NOTHING_NEAR);
+  const [marquee, setMarquee] = useState<Rect | null>(null);
+  const [wiring, setWiring] = useState(false);
+  const [dropping, setDropping] = useState(false);
+  const [zoom, setZoom] = useState(1);
+  const editing = useUi((state) => state.editing);
+  const { spotlight, minimap, theme, wheel } = useSettings();
+  const pointer = useRef<Pointer | null>(null);
+  const nodes = useRef(new Nodes());
+  const number = page.page;
+
+  // The stage and what listens to pointers live as long as the page is shown.
+  useEffect(() => {
+    const canvas = paper.current as HTMLCanvasElement;
+    const holder = root.current as HTMLDivElement;
+    const made = new Stage(canvas);
+    made.onNear = setNear;
+    made.live = {
+      state: (block) => live(number).blockState(block),
+      picture: (pin) => summaryPicture(live(number).summary(pin)),
+    };
+    made.restyle();
+    const size = new ResizeObserver(() => made.resize(holder.clientWidth, holder.clientHeight));
+    size.observe(holder);
+    made.resize(holder.clientWidth, holder.clientHeight);
+    const now = () => studio.page(number);
+    pointer.current = new Pointer(holder, made, {
+      graph: () => now()?.graph ?? null,
+      selection: () => now()?.selection ?? new Set(),
+      select,
+      act,
+      search: (at, place, end) => ui.openSearch({ at, place, end }),
+      menu: openMenuFor,
+      open: openHit,
+      refuse: (from, to) => {
+        const graph = now()?.graph;
+        if (graph) studio.notice("error", whyText(graph, from, to));
+      },
+      marquee: setMarquee,
+      wiring: setWiring,
+    });
+    const stopLive = live(number).onAny(() => {
+      if (made.far) made.request();
+    });
+    setStage(made);
+    return () => {
+      size.disconnect();
+      pointer.current?.end();
+      made.stop();
+      stopLive();
+    };
+  }, [number]);
+
+  useEffect(() => {
+    if (stage === null) return;
+    const colours = new MutationObserver(() => stage.restyle());
+    colours.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    stage.restyle();
+    return () => colours.disconnect();
+  }, [stage]);
+
+  useEffect(() => {
+    stage?.show(page.graph, page.places);
+  }, [stage, page.graph, page.places]);
+
+  useEffect(() => {
+    if (stage === null) return;
+    const boxes = new Set([...page.selection].filter((each) => !/^(block|wire)\//.test(each)));
+    stage.emphasis = {
+      blocks: new Set(namesOf(page.selection, "block")),
+      wires: new Set(namesOf(page.selection, "wire")),
+      boxes,
+      hovered: null,
+      spotlight,
+    };
+    stage.request();
+  }, [stage, page.selection, spotlight]);
+
+  const move = useMemo(
+    () => (view: View) => {
+      views.set(number, view);
+      stage?.move(view);
+      setZoom(view.zoom);
+    },
+    [stage, number],
+  );
+  useOnViewportChange({ onChange: move });
+
+  // The first look at a page shows all of it; later ones what was seen before.
+  useEffect(() => {
+    if (stage === null) return;
+    const control = controlOf(stage, root.current as HTMLElement, flow, () => pointer.current?.cancel() ?? false);
+    ui.setCanvas(control);
+    const before = views.get(number);
+    if (before) void flow.setViewport(before);
+    else control.fit();
+    return () => ui.setCanvas(null);
+  }, [stage, flow, number]);
+
+  useWatched(number, near, page);
+
+  const focus = page.selection.size === 1 ? ([...page.selection][0] as Item) : null;
+  const shown = useMemo(() => {
+    if (stage?.scene === null || stage === null) return [];
+    return nodes.current.of({
+      near,
+      scene: stage.scene,
+      selection: page.selection,
+      focus: null,
+      editing,
+      onText: (note, text) => act(setNote(studio.page(number)?.document ?? {}, note, text)),
+      onDone: () => ui.setEditing(null),
+    });
+    // The scene is another one when the graph is.
+    // biome-ignore lint/correctness/useExhaustiveDependencies: see above.
+  }, [near, stage, stage?.scene, page.graph, page.places, page.selection, editing, number]);
+
+  const actions = useMemo(
+    () => ({
+      set: {
+        input: (to: Parameters<typeof setInput>[1], value: Parameters<typeof setInput>[2]) =>
+          act(setInput(studio.page(number)?.document ?? {}, to, value)),
+        attr: (block: string, name: string, value: Parameters<typeof setAttr>[3]) =>
+          act(setAttr(studio.page(number)?.document ?? {}, block, name, value)),
+      },
+      openProperties: ui.openField,
+    }),
+    [number],
+  );
+
+  function drop(event: DragEvent) {
+    event.preventDefault();
+    setDropping(false);
+    const box = (root.current as HTMLElement).getBoundingClientRect();
+    const at = stage?.toPage(event.clientX - box.left, event.clientY - box.top) ?? { x: 0, y: 0 };
+    const op = event.dataTransfer.getData(OP_DRAGGED);
+    if (op !== "") {
+      const hit = stage?.hit(at, 14);
+      ui.addOp(op, { x: at.x - 100, y: at.y - 14 }, hit?.kind === "wire" ? hit.wire : undefined);
+    } else void dropFiles([...event.dataTransfer.files], at);
+  }
+
+  const count = page.graph.blocks.size;
+  return (
+    <PageNumber.Provider value={number}>
+      <BlockContext.Provider value={actions}>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the canvas takes keys of its own, and is one stop of Tab. */}
+        <div
+          ref={root}
+          className={wiring ? "canvas wiring" : "canvas"}
+          role="application"
+          tabIndex={0}
+          aria-label={w.canvasOf(page.document.title ?? page.path, count)}
+          aria-roledescription={w.canvas}
+          aria-activedescendant={focus?.startsWith("block/") && near.blocks.includes(focus.slice(6)) ? `block-${focus.slice(6)}` : undefined}
+          onKeyDown={(event) => canvasKey(event.nativeEvent, pointer.current)}
+          onDragOver={(event) => {
+            event.preventDefault();
+            setDropping(event.dataTransfer.types.includes("Files"));
+          }}
+          onDragLeave={() => setDropping(false)}
+          onDrop={drop}
+        >
+          <canvas ref={paper} aria-hidden="true" />
+          <ReactFlow<StageNode>
+            nodes={shown}
+            edges={NO_EDGES}
+            nodeTypes={NODE_TYPES}
+            minZoom={LEAST_ZOOM}
+            maxZoom={MOST_ZOOM}
+            nodesDraggable={false}
+            nodesConnectable={false}
+            nodesFocusable={false}
+            elementsSelectable={false}
+            disableKeyboardA11y
+            zoomOnDoubleClick={false}
+            panOnDrag={PAN_BUTTONS}
+            panOnScroll={wheel === "pan"}
+            zoomOnScroll={wheel === "zoom"}
+            selectionKeyCode={null}
+            deleteKeyCode={null}
+            multiSelectionKeyCode={null}
+            panActivationKeyCode="Space"
+            proOptions={PRO}
+          />
+          {marquee && <div className="marquee" style={{ left: marquee.x, top: marquee.y, width: marquee.width, height: marquee.height }} />}
+          {count === 0 && page.graph.wires.length === 0 && Object.keys(page.document.notes ?? {}).length === 0 && (
+            <div className="canvas-empty">
+              <p>{w.emptyPage}</p>
+              <p className="small">{w.emptyPageHow}</p>
+            </div>
+          )}
+          {dropping && <div className="drop-here">{w.dropHere}</div>}
+          <div className="canvas-tools" role="toolbar" aria-label={w.view}>
+            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomOut} title={w.zoomOut} onClick={() => ui.run("zoom out")}>
+              <Icon name="minus" />
+            </button>
+            <button type="button" className="button plain zoom" tabIndex={-1} aria-label={w.zoomOne} title={w.zoomOne} onClick={() => ui.run("zoom one")}>
+              {Math.round(zoom * 100)}%
+            </button>
+            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomIn} title={w.zoomIn} onClick={() => ui.run("zoom in")}>
+              <Icon name="plus" />
+            </button>
+            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomAll} title={w.zoomAll} onClick={() => ui.run("zoom all")}>
+              <Icon name="fit" />
+            </button>
+            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.tidy} title={w.tidy} onClick={() => ui.run("tidy")}>
+              <Icon name="tidy" />
+            </button>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-pressed={spotlight}
+              aria-label={w.spotlight}
+              title={w.spotlight}
+              onClick={() => change({ spotlight: !spotlight })}
+            >
+              <Icon name="spot" />
+            </button>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-pressed={minimap}
+              aria-label={w.miniMap}
+              title={w.miniMap}
+              onClick={() => change({ minimap: !minimap })}
+            >
+              <Icon name="map" />
+            </button>
+          </div>
+          {minimap && stage && count > 0 && <MiniMap key={theme} stage={stage} onGo={(at) => void centreOn(stage, flow, at)} />}
+        </div>
+      </BlockContext.Provider>
+    </PageNumber.Provider>
+  );
+}
+
+const PAN_BUTTONS = [1];
+const PRO = { hideAttribution: true };
+
+function openHit(hit: Hit): void {
+  if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("values");
+  else if (hit.kind === "box" && hit.box.kind === "notes") ui.setEditing(hit.box.name);
+  else if (hit.kind === "wire" || hit.kind === "bend") ui.insertOn(hit.wire);
+  else change({ rightOpen: true, rightTab: "properties" });
+}
+
+/** Tells the server which outputs are seen, a moment after that has changed. */
+function useWatched(page: number, near: Near, { graph, selection }: PageState): void {
+  const connection = useStudio((state) => state.connection);
+  const pins = useMemo(() => {
+    const names = new Set([...(near.blocks.length > 0 ? near.blocks : [...graph.blocks.keys()].slice(0, 200)), ...namesOf(selection, "block")]);
+    return [...names].flatMap((name) => graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
+  }, [near, graph, selection]);
+  const text = pins.join("\n");
+  useEffect(() => {
+    if (connection !== "open") return;
+    const timer = setTimeout(() => studio.watch(page, text === "" ? [] : text.split("\n")), 120);
+    return () => clearTimeout(timer);
+  }, [page, text, connection]);
+}
+
+type Flow = ReturnType<typeof useReactFlow>;
+
+function centreOn(stage: Stage, flow: Flow, at: Point, zoom = stage.view.zoom): Promise<boolean> {
+  return flow.setViewport({ x: stage.width / 2 - at.x * zoom, y: stage.height / 2 - at.y * zoom, zoom });
+}
+
+function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => boolean): CanvasControl {
+  const rectOf = (which: Item): Rect | undefined => {
+    const { kind, name } = readItem(which);
+    if (kind === "block") return stage.scene?.places.get(name);
+    if (kind === "wire") return stage.scene?.wires.get(name)?.box;
+    return stage.scene?.boxes.find((box) => box.kind === `${kind}s` && box.name === name)?.rect;
+  };
+  return {
+    centre: () => stage.toPage(stage.width / 2, stage.height / 2),
+    fit(items) {
+      const around = items && items.size > 0 ? bounds([...items].map(rectOf)) : stage.scene?.bounds();
+      if (around === undefined || stage.width === 0) return;
+      const margin = 48;
+      const scale = Math.min((stage.width - 2 * margin) / around.width, (stage.height - 2 * margin) / around.height);
+      const zoom = Math.max(LEAST_ZOOM, Math.min(scale, 1));
+      void centreOn(stage, flow, { x: around.x + around.width / 2, y: around.y + around.height / 2 }, zoom);
+    },
+    zoom(factor) {
+      const zoom = factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.view.zoom * factor));
+      void centreOn(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
+    },
+    reveal(which) {
+      const rect = rectOf(which);
+      if (rect === undefined) return;
+      const seen = stage.inView(-24);
+      const inside = rect.x >= seen.x && rect.y >= seen.y && rect.x + rect.width <= seen.x + seen.width && rect.y + rect.height <= seen.y + seen.height;
+      if (!inside) void centreOn(stage, flow, { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 }, Math.max(stage.view.zoom, 0.6));
+    },
+    focus: () => root.focus({ preventScroll: true }),
+    cancel,
+    picture: () => stage.canvas,
+  };
+}
+

@@ -1,0 +1,220 @@
+import type { Node, NodeProps } from "@xyflow/react";
+import { memo, type ReactElement, useContext, useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Monitor as MonitorFile, Shown } from "../../model/document.ts";
+import type { Series } from "../../net/generated.ts";
+import { live } from "../../state/live.ts";
+import { useWords } from "../words.ts";
+import { readColours } from "./colours.ts";
+import { bytesOf, pictureOf, scaleFor } from "./colourmap.ts";
+import { PageNumber } from "./context.ts";
+
+export interface MonitorData extends Record<string, unknown> {
+  name: string;
+  monitor: MonitorFile;
+  selected: boolean;
+}
+
+export type MonitorNode = Node<MonitorData, "monitor">;
+
+export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): ReactElement {
+  return (
+    <section className={data.selected ? "monitor selected" : "monitor"} aria-label={data.monitor.title ?? data.name}>
+      <div className="monitor-title">{data.monitor.title ?? data.name}</div>
+      <div className="monitor-body">
+        <MonitorBody name={data.name} monitor={data.monitor} />
+      </div>
+      <span className="resize-corner" aria-hidden="true" />
+    </section>
+  );
+});
+
+/** What a monitor shows; also in the panel below the canvas. */
+export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorFile }): ReactElement {
+  const w = useWords();
+  const page = useContext(PageNumber);
+  const [series, setSeries] = useState<Series | undefined>(() => live(page).series(name));
+  useEffect(() => {
+    setSeries(live(page).series(name));
+    return live(page).onMonitor(name, () => setSeries(live(page).series(name)));
+  }, [page, name]);
+  if (series === undefined) return <div className="monitor-empty small">{w.nothingYet}</div>;
+  if (series.problem) return <div className="monitor-empty small bad">{series.problem}</div>;
+  const shows = monitor.shows ?? [];
+  if (monitor.kind === "number") return <Numbers shows={shows} series={series} />;
+  if (monitor.kind === "trend") return <Trend monitor={monitor} series={series} />;
+  if (monitor.kind === "image") return <ImageMap monitor={monitor} series={series} />;
+  if (monitor.kind === "histogram") return <Histogram shows={shows} series={series} />;
+  return <div className="monitor-empty small">{w.unknownMonitor(monitor.kind)}</div>;
+}
+
+export function labelOf(shown: Shown | undefined): string {
+  if (shown === undefined) return "";
+  return shown.label ?? shown.pin + (shown.element ? `[${shown.element.join("][")}]` : "");
+}
+
+export function shortNumber(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e6 || size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(5)));
+}
+
+function Numbers({ shows, series }: { shows: readonly Shown[]; series: Series }): ReactElement {
+  return (
+    <div className="monitor-numbers">
+      {shows.slice(0, 4).map((shown, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: what is shown is known by its place.
+        <div className="monitor-number" key={i}>
+          <span className="soft">{labelOf(shown)}</span>
+          <output>{shortNumber(series.values?.[i]?.at(-1))}</output>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const LINES = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+
+function Trend({ monitor, series }: { monitor: MonitorFile; series: Series }): ReactElement {
+  const ref = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const shows = monitor.shows ?? [];
+  const names = shows.map(labelOf).join("\n");
+  const { low, high } = monitor;
+  const [themed, setThemed] = useState(0);
+  useEffect(() => {
+    const watch = new MutationObserver(() => setThemed((n) => n + 1));
+    watch.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => watch.disconnect();
+  }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new theme has other colours.
+  useEffect(() => {
+    const holder = ref.current;
+    if (holder === null) return;
+    const colours = readColours();
+    const axis = { stroke: colours.inkSoft, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, font: `10px ${colours.mono}` };
+    const made = new uPlot(
+      {
+        width: Math.max(holder.clientWidth, 80),
+        height: Math.max(holder.clientHeight, 60),
+        legend: { show: false },
+        cursor: { show: true, y: false },
+        scales: { x: { time: false }, y: { range: (_plot, least, most) => rangeOf(least, most, low, high) } },
+        axes: [
+          { ...axis, size: 22, gap: 2 },
+          { ...axis, size: 48, gap: 2, values: (_plot, splits) => splits.map(shortNumber) },
+        ],
+        series: [
+          {},
+          ...names.split("\n").map((label, i) => ({
+            label,
+            stroke: colours[LINES[i % LINES.length] as "float"],
+            width: 1.5,
+            dash: DASHES[Math.floor(i / LINES.length) % DASHES.length] as number[],
+            points: { show: false },
+          })),
+        ],
+      },
+      [[]],
+      holder,
+    );
+    plot.current = made;
+    const watch = new ResizeObserver(() => made.setSize({ width: Math.max(holder.clientWidth, 80), height: Math.max(holder.clientHeight, 60) }));
+    watch.observe(holder);
+    return () => {
+      watch.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [names, low, high, themed]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew has no data yet.
+  useEffect(() => {
+    plot.current?.setData([series.steps ?? [], ...(series.values ?? [])] as uPlot.AlignedData);
+  }, [series, names, low, high, themed]);
+  return (
+    <div className="trend-box">
+      <div ref={ref} className="trend" />
+      <div className="keys">
+        {shows.map((shown, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown is known by its place.
+          <span key={i} className={`key ${LINES[i % LINES.length]}`}>
+            {labelOf(shown)} <b>{shortNumber(series.values?.[i]?.at(-1))}</b>
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function rangeOf(least: number | null, most: number | null, low?: number | null, high?: number | null): [number, number] {
+  const [a, b] = [low ?? least ?? 0, high ?? most ?? 1];
+  return a === b ? [a - 1, b + 1] : [a, low === undefined || high === undefined ? b + (b - a) * 0.04 : b];
+}
+
+/** Rows of numbers as colours, with the colours' meaning beside them. */
+function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series }): ReactElement {
+  const map = useRef<HTMLCanvasElement>(null);
+  const bar = useRef<HTMLCanvasElement>(null);
+  const [rows = 0, columns = 0] = series.picture_shape ?? [];
+  const values = new Float32Array(series.picture ? bytesOf(series.picture).buffer : new ArrayBuffer(0));
+  const finite = values.filter(Number.isFinite);
+  const least = monitor.low ?? finite.reduce((a, b) => Math.min(a, b), Number.POSITIVE_INFINITY);
+  const most = monitor.high ?? finite.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
+  const scale = scaleFor(Number.isFinite(least) ? least : 0, Number.isFinite(most) ? most : 1);
+  useEffect(() => {
+    draw(map.current, pictureOf(values, rows, columns, scale));
+    const steps = Array.from({ length: 64 }, (_, i) => scale.high - (i / 63) * (scale.high - scale.low));
+    draw(bar.current, pictureOf(steps, 64, 1, scale));
+  });
+  return (
+    <>
+      <canvas ref={map} className="map" role="img" aria-label={`${labelOf(monitor.shows?.[0])} ${rows}×${columns}`} />
+      <div className="legend">
+        <canvas ref={bar} aria-hidden="true" />
+        <span className="high">{shortNumber(scale.high)}</span>
+        <span className="low">{shortNumber(scale.low)}</span>
+      </div>
+    </>
+  );
+}
+
+function draw(canvas: HTMLCanvasElement | null, picture: HTMLCanvasElement): void {
+  if (canvas === null) return;
+  canvas.width = picture.width;
+  canvas.height = picture.height;
+  canvas.getContext("2d")?.drawImage(picture, 0, 0);
+}
+
+function Histogram({ shows, series }: { shows: readonly Shown[]; series: Series }): ReactElement {
+  const counts = series.counts ?? [];
+  const edges = series.edges ?? [];
+  const most = Math.max(1, ...counts.flat());
+  const bins = Math.max(1, edges.length - 1);
+  return (
+    <div className="histogram">
+      <svg viewBox={`0 0 ${bins} 100`} preserveAspectRatio="none" role="img" aria-label={shows.map(labelOf).join(", ")}>
+        {counts.map((each, i) =>
+          each.map((count, bin) => (
+            <rect
+              // biome-ignore lint/suspicious/noArrayIndexKey: a bin is its place.
+              key={`${i} ${bin}`}
+              className={LINES[i % LINES.length]}
+              x={bin + 0.06}
+              width={0.88}
+              y={100 - (96 * count) / most}
+              height={(96 * count) / most}
+            />
+          )),
+        )}
+      </svg>
+      <div className="histogram-axis mono">
+        <span>{shortNumber(edges[0])}</span>
+        <span>{shortNumber(edges.at(-1))}</span>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,105 @@
+/** Keys of the canvas that are no commands: arrows follow wires, and with Ctrl they move what is selected. */
+
+import { type Item, item, namesOf } from "../../model/action.ts";
+import { moveBy } from "../../model/actions.ts";
+import { GRID, type Rect } from "../../model/geometry.ts";
+import { specOf } from "../../model/graph.ts";
+import { specText } from "../../model/words.ts";
+import { studio } from "../../state/store.ts";
+import { texts } from "../../text/index.ts";
+import { currentPage, select } from "../page.ts";
+import { useSettings } from "../settings.ts";
+import { ui } from "../ui.ts";
+import { words } from "../words.ts";
+import type { Pointer } from "./pointer.ts";
+
+type Way = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
+const WAYS: Record<Way, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+
+export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
+  const page = currentPage();
+  if (page === undefined || event.target !== event.currentTarget) return;
+  const way = WAYS[event.key as Way];
+  const taken = () => {
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  if (event.key === "Escape" && pointer?.cancel()) return taken();
+  if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && page.selection.size === 1) {
+    const [which] = page.selection;
+    const [note] = namesOf(page.selection, "note");
+    if (note !== undefined) ui.setEditing(note);
+    else ui.openField((which as Item).slice((which as Item).indexOf("/") + 1), "");
+    return taken();
+  }
+  if (way === undefined || event.altKey || event.shiftKey) return;
+  if (event.ctrlKey || event.metaKey) {
+    const by = { x: way[0] * GRID, y: way[1] * GRID };
+    studio.act(page.page, moveBy(page.document, [...page.selection].filter((each) => !each.startsWith("wire/")), page.places, by), "keys");
+    return taken();
+  }
+  const next = neighbour(event.key as Way);
+  if (next !== undefined) focusBlock(next);
+  taken();
+}
+
+/** The block that the arrow leads to: along a wire, or else the nearest on that side. */
+function neighbour(way: Way): string | undefined {
+  const page = currentPage();
+  if (page === undefined) return undefined;
+  const { graph, places } = page;
+  const [now] = namesOf(page.selection, "block");
+  if (now === undefined) return firstOf(places);
+  if (way === "ArrowLeft") {
+    const wire = graph.into.get(now)?.[0];
+    if (wire) return wire.from.block;
+  }
+  if (way === "ArrowRight") {
+    const wire = graph.outOf.get(now)?.[0];
+    if (wire) return wire.to.block;
+  }
+  return nearest(places, now, WAYS[way]);
+}
+
+function firstOf(places: ReadonlyMap<string, Rect>): string | undefined {
+  return [...places].sort(([, a], [, b]) => a.x + a.y - b.x - b.y)[0]?.[0];
+}
+
+function nearest(places: ReadonlyMap<string, Rect>, from: string, [dx, dy]: [number, number]): string | undefined {
+  const here = places.get(from);
+  if (here === undefined) return undefined;
+  let best: string | undefined;
+  let least = Number.POSITIVE_INFINITY;
+  for (const [name, rect] of places) {
+    const [x, y] = [rect.x - here.x, rect.y - here.y];
+    const along = x * dx + y * dy;
+    const across = Math.abs(x * dy) + Math.abs(y * dx);
+    if (name === from || along <= 0) continue;
+    const distance = along + 2 * across;
+    if (distance < least) [best, least] = [name, distance];
+  }
+  return best;
+}
+
+export function focusBlock(name: string): void {
+  select([item("block", name)]);
+  ui.canvas?.reveal(item("block", name));
+  ui.say(describe(name));
+}
+
+/** A block in a sentence, for those who hear the page. */
+export function describe(name: string): string {
+  const page = currentPage();
+  const view = page?.graph.blocks.get(name);
+  if (page === undefined || view === undefined) return name;
+  const words_ = texts[useSettings.getState().language];
+  const outputs = view.outputs.map((pin) => {
+    const spec = specOf(page.graph, `${name}:${pin.key}`);
+    return spec ? `${pin.key} ${specText(spec, words_)}` : pin.key;
+  });
+  const inputs = view.inputs.filter((pin) => typeof pin.value === "string").map((pin) => `${pin.key} ← ${pin.value}`);
+  const problems = page.graph.problems.get(name)?.length ?? 0;
+  return [words().blockNamed(name, view.op), inputs.join(", "), outputs.join(", "), problems > 0 ? words_.outline.problems(problems) : ""]
+    .filter((part) => part !== "")
+    .join("; ");
+}

@@ -1,0 +1,137 @@
+/** What of a graph the painter needs at every frame, worked out once for each graph. */
+
+import { type BlockView, type Graph, specOf, type Wire } from "../../model/graph.ts";
+import {
+  bendsOf,
+  bounds,
+  boxOf,
+  type Boxed,
+  type Curve,
+  curveBounds,
+  curvesThrough,
+  Grid,
+  type Point,
+  pointOn,
+  type Rect,
+  wireEnds,
+} from "../../model/geometry.ts";
+import { type Family, family } from "./colours.ts";
+import { shortSpec } from "../../model/words.ts";
+
+
+export interface WireLook {
+  readonly wire: Wire;
+  readonly curves: readonly Curve[];
+  readonly box: Rect;
+  readonly family: Family;
+  readonly label: string;
+  readonly labelAt: Point;
+  /** Whether what it carries is not what its input takes. */
+  readonly bad: boolean;
+}
+
+export interface BoxLook {
+  readonly kind: Boxed;
+  readonly name: string;
+  readonly rect: Rect;
+}
+
+const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
+
+/** Where everything stands and how wires look. `moved` shifts blocks while they are dragged. */
+export class Scene {
+  readonly grid: Grid;
+  readonly wires = new Map<string, WireLook>();
+  readonly boxes: BoxLook[] = [];
+  private readonly wireGrid = new Grid();
+  private readonly homes: Rect[];
+  private shifted = new Set<string>();
+
+  constructor(
+    readonly graph: Graph,
+    readonly places: ReadonlyMap<string, Rect>,
+  ) {
+    this.grid = new Grid(places);
+    for (const kind of ["frames", "notes", "monitors"] as const) {
+      for (const name of Object.keys(graph.document[kind] ?? {}))
+        this.boxes.push({ kind, name, rect: boxOf(graph.document, kind, name, this.places) });
+    }
+    this.homes = this.boxes.map((box) => box.rect);
+    for (const wire of graph.wires) this.place(wire, this.places);
+  }
+
+  block(name: string): BlockView | undefined {
+    return this.graph.blocks.get(name);
+  }
+
+  /** Shows blocks, and the wires at them, away from where they stand. */
+  shift(names: Iterable<string>, dx: number, dy: number): void {
+    const places = new Map(this.places);
+    const touched = new Set<Wire>();
+    for (const name of new Set([...this.shifted, ...names])) {
+      for (const wire of this.graph.into.get(name) ?? []) touched.add(wire);
+      for (const wire of this.graph.outOf.get(name) ?? []) touched.add(wire);
+    }
+    this.shifted = new Set(names);
+    for (const name of this.shifted) {
+      const rect = this.places.get(name);
+      if (rect) places.set(name, { ...rect, x: rect.x + dx, y: rect.y + dy });
+    }
+    this.shown = places;
+    for (const wire of touched) this.place(wire, places);
+  }
+
+  /** Shows frames, notes and monitors away from where they stand. */
+  shiftBoxes(items: ReadonlySet<string>, dx: number, dy: number): void {
+    this.boxes.forEach((box, i) => {
+      const home = this.homes[i] as Rect;
+      const moves = items.has(`${box.kind.slice(0, -1)}/${box.name}`);
+      this.boxes[i] = { ...box, rect: moves ? { ...home, x: home.x + dx, y: home.y + dy } : home };
+    });
+  }
+
+  /** Shows a frame, note or monitor in another size. */
+  resizeBox({ kind, name }: BoxLook, rect: Rect): void {
+    const place = this.boxes.findIndex((box) => box.kind === kind && box.name === name);
+    if (place >= 0) this.boxes[place] = { kind, name, rect };
+  }
+
+  /** Shows a wire through other points. */
+  bend(wire: Wire, points: readonly Point[]): void {
+    this.place(wire, this.shown.size > 0 ? this.shown : this.places, points);
+  }
+
+  /** Where blocks are shown now. */
+  shown: ReadonlyMap<string, Rect> = new Map();
+
+  at(name: string): Rect {
+    return (this.shown.size > 0 ? this.shown.get(name) : this.places.get(name)) ?? NO_RECT;
+  }
+
+  wiresWithin(rect: Rect): Set<string> {
+    return this.wireGrid.within(rect);
+  }
+
+  bounds(): Rect | undefined {
+    return bounds([...this.places.values(), ...this.boxes.map((box) => box.rect)]);
+  }
+
+  private place(wire: Wire, places: ReadonlyMap<string, Rect>, bends: readonly Point[] = bendsOf(this.graph.document, wire)): void {
+    const ends = wireEnds(this.graph, places, wire);
+    if (ends === undefined) return;
+    const curves = curvesThrough([ends[0], ...bends, ends[1]]);
+    const box = bounds(curves.map(curveBounds)) ?? NO_RECT;
+    const spec = wire.order ? undefined : specOf(this.graph, wire.source);
+    const problems = this.graph.problems.get(wire.to.block) ?? [];
+    this.wires.set(wire.id, {
+      wire,
+      curves,
+      box,
+      family: wire.order ? "any" : family(spec?.dtype),
+      label: spec === undefined ? "" : shortSpec(spec),
+      labelAt: pointOn(curves[curves.length >> 1] as Curve, 0.5),
+      bad: !wire.order && problems.some((problem) => problem.arg === wire.to.pin),
+    });
+    this.wireGrid.set(wire.id, box);
+  }
+}

@@ -1,0 +1,113 @@
+/** Near blocks, notes and monitors as nodes of React Flow. Nodes that show the same are the same object. */
+
+import type { Node } from "@xyflow/react";
+import type { Item } from "../../model/action.ts";
+import { item } from "../../model/action.ts";
+import { type BlockView, keyOf, specOf } from "../../model/graph.ts";
+import type { Problem, Spec } from "../../net/generated.ts";
+import type { BlockNode } from "./Block.tsx";
+import type { BoxLook, Scene } from "./looks.ts";
+import type { MonitorNode } from "./Monitor.tsx";
+import type { NoteNode } from "./Note.tsx";
+import { itemOf, type Near } from "./stage.ts";
+
+export type StageNode = BlockNode | NoteNode | MonitorNode;
+
+const NO_PROBLEMS: readonly Problem[] = [];
+
+interface Shown {
+  near: Near;
+  scene: Scene;
+  selection: ReadonlySet<Item>;
+  focus: Item | null;
+  editing: string | null;
+  onText(note: string, text: string): void;
+  onDone(): void;
+}
+
+export class Nodes {
+  private before = new Map<string, StageNode>();
+
+  of(shown: Shown): StageNode[] {
+    const { near, scene } = shown;
+    const nodes: StageNode[] = [];
+    for (const name of near.blocks) {
+      const view = scene.block(name);
+      if (view) nodes.push(this.kept(blockNode(view, shown)));
+    }
+    for (const { kind, name } of near.boxes) {
+      const box = scene.boxes.find((each) => each.kind === kind && each.name === name);
+      if (box) nodes.push(this.kept(boxNode(box, shown)));
+    }
+    this.before = new Map(nodes.map((node) => [node.id, node]));
+    return nodes;
+  }
+
+  private kept(node: StageNode): StageNode {
+    const before = this.before.get(node.id);
+    return before && same(before, node) ? before : node;
+  }
+}
+
+function placed(id: Item, rect: { x: number; y: number; width: number; height: number }): Omit<Node, "data"> {
+  const { x, y, width, height } = rect;
+  return { id, position: { x, y }, width, height, measured: { width, height }, handles: [] };
+}
+
+function blockNode(view: BlockView, { scene, selection, focus }: Shown): BlockNode {
+  const id = item("block", view.name);
+  const specs = new Map<string, Spec>();
+  for (const wire of scene.graph.into.get(view.name) ?? []) {
+    const spec = specOf(scene.graph, wire.source);
+    if (spec) specs.set(wire.id.slice(view.name.length + 1), spec);
+  }
+  for (const output of view.outputs) {
+    const spec = specOf(scene.graph, keyOf(output.ref));
+    if (spec) specs.set(`>${output.key}`, spec);
+  }
+  const problems = scene.graph.problems.get(view.name) ?? NO_PROBLEMS;
+  return {
+    ...placed(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
+    type: "block",
+    zIndex: problems.length > 0 ? 2 : 1,
+    data: { view, specs, problems, selected: selection.has(id), focused: focus === id },
+  } as BlockNode;
+}
+
+function boxNode(box: BoxLook, shown: Shown): NoteNode | MonitorNode {
+  const { document } = shown.scene.graph;
+  const id = itemOf(box);
+  const base = placed(id, box.rect);
+  const selected = shown.selection.has(id);
+  if (box.kind === "monitors")
+    return { ...base, type: "monitor", data: { name: box.name, monitor: document.monitors?.[box.name] ?? { kind: "" }, selected } } as MonitorNode;
+  const text = document.notes?.[box.name]?.text ?? "";
+  const onText = (next: string) => shown.onText(box.name, next);
+  return {
+    ...base,
+    type: "note",
+    data: { name: box.name, text, selected, editing: shown.editing === box.name, onText, onDone: shown.onDone },
+  } as NoteNode;
+}
+
+/** Whether two nodes show the same. What they call back does not count. */
+function same(a: StageNode, b: StageNode): boolean {
+  if (a.position.x !== b.position.x || a.position.y !== b.position.y || a.width !== b.width || a.height !== b.height) return false;
+  const [left, right] = [a.data as Record<string, unknown>, b.data as Record<string, unknown>];
+  return Object.keys(left).every(
+    (key) =>
+      typeof left[key] === "function" ||
+      left[key] === right[key] ||
+      (key === "specs" && sameSpecs(left[key] as Map<string, Spec>, right[key] as Map<string, Spec>)) ||
+      (key === "problems" && JSON.stringify(left[key]) === JSON.stringify(right[key])),
+  );
+}
+
+function sameSpecs(a: Map<string, Spec>, b: Map<string, Spec>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [key, spec] of a) {
+    const other = b.get(key);
+    if (other?.dtype !== spec.dtype || String(other.shape) !== String(spec.shape)) return false;
+  }
+  return true;
+}

@@ -1,0 +1,339 @@
+/** Draws wires, frames and far blocks. It knows no screen: the same strokes make the canvas, a PNG and an SVG. */
+
+import { BLOCK_WIDTH, FOOTER_HEIGHT, type Point, pinRows, type Rect, ROW_HEIGHT, TITLE_HEIGHT } from "../../model/geometry.ts";
+import { type BlockView, specOf } from "../../model/graph.ts";
+import type { BlockState } from "../../net/generated.ts";
+import { type Colours, type Family, family } from "./colours.ts";
+import type { BoxLook, Scene, WireLook } from "./looks.ts";
+import type { Pen } from "./pen.ts";
+import { roleOf, tracePin } from "./shapes.ts";
+import { shownAttr, shownInput } from "./values.ts";
+import { shortSpec } from "../../model/words.ts";
+
+export interface Live {
+  state(block: string): BlockState | undefined;
+  picture(pin: string): HTMLCanvasElement | undefined;
+}
+
+export interface Emphasis {
+  readonly blocks: ReadonlySet<string>;
+  readonly wires: ReadonlySet<string>;
+  readonly boxes: ReadonlySet<string>;
+  /** The wire under the pointer. */
+  readonly hovered: string | null;
+  /** Whether wires that do not touch the selection step back. */
+  readonly spotlight: boolean;
+}
+
+/** How much of a block is drawn: a box, its title and pins, or everything. */
+export type Detail = "box" | "title" | "all";
+
+const FAMILIES: readonly Family[] = ["any", "float", "int", "unsigned", "bool", "complex", "string", "state"];
+const STATES: Record<BlockState["state"], keyof Colours> = {
+  waiting: "line",
+  running: "accent",
+  done: "good",
+  cached: "good",
+  failed: "bad",
+  skipped: "line",
+};
+
+export class Painter {
+  private readonly widths = new Map<string, number>();
+
+  constructor(
+    readonly pen: Pen,
+    readonly colours: Colours,
+    public zoom: number,
+  ) {}
+
+  // -- wires -----------------------------------------------------------------------------------
+
+  wires(scene: Scene, ids: Iterable<string>, emphasis: Emphasis, curved: boolean): void {
+    const looks = [...ids].map((id) => scene.wires.get(id)).filter((look) => look !== undefined);
+    const lit = (look: WireLook) =>
+      emphasis.wires.has(look.wire.id) ||
+      look.wire.id === emphasis.hovered ||
+      emphasis.blocks.has(look.wire.from.block) ||
+      emphasis.blocks.has(look.wire.to.block);
+    const near = looks.filter(lit);
+    const plain = near.length === looks.length ? [] : looks.filter((look) => !lit(look));
+    const { pen } = this;
+    const width = Math.max(1.6, 0.9 / this.zoom);
+    pen.globalAlpha = emphasis.spotlight && near.length > 0 ? 0.22 : this.zoom < 0.3 ? 0.55 : 0.8;
+    this.strokes(plain, width, curved);
+    pen.globalAlpha = 1;
+    this.strokes(near, width * 1.5, curved);
+    for (const look of near) {
+      if (emphasis.wires.has(look.wire.id) || look.wire.id === emphasis.hovered)
+        this.strokeOne(look, this.colours.accent, width * 2);
+    }
+  }
+
+  private strokes(looks: readonly WireLook[], width: number, curved: boolean): void {
+    const { pen, colours } = this;
+    pen.lineWidth = width;
+    for (const each of FAMILIES) {
+      pen.strokeStyle = colours[each];
+      pen.beginPath();
+      for (const look of looks) if (look.family === each && !look.wire.order && !look.bad) this.trace(look, curved);
+      pen.stroke();
+    }
+    for (const look of looks) {
+      if (look.bad) this.strokeOne(look, colours.bad, width * 1.4);
+      else if (look.wire.order) this.strokeOne(look, colours.any, width * 0.8);
+    }
+  }
+
+  private strokeOne(look: WireLook, colour: string, width: number): void {
+    const { pen } = this;
+    pen.strokeStyle = colour;
+    pen.lineWidth = width;
+    pen.setLineDash(look.wire.order ? [2, 6] : look.bad ? [7, 4] : []);
+    pen.beginPath();
+    this.trace(look, true);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
+  private trace(look: WireLook, curved: boolean): void {
+    const { pen } = this;
+    for (const [a, b, c, d] of look.curves) {
+      pen.moveTo(a.x, a.y);
+      if (curved) pen.bezierCurveTo(b.x, b.y, c.x, c.y, d.x, d.y);
+      else pen.lineTo(d.x, d.y);
+    }
+  }
+
+  /** Type and shape on each wire that has room for them. */
+  labels(scene: Scene, ids: Iterable<string>, emphasis: Emphasis): void {
+    const { pen, colours } = this;
+    pen.font = `10.5px ${colours.mono}`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    for (const id of ids) {
+      const look = scene.wires.get(id);
+      if (look === undefined || look.label === "") continue;
+      const width = this.width(look.label) + 8;
+      const first = look.curves[0]?.[0] as Point;
+      const last = look.curves.at(-1)?.[3] as Point;
+      const room = Math.hypot(last.x - first.x, last.y - first.y);
+      const asked = id === emphasis.hovered || emphasis.wires.has(id);
+      if (room < width + 16 && !asked) continue;
+      const { x, y } = look.labelAt;
+      pen.fillStyle = colours.ground;
+      pen.fillRect(x - width / 2, y - 8, width, 16);
+      pen.fillStyle = look.bad ? colours.bad : asked ? colours.ink : colours.inkSoft;
+      pen.fillText(look.label, x, y + 0.5);
+    }
+  }
+
+  private width(text: string): number {
+    let width = this.widths.get(text);
+    if (width === undefined) {
+      width = this.pen.measureText(text).width;
+      this.widths.set(text, width);
+    }
+    return width;
+  }
+
+  /** The points where wires were bent, so that they can be taken. */
+  bends(scene: Scene, ids: Iterable<string>): void {
+    const { pen, colours } = this;
+    for (const id of ids) {
+      const look = scene.wires.get(id);
+      if (look === undefined) continue;
+      for (const [at] of look.curves.slice(1)) {
+        pen.beginPath();
+        pen.arc(at.x, at.y, 4, 0, 2 * Math.PI);
+        pen.fillStyle = colours[look.family];
+        pen.fill();
+      }
+    }
+  }
+
+  /** A wire that is being drawn, from a pin to the pointer. */
+  loose(from: Point, to: Point, colour: string): void {
+    const { pen } = this;
+    const pull = Math.max(30, Math.abs(to.x - from.x) / 2);
+    pen.strokeStyle = colour;
+    pen.lineWidth = 2.4;
+    pen.setLineDash([6, 4]);
+    pen.beginPath();
+    pen.moveTo(from.x, from.y);
+    pen.bezierCurveTo(from.x + pull, from.y, to.x - pull, to.y, to.x, to.y);
+    pen.stroke();
+    pen.setLineDash([]);
+  }
+
+  // -- frames and other boxes --------------------------------------------------------------------
+
+  frame(box: BoxLook, title: string, selected: boolean): void {
+    const { pen, colours } = this;
+    const { x, y, width, height } = box.rect;
+    pen.beginPath();
+    pen.roundRect(x, y, width, height, 10);
+    pen.fillStyle = colours.frame;
+    pen.fill();
+    pen.strokeStyle = selected ? colours.accent : colours.frameLine;
+    pen.lineWidth = selected ? Math.max(2, 1.5 / this.zoom) : Math.max(1, 0.8 / this.zoom);
+    pen.stroke();
+    const size = Math.max(13, Math.min(28, 10 / this.zoom));
+    pen.font = `600 ${size}px ${colours.font}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    pen.fillStyle = colours.inkSoft;
+    pen.fillText(title, x + 12, y + Math.max(16, size * 0.75), width - 24);
+  }
+
+  /** A note or monitor that is too far away to be read. */
+  farBox(box: BoxLook, title: string, selected: boolean): void {
+    const { pen, colours } = this;
+    const { x, y, width, height } = box.rect;
+    pen.fillStyle = box.kind === "notes" ? colours.note : colours.surface;
+    pen.fillRect(x, y, width, height);
+    pen.strokeStyle = selected ? colours.accent : box.kind === "notes" ? colours.noteLine : colours.line;
+    pen.lineWidth = Math.max(1, 1 / this.zoom);
+    pen.strokeRect(x, y, width, height);
+    if (this.zoom < 0.2) return;
+    pen.font = `600 16px ${colours.font}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "top";
+    pen.fillStyle = colours.inkSoft;
+    pen.fillText(clipped(title, Math.floor(width / 9)), x + 12, y + 12);
+  }
+
+  /** A note in full, without its marks: lines are broken where they are too long. */
+  note(box: BoxLook, text: string): void {
+    const { pen, colours } = this;
+    const { x, y, width, height } = box.rect;
+    pen.fillStyle = colours.note;
+    pen.fillRect(x, y, width, height);
+    pen.font = `12.5px ${colours.font}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "alphabetic";
+    pen.fillStyle = colours.ink;
+    const lines = text.replace(/[*_#`]/g, "").split("\n").flatMap((line) => this.broken(line, width - 28));
+    const most = Math.floor((height - 12) / 18);
+    lines.slice(0, most).forEach((line, i) => {
+      pen.fillText(line, x + 14, y + 22 + i * 18);
+    });
+  }
+
+  private broken(line: string, width: number): string[] {
+    const lines = [""];
+    for (const word of line.split(" ")) {
+      const longer = `${lines.at(-1)} ${word}`.trimStart();
+      if (this.pen.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+      else lines.push(word);
+    }
+    return lines;
+  }
+
+  // -- blocks ------------------------------------------------------------------------------------
+
+  block(scene: Scene, view: BlockView, live: Live, emphasis: Emphasis, detail: Detail): void {
+    const { pen, colours } = this;
+    const rect = scene.at(view.name);
+    const { x, y, width, height } = rect;
+    const problems = scene.graph.problems.get(view.name);
+    const state = live.state(view.name)?.state;
+    const failed = state === "failed" || problems !== undefined;
+    const selected = emphasis.blocks.has(view.name);
+    if (detail === "all") {
+      pen.beginPath();
+      pen.roundRect(x, y, width, height, 8);
+      pen.fillStyle = colours.surface;
+      pen.fill();
+    } else {
+      pen.fillStyle = colours.surface;
+      pen.fillRect(x, y, width, height);
+      pen.fillStyle = failed ? colours.badSoft : colours.sunken;
+      pen.fillRect(x, y, width, TITLE_HEIGHT);
+    }
+    if (state !== undefined) {
+      pen.fillStyle = colours[STATES[state]];
+      pen.fillRect(x, y + height - 3, width, 3);
+    }
+    pen.strokeStyle = failed ? colours.bad : selected ? colours.accent : colours.line;
+    pen.lineWidth = selected || failed ? Math.max(1.5, 1.6 / this.zoom) : Math.max(1, 0.7 / this.zoom);
+    if (detail === "all") pen.stroke();
+    else pen.strokeRect(x, y, width, height);
+    if (detail === "box") return;
+    this.title(view, rect);
+    this.picture(view, rect, live);
+    this.pins(scene, view, rect);
+    if (detail === "all") this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
+  }
+
+  private title(view: BlockView, { x, y }: Rect): void {
+    const { pen, colours } = this;
+    pen.font = `600 12.5px ${colours.font}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    pen.fillStyle = colours.ink;
+    pen.fillText(clipped(view.name, 15), x + 12, y + TITLE_HEIGHT / 2);
+    pen.font = `11px ${colours.font}`;
+    pen.textAlign = "right";
+    pen.fillStyle = colours.inkSoft;
+    pen.fillText(clipped(view.op, 15), x + BLOCK_WIDTH - 12, y + TITLE_HEIGHT / 2);
+  }
+
+  private picture(view: BlockView, { x, y, height }: Rect, live: Live): void {
+    const output = view.outputs[0];
+    const picture = output && live.picture(`${view.name}:${output.key}`);
+    if (picture) this.pen.drawImage(picture, x + 8, y + height - FOOTER_HEIGHT + 4, 32, 32);
+  }
+
+  private pins(scene: Scene, view: BlockView, { x, y }: Rect): void {
+    const { pen, colours } = this;
+    const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
+    const pin = (dtype: string | undefined, role: ReturnType<typeof roleOf>, px: number, py: number, solid: boolean) => {
+      tracePin(pen, role, px, py, 4.5);
+      pen.fillStyle = solid ? colours[family(dtype)] : colours.surface;
+      pen.fill();
+      pen.strokeStyle = colours[family(dtype)];
+      pen.lineWidth = 1.5;
+      pen.stroke();
+    };
+    view.inputs.forEach((input, row) => {
+      const dtype = typeof input.value === "string" ? specOf(scene.graph, input.value)?.dtype : input.info.dtypes[0];
+      pin(dtype, roleOf(input.info, "input"), x, at(row), input.state === "wired");
+    });
+    view.outputs.forEach((output, row) => {
+      const dtype = specOf(scene.graph, `${view.name}:${output.key}`)?.dtype ?? output.info.dtypes[0];
+      pin(dtype, roleOf(output.info, "output"), x + BLOCK_WIDTH, at(row), true);
+    });
+  }
+
+  private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
+    const { pen, colours } = this;
+    const text = (words: string, align: CanvasTextAlign, px: number, py: number, colour: string, font: string) => {
+      pen.font = `11px ${font}`;
+      pen.textAlign = align;
+      pen.textBaseline = "middle";
+      pen.fillStyle = colour;
+      pen.fillText(words, px, py);
+    };
+    const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
+    view.inputs.forEach((input, row) => {
+      const colour = bad.includes(input.info.name) ? colours.bad : colours.inkSoft;
+      text(clipped([input.key, shownInput(input)].filter(Boolean).join("  "), 18), "left", x + 12, at(row), colour, colours.font);
+    });
+    view.outputs.forEach((output, row) => {
+      text(clipped(output.key, 14), "right", x + BLOCK_WIDTH - 12, at(row), colours.inkSoft, colours.font);
+    });
+    view.rows.forEach((attr, place) => {
+      const row = at(pinRows(view) + place);
+      text(attr.name, "left", x + 12, row, bad.includes(attr.name) ? colours.bad : colours.inkSoft, colours.font);
+      text(clipped(shownAttr(attr), 17), "right", x + BLOCK_WIDTH - 12, row, colours.ink, colours.mono);
+    });
+    const output = view.outputs[0];
+    const spec = output && specOf(scene.graph, `${view.name}:${output.key}`);
+    if (spec) text(shortSpec(spec), "left", x + 48, y + height - FOOTER_HEIGHT / 2, colours.inkSoft, colours.mono);
+  }
+}
+
+export function clipped(text: string, most: number): string {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

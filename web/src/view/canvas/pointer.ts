@@ -1,0 +1,491 @@
+/** What pointers do on the canvas: mouse, pen and fingers, the same for near and far blocks. */
+
+import { type Action, type Item, item, namesOf, readItem } from "../../model/action.ts";
+import { apply, type InputRef, type OutputRef } from "../../model/document.ts";
+import { moveBy, resize, withInside } from "../../model/edit-places.ts";
+import { bendWire, connect, disconnect, dropOnWire, reconnect } from "../../model/edit-wires.ts";
+import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
+import { type Curve, encloses, inputOffset, onGrid, outputOffset, overlaps, type Point, pointOn, type Rect } from "../../model/geometry.ts";
+import { type Graph, graphOf, outputPinOf, type Wire } from "../../model/graph.ts";
+import type { BoxLook } from "./looks.ts";
+import { type Hit, itemOf, type Stage } from "./stage.ts";
+
+/** One end of a wire that is being drawn. */
+export type WireEnd = { from: OutputRef } | { to: InputRef };
+
+export interface Host {
+  graph(): Graph | null;
+  selection(): ReadonlySet<Item>;
+  select(items: Iterable<Item>): void;
+  act(action: Action): void;
+  /** Offers blocks that fit the end of a wire, or any. `at` is in pixels of the window. */
+  search(at: Point, place: Point, end: WireEnd | null): void;
+  menu(at: Point, place: Point, hit: Hit): void;
+  open(hit: Hit): void;
+  /** Says why a wire does not fit. */
+  refuse(from: OutputRef, to: InputRef): void;
+  marquee(rect: Rect | null): void;
+  wiring(on: boolean): void;
+}
+
+type Doing =
+  | { kind: "press"; hit: Hit; at: Point; button: number }
+  | { kind: "move"; items: Set<Item>; from: Point; by: Point }
+  | { kind: "marquee"; from: Point; to: Point; before: ReadonlySet<Item> }
+  | { kind: "wire"; end: WireEnd; from: Point; taken: Wire | null }
+  | { kind: "resize"; box: BoxLook; from: Point; to: Point }
+  | { kind: "bend"; wire: Wire; points: Point[]; place: number }
+  | { kind: "cut"; points: Point[] };
+
+const SLOP = 4;
+
+export class Pointer {
+  private doing: Doing | null = null;
+  /** The end of a wire after a click on a pin: the next click on a pin joins them. */
+  private waiting: WireEnd | null = null;
+  private pointer = -1;
+  private claimed = false;
+
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly stage: Stage,
+    private readonly host: Host,
+  ) {
+    const on = <K extends keyof HTMLElementEventMap>(kind: K, listen: (event: HTMLElementEventMap[K]) => void) =>
+      root.addEventListener(kind, listen, { capture: true, passive: false, signal: this.ending.signal });
+    on("pointerdown", (event) => this.down(event));
+    on("pointermove", (event) => this.move(event));
+    on("pointerup", (event) => this.up(event));
+    on("pointercancel", () => this.cancel());
+    on("touchstart", (event) => this.claimed && event.stopPropagation());
+    on("mousedown", (event) => this.claimed && event.stopPropagation());
+    on("dblclick", (event) => this.double(event));
+    on("contextmenu", (event) => this.context(event));
+  }
+
+  private readonly ending = new AbortController();
+
+  end(): void {
+    this.ending.abort();
+  }
+
+  /** Lets go of whatever is being done, as if it had never begun. */
+  cancel(): boolean {
+    const busy = this.doing !== null || this.waiting !== null;
+    if (this.doing?.kind === "move") this.shift(this.doing.items, { x: 0, y: 0 });
+    this.doing = null;
+    this.waiting = null;
+    this.claimed = false;
+    this.host.marquee(null);
+    this.show();
+    return busy;
+  }
+
+  /** Begins a wire that the next click or tap on a pin ends. */
+  await(end: WireEnd): void {
+    this.waiting = end;
+    this.mark(end);
+    this.host.wiring(true);
+  }
+
+  // -- places ------------------------------------------------------------------------------------
+
+  private local(event: MouseEvent): Point {
+    const box = this.root.getBoundingClientRect();
+    return { x: event.clientX - box.left, y: event.clientY - box.top };
+  }
+
+  private page(event: MouseEvent): Point {
+    const { x, y } = this.local(event);
+    return this.stage.toPage(x, y);
+  }
+
+  private reach(event: PointerEvent | MouseEvent): number {
+    const pixels = "pointerType" in event && event.pointerType === "touch" ? 18 : 10;
+    return Math.min(pixels / this.stage.view.zoom, 24);
+  }
+
+  // -- events ------------------------------------------------------------------------------------
+
+  private down(event: PointerEvent): void {
+    this.claimed = false;
+    if (this.doing !== null || isWidget(event.target) || !this.owns(event.target)) return;
+    if (event.button !== 0) return;
+    const at = this.page(event);
+    const hit = this.stage.hit(at, this.reach(event));
+    if (event.pointerType === "touch" && hit.kind === "open") return this.tapOpen();
+    this.claimed = true;
+    this.pointer = event.pointerId;
+    this.doing = { kind: "press", hit, at, button: event.button };
+    this.root.focus({ preventScroll: true });
+  }
+
+  private move(event: PointerEvent): void {
+    const at = this.page(event);
+    if (this.doing === null) return this.hover(event, at);
+    if (event.pointerId !== this.pointer) return;
+    if (this.doing.kind === "press") {
+      const { at: from } = this.doing;
+      if (Math.hypot(at.x - from.x, at.y - from.y) * this.stage.view.zoom < SLOP) return;
+      this.root.setPointerCapture(event.pointerId);
+      this.begin(this.doing, event);
+    }
+    this.go(at, event);
+  }
+
+  private up(event: PointerEvent): void {
+    const { doing } = this;
+    if (doing === null || event.pointerId !== this.pointer) return;
+    this.doing = null;
+    const at = this.page(event);
+    if (doing.kind === "press") this.click(doing.hit, event);
+    else this.finish(doing, at, event);
+    this.host.marquee(null);
+    this.show();
+  }
+
+  private double(event: MouseEvent): void {
+    if (isWidget(event.target) || !this.owns(event.target)) return;
+    const place = this.page(event);
+    const hit = this.stage.hit(place, this.reach(event));
+    if (hit.kind === "open") this.host.search({ x: event.clientX, y: event.clientY }, place, null);
+    else this.host.open(hit);
+  }
+
+  private context(event: MouseEvent): void {
+    if (isWidget(event.target) || !this.owns(event.target)) return;
+    event.preventDefault();
+    const place = this.page(event);
+    const hit = this.stage.hit(place, this.reach(event));
+    const chosen = itemOfHit(hit);
+    if (chosen !== null && !this.host.selection().has(chosen)) this.host.select([chosen]);
+    this.host.menu({ x: event.clientX, y: event.clientY }, place, hit);
+  }
+
+  /** Tools that lie on the canvas take care of themselves. */
+  private owns(target: EventTarget | null): boolean {
+    return target instanceof Element && target.closest(".canvas-tools, .minimap, .block-problem") === null;
+  }
+
+  private tapOpen(): void {
+    if (this.waiting !== null) this.cancel();
+    else this.host.select([]);
+  }
+
+  // -- what begins, goes on and ends -------------------------------------------------------------
+
+  private begin({ hit, at }: Doing & { kind: "press" }, event: PointerEvent): void {
+    const graph = this.host.graph();
+    if (graph === null) return;
+    if (hit.kind === "output") this.doing = this.wireFrom({ from: hit.pin.ref }, null);
+    else if (hit.kind === "input") this.doing = this.wireAtInput(graph, hit);
+    else if (hit.kind === "bend") this.doing = this.bending(graph, hit.wire, hit.place, null);
+    else if (hit.kind === "wire") this.doing = this.bending(graph, hit.wire, -1, at);
+    else if (hit.kind === "box" && hit.part === "corner") this.doing = { kind: "resize", box: hit.box, from: at, to: at };
+    else if (hit.kind === "open" && event.altKey) this.doing = { kind: "cut", points: [at] };
+    else if (hit.kind === "open") this.doing = { kind: "marquee", from: at, to: at, before: this.kept(event) };
+    else this.doing = this.moving(graph, hit, at);
+  }
+
+  private kept(event: PointerEvent): ReadonlySet<Item> {
+    return event.shiftKey || event.ctrlKey || event.metaKey ? new Set(this.host.selection()) : new Set();
+  }
+
+  private moving(graph: Graph, hit: Hit, from: Point): Doing {
+    const taken = itemOfHit(hit) as Item;
+    if (!this.host.selection().has(taken)) this.host.select([taken]);
+    const items = withInside(graph.document, [...this.host.selection()].filter((each) => readItem(each).kind !== "wire"));
+    return { kind: "move", items, from, by: { x: 0, y: 0 } };
+  }
+
+  private wireAtInput(graph: Graph, hit: Hit & { kind: "input" }): Doing {
+    const wire = graph.byId.get(`${hit.block}:${hit.pin.key}`);
+    if (wire === undefined) return this.wireFrom({ to: hit.pin.ref }, null);
+    return this.wireFrom({ from: wire.from }, wire);
+  }
+
+  private wireFrom(end: WireEnd, taken: Wire | null): Doing {
+    this.waiting = null;
+    this.mark(end);
+    this.host.wiring(true);
+    return { kind: "wire", end, from: this.pinPoint(end) ?? { x: 0, y: 0 }, taken };
+  }
+
+  private bending(graph: Graph, id: string, place: number, at: Point | null): Doing | null {
+    const wire = graph.byId.get(id);
+    if (wire === undefined || wire.order) return null;
+    const curves = this.stage.scene?.wires.get(id)?.curves ?? [];
+    const points = curves.slice(1).map((curve) => curve[0]);
+    if (at === null) return { kind: "bend", wire, points, place };
+    const before = points.filter((point) => point.x < at.x).length;
+    return { kind: "bend", wire, points: [...points.slice(0, before), at, ...points.slice(before)], place: before };
+  }
+
+  private go(at: Point, event: PointerEvent): void {
+    const { doing, stage } = this;
+    if (doing === null) return;
+    if (doing.kind === "move") {
+      doing.by = { x: onGrid(at.x - doing.from.x), y: onGrid(at.y - doing.from.y) };
+      if (event.shiftKey) doing.by = Math.abs(doing.by.x) > Math.abs(doing.by.y) ? { ...doing.by, y: 0 } : { ...doing.by, x: 0 };
+      this.shift(doing.items, doing.by);
+      stage.emphasis = { ...stage.emphasis, hovered: this.wireUnder(doing) ?? null };
+    } else if (doing.kind === "marquee") {
+      doing.to = at;
+      this.host.marquee(between(stage.toScreen(doing.from), stage.toScreen(at)));
+      this.host.select(new Set([...doing.before, ...this.inside(doing)]));
+    } else if (doing.kind === "wire") {
+      const hit = stage.hit(at, this.reach(event) * 1.6);
+      const ends = this.ends(doing.end, hit);
+      const fits = ends !== null && this.fits(ends);
+      const [from, to] = "from" in doing.end ? [doing.from, at] : [at, doing.from];
+      stage.loose = { from, to, fits };
+    } else if (doing.kind === "resize") {
+      doing.to = at;
+      const rect = this.resized(doing);
+      stage.scene?.resizeBox(doing.box, rect);
+      sizeElement(this.root, itemOf(doing.box), rect);
+    } else if (doing.kind === "bend") {
+      doing.points = doing.points.map((point, i) => (i === doing.place ? at : point));
+      stage.scene?.bend(doing.wire, doing.points);
+    } else if (doing.kind === "cut") doing.points = [...doing.points, at];
+    stage.cut = doing.kind === "cut" ? doing.points : [];
+    stage.request();
+  }
+
+  private finish(doing: Exclude<Doing, { kind: "press" }>, at: Point, event: PointerEvent): void {
+    const graph = this.host.graph();
+    const { scene } = this.stage;
+    if (graph === null || scene === null) return;
+    if (doing.kind === "move") this.drop(graph, doing);
+    else if (doing.kind === "wire") this.join(graph, doing, at, event);
+    else if (doing.kind === "resize") this.host.act(resize(graph.document, itemOf(doing.box), this.resized(doing)));
+    else if (doing.kind === "bend") this.host.act(bendWire(graph.document, doing.wire, doing.points));
+    else if (doing.kind === "cut") {
+      const crossed = graph.wires.filter((wire) => crosses(scene.wires.get(wire.id)?.curves ?? [], doing.points));
+      if (crossed.length > 0) this.host.act(disconnect(graph.document, crossed));
+    }
+  }
+
+  private drop(graph: Graph, doing: Doing & { kind: "move" }): void {
+    const { scene } = this.stage;
+    const onWire = this.wireUnder(doing);
+    this.shift(doing.items, { x: 0, y: 0 });
+    if (scene === null || (doing.by.x === 0 && doing.by.y === 0)) return;
+    const moved = moveBy(graph.document, doing.items, scene.places, doing.by);
+    const wire = onWire === undefined ? undefined : graph.byId.get(onWire);
+    const [name] = namesOf(doing.items, "block");
+    if (wire === undefined || name === undefined) return this.host.act(moved);
+    const after = graphOf(apply(graph.document, moved.edits).document, graph.ops, graph.checked, graph);
+    const inserted = dropOnWire(after, wire, name);
+    this.host.act({ label: inserted.label, edits: [...moved.edits, ...inserted.edits] });
+  }
+
+  /** The wire that a single block without wires is held over. */
+  private wireUnder(doing: Doing & { kind: "move" }): string | undefined {
+    const graph = this.host.graph();
+    const { scene } = this.stage;
+    const [name] = namesOf(doing.items, "block");
+    if (graph === null || scene === null || name === undefined || doing.items.size !== 1) return undefined;
+    if (graph.into.has(name) || graph.outOf.has(name)) return undefined;
+    const rect = scene.at(name);
+    const middle = { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 };
+    const hit = this.stage.wireAt(scene, middle, Math.min(rect.height / 2, 48));
+    return hit?.kind === "wire" ? hit.wire : undefined;
+  }
+
+  private join(graph: Graph, doing: Doing & { kind: "wire" }, at: Point, event: PointerEvent): void {
+    const hit = this.stage.hit(at, this.reach(event) * 1.6);
+    const ends = this.ends(doing.end, hit);
+    if (ends !== null) {
+      const { taken } = doing;
+      if (taken !== null && taken.to.block === ends.to.block && taken.to.pin === ends.to.pin && taken.to.index === ends.to.index) return;
+      if (!this.fits(ends)) return this.host.refuse(ends.from, ends.to);
+      return this.host.act(taken === null ? connect(graph.document, ends.from, ends.to) : reconnect(graph.document, taken, { to: ends.to }));
+    }
+    if (doing.taken !== null) return this.host.act(disconnect(graph.document, [doing.taken]));
+    if (hit.kind === "open" || hit.kind === "wire" || hit.kind === "bend")
+      this.host.search({ x: event.clientX, y: event.clientY }, at, doing.end);
+  }
+
+  /** Both ends, if the pointer is at a pin, or at a block with one that fits. */
+  private ends(end: WireEnd, hit: Hit): { from: OutputRef; to: InputRef } | null {
+    const graph = this.host.graph();
+    if (graph === null) return null;
+    if ("from" in end) {
+      if (hit.kind === "input") return { from: end.from, to: hit.pin.ref };
+      if (hit.kind !== "block" || hit.block === end.from.block) return null;
+      const pin = inputsFor(graph, end.from).find(({ what, reason }) => what.ref.block === hit.block && !reason);
+      return pin ? { from: end.from, to: pin.what.ref } : null;
+    }
+    if (hit.kind === "output") return { from: hit.pin.ref, to: end.to };
+    if (hit.kind !== "block" || hit.block === end.to.block) return null;
+    const pin = outputsFor(graph, end.to).find(({ what, reason }) => what.ref.block === hit.block && !reason);
+    return pin ? { from: pin.what.ref, to: end.to } : null;
+  }
+
+  private fits({ from, to }: { from: OutputRef; to: InputRef }): boolean {
+    const graph = this.host.graph();
+    return graph !== null && whyNoWire(graph, from, to) === undefined;
+  }
+
+  private click(hit: Hit, event: PointerEvent): void {
+    if (hit.kind === "input" || hit.kind === "output") return this.clickPin(hit);
+    if (this.waiting !== null) {
+      const ends = this.ends(this.waiting, hit);
+      const graph = this.host.graph();
+      this.waiting = null;
+      if (ends !== null && graph !== null) this.host.act(connect(graph.document, ends.from, ends.to));
+      return;
+    }
+    const chosen = itemOfHit(hit);
+    const adding = event.shiftKey || event.ctrlKey || event.metaKey;
+    if (chosen === null) {
+      if (!adding) this.host.select([]);
+      return;
+    }
+    const now = new Set(adding ? this.host.selection() : []);
+    if (adding && now.has(chosen)) now.delete(chosen);
+    else now.add(chosen);
+    this.host.select(now);
+  }
+
+  private clickPin(hit: Hit & { kind: "input" | "output" }): void {
+    const graph = this.host.graph();
+    const end: WireEnd = hit.kind === "output" ? { from: hit.pin.ref } : { to: hit.pin.ref };
+    const { waiting } = this;
+    if (waiting === null || graph === null) {
+      this.await(end);
+      return;
+    }
+    this.waiting = null;
+    const ends = this.ends(waiting, hit);
+    if (ends === null) this.await(end);
+    else if (this.fits(ends)) this.host.act(connect(graph.document, ends.from, ends.to));
+    else this.host.refuse(ends.from, ends.to);
+  }
+
+  // -- what is shown meanwhile ---------------------------------------------------------------------
+
+  private hover(event: PointerEvent, at: Point): void {
+    const { stage } = this;
+    if (event.pointerType === "touch" || stage.scene === null || isWidget(event.target)) return;
+    if (this.waiting !== null) {
+      const from = this.pinPoint(this.waiting);
+      if (from) stage.loose = "from" in this.waiting ? { from, to: at, fits: false } : { from: at, to: from, fits: false };
+      stage.request();
+      return;
+    }
+    const hit = stage.hit(at, this.reach(event) * 0.6);
+    const hovered = hit.kind === "wire" || hit.kind === "bend" ? hit.wire : null;
+    if (hovered === stage.emphasis.hovered) return;
+    stage.emphasis = { ...stage.emphasis, hovered };
+    stage.request();
+  }
+
+  /** Takes away what was only shown while something was being done. */
+  private show(): void {
+    const { stage } = this;
+    stage.cut = [];
+    if (this.waiting === null) {
+      stage.loose = null;
+      stage.marked = [];
+      this.host.wiring(false);
+    }
+    stage.emphasis = { ...stage.emphasis, hovered: null };
+    stage.request();
+  }
+
+  private mark(end: WireEnd): void {
+    const graph = this.host.graph();
+    if (graph === null) return;
+    const fitting =
+      "from" in end
+        ? inputsFor(graph, end.from).filter(({ reason }) => !reason).map(({ what }) => this.pinPoint({ to: what.ref }))
+        : outputsFor(graph, end.to).filter(({ reason }) => !reason).map(({ what }) => this.pinPoint({ from: what.ref }));
+    this.stage.marked = fitting.filter((point) => point !== null);
+    this.stage.request();
+  }
+
+  private pinPoint(end: WireEnd): Point | null {
+    const graph = this.host.graph();
+    const { scene } = this.stage;
+    const block = "from" in end ? end.from.block : end.to.block;
+    const view = graph?.blocks.get(block);
+    if (graph === null || scene === null || view === undefined) return null;
+    const at = scene.at(block);
+    const key = "from" in end ? outputPinOf(graph, end.from)?.key : view.inputs.find((pin) => pin.ref.pin === end.to.pin && pin.ref.index === end.to.index)?.key;
+    const offset = "from" in end ? outputOffset(view, key ?? "") : inputOffset(view, key ?? "");
+    return { x: at.x + offset.x, y: at.y + offset.y };
+  }
+
+  private shift(items: ReadonlySet<Item>, by: Point): void {
+    this.stage.scene?.shift(namesOf(items, "block"), by.x, by.y);
+    this.stage.scene?.shiftBoxes(items, by.x, by.y);
+    for (const each of items) {
+      const element = this.root.querySelector<HTMLElement>(`[data-id="${CSS.escape(each)}"]`);
+      if (element) element.style.translate = by.x === 0 && by.y === 0 ? "" : `${by.x}px ${by.y}px`;
+    }
+    this.stage.request();
+  }
+
+  private resized({ box: { rect }, from, to }: Doing & { kind: "resize" }): Rect {
+    return {
+      ...rect,
+      width: Math.max(96, onGrid(rect.width + to.x - from.x)),
+      height: Math.max(64, onGrid(rect.height + to.y - from.y)),
+    };
+  }
+
+  private inside({ from, to }: Doing & { kind: "marquee" }): Item[] {
+    const { scene } = this.stage;
+    if (scene === null) return [];
+    const rect = between(from, to);
+    const blocks = [...scene.grid.within(rect)].map((name) => item("block", name));
+    const boxes = scene.boxes.filter((box) => (box.kind === "frames" ? encloses(rect, box.rect) : overlaps(box.rect, rect)));
+    return [...blocks, ...boxes.map(itemOf)];
+  }
+}
+
+function between(a: Point, b: Point): Rect {
+  return { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
+}
+
+export function itemOfHit(hit: Hit): Item | null {
+  switch (hit.kind) {
+    case "block":
+    case "input":
+    case "output":
+      return item("block", hit.block);
+    case "wire":
+    case "bend":
+      return item("wire", hit.wire);
+    case "box":
+      return itemOf(hit.box);
+    case "open":
+      return null;
+  }
+}
+
+function isWidget(target: EventTarget | null): boolean {
+  return target instanceof Element && target.closest("input, select, textarea, button, a, [contenteditable]") !== null;
+}
+
+function sizeElement(root: HTMLElement, which: Item, rect: Rect): void {
+  const element = root.querySelector<HTMLElement>(`[data-id="${CSS.escape(which)}"]`);
+  if (element === null) return;
+  element.style.width = `${rect.width}px`;
+  element.style.height = `${rect.height}px`;
+}
+
+/** Whether a line that was drawn crosses curves. */
+function crosses(curves: readonly Curve[], line: readonly Point[]): boolean {
+  return curves.some((curve) => {
+    const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));
+    return points.slice(1).some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
+  });
+}
+
+function meet(a: Point, b: Point, c: Point, d: Point): boolean {
+  const side = (p: Point, q: Point, r: Point) => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
+  return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
+}

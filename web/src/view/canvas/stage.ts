@@ -1,0 +1,322 @@
+/** The canvas layer: what it shows, when it is painted, and what lies under a point. */
+
+import {
+  BLOCK_WIDTH,
+  contains,
+  distanceTo,
+  encloses,
+  overlaps,
+  type Point,
+  pinRows,
+  type Rect,
+  ROW_HEIGHT,
+  TITLE_HEIGHT,
+} from "../../model/geometry.ts";
+import { type Item, item } from "../../model/action.ts";
+import type { BlockView, Graph, InputPin, OutputPin } from "../../model/graph.ts";
+import { type Colours, readColours } from "./colours.ts";
+import { type BoxLook, Scene } from "./looks.ts";
+import { type Emphasis, type Live, Painter } from "./painter.ts";
+
+export interface View {
+  readonly x: number;
+  readonly y: number;
+  readonly zoom: number;
+}
+
+export type Hit =
+  | { kind: "input"; block: string; pin: InputPin }
+  | { kind: "output"; block: string; pin: OutputPin }
+  | { kind: "block"; block: string }
+  | { kind: "bend"; wire: string; place: number }
+  | { kind: "wire"; wire: string }
+  | { kind: "box"; box: BoxLook; part: "head" | "body" | "corner" }
+  | { kind: "open" };
+
+/** Below this zoom, or with more blocks in view than this, blocks are painted and no elements. */
+export const FAR_ZOOM = 0.55;
+export const MOST_NEAR = 80;
+const BOX_ZOOM = 0.2;
+const MOST_BOXES = 16;
+
+/** What the stage shows as elements of the document. */
+export interface Near {
+  readonly blocks: readonly string[];
+  readonly boxes: readonly BoxLook[];
+}
+
+const NOTHING: Emphasis = { blocks: new Set(), wires: new Set(), boxes: new Set(), hovered: null, spotlight: false };
+const NO_LIVE: Live = { state: () => undefined, picture: () => undefined };
+
+export class Stage {
+  scene: Scene | null = null;
+  view: View = { x: 0, y: 0, zoom: 1 };
+  emphasis: Emphasis = NOTHING;
+  live: Live = NO_LIVE;
+  /** A wire that is being drawn: from a pin, in page coordinates. */
+  loose: { from: Point; to: Point; fits: boolean } | null = null;
+  /** Pins that a wire that is being drawn could be joined to. */
+  marked: readonly Point[] = [];
+  /** The line of a cut through wires. */
+  cut: readonly Point[] = [];
+  onNear: (near: Near) => void = () => {};
+  onPaint: () => void = () => {};
+  width = 0;
+  height = 0;
+  private painter: Painter | null = null;
+  private frame = 0;
+  private nearIn: Rect | null = null;
+  private near: Near = { blocks: [], boxes: [] };
+  private isFar = false;
+  private dots: CanvasPattern | null = null;
+
+  constructor(readonly canvas: HTMLCanvasElement) {}
+
+  get colours(): Colours | undefined {
+    return this.painter?.colours;
+  }
+
+  get far(): boolean {
+    return this.isFar;
+  }
+
+  restyle(): void {
+    const g = this.canvas.getContext("2d") as CanvasRenderingContext2D;
+    this.painter = new Painter(g, readColours(), this.view.zoom);
+    this.dots = dotted(g, this.painter.colours.dots);
+    this.request();
+  }
+
+  resize(width: number, height: number): void {
+    const ratio = Math.min(devicePixelRatio, 2);
+    this.width = width;
+    this.height = height;
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.nearIn = null;
+    this.request();
+  }
+
+  show(graph: Graph, places: ReadonlyMap<string, Rect>): void {
+    this.scene = new Scene(graph, places);
+    this.nearIn = null;
+    this.chooseNear();
+    this.request();
+  }
+
+  move(view: View): void {
+    this.view = view;
+    this.chooseNear();
+    this.request();
+  }
+
+  request(): void {
+    if (this.frame === 0) this.frame = requestAnimationFrame(() => this.paint());
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+  }
+
+  // -- places ----------------------------------------------------------------------------------
+
+  toPage(x: number, y: number): Point {
+    return { x: (x - this.view.x) / this.view.zoom, y: (y - this.view.y) / this.view.zoom };
+  }
+
+  toScreen({ x, y }: Point): Point {
+    return { x: x * this.view.zoom + this.view.x, y: y * this.view.zoom + this.view.y };
+  }
+
+  inView(margin = 0): Rect {
+    const { x, y } = this.toPage(-margin, -margin);
+    return { x, y, width: (this.width + 2 * margin) / this.view.zoom, height: (this.height + 2 * margin) / this.view.zoom };
+  }
+
+  /** What lies under a point of the page, the topmost first. */
+  hit(at: Point, reach: number): Hit {
+    const { scene } = this;
+    if (scene === null) return { kind: "open" };
+    const pin = this.view.zoom > 0.28 ? this.pinAt(scene, at, reach) : undefined;
+    if (pin) return pin;
+    const boxes = scene.boxes.filter((box) => box.kind !== "frames" && contains(box.rect, at));
+    const box = boxes.at(-1);
+    if (box) return { kind: "box", box, part: this.partOf(box, at, reach) };
+    const block = scene.grid.at(at);
+    if (block !== undefined) return { kind: "block", block };
+    const line = this.wireAt(scene, at, reach);
+    if (line) return line;
+    return this.frameAt(scene, at, reach) ?? { kind: "open" };
+  }
+
+  private pinAt(scene: Scene, at: Point, reach: number): Hit | undefined {
+    const around = { x: at.x - reach, y: at.y - reach, width: 2 * reach, height: 2 * reach };
+    for (const name of scene.grid.within(around)) {
+      const view = scene.block(name);
+      const rect = scene.places.get(name);
+      if (view === undefined || rect === undefined) continue;
+      const row = Math.floor((at.y - rect.y - TITLE_HEIGHT) / ROW_HEIGHT);
+      if (row < 0 || row >= pinRows(view)) continue;
+      const input = view.inputs[row];
+      if (input && Math.abs(at.x - rect.x) <= reach) return { kind: "input", block: name, pin: input };
+      const output = view.outputs[row];
+      if (output && Math.abs(at.x - rect.x - BLOCK_WIDTH) <= reach) return { kind: "output", block: name, pin: output };
+    }
+    return undefined;
+  }
+
+  wireAt(scene: Scene, at: Point, reach: number): Hit | undefined {
+    let best: Hit | undefined;
+    let least = reach;
+    for (const id of scene.wiresWithin({ x: at.x - reach, y: at.y - reach, width: 2 * reach, height: 2 * reach })) {
+      const curves = scene.wires.get(id)?.curves ?? [];
+      for (const [place, curve] of curves.entries()) {
+        if (place > 0 && Math.hypot(curve[0].x - at.x, curve[0].y - at.y) <= reach)
+          return { kind: "bend", wire: id, place: place - 1 };
+        const distance = distanceTo(curve, at);
+        if (distance <= least) [best, least] = [{ kind: "wire", wire: id }, distance];
+      }
+    }
+    return best;
+  }
+
+  /** A frame is held by its title and its edges: what lies in it can be reached. */
+  private frameAt(scene: Scene, at: Point, reach: number): Hit | undefined {
+    for (const box of scene.boxes.filter((each) => each.kind === "frames").reverse()) {
+      if (!contains(box.rect, at)) continue;
+      const part = this.partOf(box, at, reach);
+      if (part !== "body") return { kind: "box", box, part };
+    }
+    return undefined;
+  }
+
+  private partOf({ rect }: BoxLook, at: Point, reach: number): "head" | "body" | "corner" {
+    if (at.x > rect.x + rect.width - reach * 1.4 && at.y > rect.y + rect.height - reach * 1.4) return "corner";
+    return at.y < rect.y + 32 ? "head" : "body";
+  }
+
+  // -- near and far ------------------------------------------------------------------------------
+
+  /** Chooses what stands as elements. Those just outside the view are kept, so that panning seldom changes it. */
+  private chooseNear(): void {
+    const { scene } = this;
+    if (scene === null || this.width === 0) return;
+    const seen = this.inView();
+    if (this.nearIn !== null && encloses(this.nearIn, seen) && !this.zoomCrossed()) return;
+    const around = this.inView(160);
+    const far = this.view.zoom < FAR_ZOOM || scene.grid.within(seen).size > MOST_NEAR;
+    const boxes = scene.boxes.filter((box) => box.kind !== "frames" && overlaps(box.rect, around));
+    this.nearIn = around;
+    this.zoomThen = this.view.zoom;
+    this.isFar = far;
+    this.near = {
+      blocks: far ? [] : [...scene.grid.within(around)],
+      boxes: this.view.zoom < BOX_ZOOM || boxes.length > MOST_BOXES ? [] : boxes,
+    };
+    this.onNear(this.near);
+  }
+
+  private zoomThen = 0;
+
+  private zoomCrossed(): boolean {
+    const [a, b] = [this.zoomThen, this.view.zoom];
+    return [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge) || (this.isFar ? b > a : b < a * 0.8);
+  }
+
+  // -- painting ----------------------------------------------------------------------------------
+
+  private paint(): void {
+    this.frame = 0;
+    const { scene, painter, canvas, view } = this;
+    const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+    const ratio = this.width === 0 ? 1 : canvas.width / this.width;
+    g.setTransform(1, 0, 0, 1, 0, 0);
+    g.clearRect(0, 0, canvas.width, canvas.height);
+    if (painter === null) return;
+    this.paintDots(g, ratio);
+    g.setTransform(ratio * view.zoom, 0, 0, ratio * view.zoom, ratio * view.x, ratio * view.y);
+    painter.zoom = view.zoom;
+    if (scene !== null) this.paintScene(scene, painter);
+    this.paintMarks(g, painter);
+    this.onPaint();
+  }
+
+  private paintDots(g: CanvasRenderingContext2D, ratio: number): void {
+    const { x, y, zoom } = this.view;
+    if (this.dots === null || zoom < 0.45) return;
+    this.dots.setTransform(new DOMMatrix([ratio * zoom, 0, 0, ratio * zoom, ratio * x, ratio * y]));
+    g.fillStyle = this.dots;
+    g.fillRect(0, 0, this.canvas.width, this.canvas.height);
+  }
+
+  private paintScene(scene: Scene, painter: Painter): void {
+    const seen = this.inView(8);
+    const { zoom } = this.view;
+    const { document } = scene.graph;
+    for (const box of scene.boxes) {
+      if (box.kind === "frames" && overlaps(box.rect, seen))
+        painter.frame(box, document.frames?.[box.name]?.title ?? box.name, this.emphasis.boxes.has(itemOf(box)));
+    }
+    const wires = scene.wiresWithin(seen);
+    painter.wires(scene, wires, this.emphasis, zoom > 0.24);
+    if (zoom >= FAR_ZOOM) {
+      painter.bends(scene, wires);
+      painter.labels(scene, wires, this.emphasis);
+    }
+    if (this.isFar) this.paintFar(scene, painter, seen);
+    if (this.near.boxes.length === 0) {
+      for (const box of scene.boxes) {
+        if (box.kind !== "frames" && overlaps(box.rect, seen))
+          painter.farBox(box, titleOf(scene, box), this.emphasis.boxes.has(itemOf(box)));
+      }
+    }
+  }
+
+  private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
+    const detail = this.view.zoom < 0.26 ? "box" : "title";
+    for (const name of scene.grid.within(seen)) {
+      painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);
+    }
+  }
+
+  private paintMarks(g: CanvasRenderingContext2D, painter: Painter): void {
+    const { colours } = painter;
+    for (const at of this.marked) {
+      g.beginPath();
+      g.arc(at.x, at.y, 9, 0, 2 * Math.PI);
+      g.strokeStyle = colours.accent;
+      g.lineWidth = 2;
+      g.stroke();
+    }
+    if (this.loose) painter.loose(this.loose.from, this.loose.to, this.loose.fits ? colours.accent : colours.inkSoft);
+    if (this.cut.length > 1) {
+      g.beginPath();
+      for (const [i, at] of this.cut.entries()) i === 0 ? g.moveTo(at.x, at.y) : g.lineTo(at.x, at.y);
+      g.strokeStyle = colours.bad;
+      g.lineWidth = 1.5 / this.view.zoom;
+      g.setLineDash([4, 4]);
+      g.stroke();
+      g.setLineDash([]);
+    }
+  }
+}
+
+const KINDS = { frames: "frame", notes: "note", monitors: "monitor" } as const;
+
+export function itemOf(box: BoxLook): Item {
+  return item(KINDS[box.kind], box.name);
+}
+
+function titleOf(scene: Scene, { kind, name }: BoxLook): string {
+  const { document } = scene.graph;
+  return kind === "notes" ? (document.notes?.[name]?.text ?? "").replace(/[*_#`]/g, "") : (document.monitors?.[name]?.title ?? name);
+}
+
+function dotted(g: CanvasRenderingContext2D, colour: string): CanvasPattern | null {
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 24;
+  const t = tile.getContext("2d") as CanvasRenderingContext2D;
+  t.fillStyle = colour;
+  t.fillRect(0, 0, 1.5, 1.5);
+  return g.createPattern(tile, "repeat");
+}

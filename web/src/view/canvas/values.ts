@@ -1,0 +1,27 @@
+/** Attributes and constants as the short texts that stand in blocks. */
+
+import { isObject, type Json } from "../../model/document.ts";
+import type { AttrRow, InputPin } from "../../model/graph.ts";
+import { valueText } from "../../model/values.ts";
+import { cellsOf, shownCell } from "../widgets/constant.ts";
+
+/** A constant in a few letters: its first cells, and its shape if there are more. */
+export function shownConstant(value: Json | undefined): string {
+  const cells = cellsOf(value);
+  if (cells === undefined) return isObject(value) && Array.isArray(value.shape) ? `[${value.shape.join("×")}]` : "";
+  const first = cells.elements.slice(0, 4).map(shownCell).join(" ");
+  if (cells.elements.length <= 4) return cells.shape.length === 0 ? first : `[${first}]`;
+  return `[${cells.shape.join("×")}] ${first}…`;
+}
+
+export function shownInput(pin: InputPin): string {
+  return pin.state === "constant" ? shownConstant(pin.value) : "";
+}
+
+export function shownAttr(row: AttrRow): string {
+  if (row.value === undefined) return "–";
+  if (row.info?.kind === "tensor") return shownConstant(row.value);
+  return Array.isArray(row.value) && !row.value.some(Array.isArray)
+    ? row.value.map((each) => (each === null ? "?" : String(each))).join(" ")
+    : valueText(row.value);
+}

@@ -1,0 +1,61 @@
+/** The menu at a place of the canvas: commands that make sense there. */
+
+import type { Point } from "../model/geometry.ts";
+import { type CommandId, commands, isEnabled, keysText } from "../state/keys.ts";
+import { texts } from "../text/index.ts";
+import { itemOfHit } from "./canvas/pointer.ts";
+import type { Hit } from "./canvas/stage.ts";
+import { useSettings } from "./settings.ts";
+import type { MenuItem } from "./shell/Menu.tsx";
+import { ui } from "./ui.ts";
+import { words } from "./words.ts";
+
+const LINE = "line";
+type Entry = CommandId | typeof LINE;
+
+const AT_BLOCK: readonly Entry[] = [
+  "run here", "values", "docs", LINE, "connect", "disconnect", "gradient", "gradients", "monitor", LINE,
+  "cut", "copy", "paste", "duplicate", "rename", "heal", "remove", LINE,
+  "select upstream", "select downstream", "select connected", LINE, "frame", "extract", "tidy", "align left", "align top", "distribute across", "distribute down",
+];
+const AT_WIRE: readonly Entry[] = ["disconnect", "remove"];
+const AT_BOX: readonly Entry[] = ["properties", LINE, "cut", "copy", "duplicate", "remove"];
+const IN_THE_OPEN: readonly Entry[] = [
+  "search", "note", "use page", LINE, "paste", "paste with wires", "select all", LINE, "undo", "redo", LINE,
+  "tidy", "zoom all", "zoom one", "find", LINE, "run", "export", "help",
+];
+
+export function commandItems(entries: readonly Entry[]): MenuItem[] {
+  const names = texts[useSettings.getState().language].commands;
+  const items: MenuItem[] = [];
+  let line = false;
+  for (const entry of entries) {
+    if (entry === LINE) line = items.length > 0;
+    else {
+      const keys = commands.get(entry)?.keys[0];
+      items.push({
+        id: entry,
+        label: names[entry],
+        keys: keys === undefined ? undefined : keysText(keys),
+        disabled: !isEnabled(entry),
+        line,
+        run: () => ui.run(entry),
+      });
+      line = false;
+    }
+  }
+  return items;
+}
+
+export function openMenuFor(at: Point, place: Point, hit: Hit): void {
+  const w = words();
+  const chosen = itemOfHit(hit);
+  if (hit.kind === "wire" || hit.kind === "bend") {
+    const insert: MenuItem = { id: "insert", label: w.insertBlock, run: () => ui.openSearch({ at, place, wire: hit.wire }) };
+    ui.openMenu(w.menu, at, [insert, ...commandItems(AT_WIRE)]);
+  } else if (chosen === null) {
+    const items = commandItems(IN_THE_OPEN);
+    const search = items[0] as MenuItem;
+    ui.openMenu(w.menu, at, [{ ...search, run: () => ui.openSearch({ at, place }) }, ...items.slice(1)]);
+  } else ui.openMenu(w.menu, at, commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK));
+}

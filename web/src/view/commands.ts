@@ -1,0 +1,110 @@
+/** Commands that only the view can carry out. All others are in state/keys.ts. */
+
+import * as actions from "../model/actions.ts";
+import { keyOf } from "../model/graph.ts";
+import { type CommandId, provide } from "../state/keys.ts";
+import { type PageState, studio } from "../state/store.ts";
+import { act, currentPage } from "./page.ts";
+import { change, type Settings, useSettings } from "./settings.ts";
+import { ui } from "./ui.ts";
+import { words } from "./words.ts";
+
+const blocksOf = (page: PageState) => actions.namesOf(page.selection, "block");
+
+function showPanel(side: "left" | "right" | "bottom", tab: Settings["leftTab" | "rightTab" | "bottomTab"]): void {
+  change({ [`${side}Open`]: true, [`${side}Tab`]: tab });
+  requestAnimationFrame(() => document.getElementById(`tab-${tab}`)?.focus());
+}
+
+function toggle(setting: "spotlight" | "minimap"): void {
+  change({ [setting]: !useSettings.getState()[setting] });
+}
+
+const ALWAYS: Partial<Record<CommandId, () => void>> = {
+  palette: () => ui.openSearch({ mode: "commands" }),
+  new: () => void ui.openPage({}),
+  open: () => {
+    studio.listFiles();
+    ui.openDialog({ kind: "open" });
+  },
+  gallery: () => ui.showGallery(true),
+  help: () => ui.openDialog({ kind: "help" }),
+  settings: () => ui.openDialog({ kind: "settings" }),
+  outline: () => showPanel("left", "outline"),
+  properties: () => showPanel("right", "properties"),
+  docs: () => showPanel("right", "docs"),
+  problems: () => showPanel("bottom", "problems"),
+  values: () => showPanel("bottom", "values"),
+  monitors: () => showPanel("bottom", "monitors"),
+  spotlight: () => toggle("spotlight"),
+  minimap: () => toggle("minimap"),
+  search: () => ui.openSearch(),
+  find: () => ui.openSearch({ mode: "page" }),
+  "use page": () => {
+    studio.listFiles();
+    ui.openDialog({ kind: "use page" });
+  },
+  extract: () => ui.openDialog({ kind: "extract" }),
+  "save as": () => ui.openDialog({ kind: "save as" }),
+  export: () => ui.openDialog({ kind: "export" }),
+  "zoom in": () => ui.canvas?.zoom(1.25),
+  "zoom out": () => ui.canvas?.zoom(0.8),
+  "zoom all": () => ui.canvas?.fit(),
+  "zoom one": () => ui.canvas?.zoom("one"),
+};
+
+const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
+  rename: (page) => {
+    const [name] = blocksOf(page);
+    if (name !== undefined) ui.openField(name, "name");
+    else showPanel("right", "properties");
+  },
+  connect: (page) => {
+    const [name] = blocksOf(page);
+    if (name !== undefined) ui.openDialog({ kind: "connect", block: name, end: null });
+  },
+  gradients: (page) => {
+    const ys = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.outputs.slice(0, 1).map((pin) => pin.ref) ?? []);
+    ui.openDialog({ kind: "gradients", ys });
+  },
+  note: (page) => {
+    const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
+    act(actions.addNote(page.document, words().newNote, { x: at.x - 120, y: at.y - 60, width: 240, height: 120 }));
+    const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
+    if (name !== undefined) ui.setEditing(name);
+  },
+  monitor: (page) => {
+    const [name] = blocksOf(page);
+    const pin = name === undefined ? undefined : page.graph.blocks.get(name)?.outputs[0];
+    if (pin) ui.addMonitor(keyOf(pin.ref));
+    else studio.notice("info", words().selectToWatch);
+  },
+  save: (page) => {
+    if (page.path === "") ui.openDialog({ kind: "save as" });
+    else studio.save(page.page);
+  },
+  revert: ({ page }) => studio.revert(page),
+  versions: ({ page }) => {
+    studio.listVersions(page);
+    ui.openDialog({ kind: "versions" });
+  },
+  // Closing loses nothing: what is not saved stays in the draft.
+  close: ({ page }) => studio.close(page),
+  "zoom selection": (page) => ui.canvas?.fit(page.selection),
+};
+
+/** Tells the table of commands what the view does. */
+export function provideCommands(): () => void {
+  const stops = [
+    ...Object.entries(ALWAYS).map(([id, run]) => provide(id as CommandId, run)),
+    ...Object.entries(ON_PAGE).map(([id, run]) =>
+      provide(id as CommandId, () => {
+        const page = currentPage();
+        if (page) run(page);
+      }),
+    ),
+  ];
+  return () => {
+    for (const stop of stops) stop();
+  };
+}

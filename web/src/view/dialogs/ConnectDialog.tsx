@@ -1,0 +1,93 @@
+import { type ReactElement, useState } from "react";
+import { connect } from "../../model/actions.ts";
+import { inputsFor, outputsFor } from "../../model/fits.ts";
+import { keyOf, specOf } from "../../model/graph.ts";
+import { reasonText, specText } from "../../model/words.ts";
+import type { PageState } from "../../state/store.ts";
+import type { WireEnd } from "../canvas/pointer.ts";
+import { act } from "../page.ts";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { type ChoiceItem, Choices } from "./Choices.tsx";
+import { Dialog } from "./Dialog.tsx";
+
+/** Wires without a pointer: first the pin of this block, then one of the pins that fit. */
+export function ConnectDialog({ page, block, end }: { page: PageState; block: string; end: WireEnd | null }): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const { graph } = page;
+  const view = graph.blocks.get(block);
+  const only: WireEnd | null = end ?? (view?.inputs.length === 0 && view.outputs.length === 1 && view.outputs[0] ? { from: view.outputs[0].ref } : null);
+  const [chosen, setChosen] = useState<WireEnd | null>(only);
+  const close = (
+    <button type="button" className="button" onClick={ui.closeDialog}>
+      {w.cancel}
+    </button>
+  );
+  if (view === undefined) return <span />;
+  if (chosen === null) {
+    const choices: ChoiceItem[] = [
+      ...view.outputs.map((pin) => {
+        const spec = specOf(graph, keyOf(pin.ref));
+        return { id: `>${pin.key}`, name: `${pin.key} →`, detail: spec ? specText(spec, texts) : "" };
+      }),
+      ...view.inputs.map((pin) => ({ id: `<${pin.key}`, name: `→ ${pin.key}`, detail: typeof pin.value === "string" ? pin.value : w.pinStates[pin.state] })),
+    ];
+    return (
+      <Dialog title={w.connectBlock(block)} onClose={ui.closeDialog} actions={close}>
+        <Choices
+          label={w.connectBlock(block)}
+          choices={choices}
+          onChoose={(id) => {
+            const output = view.outputs.find((pin) => `>${pin.key}` === id);
+            const input = view.inputs.find((pin) => `<${pin.key}` === id);
+            if (output) setChosen({ from: output.ref });
+            else if (input) setChosen({ to: input.ref });
+          }}
+        />
+      </Dialog>
+    );
+  }
+  const title = "from" in chosen ? w.connectPin(keyOf(chosen.from)) : w.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
+  const join = (other: WireEnd) => {
+    const ends = { ...chosen, ...other };
+    if ("from" in ends && "to" in ends) act(connect(page.document, ends.from, ends.to));
+    ui.closeDialog();
+  };
+  const choices =
+    "from" in chosen
+      ? inputsFor(graph, chosen.from).map(({ what, reason }) => ({
+          id: `${what.ref.block}:${what.key}`,
+          name: `${what.ref.block}.${what.key}`,
+          detail: typeof what.value === "string" ? what.value : w.pinStates[what.state],
+          why: reason && reasonText(reason, texts),
+          end: { to: what.ref } as WireEnd,
+        }))
+      : outputsFor(graph, chosen.to).map(({ what, reason }) => {
+          const spec = specOf(graph, keyOf(what.ref));
+          return {
+            id: keyOf(what.ref),
+            name: keyOf(what.ref),
+            detail: spec ? specText(spec, texts) : "",
+            why: reason && reasonText(reason, texts),
+            end: { from: what.ref } as WireEnd,
+          };
+        });
+  return (
+    <Dialog title={title} onClose={ui.closeDialog} actions={close}>
+      {choices.length === 0 ? (
+        <p className="soft">{w.nothingFits}</p>
+      ) : (
+        <Choices
+          key={title}
+          label={title}
+          choices={choices}
+          onChoose={(id) => {
+            const other = choices.find((choice) => choice.id === id);
+            if (other) join(other.end);
+          }}
+        />
+      )}
+    </Dialog>
+  );
+}

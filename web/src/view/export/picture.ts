@@ -1,0 +1,119 @@
+/** A page as a picture, a script or a document of its own, each with the page inside. */
+
+import type { BlockView } from "../../model/graph.ts";
+import { stringifyExact } from "../../model/numbers.ts";
+import { live } from "../../state/live.ts";
+import type { PageState } from "../../state/store.ts";
+import { readColours } from "../canvas/colours.ts";
+import { Scene } from "../canvas/looks.ts";
+import { type Emphasis, type Live, Painter } from "../canvas/painter.ts";
+import { escaped, type Pen, SvgPen } from "../canvas/pen.ts";
+import { summaryPicture } from "../canvas/pictures.ts";
+import { withPage } from "./png.ts";
+
+const MARGIN = 32;
+const PLAIN: Emphasis = { blocks: new Set(), wires: new Set(), boxes: new Set(), hovered: null, spotlight: false };
+/** Browsers refuse larger canvases. */
+const MOST_PIXELS = 16_000_000;
+
+/** The page as people can read it, in the form its file has. */
+export function pageText(page: PageState): string {
+  return stringifyExact(page.document);
+}
+
+function liveOf(page: number): Live {
+  return {
+    state: (block) => live(page).blockState(block),
+    picture: (pin) => summaryPicture(live(page).summary(pin)),
+  };
+}
+
+function frameOf(scene: Scene): { x: number; y: number; width: number; height: number } {
+  const around = scene.bounds() ?? { x: 0, y: 0, width: 400, height: 200 };
+  return { x: around.x - MARGIN, y: around.y - MARGIN, width: around.width + 2 * MARGIN, height: around.height + 2 * MARGIN };
+}
+
+/** Draws everything on the page in full. */
+function paintAll(pen: Pen, scene: Scene, page: PageState): void {
+  const painter = new Painter(pen, readColours(), 1);
+  const frame = frameOf(scene);
+  pen.fillStyle = painter.colours.ground;
+  pen.fillRect(frame.x, frame.y, frame.width, frame.height);
+  const { document } = page;
+  for (const box of scene.boxes) if (box.kind === "frames") painter.frame(box, document.frames?.[box.name]?.title ?? box.name, false);
+  const wires = [...scene.wires.keys()];
+  painter.wires(scene, wires, PLAIN, true);
+  painter.bends(scene, wires);
+  painter.labels(scene, wires, PLAIN);
+  const values = liveOf(page.page);
+  for (const name of scene.graph.blocks.keys()) painter.block(scene, scene.block(name) as BlockView, values, PLAIN, "all");
+  for (const box of scene.boxes) {
+    if (box.kind === "notes") painter.note(box, document.notes?.[box.name]?.text ?? "");
+    else if (box.kind === "monitors") painter.farBox(box, document.monitors?.[box.name]?.title ?? box.name, false);
+  }
+}
+
+export async function asPng(page: PageState, inside: boolean): Promise<Blob> {
+  const scene = new Scene(page.graph, page.places);
+  const frame = frameOf(scene);
+  const scale = Math.min(2, Math.sqrt(MOST_PIXELS / (frame.width * frame.height)));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(frame.width * scale);
+  canvas.height = Math.ceil(frame.height * scale);
+  const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+  g.setTransform(scale, 0, 0, scale, -frame.x * scale, -frame.y * scale);
+  g.imageSmoothingEnabled = false;
+  paintAll(g, scene, page);
+  const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png"));
+  if (blob === null) throw new Error("The browser could not make a picture of this size.");
+  if (!inside) return blob;
+  const bytes = new Uint8Array(await blob.arrayBuffer());
+  return new Blob([withPage(bytes, pageText(page))], { type: "image/png" });
+}
+
+export function svgText(page: PageState, inside: boolean): string {
+  const scene = new Scene(page.graph, page.places);
+  const { x, y, width, height } = frameOf(scene);
+  const pen = new SvgPen();
+  paintAll(pen, scene, page);
+  const metadata = inside ? `<metadata id="backblocks-page">${escaped(pageText(page))}</metadata>` : "";
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${x} ${y} ${width} ${height}" width="${width}" height="${height}">` +
+    `<title>${escaped(page.document.title ?? "")}</title>${metadata}${pen.elements.join("")}</svg>`
+  );
+}
+
+/** A page that needs nothing else to be read: the picture, what is said of it, its blocks as a table, and the page. */
+export function asHtml(page: PageState, language: string): string {
+  const { document } = page;
+  const rows = [...page.graph.blocks.values()].map((view) => {
+    const inputs = view.inputs.filter((pin) => typeof pin.value === "string").map((pin) => `${pin.key} ← ${String(pin.value)}`);
+    const gives = view.outputs.map((pin) => {
+      const spec = page.graph.checked?.pins[`${view.name}:${pin.key}`];
+      const held = live(page.page).summary(`${view.name}:${pin.key}`);
+      return `${pin.key}${spec ? ` ${spec.dtype} [${(spec.shape ?? ["?"]).join(", ")}]` : ""}${held ? ` = ${held.text}` : ""}`;
+    });
+    return `<tr><th scope="row">${escaped(view.name)}</th><td>${escaped(view.op)}</td><td>${escaped(inputs.join(", "))}</td><td>${escaped(gives.join(", "))}</td></tr>`;
+  });
+  const style =
+    "body{font:14px/1.5 system-ui,sans-serif;margin:2rem auto;max-width:1100px;padding:0 1rem;color:#18202b;background:#fff}" +
+    "svg{max-width:100%;height:auto;border:1px solid #dde2e8;border-radius:8px}table{border-collapse:collapse;width:100%}" +
+    "th,td{text-align:left;padding:4px 12px 4px 0;border-bottom:1px solid #dde2e8;vertical-align:top;font-weight:400}th{font-weight:600}";
+  return (
+    `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">` +
+    `<title>${escaped(document.title ?? "backblocks")}</title><style>${style}</style></head><body>` +
+    `<h1>${escaped(document.title ?? "")}</h1><p>${escaped(document.about ?? "")}</p>${svgText(page, false)}` +
+    `<table><tbody>${rows.join("")}</tbody></table>` +
+    `<script type="application/json" id="backblocks-page">${pageText(page).replaceAll("<", "\\u003c")}</script></body></html>`
+  );
+}
+
+/** Lets the browser keep a file. */
+export function download(name: string, what: Blob | string, type = "text/plain"): void {
+  const blob = typeof what === "string" ? new Blob([what], { type }) : what;
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,118 @@
+import { type ReactElement, useMemo } from "react";
+import type { OpInfo, PinInfo } from "../../model/ops.ts";
+import { safeHtml } from "../canvas/Note.tsx";
+import { useOps, useSelectedBlock } from "../page.ts";
+import { ui, useUi } from "../ui.ts";
+import { useWords } from "../words.ts";
+
+/** What there is to know of the op that is selected, or that was asked about. */
+export function Docs(): ReactElement {
+  const w = useWords();
+  const ops = useOps();
+  const selected = useSelectedBlock();
+  const asked = useUi((state) => state.docs);
+  const op = ops?.get(selected?.op ?? asked ?? "");
+  if (op === undefined) return <p className="empty">{w.selectForDocs}</p>;
+  return <OpDocs op={op} />;
+}
+
+export function OpDocs({ op }: { op: OpInfo }): ReactElement {
+  const w = useWords();
+  const html = useMemo(() => safeHtml(op.documentation), [op]);
+  return (
+    <article className="docs">
+      <h2>{op.name}</h2>
+      <p>{op.summary}</p>
+      {op.formula && <Formula formula={op.formula} />}
+      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify. */}
+      <div className="markdown" dangerouslySetInnerHTML={{ __html: html }} />
+      <Pins title={w.inputs} pins={op.inputs} />
+      <Pins title={w.outputs} pins={op.outputs} />
+      {op.attrs.length > 0 && (
+        <>
+          <h3>{w.attributes}</h3>
+          <table>
+            <tbody>
+              {op.attrs.map((attr) => (
+                <tr key={attr.name}>
+                  <th scope="row" className="mono">
+                    {attr.name}
+                  </th>
+                  <td>
+                    {attr.about}
+                    {attr.options.length > 0 && <span className="soft"> {attr.options.join(", ")}</span>}
+                    {attr.default !== undefined && (
+                      <span className="soft">
+                        {" "}
+                        {w.otherwise} <code>{JSON.stringify(attr.default)}</code>
+                      </span>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </>
+      )}
+      {op.differences.length > 0 && <h3>{w.differences}</h3>}
+      {op.differences.map((difference) => (
+        <div className="difference" key={difference.topic}>
+          <strong>{difference.topic}</strong>
+          <p>
+            <b>TensorFlow:</b> {difference.tensorflow}
+          </p>
+          <p>
+            <b>backblocks:</b> {difference.ours}
+          </p>
+          {difference.agree && <p className="soft">{difference.agree}</p>}
+        </div>
+      ))}
+      {op.cases.length > 0 && <h3>{w.workedCases}</h3>}
+      {op.cases.map((worked) => (
+        <p key={worked.about}>
+          {worked.about}{" "}
+          <button type="button" className="button" onClick={() => ui.openDocument(worked.page)}>
+            {w.openAsPage}
+          </button>
+        </p>
+      ))}
+    </article>
+  );
+}
+
+/** MathML as it is, anything else as text. */
+function Formula({ formula }: { formula: string }): ReactElement {
+  const html = useMemo(() => (formula.trimStart().startsWith("<math") ? safeHtml(formula) : null), [formula]);
+  if (html === null) return <div className="formula mono">{formula}</div>;
+  // biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify.
+  return <div className="formula" dangerouslySetInnerHTML={{ __html: html }} />;
+}
+
+function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): ReactElement | null {
+  const w = useWords();
+  if (pins.length === 0) return null;
+  return (
+    <>
+      <h3>{title}</h3>
+      <table>
+        <tbody>
+          {pins.map((pin) => (
+            <tr key={pin.name}>
+              <th scope="row" className="mono">
+                {pin.name}
+              </th>
+              <td>
+                {pin.about ? `${pin.about} ` : ""}
+                <span className="soft">
+                  {[w.counts[pin.count], pin.dtypes.length > 6 ? pin.type : pin.dtypes.join(", "), pin.ranks && w.axesCount(pin.ranks.join(", "))]
+                    .filter(Boolean)
+                    .join(" · ")}
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </>
+  );
+}

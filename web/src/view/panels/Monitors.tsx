@@ -1,0 +1,30 @@
+import type { ReactElement } from "react";
+import { item } from "../../model/action.ts";
+import type { PageState } from "../../state/store.ts";
+import { PageNumber } from "../canvas/context.ts";
+import { MonitorBody } from "../canvas/Monitor.tsx";
+import { ui } from "../ui.ts";
+import { useWords } from "../words.ts";
+
+/** All monitors of the page side by side, wherever the canvas is. */
+export function Monitors({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const monitors = Object.entries(page.document.monitors ?? {});
+  if (monitors.length === 0) return <p className="empty">{w.noMonitors}</p>;
+  return (
+    <PageNumber.Provider value={page.page}>
+      <div className="monitor-strip">
+        {monitors.map(([name, monitor]) => (
+          <section key={name} aria-label={monitor.title ?? name}>
+            <button type="button" className="button plain monitor-title" onClick={() => ui.reveal(item("monitor", name))}>
+              {monitor.title ?? name}
+            </button>
+            <div className="monitor-body">
+              <MonitorBody name={name} monitor={monitor} />
+            </div>
+          </section>
+        ))}
+      </div>
+    </PageNumber.Provider>
+  );
+}

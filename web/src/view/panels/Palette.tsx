@@ -1,0 +1,50 @@
+import { type ReactElement, useMemo } from "react";
+import { useOps } from "../page.ts";
+import { Icon } from "../shell/icons.tsx";
+import { ui } from "../ui.ts";
+import { useWords } from "../words.ts";
+
+/** What a drag from the palette carries. */
+export const OP_DRAGGED = "application/x-backblocks-op";
+
+/** Every op in its group. A click puts it in the middle of the page, a drag where it is dropped. */
+export function Palette(): ReactElement {
+  const w = useWords();
+  const ops = useOps();
+  const groups = useMemo(() => [...(ops?.groups() ?? [])], [ops]);
+  return (
+    <div className="palette">
+      <div className="palette-search">
+        <button type="button" className="search-button" onClick={() => ui.openSearch()}>
+          <Icon name="search" />
+          <span>{w.findBlock}</span>
+          <kbd>/</kbd>
+        </button>
+      </div>
+      <div className="palette-list">
+        {groups.map(([group, members]) => (
+          <details className="palette-group" key={group} open={group === "nn"}>
+            <summary>
+              {w.groupName(group)}
+              <span className="count">{members.length}</span>
+            </summary>
+            {members.map((op) => (
+              <button
+                key={op.name}
+                type="button"
+                className="palette-op"
+                title={op.summary}
+                draggable
+                onDragStart={(event) => event.dataTransfer.setData(OP_DRAGGED, op.name)}
+                onClick={() => ui.addOp(op.name)}
+                onFocus={() => ui.showDocs(op.name)}
+              >
+                {op.name}
+              </button>
+            ))}
+          </details>
+        ))}
+      </div>
+    </div>
+  );
+}

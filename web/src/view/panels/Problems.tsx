@@ -1,0 +1,35 @@
+import type { ReactElement } from "react";
+import { item } from "../../model/action.ts";
+import { useProblems } from "../page.ts";
+import { Icon } from "../shell/icons.tsx";
+import { ui } from "../ui.ts";
+import { useWords } from "../words.ts";
+
+/** All that is wrong with the page; a click goes there. */
+export function Problems(): ReactElement {
+  const w = useWords();
+  const problems = useProblems();
+  if (problems.length === 0) return <p className="empty">{w.noProblems}</p>;
+  return (
+    <ul>
+      {problems.map((problem, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two problems can have the same words.
+        <li key={i}>
+          <button type="button" className="problem" onClick={() => problem.block && ui.reveal(item("block", problem.block), problem.arg)}>
+            <span className="icon-bad">
+              <Icon name="warning" />
+            </span>
+            <span className="where">
+              {problem.block}
+              {problem.arg ? `.${problem.arg}` : ""}
+              {problem.axis !== undefined && problem.axis !== null ? ` ${w.axis(problem.axis)}` : ""}
+            </span>
+            <span>
+              {problem.text} {problem.hint && <span className="soft">{problem.hint}</span>}
+            </span>
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}

@@ -1,0 +1,86 @@
+import { create } from "zustand";
+
+/** What a user chooses once and finds again: kept in this browser, never in a page. */
+export interface Settings {
+  theme: "system" | "light" | "dark" | "contrast";
+  language: "en" | "ko";
+  wheel: "zoom" | "pan";
+  spotlight: boolean;
+  minimap: boolean;
+  rerun: boolean;
+  left: number;
+  right: number;
+  bottom: number;
+  leftOpen: boolean;
+  rightOpen: boolean;
+  bottomOpen: boolean;
+  leftTab: "palette" | "outline";
+  rightTab: "properties" | "docs";
+  bottomTab: "problems" | "values" | "monitors";
+}
+
+const KEY = "backblocks settings";
+
+const FIRST: Settings = {
+  theme: "system",
+  language: navigator.language.startsWith("ko") ? "ko" : "en",
+  wheel: "zoom",
+  spotlight: true,
+  minimap: true,
+  rerun: true,
+  left: 232,
+  right: 304,
+  bottom: 200,
+  leftOpen: true,
+  rightOpen: true,
+  bottomOpen: true,
+  leftTab: "palette",
+  rightTab: "properties",
+  bottomTab: "problems",
+};
+
+function kept(): Partial<Settings> {
+  try {
+    return JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Settings>;
+  } catch {
+    return {};
+  }
+}
+
+export const useSettings = create<Settings>()(() => ({ ...FIRST, ...kept() }));
+
+export function change(settings: Partial<Settings>): void {
+  useSettings.setState(settings);
+  try {
+    localStorage.setItem(KEY, JSON.stringify(useSettings.getState()));
+  } catch {
+    // A browser that keeps nothing still works.
+  }
+}
+
+/** The theme that is shown: what the user chose, or what the system says. */
+export function shownTheme(theme: Settings["theme"]): "light" | "dark" | "contrast" {
+  if (theme !== "system") return theme;
+  if (matchMedia("(prefers-contrast: more)").matches) return "contrast";
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+/** Keeps the document's theme and language what the settings say; `changed` is called after each change. */
+export function followSettings(changed: () => void): () => void {
+  const show = () => {
+    const { theme, language } = useSettings.getState();
+    document.documentElement.dataset.theme = shownTheme(theme);
+    document.documentElement.lang = language;
+    changed();
+  };
+  show();
+  const queries = ["(prefers-contrast: more)", "(prefers-color-scheme: dark)"].map((query) =>
+    matchMedia(query),
+  );
+  for (const query of queries) query.addEventListener("change", show);
+  const stop = useSettings.subscribe(show);
+  return () => {
+    stop();
+    for (const query of queries) query.removeEventListener("change", show);
+  };
+}

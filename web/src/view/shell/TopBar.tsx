@@ -1,0 +1,239 @@
+import { type KeyboardEvent, type ReactElement, useEffect, useState } from "react";
+import { setRun } from "../../model/actions.ts";
+import { shownTime } from "../canvas/pictures.ts";
+import type { CommandId } from "../../state/keys.ts";
+import { commands, isEnabled, keysText } from "../../state/keys.ts";
+import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
+import { commandItems } from "../canvasMenu.ts";
+import { act, usePage } from "../page.ts";
+import { ui, useUi } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { Icon, type IconName } from "./icons.tsx";
+
+export function TopBar(): ReactElement {
+  const w = useWords();
+  const page = usePage<PageState | null>((each) => each, null);
+  return (
+    <header className="topbar">
+      <button type="button" className="button plain brand" onClick={() => ui.run("gallery")} title={w.toGallery} aria-label={w.toGallery}>
+        <img src="./icon.svg" alt="" />
+        <span>backblocks</span>
+      </button>
+      <MainMenu />
+      <PageTabs />
+      {page && (
+        <>
+          <RunGroup page={page} />
+          <div className="divider" />
+          <div className="group">
+            <CommandButton id="undo" icon="undo" />
+            <CommandButton id="redo" icon="redo" />
+          </div>
+          <SaveState page={page} />
+          <CommandButton id="save" icon="save" label />
+        </>
+      )}
+    </header>
+  );
+}
+
+/** A button for a command, with its name and keys as its title. */
+export function CommandButton({ id, icon, label, main }: { id: CommandId; icon: IconName; label?: boolean; main?: boolean }): ReactElement {
+  const texts = useTexts();
+  // Whether a command can be used depends on the page: drawn again when that changes.
+  useStudio((state) => state.pages);
+  const keys = commands.get(id)?.keys[0];
+  const name = texts.commands[id];
+  return (
+    <button
+      type="button"
+      className={["button", label ? "" : "icon", main ? "main" : ""].filter(Boolean).join(" ")}
+      aria-label={name}
+      title={keys === undefined ? name : `${name} (${keysText(keys)})`}
+      disabled={!isEnabled(id)}
+      onClick={() => ui.run(id)}
+    >
+      <Icon name={icon} />
+      {label && name}
+    </button>
+  );
+}
+
+function MainMenu(): ReactElement {
+  const w = useWords();
+  const open = useUi((state) => state.menu?.label === w.mainMenu);
+  return (
+    <button
+      type="button"
+      className="button plain icon"
+      aria-haspopup="menu"
+      aria-expanded={open}
+      aria-label={w.mainMenu}
+      title={w.mainMenu}
+      onClick={(event) => {
+        const box = event.currentTarget.getBoundingClientRect();
+        const items = commandItems([
+          "new", "open", "gallery", "line", "save", "save as", "revert", "versions", "line", "export", "use page", "line",
+          "palette", "find", "settings", "help", "line", "close",
+        ]);
+        const about = { id: "about", label: w.aboutStudio, run: () => ui.openDialog({ kind: "about" }) };
+        ui.openMenu(w.mainMenu, { x: box.left, y: box.bottom + 4 }, [...items, about]);
+      }}
+    >
+      <Icon name="menu" />
+    </button>
+  );
+}
+
+function titleOf(page: PageState, untitled: string): string {
+  return page.document.title || page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "") || untitled;
+}
+
+function PageTabs(): ReactElement {
+  const w = useWords();
+  const tabs = useStudio((state) => state.tabs);
+  const pages = useStudio((state) => state.pages);
+  const active = useStudio((state) => state.active);
+  const gallery = useUi((state) => state.gallery);
+  function key(event: KeyboardEvent, place: number) {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (event.key === "Delete") studio.close(tabs[place] as number);
+    if (step === undefined) return;
+    const next = tabs[(place + step + tabs.length) % tabs.length] as number;
+    studio.activate(next);
+    requestAnimationFrame(() => document.getElementById(`page-tab-${next}`)?.focus());
+  }
+  return (
+    <nav className="page-tabs" aria-label={w.pages}>
+      {tabs.map((number, place) => {
+        const page = pages[number];
+        if (page === undefined) return null;
+        const current = number === active && !gallery;
+        const title = titleOf(page, w.untitled);
+        return (
+          <div key={number} className={current ? "page-tab current" : "page-tab"}>
+            <button
+              type="button"
+              id={`page-tab-${number}`}
+              aria-current={current ? "page" : undefined}
+              tabIndex={current || (place === 0 && gallery) ? 0 : -1}
+              title={page.path || w.notSavedYet}
+              onClick={() => {
+                studio.activate(number);
+                ui.showGallery(false);
+              }}
+              onKeyDown={(event) => key(event, place)}
+            >
+              {title}
+              {isDirty(page) ? " •" : ""}
+            </button>
+            <button type="button" className="close" tabIndex={-1} aria-label={w.closePage(title)} title={w.closePage(title)} onClick={() => studio.close(number)}>
+              <Icon name="close" />
+            </button>
+          </div>
+        );
+      })}
+    </nav>
+  );
+}
+
+function RunGroup({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const { state } = page.run;
+  const busy = state === "running" || state === "starting";
+  const steps = page.document.run?.steps ?? null;
+  return (
+    <>
+      <RunState page={page} />
+      <div className="group" role="group" aria-label={w.running}>
+        {busy || state === "paused" ? (
+          <>
+            <CommandButton id="pause" icon={state === "paused" ? "play" : "pause"} />
+            <CommandButton id="step" icon="step" />
+            <CommandButton id="stop" icon="stop" />
+          </>
+        ) : (
+          <>
+            <CommandButton id="run" icon="play" label main />
+            <button
+              type="button"
+              className="button icon"
+              aria-haspopup="menu"
+              aria-label={w.waysToRun}
+              title={w.waysToRun}
+              onClick={(event) => {
+                const box = event.currentTarget.getBoundingClientRect();
+                ui.openMenu(w.waysToRun, { x: box.left - 120, y: box.bottom + 4 }, commandItems(["run", "run here", "run steps", "run freely", "step", "line", "reset"]));
+              }}
+            >
+              <Icon name="down" />
+            </button>
+            <input
+              className="field steps-field"
+              aria-label={w.stepsToRun}
+              title={w.stepsToRun}
+              inputMode="numeric"
+              key={steps}
+              defaultValue={steps ?? ""}
+              placeholder="1"
+              onKeyDown={(event) => {
+                event.stopPropagation();
+                if (event.key !== "Enter") return;
+                event.currentTarget.blur();
+                ui.run("run steps");
+              }}
+              onBlur={(event) => {
+                const text = event.target.value.trim();
+                const number = Number(text);
+                if (text !== "" && !(Number.isInteger(number) && number > 0)) event.target.value = String(steps ?? "");
+                else if ((text === "" ? null : number) !== steps) act(setRun(page.document, { steps: text === "" ? null : number }));
+              }}
+            />
+            <CommandButton id="run steps" icon="step" />
+            <CommandButton id="run freely" icon="redo" />
+          </>
+        )}
+        <CommandButton id="reset" icon="reset" />
+      </div>
+    </>
+  );
+}
+
+function RunState({ page: { run, problems } }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const failed = run.problem !== null && run.problem !== undefined;
+  const parts = [
+    failed ? w.failed : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.finished : w.runStates[run.state],
+    run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
+    (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
+  ];
+  const counts = (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.executed(run.executed ?? 0, run.cached ?? 0) : problems.length > 0 ? w.problemCount(problems.length) : "";
+  return (
+    <div className={failed ? "run-state failed" : "run-state"} role="status">
+      <span>
+        {parts.filter((part) => part !== "").join(" · ")}
+        <br />
+        {counts}
+      </span>
+    </div>
+  );
+}
+
+function SaveState({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const dirty = isDirty(page);
+  const safe = isSafe(page);
+  const revision = page.synced.revision + page.synced.pending.length;
+  const [since, setSince] = useState(Date.now());
+  const [now, setNow] = useState(Date.now());
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the moment at which the last change was kept.
+  useEffect(() => {
+    if (safe) setSince(Date.now());
+  }, [safe, revision]);
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), 1000);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = Math.max(0, Math.round((now - since) / 1000));
+  return <span className="save-state">{!dirty ? w.saved : safe ? w.draftKept(seconds) : w.keeping}</span>;
+}

@@ -1,0 +1,196 @@
+/** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
+
+import { create } from "zustand";
+import { addMonitor, insertOnWire, item, type Item } from "../model/actions.ts";
+import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
+import { addBlock } from "../model/edit-blocks.ts";
+import type { Point } from "../model/geometry.ts";
+import { type CommandId, perform } from "../state/keys.ts";
+import { studio } from "../state/store.ts";
+import type { WireEnd } from "./canvas/pointer.ts";
+import { act, currentPage, select } from "./page.ts";
+import { change } from "./settings.ts";
+import type { MenuItem } from "./shell/Menu.tsx";
+
+export type DialogKind =
+  | { kind: "help" | "settings" | "about" | "versions" | "export" | "open" | "use page" }
+  | { kind: "save as" | "extract" }
+  | { kind: "connect"; block: string; end: WireEnd | null }
+  | { kind: "gradients"; ys: OutputRef[] };
+
+export interface Search {
+  /** Where the box stands, in pixels of the window; in the middle if not said. */
+  at: Point | null;
+  /** Where a new block goes, on the page. */
+  place: Point;
+  end: WireEnd | null;
+  /** The wire on which the block is put. */
+  wire: string | null;
+  mode: "blocks" | "commands" | "page";
+}
+
+interface Ui {
+  search: Search | null;
+  menu: { label: string; at: Point; items: MenuItem[] } | null;
+  dialog: DialogKind | null;
+  /** The op whose documentation was asked for. */
+  docs: string | null;
+  /** The field of a block's properties that wants the focus. */
+  field: { block: string; name: string } | null;
+  /** The note that is being written. */
+  editing: string | null;
+  /** Whether the gallery is shown although pages are open. */
+  gallery: boolean;
+  /** What was done last, for those who hear the page. */
+  said: string;
+}
+
+export const useUi = create<Ui>()(() => ({
+  search: null,
+  menu: null,
+  dialog: null,
+  docs: null,
+  field: null,
+  editing: null,
+  gallery: false,
+  said: "",
+}));
+
+/** What the canvas can be asked for while it is shown. */
+export interface CanvasControl {
+  centre(): Point;
+  fit(items?: ReadonlySet<Item>): void;
+  zoom(factor: number | "one"): void;
+  reveal(which: Item): void;
+  focus(): void;
+  /** Lets go of a wire or a drag that has begun; says whether there was one. */
+  cancel(): boolean;
+  picture(): HTMLCanvasElement;
+}
+
+let canvas: CanvasControl | null = null;
+
+export const ui = {
+  setCanvas(control: CanvasControl | null): void {
+    canvas = control;
+  },
+  get canvas(): CanvasControl | null {
+    return canvas;
+  },
+
+  say(text: string): void {
+    useUi.setState({ said: text });
+  },
+  select(items: Iterable<Item>): void {
+    select(items);
+  },
+  run(command: CommandId): void {
+    perform(command);
+  },
+  /** Shows an item, wherever it stands, with the focus on one of its properties if one is named. */
+  reveal(which: Item, field?: string): void {
+    select([which]);
+    canvas?.reveal(which);
+    if (field !== undefined) ui.openField(which.slice(which.indexOf("/") + 1), field);
+  },
+  openField(block: string, name: string): void {
+    select([item("block", block)]);
+    change({ rightOpen: true, rightTab: "properties" });
+    useUi.setState({ field: { block, name } });
+  },
+  fieldShown(): void {
+    useUi.setState({ field: null });
+  },
+  showDocs(op: string): void {
+    useUi.setState({ docs: op });
+  },
+
+  openSearch(search: Partial<Search> = {}): void {
+    const place = search.place ?? canvas?.centre() ?? { x: 0, y: 0 };
+    useUi.setState({ search: { at: null, end: null, wire: null, mode: "blocks", ...search, place } });
+  },
+  closeSearch(): void {
+    useUi.setState({ search: null });
+    canvas?.focus();
+  },
+  insertOn(wire: string): void {
+    ui.openSearch({ wire });
+  },
+  openMenu(label: string, at: Point, items: MenuItem[]): void {
+    useUi.setState({ menu: { label, at, items } });
+  },
+  closeMenu(): void {
+    useUi.setState({ menu: null });
+  },
+  openDialog(dialog: DialogKind): void {
+    useUi.setState({ dialog });
+  },
+  closeDialog(): void {
+    useUi.setState({ dialog: null });
+  },
+  connectTo(to: InputRef): void {
+    ui.openDialog({ kind: "connect", block: to.block, end: { to } });
+  },
+  connectFrom(from: OutputRef): void {
+    ui.openDialog({ kind: "connect", block: from.block, end: { from } });
+  },
+
+  /** Adds a block of an op in the middle of what is seen. */
+  addOp(name: string, at?: Point, wire?: string): void {
+    const page = currentPage();
+    const info = studio.state.ops.get(name);
+    if (page === undefined || info === undefined) return;
+    const place = at ?? freePlace(canvas?.centre() ?? { x: 0, y: 0 });
+    const onto = wire === undefined ? undefined : page.graph.byId.get(wire);
+    act(onto ? insertOnWire(page.graph, onto, info, place) : addBlock(page.document, info, place));
+    studio.used(name);
+    useUi.setState({ docs: name });
+  },
+  addMonitor(pin: string): void {
+    const page = currentPage();
+    if (page === undefined) return;
+    const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
+    const block = page.places.get(pin.slice(0, pin.indexOf(":")));
+    const rect = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24, width: 320, height: 200 };
+    act(addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect));
+  },
+  /** Opens a page, a lesson, a draft or a new page, and shows it. Lessons run by themselves. */
+  async openPage(what: { path?: string; lesson?: string; unsaved?: string }): Promise<void> {
+    try {
+      const page = await studio.open(what);
+      useUi.setState({ gallery: false });
+      if (what.lesson !== undefined) {
+        const { steps, until } = studio.page(page)?.document.run ?? {};
+        studio.run(page, steps || until ? { mode: until ? "until" : "steps", steps: steps ?? 1 } : {});
+      }
+    } catch (error) {
+      studio.notice("error", (error as Error).message);
+    }
+  },
+  /** Opens a document that no file holds: a worked case, or a page inside a picture. */
+  async openDocument(document: PageDocument): Promise<void> {
+    const page = await studio.open();
+    const edits = Object.entries(document)
+      .filter(([key]) => key !== "format")
+      .map(([key, value]) => ({ path: [key], value: value as never }));
+    studio.commit(page, edits, { kind: "paste", count: Object.keys(document.blocks ?? {}).length });
+    useUi.setState({ gallery: false });
+    requestAnimationFrame(() => canvas?.fit());
+  },
+  setEditing(note: string | null): void {
+    useUi.setState({ editing: note });
+  },
+  showGallery(on: boolean): void {
+    useUi.setState({ gallery: on });
+    if (on) studio.listFiles();
+  },
+};
+
+/** Below and right of a place until no block stands there. */
+function freePlace(at: Point): Point {
+  const places = currentPage()?.places ?? new Map();
+  let { x, y } = { x: at.x - 100, y: at.y - 60 };
+  const taken = () => [...places.values()].some((rect) => Math.abs(rect.x - x) < 24 && Math.abs(rect.y - y) < 24);
+  while (taken()) [x, y] = [x + 32, y + 32];
+  return { x, y };
+}

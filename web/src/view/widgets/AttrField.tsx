@@ -1,0 +1,249 @@
+import { type ReactElement, useContext } from "react";
+import type { Json } from "../../model/document.ts";
+import { useWords } from "../words.ts";
+import { Entry, type Read, TabIndex } from "./Entry.tsx";
+
+/** What a widget needs to know of an attribute. */
+export interface FieldOf {
+  name: string;
+  kind: string;
+  options?: readonly string[] | undefined;
+  required?: boolean;
+}
+
+interface Props {
+  attr: FieldOf;
+  /** What the document says, or the default; undefined if there is neither. */
+  value: Json | undefined;
+  /** The axes' letters, such as NDHWC, where the block has a data format. */
+  axes?: string | undefined;
+  labelledBy?: string;
+  onChange(value: Json): void;
+}
+
+/** The right widget for a kind of attribute. */
+export function AttrField(props: Props): ReactElement {
+  const { attr } = props;
+  switch (attr.kind) {
+    case "window":
+    case "strides":
+    case "dilations":
+      return <Boxes {...props} least={1} />;
+    case "pads":
+      return <Pads {...props} />;
+    case "flag":
+      return <Check {...props} />;
+    case "choice":
+    case "dtype":
+      return <Choice {...props} />;
+    case "int":
+    case "seed":
+      return <NumberField {...props} whole />;
+    case "float":
+      return <NumberField {...props} whole={false} />;
+    case "text":
+      return <TextField {...props} />;
+    default:
+      return <ListField {...props} />;
+  }
+}
+
+function Check({ attr, value, onChange }: Props): ReactElement {
+  const tabIndex = useContext(TabIndex);
+  return (
+    <input
+      type="checkbox"
+      className="check"
+      tabIndex={tabIndex}
+      aria-label={attr.name}
+      checked={value === true}
+      onChange={(event) => onChange(event.target.checked)}
+    />
+  );
+}
+
+function Choice({ attr, value, onChange, labelledBy }: Props): ReactElement {
+  const options = attr.options ?? [];
+  const now = typeof value === "string" ? value : "";
+  const tabIndex = useContext(TabIndex);
+  return (
+    <select
+      className="field"
+      tabIndex={tabIndex}
+      {...(labelledBy === undefined ? { "aria-label": attr.name } : { "aria-labelledby": labelledBy })}
+      value={now}
+      onChange={(event) => onChange(event.target.value)}
+      onKeyDown={(event) => event.stopPropagation()}
+    >
+      {!options.includes(now) && <option value={now}>{now === "" ? "–" : now}</option>}
+      {options.map((option) => (
+        <option key={option} value={option}>
+          {option}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+function wholeNumber(text: string, least: number, rule: (least: number) => string): Read<number> {
+  const number = Number(text);
+  if (text.trim() === "" || !Number.isInteger(number) || number < least) return { error: rule(least) };
+  return { value: number };
+}
+
+/** A box for each axis, named by the data format. */
+function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }): ReactElement {
+  const w = useWords();
+  const list = Array.isArray(value) ? (value as number[]) : [];
+  const count = Math.max(list.length, axes?.length ?? 0, 1);
+  const now = Array.from({ length: count }, (_, i) => list[i] ?? least);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row in every browser.
+    <span className="boxes" role="group" aria-label={attr.name}>
+      {now.map((each, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
+        <span className="box" key={i}>
+          <Entry
+            label={`${attr.name} ${axes?.[i] ?? i}`}
+            value={each}
+            format={String}
+            read={(text) => wholeNumber(text, least, w.wholeAtLeast)}
+            step={(number, by) => Math.max(least, number + by)}
+            onChange={(number) => onChange(now.map((old, at) => (at === i ? number : old)))}
+          />
+          <span className="box-name" aria-hidden="true">
+            {axes?.[i] ?? i}
+          </span>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** Cells before and after, for each axis. */
+function Pads({ attr, value, axes, onChange }: Props): ReactElement {
+  const w = useWords();
+  const list = Array.isArray(value) ? (value as number[]) : [];
+  const count = Math.max(list.length / 2, axes?.length ?? 0);
+  const now = Array.from({ length: 2 * Math.ceil(count) }, (_, i) => list[i] ?? 0);
+  return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out as a row in every browser.
+    <span className="boxes" role="group" aria-label={attr.name}>
+      {now.map((each, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
+        <span className="box" key={i}>
+          <Entry
+            label={`${attr.name} ${axes?.[i >> 1] ?? i >> 1} ${i % 2 === 0 ? w.before : w.after}`}
+            value={each}
+            format={String}
+            read={(text) => wholeNumber(text, 0, w.wholeAtLeast)}
+            step={(number, by) => Math.max(0, number + by)}
+            onChange={(number) => {
+              const next = now.map((old, at) => (at === i ? number : old));
+              onChange(next.every((n) => n === 0) ? [] : next);
+            }}
+          />
+          <span className="box-name" aria-hidden="true">
+            {`${axes?.[i >> 1] ?? i >> 1}${i % 2 === 0 ? "‹" : "›"}`}
+          </span>
+        </span>
+      ))}
+    </span>
+  );
+}
+
+/** A number that JSON has, or one it has none for, which pages write as {"number": "inf"}. */
+export function shownNumber(value: Json | undefined): string {
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+    const named = value as { number?: unknown; $number?: unknown };
+    return String(named.number ?? named.$number ?? "");
+  }
+  return value === undefined || value === null ? "" : String(value);
+}
+
+function NumberField({ attr, value, onChange, whole, labelledBy }: Props & { whole: boolean }): ReactElement {
+  const w = useWords();
+  const read = (text: string): Read<Json> => {
+    const trimmed = text.trim().toLowerCase();
+    if (!whole && /^([+-]?inf|nan)$/.test(trimmed)) return { value: { number: trimmed.replace("+", "") } };
+    const number = Number(trimmed);
+    if (trimmed === "" || Number.isNaN(number)) return { error: w.aNumber };
+    if (whole && !Number.isInteger(number)) return { error: w.aWholeNumber };
+    return { value: number };
+  };
+  return (
+    <Entry<Json>
+      label={attr.name}
+      {...(labelledBy === undefined ? {} : { labelledBy })}
+      value={value ?? null}
+      format={shownNumber}
+      read={read}
+      onChange={onChange}
+      {...(whole ? { step: (now: Json, by: number) => (typeof now === "number" ? now : 0) + by } : {})}
+    />
+  );
+}
+
+function TextField({ attr, value, onChange, labelledBy }: Props): ReactElement {
+  return (
+    <Entry<string>
+      label={attr.name}
+      {...(labelledBy === undefined ? {} : { labelledBy })}
+      value={typeof value === "string" ? value : ""}
+      format={(text) => text}
+      read={(text) => ({ value: text })}
+      onChange={onChange}
+    />
+  );
+}
+
+/** Lists, shapes and whatever has no widget of its own: typed as `2, 3, ?`, or as JSON. */
+function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
+  const w = useWords();
+  return (
+    <Entry<Json>
+      label={attr.name}
+      {...(labelledBy === undefined ? {} : { labelledBy })}
+      value={value ?? null}
+      format={shownList}
+      hint={attr.kind === "shape" ? "2, 3, ?" : ""}
+      read={(text) => {
+        const result = readList(text, attr.kind);
+        if (result === undefined) return { error: w.aListOf(attr.kind) };
+        const options = attr.options ?? [];
+        const wrong =
+          Array.isArray(result) &&
+          options.length > 0 &&
+          result.find((each) => !options.includes(String(each)));
+        return wrong ? { error: w.oneOf(options.join(", ")) } : { value: result };
+      }}
+      onChange={onChange}
+    />
+  );
+}
+
+export function shownList(value: Json): string {
+  if (value === null) return "";
+  if (!Array.isArray(value)) return typeof value === "string" ? value : JSON.stringify(value);
+  if (value.some(Array.isArray)) return JSON.stringify(value);
+  return value.map((each) => (each === null ? "?" : String(each))).join(", ");
+}
+
+/** What a typed list means, undefined if it means nothing. */
+export function readList(text: string, kind: string): Json | undefined {
+  const trimmed = text.trim();
+  if (trimmed.startsWith("[") || trimmed.startsWith("{") || trimmed.startsWith('"')) {
+    try {
+      return JSON.parse(trimmed.replace(/\?/g, "null")) as Json;
+    } catch {
+      return undefined;
+    }
+  }
+  if (kind === "shape" && trimmed === "?") return null;
+  const parts = trimmed === "" ? [] : trimmed.split(/[\s,×]+/).filter((part) => part !== "");
+  if (kind === "dtypes") return parts;
+  const numbers = parts.map((part) => (part === "?" && kind === "shape" ? null : Number(part)));
+  if (numbers.some((n) => n !== null && (Number.isNaN(n) || (kind !== "floats" && !Number.isInteger(n)))))
+    return undefined;
+  return numbers;
+}

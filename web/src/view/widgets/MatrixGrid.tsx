@@ -1,0 +1,226 @@
+import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
+import type { Json } from "../../model/document.ts";
+import { ALL_DTYPES } from "../../model/ops.ts";
+import { useWords } from "../words.ts";
+import { readList, shownList } from "./AttrField.tsx";
+import { type Cells, cellsOf, constantOf, type Fill, filled, readCell, readNested, reshaped, shownCell } from "./constant.ts";
+import { Entry } from "./Entry.tsx";
+
+const MOST_SHOWN = 64;
+const FILLS: Fill[] = ["zeros", "ones", "ramp", "random"];
+
+interface Props {
+  label: string;
+  value: Json | undefined;
+  /** Whether the constant may take the type of what it meets. */
+  free: boolean;
+  onChange(value: Json): void;
+}
+
+/** A constant as type, shape and a grid of two of its axes; the other axes have a box each. */
+export function MatrixGrid({ label, value, free, onChange }: Props): ReactElement {
+  const w = useWords();
+  const heading = useId();
+  const [at, setAt] = useState<number[]>([]);
+  const cells = cellsOf(value) ?? (value === undefined ? { dtype: free ? undefined : "float32", shape: [], elements: [0] } : undefined);
+  if (cells === undefined) return <p className="soft">{w.constantElsewhere}</p>;
+  const { dtype, shape } = cells;
+  const put = (next: Cells) => onChange(constantOf(next));
+  const leading = shape.slice(0, -2).map((size, axis) => Math.min(at[axis] ?? 0, Math.max(size - 1, 0)));
+
+  return (
+    <div className="constant" role="group" aria-label={label}>
+      <div className="constant-head">
+        <select
+          className="field"
+          aria-label={w.elementType}
+          value={dtype ?? ""}
+          onChange={(event) => put(retyped(cells, event.target.value === "" ? undefined : event.target.value))}
+          onKeyDown={(event) => event.stopPropagation()}
+        >
+          {free && <option value="">{w.typeThatFits}</option>}
+          {ALL_DTYPES.filter((each) => each !== "resource").map((each) => (
+            <option key={each}>{each}</option>
+          ))}
+        </select>
+        <Entry<number[]>
+          label={w.shape}
+          value={shape}
+          format={shownList}
+          hint={w.scalar}
+          read={(text) => {
+            const sizes = readList(text, "ints");
+            if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0)) return { error: w.aListOf("ints") };
+            if ((sizes as number[]).reduce((a, b) => a * b, 1) > 1 << 18) return { error: w.tooLarge };
+            return { value: sizes as number[] };
+          }}
+          onChange={(sizes) => put(reshaped(cells, sizes, dtype === "bool" ? false : dtype === "string" ? "" : 0))}
+        />
+      </div>
+      <div className="constant-fill">
+        {FILLS.map((fill) => (
+          <button key={fill} type="button" className="button" onClick={() => put(filled(cells, fill))}>
+            {w.fill[fill]}
+          </button>
+        ))}
+      </div>
+      {leading.map((place, axis) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
+        <label className="slice" key={axis}>
+          <span className="mono">{w.axis(axis)}</span>
+          <input
+            type="range"
+            min={0}
+            max={Math.max((shape[axis] as number) - 1, 0)}
+            value={place}
+            onChange={(event) => setAt(leading.map((old, i) => (i === axis ? Number(event.target.value) : old)))}
+            onKeyDown={(event) => event.stopPropagation()}
+          />
+          <span className="mono">{place}</span>
+        </label>
+      ))}
+      <span id={heading} className="hidden">
+        {label}
+      </span>
+      <Cut cells={cells} leading={leading} labelledBy={heading} onChange={put} />
+      <Entry<Cells>
+        label={w.asText}
+        className="mono"
+        value={cells}
+        format={(each) => JSON.stringify(plain(constantOf({ ...each, dtype: undefined })))}
+        read={(text) => {
+          const read = readNested(text, dtype);
+          return read === undefined ? { error: w.nestedLists } : { value: read };
+        }}
+        onChange={put}
+      />
+    </div>
+  );
+}
+
+function plain(value: Json): unknown {
+  if (Array.isArray(value)) return value.map(plain);
+  const text = shownCell(value);
+  return typeof value === "number" || typeof value === "boolean" ? value : /^-?[\d.]+$/.test(text) ? Number(text) : text;
+}
+
+function retyped(cells: Cells, dtype: string | undefined): Cells {
+  const elements = cells.elements.map((cell) => {
+    const text = shownCell(cell);
+    const number = Number(text);
+    const whole = dtype !== undefined && /^u?int/.test(dtype) && Number.isFinite(number) ? String(Math.trunc(number)) : text;
+    return readCell(whole, dtype) ?? readCell(text === "true" ? "1" : "0", dtype) ?? 0;
+  });
+  return { ...cells, dtype, elements };
+}
+
+interface CutProps {
+  cells: Cells;
+  leading: number[];
+  labelledBy: string;
+  onChange(cells: Cells): void;
+}
+
+/** The rows and columns of the last two axes. Arrows move between cells; a pasted table fills them. */
+function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
+  const w = useWords();
+  const { shape, dtype, elements } = cells;
+  const columns = shape.at(-1) ?? 1;
+  const rows = shape.length < 2 ? 1 : (shape.at(-2) as number);
+  const first = leading.reduce((sum, place, axis) => sum * (shape[axis] as number) + place, 0) * rows * columns;
+  const set = (places: [number, Json][]) => {
+    const next = [...elements];
+    for (const [place, cell] of places) next[place] = cell;
+    onChange({ ...cells, elements: next });
+  };
+
+  function move(event: KeyboardEvent<HTMLTableElement>) {
+    const steps: Record<string, [number, number]> = { ArrowUp: [-1, 0], ArrowDown: [1, 0], Enter: [1, 0] };
+    const step = steps[event.key];
+    const input = event.target as HTMLInputElement;
+    if (step === undefined || input.dataset.row === undefined) return;
+    const row = Number(input.dataset.row) + step[0];
+    const next = event.currentTarget.querySelector<HTMLInputElement>(`[data-row="${row}"][data-column="${input.dataset.column}"]`);
+    next?.focus();
+    if (event.key !== "Enter") event.preventDefault();
+  }
+  function paste(event: ClipboardEvent, row: number, column: number) {
+    const text = event.clipboardData.getData("text/plain").trimEnd();
+    if (!/[\t\n,]/.test(text)) return;
+    event.preventDefault();
+    const places: [number, Json][] = [];
+    text.split("\n").forEach((line, dy) => {
+      line.split(/[\t,]/).forEach((part, dx) => {
+        const cell = readCell(part, dtype);
+        if (cell !== undefined && row + dy < rows && column + dx < columns)
+          places.push([first + (row + dy) * columns + column + dx, cell]);
+      });
+    });
+    set(places);
+  }
+  return (
+    <div className="grid-scroll">
+      <table className="grid" aria-labelledby={labelledBy} onKeyDown={move}>
+        <tbody>
+          {Array.from({ length: Math.min(rows, MOST_SHOWN) }, (_, row) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
+            <tr key={row}>
+              {Array.from({ length: Math.min(columns, MOST_SHOWN) }, (_, column) => {
+                const place = first + row * columns + column;
+                return (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
+                  <td key={column} onPaste={(event) => paste(event, row, column)}>
+                    <Cell
+                      label={`${[...leading, ...(shape.length > 1 ? [row] : []), ...(shape.length > 0 ? [column] : [])].map((i) => `[${i}]`).join("") || w.scalar}`}
+                      value={elements[place] ?? 0}
+                      dtype={dtype}
+                      row={row}
+                      column={column}
+                      onChange={(cell) => set([[place, cell]])}
+                    />
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {(rows > MOST_SHOWN || columns > MOST_SHOWN) && <p className="soft small">{w.firstCells(MOST_SHOWN)}</p>}
+    </div>
+  );
+}
+
+interface CellProps {
+  label: string;
+  value: Json;
+  dtype: string | undefined;
+  row: number;
+  column: number;
+  onChange(cell: Json): void;
+}
+
+function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactElement {
+  const [typed, setTyped] = useState<string | null>(null);
+  const read = typed === null ? value : readCell(typed, dtype);
+  const commit = () => {
+    if (typed !== null && read !== undefined && shownCell(read) !== shownCell(value)) onChange(read);
+    setTyped(null);
+  };
+  return (
+    <input
+      className="cell"
+      aria-label={label}
+      aria-invalid={read === undefined}
+      data-row={row}
+      data-column={column}
+      value={typed ?? shownCell(value)}
+      onFocus={(event) => event.target.select()}
+      onChange={(event) => setTyped(event.target.value)}
+      onBlur={commit}
+      onKeyDown={(event) => {
+        if (event.key === "Enter") commit();
+        else if (event.key === "Escape") setTyped(null);
+      }}
+    />
+  );
+}

@@ -1,0 +1,59 @@
+import { describe, expect, test } from "vitest";
+import { cellsOf, constantOf, filled, placeOf, readCell, readNested, reshaped } from "./constant.ts";
+
+const matrix = { dtype: "float32", value: [[1, 2], [3, "inf"]] };
+
+describe("a constant as cells", () => {
+  test("is written as it was read", () => {
+    const cells = cellsOf(matrix);
+    expect(cells).toEqual({ dtype: "float32", shape: [2, 2], elements: [1, 2, 3, "inf"] });
+    expect(cells && constantOf(cells)).toEqual(matrix);
+  });
+  test("may be a single number, and keeps that it was typed as 1.0", () => {
+    expect(cellsOf({ $number: "1.0" })).toEqual({ dtype: undefined, shape: [], elements: [{ $number: "1.0" }] });
+    expect(cellsOf(3)).toEqual({ dtype: undefined, shape: [], elements: [3] });
+  });
+  test("is none if it lies in a file, is a wire, or its rows differ in length", () => {
+    expect(cellsOf({ dtype: "float32", file: "a.npy", shape: [2] })).toBeUndefined();
+    expect(cellsOf("x:output")).toBeUndefined();
+    expect(cellsOf([[1], [2, 3]])).toBeUndefined();
+  });
+  test("keeps what stands at a place when it grows", () => {
+    const grown = reshaped(cellsOf(matrix) as never, [3, 3], 0);
+    expect(grown.elements).toEqual([1, 2, 0, 3, "inf", 0, 0, 0, 0]);
+  });
+  test("keeps the order of cells when only the shape changes", () => {
+    expect(reshaped(cellsOf(matrix) as never, [4], 0).elements).toEqual([1, 2, 3, "inf"]);
+  });
+  test("counts places in row-major order", () => {
+    expect(placeOf(5, [2, 3])).toEqual([1, 2]);
+    expect(placeOf(0, [])).toEqual([]);
+  });
+});
+
+describe("a cell that is typed", () => {
+  test.each([
+    ["1.5", "float32", 1.5],
+    ["-inf", "float64", "-inf"],
+    ["1.5", "int32", undefined],
+    ["-1", "uint8", undefined],
+    ["9007199254740993", "int64", "9007199254740993"],
+    ["yes", "bool", undefined],
+    ["TRUE", "bool", true],
+    ["1-2j", "complex64", "1-2j"],
+    ["1.0", undefined, { $number: "1.0" }],
+    ["", "float32", undefined],
+  ])("%s as %s", (text, dtype, cell) => {
+    expect(readCell(text, dtype)).toEqual(cell);
+  });
+  test("may be nested lists with infinities", () => {
+    expect(readNested("[[1, inf], [nan, -inf]]", "float32")?.elements).toEqual([1, "inf", "nan", "-inf"]);
+    expect(readNested("[1, [2]]", "float32")).toBeUndefined();
+  });
+});
+
+test("random cells are the same every time", () => {
+  const cells = { dtype: "int32", shape: [4], elements: [0, 0, 0, 0] };
+  expect(filled(cells, "random")).toEqual(filled(cells, "random"));
+  expect(filled(cells, "ramp").elements).toEqual([1, 2, 3, 4]);
+});

@@ -1,0 +1,118 @@
+/** A constant as a grid of cells: read from what a page has, and written back. */
+
+import { isObject, isTyped, type Json } from "../../model/document.ts";
+import { isExact } from "../../model/numbers.ts";
+import { readCell as readTyped, readValue } from "../../model/values.ts";
+import { nested } from "../export/arrays.ts";
+
+export interface Cells {
+  /** Undefined for a constant that takes the type of what it meets. */
+  dtype: string | undefined;
+  shape: number[];
+  elements: Json[];
+}
+
+/** The cells of a constant; undefined if it lies in a file, or is no array. */
+export function cellsOf(value: Json | undefined): Cells | undefined {
+  if (value === undefined || value === null || typeof value === "string") return undefined;
+  if (isExact(value)) return { dtype: undefined, shape: [], elements: [value] };
+  if (isObject(value) && isTyped(value)) {
+    if (value.value === undefined) return undefined;
+    const inner = flat(value.value);
+    return inner && { dtype: value.dtype, ...inner };
+  }
+  const inner = flat(value);
+  return inner && { dtype: undefined, ...inner };
+}
+
+function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
+  const shape: number[] = [];
+  let level: Json[] = [value];
+  while (level.length > 0 && level.every(Array.isArray)) {
+    const lists = level as Json[][];
+    const size = (lists[0] as Json[]).length;
+    if (lists.some((list) => list.length !== size)) return undefined;
+    shape.push(size);
+    level = lists.flat();
+  }
+  return level.some(Array.isArray) ? undefined : { shape, elements: level };
+}
+
+export function constantOf({ dtype, shape, elements }: Cells): Json {
+  const value = nested(shape, elements as (number | string | boolean)[]) as Json;
+  return dtype === undefined ? value : { dtype, value };
+}
+
+/** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */
+export function reshaped(cells: Cells, shape: number[], fill: Json): Cells {
+  const old = cells.shape;
+  const count = shape.reduce((a, b) => a * b, 1);
+  if (count === cells.elements.length) return { ...cells, shape };
+  const elements = Array.from({ length: count }, (_, i) => {
+    const place = placeOf(i, shape);
+    if (old.length !== shape.length || place.some((at, axis) => at >= (old[axis] as number))) return fill;
+    return cells.elements[place.reduce((sum, at, axis) => sum * (old[axis] as number) + at, 0)] as Json;
+  });
+  return { ...cells, shape, elements };
+}
+
+/** The index of an element, as users write it. */
+export function placeOf(i: number, shape: readonly number[]): number[] {
+  const place: number[] = [];
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = shape[axis] as number;
+    place.unshift(i % size);
+    i = Math.floor(i / size);
+  }
+  return place;
+}
+
+/** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
+export function readCell(text: string, dtype: string | undefined): Json | undefined {
+  if (dtype !== undefined) return dtype.startsWith("uint") && text.trim().startsWith("-") ? undefined : readTyped(text, dtype);
+  const value = readValue(text);
+  return Array.isArray(value) ? undefined : value;
+}
+
+export function shownCell(cell: Json | undefined): string {
+  if (isExact(cell)) return cell.$number;
+  if (isObject(cell) && typeof cell.base64 === "string") return `base64 ${cell.base64}`;
+  return cell === undefined || cell === null ? "" : String(cell);
+}
+
+export type Fill = "zeros" | "ones" | "ramp" | "random";
+
+/** Cells filled by a rule. Random cells are the same every time, so that a page shown again looks the same. */
+export function filled(cells: Cells, how: Fill): Cells {
+  const { dtype } = cells;
+  const whole = dtype !== undefined && /^u?int/.test(dtype);
+  let state = 12345;
+  const random = () => {
+    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
+    return state / 0x7fffffff;
+  };
+  const number = (i: number): number => {
+    if (how === "zeros") return 0;
+    if (how === "ones") return 1;
+    if (how === "ramp") return i + 1;
+    return whole ? Math.floor(random() * 10) : Math.round(random() * 100) / 100;
+  };
+  const cell = (i: number): Json => {
+    if (dtype === "bool") return how === "ones" || (how === "random" && random() > 0.5) || (how === "ramp" && i % 2 === 1);
+    return dtype === "string" ? String(number(i)) : number(i);
+  };
+  return { ...cells, elements: cells.elements.map((_, i) => cell(i)) };
+}
+
+/** A constant typed as nested lists, such as [[1, 2], [3, 4]]; undefined if the text is none. */
+export function readNested(text: string, dtype: string | undefined): Cells | undefined {
+  try {
+    const parsed = JSON.parse(text.replace(/(?<!["\w])([+-]?inf|nan)(?!["\w])/gi, '"$1"')) as Json;
+    const inner = flat(parsed);
+    if (inner === undefined) return undefined;
+    const elements = inner.elements.map((each) => readCell(shownCell(each), dtype));
+    return elements.includes(undefined) ? undefined : { dtype, shape: inner.shape, elements: elements as Json[] };
+  } catch {
+    return undefined;
+  }
+}
