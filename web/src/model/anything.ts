@@ -3,7 +3,7 @@
 import * as actions from "./actions.ts";
 import type { InputRef, Json, OutputRef, PageDocument } from "./document.ts";
 import { placesOf, type Rect } from "./geometry.ts";
-import type { Graph } from "./graph.ts";
+import { type Graph, keyOf } from "./graph.ts";
 import { columns, untidy } from "./layout.ts";
 import { uniqueName } from "./names.ts";
 import { chance, example } from "./samples.ts";
@@ -173,7 +173,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
     ),
   addMonitor: (h) =>
     given(h.output(), h.rect(), (from, rect) =>
-      actions.addMonitor(h.document, "trend", [{ pin: `${from.block}:${from.pin}` }], rect),
+      actions.addMonitor(h.document, "trend", [{ pin: keyOf(from) }], rect),
     ),
   setMonitor: (h) =>
     given(h.one(Object.keys(h.document.monitors ?? {})), 0, (name) =>
@@ -181,14 +181,13 @@ export const everyAction: Readonly<Record<string, Do>> = {
     ),
   toggleShown: (h) =>
     given(h.one(Object.keys(h.document.monitors ?? {})), h.output(), (name, from) =>
-      actions.toggleShown(h.document, name, `${from.block}:${from.pin}`),
+      actions.toggleShown(h.document, name, keyOf(from)),
     ),
   setTitle: (h) =>
     actions.setTitle(h.document, h.one(["title", "about"] as const) ?? "title", h.one(["", "Title"]) ?? ""),
   setRun: (h) =>
     actions.setRun(h.document, { steps: h.one([undefined, 5, 50]), seed: h.one([undefined, 1]) }),
-  toggleFetch: (h) =>
-    given(h.output(), 0, (from) => actions.toggleFetch(h.document, `${from.block}:${from.pin}`)),
+  toggleFetch: (h) => given(h.output(), 0, (from) => actions.toggleFetch(h.document, keyOf(from))),
   toggleTarget: (h) => given(h.block(), 0, (name) => actions.toggleTarget(h.document, name)),
   setFeed: (h) =>
     given(h.block(), h.value(), (name, value) =>

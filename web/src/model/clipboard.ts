@@ -10,7 +10,6 @@ import {
   isObject,
   type Json,
   type JsonObject,
-  type OutputRef,
   type PageBlock,
   type PageDocument,
   readWire,
@@ -22,6 +21,7 @@ import { withInside } from "./edit-places.ts";
 import { bounds, boxOf, onGrid, type Point, type Rect, whole } from "./geometry.ts";
 import { uniqueName } from "./names.ts";
 import { parseExact, stringifyExact, unmarked } from "./numbers.ts";
+import { removeInput } from "./references.ts";
 
 const BOXED = ["frames", "notes", "monitors"] as const;
 
@@ -100,13 +100,14 @@ export function paste(document: PageDocument, clip: PageDocument, how: Pasting =
   const added: Item[] = [];
   for (const [old, block] of Object.entries(clip.blocks ?? {})) {
     const name = names.get(old) as string;
-    draft.put(["blocks", name], rewired(block, source(draft, names, how.keepWires ?? false)));
+    draft.put(["blocks", name], renamed(block, names));
     const [x = 0, y = 0] = clip.layout?.blocks?.[old] ?? [];
     draft.put(["layout", "blocks", name], [whole(x + by.x), whole(y + by.y)]);
     added.push(item("block", name));
   }
   for (const section of BOXED) added.push(...pasteBoxed(draft, clip, section, names, by));
   pasteBends(draft, clip, names, by);
+  removeLoose(draft, clip, names, (block) => !!how.keepWires && Object.hasOwn(document.blocks ?? {}, block));
   return { ...done(draft, { kind: how.label ?? "paste", count: added.length }), added };
 }
 
@@ -148,48 +149,53 @@ function freshNames(
   return names;
 }
 
-/** Where a wire comes from after pasting; nothing if it is not pasted. */
-type Source = (from: OutputRef) => OutputRef | undefined;
-
-function source(draft: Draft, names: ReadonlyMap<string, string>, keepWires: boolean): Source {
-  return (from) => {
-    const name = names.get(from.block);
-    if (name !== undefined) return { ...from, block: name };
-    return keepWires && Object.hasOwn(draft.blocks, from.block) ? from : undefined;
-  };
-}
-
-function rewired(block: PageBlock, from: Source): PageBlock {
+/** A block whose wires come from the copies of the blocks that they came from. */
+function renamed(block: PageBlock, names: ReadonlyMap<string, string>): PageBlock {
   const result: Record<string, Json> = { ...block } as Record<string, Json>;
   if (block.in) {
-    const inputs = Object.entries(block.in).map(([pin, value]) => [pin, rewiredInput(value, from)] as const);
-    const kept = inputs.filter(([, value]) => value !== undefined);
-    if (kept.length) result.in = Object.fromEntries(kept) as Json;
-    else delete result.in;
+    const inputs = Object.entries(block.in).map(([pin, value]) => [pin, renamedInput(value, names)]);
+    result.in = Object.fromEntries(inputs) as Json;
   }
-  if (typeof block.initial === "string") {
-    const initial = rewiredInput(block.initial, from);
-    if (initial === undefined) delete result[INITIAL];
-    else result[INITIAL] = initial;
-  }
-  if (block.after) {
-    const after = block.after
-      .map((name) => from({ block: name })?.block)
-      .filter((name) => name !== undefined);
-    if (after.length) result.after = after;
-    else delete result.after;
-  }
+  if (block.initial !== undefined) result[INITIAL] = renamedInput(block.initial, names);
+  if (block.after) result.after = block.after.map((name) => names.get(name) ?? name);
   return result as PageBlock;
 }
 
-function rewiredInput(value: InputValue, from: Source): InputValue | undefined {
-  if (typeof value === "string") {
-    const found = from(readWire(value));
-    return found && wireText(found);
+function renamedInput(value: InputValue, names: ReadonlyMap<string, string>): InputValue {
+  if (Array.isArray(value))
+    return value.map((each) => (typeof each === "string" ? renamedInput(each, names) : each));
+  if (typeof value !== "string") return value;
+  const from = readWire(value);
+  return wireText({ ...from, block: names.get(from.block) ?? from.block });
+}
+
+/** Takes away the wires of copies that come from blocks which were not copied, unless they are kept. */
+function removeLoose(
+  draft: Draft,
+  clip: PageDocument,
+  names: ReadonlyMap<string, string>,
+  kept: (block: string) => boolean,
+): void {
+  const isLoose = (value: Json): boolean => {
+    const block = typeof value === "string" && readWire(value).block;
+    return typeof block === "string" && !names.has(block) && !kept(block);
+  };
+  for (const [old, { in: inputs, initial, after }] of Object.entries(clip.blocks ?? {})) {
+    const block = names.get(old) as string;
+    for (const [pin, value] of Object.entries(inputs ?? {})) {
+      if (isLoose(value)) removeInput(draft, { block, pin });
+      else if (Array.isArray(value)) {
+        for (let index = value.length - 1; index >= 0; index--) {
+          if (isLoose(value[index] as Json)) removeInput(draft, { block, pin, index });
+        }
+      }
+    }
+    if (initial !== undefined && isLoose(initial)) removeInput(draft, { block, pin: INITIAL });
+    if (after?.some(isLoose)) {
+      const left = after.filter((name) => !isLoose(name)).map((name) => names.get(name) ?? name);
+      draft.putList(["blocks", block, "after"], left);
+    }
   }
-  if (!Array.isArray(value) || !value.some((each) => typeof each === "string")) return value;
-  const list = value.map((each) => rewiredInput(each as Json, from)).filter((each) => each !== undefined);
-  return list.length ? list : undefined;
 }
 
 function pasteBoxed(

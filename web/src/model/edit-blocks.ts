@@ -15,7 +15,7 @@ import { Draft } from "./draft.ts";
 import { onGrid, type Point } from "./geometry.ts";
 import type { BlockView, Graph } from "./graph.ts";
 import { uniqueName } from "./names.ts";
-import { type AttrInfo, CONST, type OpInfo, snakeName, VARIABLE } from "./ops.ts";
+import { type AttrInfo, CONST, GRADIENTS, isList, type OpInfo, snakeName, VARIABLE } from "./ops.ts";
 import { follow, moveKey, putInput, removeInput } from "./references.ts";
 
 export function done(draft: Draft, label: Label): Action {
@@ -204,8 +204,11 @@ function followOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo):
   const old = [...new Set(graph.blocks.get(block)?.outputs.map((pin) => pin.info.name))];
   const moved = (from: OutputRef): OutputRef | null | undefined => {
     if (from.block !== block || from.pin === undefined) return undefined;
-    const name = info.outputs[old.indexOf(from.pin)]?.name;
-    return name === undefined ? null : { ...from, pin: name };
+    // Gradients has an output for each of its xs, of which there are none yet.
+    const output = info.name === GRADIENTS ? undefined : info.outputs[old.indexOf(from.pin)];
+    const index = from.index ?? 0;
+    if (!output || (index > 0 && !isList(output))) return null;
+    return isList(output) ? { block, pin: output.name, index } : { block, pin: output.name };
   };
   follow(draft, { input: moved, output: moved, block: () => undefined });
 }

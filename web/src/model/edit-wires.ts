@@ -51,7 +51,7 @@ export function removeWires(draft: Draft, wires: readonly Wire[]): void {
   }
 }
 
-/** Lets a wire end at another input, or come from another output. */
+/** Lets a wire end at another input, or come from another output. One that only says an order has no pins to move. */
 export function reconnect(
   document: PageDocument,
   wire: Wire,
@@ -59,18 +59,18 @@ export function reconnect(
 ): Action {
   const draft = new Draft(document);
   const to = ends.to ?? wire.to;
-  if (ends.to && !wire.order) removeInput(draft, wire.to);
-  putInput(draft, to, wireText(ends.from ?? wire.from));
+  if (!wire.order) {
+    if (ends.to) removeInput(draft, wire.to);
+    putInput(draft, to, wireText(ends.from ?? wire.from));
+  }
   return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
 
-/** Points that a wire goes through. */
+/** Points that a wire goes through. One that only says an order goes straight. */
 export function bendWire(document: PageDocument, wire: Wire, points: readonly Point[]): Action {
   const draft = new Draft(document);
-  draft.putList(
-    ["layout", "wires", wire.id],
-    points.map((point) => [onGrid(point.x), onGrid(point.y)]),
-  );
+  const places = points.map((point) => [onGrid(point.x), onGrid(point.y)]);
+  if (!wire.order) draft.putList(["layout", "wires", wire.id], places);
   return done(draft, { kind: "bend", name: wire.id });
 }
 
@@ -90,6 +90,10 @@ export function dropOnWire(graph: Graph, wire: Wire, name: string): Action {
 }
 
 function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void {
+  if (wire.order) {
+    putInOrder(draft, wire, name);
+    return;
+  }
   const now = graphOf(draft.document, graph.ops, graph.checked, graph);
   const input = fitInput(now, wire.from, name);
   const target = inputPin(now, wire.to);
@@ -97,6 +101,15 @@ function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void 
   if (input) putInput(draft, input.ref, wireText(wire.from));
   if (output) putInput(draft, wire.to, wireText(output.ref));
   draft.remove(["layout", "wires", wire.id]);
+}
+
+/** The one after the first, and the second after that one. */
+function putInOrder(draft: Draft, wire: Wire, name: string): void {
+  const { block } = wire.to;
+  if (name === block || name === wire.from.block) return;
+  const after = (draft.blocks[block]?.after ?? []).map((each) => (each === wire.from.block ? name : each));
+  draft.put(["blocks", block, "after"], [...new Set(after)]);
+  draft.put(["blocks", name, "after"], [...new Set([...(draft.blocks[name]?.after ?? []), wire.from.block])]);
 }
 
 /** Adds a block and a wire from an output to its best input, or from its best output to an input. */

@@ -296,10 +296,8 @@ function outputPins(
   if (ports) return ports.map((port) => outputPin(name, { ...ANY_PIN, name: port }));
   return (info?.outputs ?? []).flatMap((pin) => {
     if (!isList(pin)) return [outputPin(name, pin)];
-    const length = Math.max(
-      lengths?.get(pin.name) ?? 0,
-      block.op === GRADIENTS ? asList(block.in?.xs).length : 1,
-    );
+    const length =
+      block.op === GRADIENTS ? asList(block.in?.xs).length : Math.max(lengths?.get(pin.name) ?? 0, 1);
     return Array.from({ length }, (_, index) => outputPin(name, pin, index));
   });
 }

@@ -11,7 +11,7 @@ import {
   wireText,
 } from "./document.ts";
 import type { Draft } from "./draft.ts";
-import { GRADIENTS } from "./ops.ts";
+import { GRADIENTS, PAGE } from "./ops.ts";
 
 /** What a name becomes: another one, null if it is taken away, undefined if it stays. */
 export interface Follow {
@@ -151,19 +151,19 @@ export function moveKey(draft: Draft, path: readonly string[], old: string, to: 
 
 // -- inputs -----------------------------------------------------------------------------------
 
-/** The path of an input in the document. Of a list it is the whole list. */
-export function inputPath(to: InputRef): string[] {
-  return to.pin === INITIAL ? ["blocks", to.block, INITIAL] : ["blocks", to.block, "in", to.pin];
-}
-
-export function inputValue(draft: Draft, to: InputRef): Json | undefined {
-  const value = draft.get(inputPath(to));
-  return to.index === undefined ? value : Array.isArray(value) ? (value as Json[])[to.index] : undefined;
+/**
+ * The path of an input in the document. Of a list it is the whole list. What a variable starts from is a field of its
+ * own; a page as a block may have a port of that name.
+ */
+function inputPath(draft: Draft, { block, pin }: InputRef): string[] {
+  const { op, in: inputs } = draft.blocks[block] ?? {};
+  const field = pin === INITIAL && op !== PAGE && !Object.hasOwn(inputs ?? {}, pin);
+  return field ? ["blocks", block, INITIAL] : ["blocks", block, "in", pin];
 }
 
 /** Gives an input a wire or a constant. In a list it takes its place, or comes last. */
 export function putInput(draft: Draft, to: InputRef, value: Json): void {
-  const path = inputPath(to);
+  const path = inputPath(draft, to);
   if (to.index === undefined) {
     draft.put(path, value);
     return;
@@ -176,7 +176,7 @@ export function putInput(draft: Draft, to: InputRef, value: Json): void {
 
 /** Takes away what an input has. In a list those behind it move up, and outputs that stand for them, too. */
 export function removeInput(draft: Draft, to: InputRef): void {
-  const path = inputPath(to);
+  const path = inputPath(draft, to);
   const { block, pin, index } = to;
   if (index === undefined) {
     draft.remove(path);

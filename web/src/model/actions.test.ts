@@ -1,0 +1,371 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import * as actions from "./actions.ts";
+import { anyAction } from "./anything.ts";
+import { apply, type PageDocument, readWire } from "./document.ts";
+import { placesOf } from "./geometry.ts";
+import { graphOf } from "./graph.ts";
+import type { OpInfo } from "./ops.ts";
+import { checkedOf, example, graphWith, line, lineChecked, ops } from "./samples.ts";
+
+function edited(document: PageDocument, action: actions.Action): PageDocument {
+  return apply(document, action.edits).document;
+}
+
+function op(name: string): OpInfo {
+  return ops.get(name) as OpInfo;
+}
+
+/** Everything that names a block or output which is not there, and what a page should not have. */
+function faults(document: PageDocument): string[] {
+  const found: string[] = [];
+  const blocks = document.blocks ?? {};
+  const known = (text: string, where: string): void => {
+    const { block, pin, index } = readWire(text);
+    const of = blocks[block];
+    if (!of) found.push(`${where} names ${text}`);
+    if (of?.op === "gradients" && pin === "dx") {
+      const xs = of.in?.xs;
+      if (!Array.isArray(xs) || (index ?? 0) >= xs.length) found.push(`${where} has no ${text}`);
+    }
+  };
+  for (const [name, block] of Object.entries(blocks)) {
+    for (const [pin, value] of Object.entries(block.in ?? {})) {
+      for (const each of Array.isArray(value) ? value : [value])
+        if (typeof each === "string") known(each, `${name}:${pin}`);
+    }
+    if (typeof block.initial === "string") known(block.initial, name);
+    for (const other of block.after ?? []) known(other, `${name} after`);
+    for (const field of ["in", "attrs", "after"]) {
+      const value = block[field];
+      if (value && typeof value === "object" && !Object.keys(value).length)
+        found.push(`${name}.${field} is empty`);
+    }
+  }
+  for (const text of [...(document.run?.fetch ?? []), ...(document.run?.until ? [document.run.until] : [])])
+    known(text, "run");
+  for (const name of document.run?.targets ?? []) if (!name.includes("/")) known(name, "targets");
+  for (const key of Object.keys(document.run?.feeds ?? {})) known(key, "feeds");
+  for (const [name, { shows }] of Object.entries(document.monitors ?? {}))
+    for (const shown of shows ?? []) known(shown.pin, name);
+  for (const [name, frame] of Object.entries(document.frames ?? {}))
+    for (const each of frame.blocks ?? []) known(each, name);
+  for (const side of [document.ports?.inputs, document.ports?.outputs]) {
+    for (const [name, port] of Object.entries(side ?? {})) known(port.pin, `port ${name}`);
+  }
+  for (const name of Object.keys(document.layout?.blocks ?? {})) known(name, "layout");
+  for (const id of Object.keys(document.layout?.wires ?? {}))
+    known(readWire(id.replace("<", ":")).block, "bends");
+  for (const section of ["frames", "notes", "monitors", "run", "layout", "ports"] as const) {
+    if (document[section] && !Object.keys(document[section]).length) found.push(`${section} is empty`);
+  }
+  return found;
+}
+
+test("whatever is done, nothing names a block or an output that is not there, and nothing empty is left", () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom(line, {}),
+      fc.array(fc.nat(), { maxLength: 60, size: "max" }),
+      (start, seeds) => {
+        let graph = graphOf(start, ops, lineChecked);
+        for (const seed of seeds) {
+          const { name, action } = anyAction(graph, seed);
+          if (!action) continue;
+          const document = edited(graph.document, action);
+          expect(faults(document), name).toEqual([]);
+          graph = graphOf(document, ops, lineChecked, graph);
+        }
+      },
+    ),
+    { numRuns: 100 },
+  );
+}, 60_000);
+
+test("the page that all this starts from is sound", () => {
+  expect(faults(line)).toEqual([]);
+});
+
+describe("adding", () => {
+  test("a block gets a name of its own, a place on the grid and attributes that fit together", () => {
+    const first = actions.addBlock({ format: 1, blocks: {} }, op("MaxPool3D"), { x: 13, y: -3 });
+    const document = edited({ format: 1, blocks: {} }, first);
+    expect(first.added).toEqual(["block/max_pool_3d"]);
+    expect(document.blocks?.max_pool_3d?.attrs).toEqual({
+      ksize: [1, 2, 2, 2, 1],
+      strides: [1, 2, 2, 2, 1],
+      padding: "VALID",
+    });
+    expect(document.layout?.blocks?.max_pool_3d).toEqual([16, 0]);
+    expect(actions.addBlock(document, op("MaxPool3D"), { x: 0, y: 0 }).added).toEqual([
+      "block/max_pool_3d_2",
+    ]);
+  });
+
+  test("a block that is added from an output is wired at its best input", () => {
+    const graph = graphWith(line, lineChecked);
+    const { edits } = actions.addConnected(
+      graph,
+      op("ApplyGradientDescent"),
+      { x: 0, y: 0 },
+      { from: { block: "slope", pin: "dx", index: 0 } },
+    );
+    const made = apply(line, edits).document.blocks?.apply_gradient_descent;
+    expect(made?.in).toEqual({ delta: "slope:dx[0]" });
+  });
+
+  test("a block that is added before an input gives it its first output that fits", () => {
+    const graph = graphWith(line, lineChecked);
+    const document = edited(
+      line,
+      actions.addConnected(graph, op("Const"), { x: 0, y: 0 }, { to: { block: "product", pin: "a" } }),
+    );
+    expect(document.blocks?.product?.in).toEqual({ a: "const:output", b: "w:ref" });
+  });
+
+  test("a block dropped into a wire stands between its ends", () => {
+    const graph = graphWith(line, lineChecked);
+    const wire = graph.byId.get("guess:x");
+    if (!wire) throw new Error("no wire");
+    const document = edited(line, actions.insertOnWire(graph, wire, op("Relu"), { x: 0, y: 0 }));
+    expect(document.blocks?.relu?.in).toEqual({ features: "product:product" });
+    expect(document.blocks?.guess?.in).toEqual({ x: "relu:activations", y: "b:ref" });
+    expect(document.layout?.wires).not.toHaveProperty("guess:x");
+  });
+});
+
+describe("taking away", () => {
+  test("a block goes with everything that named it", () => {
+    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["w"] }));
+    expect(document.blocks?.product?.in).toEqual({ a: "x:output" });
+    expect(document.blocks?.slope?.in).toEqual({ ys: ["loss:output"], xs: ["b:ref"] });
+    expect(document.run?.fetch).toEqual(["loss:output"]);
+    expect(document.monitors?.curve?.shows).toEqual([{ pin: "loss:output" }]);
+    expect(document.layout?.blocks).not.toHaveProperty("w");
+  });
+
+  test("gradients that come after one that went keep their meaning", () => {
+    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["w"] }));
+    expect(document.blocks?.learn_w?.in).toEqual({ alpha: 0.1 });
+    expect(document.blocks?.learn_b?.in).toEqual({ var: "b:ref", alpha: 0.1, delta: "slope:dx[0]" });
+    expect(document.layout?.wires).toEqual({ "guess:x": [[560, 80]], "slope:xs[0]": [[900, 500]] });
+  });
+
+  test("healing joins what flowed through a chain of blocks", () => {
+    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["guess", "error"] }, true));
+    expect(document.blocks?.loss?.in).toEqual({ input: "product:product", axis: [0, 1] });
+  });
+
+  test("healing leaves a wire out where the type is another", () => {
+    const page: PageDocument = {
+      blocks: {
+        x: { op: "Const", attrs: { value: { dtype: "float32", value: [1] } } },
+        size: { op: "Shape", in: { input: "x:output" } },
+        next: { op: "Relu", in: { features: "size:output" } },
+      },
+    };
+    expect(edited(page, actions.removeAll(graphWith(page), { blocks: ["size"] }, true)).blocks?.next).toEqual(
+      {
+        op: "Relu",
+      },
+    );
+  });
+});
+
+describe("renaming", () => {
+  test("wires, order, run settings, monitors, frames, ports and bends follow, and the order of blocks stays", () => {
+    const document = edited(line, actions.renameBlock(line, "loss", "cost"));
+    expect(JSON.stringify(document).includes('"loss:')).toBe(false);
+    expect(Object.keys(document.blocks ?? {})).toEqual(
+      Object.keys(line.blocks ?? {}).map((name) => (name === "loss" ? "cost" : name)),
+    );
+    expect(document.frames?.forward?.blocks).toEqual(["product", "guess", "error", "cost"]);
+    expect(document.run?.until).toBe("cost:output");
+    expect(document.ports?.outputs?.loss?.pin).toBe("cost:output");
+  });
+
+  test("renaming and renaming back gives the page to the letter", () => {
+    for (const page of [line, example("xor"), example("spheres_and_cubes")]) {
+      for (const name of Object.keys(page.blocks ?? {})) {
+        const there = edited(page, actions.renameBlock(page, name, "other_name"));
+        expect(JSON.stringify(edited(there, actions.renameBlock(there, "other_name", name)))).toBe(
+          JSON.stringify(page),
+        );
+      }
+    }
+  });
+
+  test("a renamed page has the same wires between the same blocks", () => {
+    const page = example("xor_gradients");
+    const wires = (document: PageDocument): string[] =>
+      graphWith(document).wires.map((wire) => `${wire.source} > ${wire.id}`);
+    const renamed = edited(page, actions.renameBlock(page, "out", "answer"));
+    expect(wires(renamed).map((text) => text.replaceAll("answer", "out"))).toEqual(wires(page));
+  });
+});
+
+describe("gradients", () => {
+  const volume = { dtype: "float32", shape: [1, 4, 4, 4, 1] };
+  const start: PageDocument = {
+    format: 1,
+    blocks: {
+      image: { op: "Const", attrs: { value: { dtype: "float32", value: [1] } } },
+      pool: {
+        op: "MaxPool3D",
+        in: { input: "image:output" },
+        attrs: { ksize: [1, 2, 2, 2, 1], strides: [1, 2, 2, 2, 1], padding: "SAME" },
+      },
+    },
+  };
+  const checked = checkedOf({ "image:output": volume });
+
+  function withGradient(document: PageDocument, block: string): PageDocument {
+    const graph = graphWith(document, checked);
+    const view = graph.blocks.get(block);
+    const [gradient] = view ? actions.gradientsFor(view) : [];
+    if (!gradient) throw new Error("no gradient");
+    return edited(document, actions.addGradient(graph, block, gradient));
+  }
+
+  test("the gradient block of a max pool gets its three inputs and the attributes", () => {
+    const document = withGradient(start, "pool");
+    expect(document.blocks?.pool_grad).toEqual({
+      op: "MaxPool3DGrad",
+      in: { orig_input: "image:output", orig_output: "pool:output", grad: "pool_ones:y" },
+      attrs: start.blocks?.pool?.attrs,
+    });
+    expect(document.blocks?.pool_ones).toEqual({ op: "OnesLike", in: { x: "pool:output" } });
+  });
+
+  test("the second gradient is wired to the first one's inputs", () => {
+    const document = withGradient(withGradient(start, "pool"), "pool_grad");
+    expect(document.blocks?.pool_grad_grad).toEqual({
+      op: "MaxPool3DGradGrad",
+      in: { orig_input: "image:output", orig_output: "pool:output", grad: "pool_grad_ones:y" },
+      attrs: start.blocks?.pool?.attrs,
+    });
+    const places = [...placesOf(graphWith(document)).values()];
+    expect(new Set(places.map(({ x, y }) => `${x} ${y}`)).size).toBe(places.length);
+  });
+
+  test("a gradient that wants a shape gets a block for it", () => {
+    const average = {
+      ...start,
+      blocks: { ...start.blocks, pool: { ...start.blocks?.pool, op: "AvgPool3D" } },
+    };
+    const document = withGradient(average, "pool");
+    expect(document.blocks?.pool_grad?.in).toEqual({
+      orig_input_shape: "pool_input_shape:output",
+      grad: "pool_ones:y",
+    });
+    expect(document.blocks?.pool_input_shape).toEqual({ op: "Shape", in: { input: "image:output" } });
+  });
+
+  test("gradients of one output with respect to others are one block", () => {
+    const document = edited(
+      line,
+      actions.addGradients(
+        graphWith(line),
+        [{ block: "loss" }],
+        [{ block: "w" }, { block: "x", pin: "output" }],
+      ),
+    );
+    expect(document.blocks?.gradients).toEqual({
+      op: "gradients",
+      in: { ys: ["loss:output"], xs: ["w:ref", "x:output"] },
+    });
+  });
+});
+
+describe("pages as blocks", () => {
+  test("a selection becomes a page with ports for all that goes in and comes out", () => {
+    const { part, action, block } = actions.extract(
+      graphWith(line, lineChecked),
+      ["product", "guess"],
+      "parts/guess.page.json",
+    );
+    expect(block).toBe("guess_2");
+    expect(Object.keys(part.ports?.inputs ?? {})).toEqual(["a", "b", "y"]);
+    expect(part.ports?.inputs?.a).toEqual({ pin: "a:output", dtype: "float32", shape: [3, 1] });
+    expect(part.ports?.outputs).toEqual({ guess: { pin: "guess:z", dtype: "float32", shape: [3, 1] } });
+    expect(part.blocks?.product?.in).toEqual({ a: "a:output", b: "b:output" });
+    expect(part.blocks?.guess?.in).toEqual({ x: "product:product", y: "y:output" });
+    expect(faults(part)).toEqual([]);
+    const document = edited(line, action);
+    expect(document.blocks?.[block]).toEqual({
+      op: "page",
+      in: { a: "x:output", b: "w:ref", y: "b:ref" },
+      attrs: { page: "parts/guess.page.json" },
+    });
+    expect(document.blocks?.error?.in).toEqual({ x: "guess_2:guess", y: "y:output" });
+    expect(faults(document)).toEqual([]);
+  });
+
+  test("what run settings and monitors show of a part becomes an output, and targets are found inside", () => {
+    const { part, action } = actions.extract(
+      graphWith(line, lineChecked),
+      ["loss", "learn_w"],
+      "end.page.json",
+    );
+    expect(Object.keys(part.ports?.outputs ?? {})).toContain("loss");
+    const document = edited(line, action);
+    expect(document.run).toEqual({
+      fetch: ["end:loss", "w:ref"],
+      targets: ["end/learn_w", "learn_b"],
+      steps: 500,
+      until: "end:loss",
+    });
+    expect(document.blocks?.learn_b?.after).toEqual(["end"]);
+  });
+});
+
+describe("arranging", () => {
+  const places = placesOf(graphWith(line));
+
+  test("aligning moves each block to the common edge and distributing makes gaps alike", () => {
+    const items = (["x", "w", "guess"] as const).map((name) => actions.item("block", name));
+    const rects = actions.rectsOf(line, items, places);
+    const left = edited(line, actions.align(line, rects, "left"));
+    expect(items.map((each) => left.layout?.blocks?.[each.slice(6)]?.[0])).toEqual([0, 0, 0]);
+    const spread = edited(
+      line,
+      actions.distribute(
+        line,
+        actions.rectsOf(line, ["block/x", "block/product", "block/guess"], places),
+        "x",
+      ),
+    );
+    expect(["x", "product", "guess"].map((name) => spread.layout?.blocks?.[name]?.[0])).toEqual([
+      0, 320, 640,
+    ]);
+  });
+
+  test("a frame takes its blocks along", () => {
+    const document = edited(line, actions.moveBy(line, ["frame/forward"], places, { x: 80, y: 8 }));
+    expect(document.layout?.blocks?.product).toEqual([400, 8]);
+    expect(document.layout?.blocks?.x).toEqual([0, 0]);
+  });
+});
+
+test("an order of blocks is changed by moving one before another", () => {
+  const document = edited(line, actions.setOrder(line, "learn_b", "x"));
+  expect(Object.keys(document.blocks ?? {}).slice(0, 2)).toEqual(["learn_b", "x"]);
+});
+
+test("new fields come where a page's file has them", () => {
+  const page: PageDocument = {
+    format: 1,
+    blocks: { x: { op: "Const", attrs: { value: 1 } } },
+    layout: { blocks: { x: [0, 0] } },
+  };
+  const titled = edited(
+    edited(page, actions.setTitle(page, "title", "T")),
+    actions.setAbout(page, "x", "why"),
+  );
+  expect(Object.keys(titled)).toEqual(["format", "title", "blocks", "layout"]);
+  expect(Object.keys(titled.blocks?.x ?? {})).toEqual(["op", "about", "attrs"]);
+});
+
+test("setting what is already there is no edit", () => {
+  expect(actions.setAttr(line, "x", "value", { dtype: "float32", value: [[1], [2], [3]] }).edits).toEqual([]);
+});
