@@ -1,0 +1,79 @@
+import { describe, expect, test } from "vitest";
+import { apply, type PageDocument } from "./document.ts";
+import { placeTidily } from "./edit-places.ts";
+import { overlaps, placesOf, type Rect } from "./geometry.ts";
+import { columns, type Places, untidy } from "./layout.ts";
+import { chance, example, graphWith } from "./samples.ts";
+import { tidy } from "./tidy.ts";
+
+function crowded(places: Places): number {
+  const rects = [...places.values()];
+  let count = 0;
+  for (const [i, a] of rects.entries()) for (const b of rects.slice(i + 1)) if (overlaps(a, b)) count++;
+  return count;
+}
+
+describe.each([
+  ["tidy", tidy],
+  ["columns", columns],
+])("%s", (_, layout) => {
+  const graph = graphWith(example("spheres_and_cubes"));
+  const before = placesOf(graph);
+  const after = layout(untidy(graph, before));
+
+  test("puts every block somewhere, and none on another", () => {
+    expect([...after.keys()].sort()).toEqual([...before.keys()].sort());
+    expect(crowded(after)).toBe(0);
+  });
+
+  test("lets wires go to the right", () => {
+    for (const { from, to } of graph.wires) {
+      expect((after.get(from.block) as Rect).x + 200).toBeLessThan((after.get(to.block) as Rect).x);
+    }
+  });
+
+  test("keeps the left top corner", () => {
+    const corner = (places: Iterable<Rect>): number[] => {
+      const all = [...places];
+      return [Math.min(...all.map(({ x }) => x)), Math.min(...all.map(({ y }) => y))];
+    };
+    const [x, y] = corner(before.values());
+    const [newX, newY] = corner(after.values());
+    expect(Math.abs((newX as number) - (x as number))).toBeLessThanOrEqual(4);
+    expect(Math.abs((newY as number) - (y as number))).toBeLessThanOrEqual(4);
+  });
+});
+
+test("only what is selected moves", () => {
+  const page = example("xor_gradients");
+  const graph = graphWith(page);
+  const only = new Set(["product1", "sum1", "hidden"]);
+  const places = tidy(untidy(graph, placesOf(graph), only));
+  expect(new Set(places.keys())).toEqual(only);
+  const { document } = apply(page, placeTidily(page, places).edits);
+  expect(document.layout?.blocks?.out).toEqual(page.layout?.blocks?.out);
+});
+
+test("circles do no harm", () => {
+  const circle: PageDocument = {
+    blocks: { a: { op: "Relu", in: { features: "b" } }, b: { op: "Relu", in: { features: "a" } } },
+  };
+  const graph = graphWith(circle);
+  expect(tidy(untidy(graph, placesOf(graph))).size).toBe(2);
+  expect(columns(untidy(graph, placesOf(graph))).size).toBe(2);
+});
+
+test("a thousand blocks stand in columns in no time", () => {
+  const next = chance(7);
+  const blocks: Record<string, { op: string; in?: Record<string, string> }> = {};
+  for (let i = 0; i < 1000; i++) {
+    blocks[`b${i}`] = i
+      ? { op: "AddV2", in: { x: `b${Math.floor(next() * i)}:z`, y: `b${Math.floor(next() * i)}:z` } }
+      : { op: "Const" };
+  }
+  const graph = graphWith({ blocks });
+  const given = untidy(graph, placesOf(graph));
+  const start = performance.now();
+  expect(crowded(columns(given))).toBe(0);
+  expect(performance.now() - start).toBeLessThan(2000);
+});

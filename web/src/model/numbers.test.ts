@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+import { apply, type Edit, type PageDocument } from "./document.ts";
+import { isExact, numberOf, parseExact, readMessage, stringifyExact, unmarked } from "./numbers.ts";
+import { exampleTexts } from "./samples.ts";
+
+test("numbers that JavaScript would change are kept as they were written", () => {
+  const text = '{"a":[1,1.0,-0.0,1e5,0.5,9007199254740993],"b":"1.0 \\"2.0\\""}';
+  expect(stringifyExact(parseExact(text))).toBe(text);
+  expect(parseExact(text)).toMatchObject({
+    a: [1, { $number: "1.0" }, { $number: "-0.0" }, { $number: "1e5" }, 0.5, {}],
+  });
+});
+
+test("marks stay at inputs without a type and nowhere else", () => {
+  const block =
+    '{"op":"A","in":{"x":1.0,"y":{"dtype":"float32","value":[1.0]},"l":[2.0]},"initial":3.0,"attrs":{"alpha":4.0}}';
+  const document = unmarked(
+    parseExact(`{"blocks":{"in":${block}},"run":{"feeds":{"p":5.0}},"layout":{"blocks":{"in":[6.0,7.0]}}}`),
+    [],
+  );
+  expect(document).toEqual({
+    blocks: {
+      in: {
+        op: "A",
+        in: { x: { $number: "1.0" }, y: { dtype: "float32", value: [1] }, l: [{ $number: "2.0" }] },
+        initial: { $number: "3.0" },
+        attrs: { alpha: 4 },
+      },
+    },
+    run: { feeds: { p: { $number: "5.0" } } },
+    layout: { blocks: { in: [6, 7] } },
+  });
+});
+
+test("an edit from the server keeps the float that it puts into an input", () => {
+  const message = readMessage(
+    '{"kind":"changed","page":1,"revision":2.0,"edits":[{"path":["blocks","a","in","x"],"value":1.0},{"path":["blocks","a","attrs","x"],"value":1.0}]}',
+  ) as unknown as { revision: number; edits: Edit[] };
+  expect(message.revision).toBe(2);
+  expect(message.edits.map(({ value }) => value)).toEqual([{ $number: "1.0" }, 1]);
+  const page: PageDocument = { blocks: { a: { op: "A", in: {} } } };
+  expect(stringifyExact(apply(page, message.edits.slice(0, 1)).document)).toBe(
+    '{"blocks":{"a":{"op":"A","in":{"x":1.0}}}}',
+  );
+});
+
+test("all other messages are plain JSON", () => {
+  expect(readMessage('{"kind":"run state","page":1,"state":"idle","seconds":1.0}')).toEqual({
+    kind: "run state",
+    page: 1,
+    state: "idle",
+    seconds: 1,
+  });
+});
+
+test("the blocks of every page that comes with backblocks are written as they were read", () => {
+  for (const text of exampleTexts.values()) {
+    expect(stringifyExact(parseExact(text))).toBe(
+      text.replaceAll(/"(?:[^"\\]|\\.)*"|\s+/g, (part) => (part.startsWith('"') ? part : "")),
+    );
+  }
+});
+
+test("a number that was typed with a point stays a float", () => {
+  expect(numberOf("2")).toBe(2);
+  expect(numberOf("0.1")).toBe(0.1);
+  expect(isExact(numberOf("2.0"))).toBe(true);
+});

@@ -1,0 +1,50 @@
+import { expect, test } from "vitest";
+import { en } from "../text/en.ts";
+import { ko } from "../text/ko.ts";
+import { type OutlineNode, outline } from "./outline.ts";
+import { checkedOf, graphWith, line, lineChecked } from "./samples.ts";
+
+function lines(nodes: readonly OutlineNode[], depth = 0): string[] {
+  return nodes.flatMap((node) => [`${"  ".repeat(depth)}${node.text}`, ...lines(node.children, depth + 1)]);
+}
+
+test("the outline reads like the page", () => {
+  const text = lines(outline(graphWith(line, lineChecked), en));
+  expect(text.slice(0, 9)).toEqual([
+    "Forward",
+    "  product",
+    "    a from x:output",
+    "    b from w:ref",
+    "    gives product: float32 [3, 1]",
+    "  guess",
+    "    x from product:product",
+    "    y from b:ref",
+    "    gives z: float32 [3, 1]",
+  ]);
+  expect(text).toContain("Blocks without a frame");
+  expect(text).toContain("    initial = [[0]]");
+  expect(text).toContain("  A line through points.");
+});
+
+test("every block, note and monitor stands in it once", () => {
+  const items = (nodes: readonly OutlineNode[]): string[] =>
+    nodes.flatMap((node) => [
+      ...(["block", "note", "monitor"].includes(node.kind) ? [node.id] : []),
+      ...items(node.children),
+    ]);
+  const found = items(outline(graphWith(line), en));
+  expect(found).toHaveLength(13);
+  expect(new Set(found).size).toBe(13);
+});
+
+test("problems are counted where they are and above", () => {
+  const checked = checkedOf({}, { problems: [{ text: "a must be 2-D", block: "product", arg: "a" }] });
+  const [frame] = outline(graphWith(line, checked), ko);
+  expect(frame?.problems).toBe(1);
+  expect(frame?.children.map((node) => node.problems)).toEqual([1, 0, 0, 0]);
+});
+
+test("what is missing is said", () => {
+  const text = lines(outline(graphWith({ blocks: { pool: { op: "MaxPool3D" } } }), en));
+  expect(text.slice(0, 3)).toEqual(["pool", "  input is missing", "  ksize is missing"]);
+});
