@@ -51,7 +51,7 @@ export function App(): ReactElement {
 
 function GalleryMain(): ReactElement {
   return (
-    <main className="main">
+    <main className="workplace">
       <Gallery />
     </main>
   );
@@ -90,7 +90,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
           />
         </>
       )}
-      <main className="main">
+      <main className="workplace">
         <div className="main-canvas">
           <DraftBanner page={page} />
           <Canvas page={page} />
@@ -253,6 +253,10 @@ function useKeys(): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open], .search, .menu") !== null) return;
+      if (event.key === "Escape" && event.target instanceof Element && event.target.closest(".panel, .topbar") !== null) {
+        ui.canvas?.focus();
+        return;
+      }
       const id = commandFor(event, isTyping(event.target));
       if (id === undefined || !inPlace(id, event)) return;
       if (perform(id)) {

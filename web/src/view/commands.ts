@@ -4,7 +4,7 @@ import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
 import { type CommandId, provide } from "../state/keys.ts";
 import { type PageState, studio } from "../state/store.ts";
-import { act, currentPage } from "./page.ts";
+import { act, currentPage, select } from "./page.ts";
 import { change, type Settings, useSettings } from "./settings.ts";
 import { ui } from "./ui.ts";
 import { words } from "./words.ts";
@@ -62,6 +62,18 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
   connect: (page) => {
     const [name] = blocksOf(page);
     if (name !== undefined) ui.openDialog({ kind: "connect", block: name, end: null });
+  },
+  // Only the gradient is selected then, and not the ones that flow back: the next gradient is taken of it.
+  gradient: (page) => {
+    for (const name of blocksOf(page)) {
+      const now = currentPage();
+      const view = now?.graph.blocks.get(name);
+      const [first] = view === undefined ? [] : actions.gradientsFor(view);
+      if (now === undefined || first === undefined) continue;
+      const adding = actions.addGradient(now.graph, name, first);
+      act(adding);
+      select(adding.added.slice(0, 1));
+    }
   },
   gradients: (page) => {
     const ys = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.outputs.slice(0, 1).map((pin) => pin.ref) ?? []);

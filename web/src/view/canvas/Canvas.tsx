@@ -128,14 +128,19 @@ function Inside({ page }: { page: PageState }): ReactElement {
     stage.request();
   }, [stage, page.selection, spotlight]);
 
-  const move = useMemo(
-    () => (view: View) => {
+  const move = useMemo(() => {
+    let ended = 0;
+    return (view: View) => {
+      const holder = root.current;
+      // While only panned, near blocks are one layer that is shifted as it is. Zoomed, it would be blurred.
+      holder?.classList.toggle("panning", view.zoom === stage?.view.zoom);
+      clearTimeout(ended);
+      ended = window.setTimeout(() => holder?.classList.remove("panning"), 160);
       views.set(number, view);
       stage?.move(view);
       setZoom(view.zoom);
-    },
-    [stage, number],
-  );
+    };
+  }, [stage, number]);
   useOnViewportChange({ onChange: move });
 
   // The first look at a page shows all of it; later ones what was seen before.
@@ -213,7 +218,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
           onDragLeave={() => setDropping(false)}
           onDrop={drop}
         >
-          <canvas ref={paper} aria-hidden="true" />
+          <canvas ref={paper} className="paper" aria-hidden="true" />
           <ReactFlow<StageNode>
             nodes={shown}
             edges={NO_EDGES}

@@ -4,7 +4,7 @@ import type { Spec } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { useWords } from "../words.ts";
 import { PageNumber } from "./context.ts";
-import { healthOf, shownTime, summaryPicture } from "./pictures.ts";
+import { healthOf, NO_PICTURE, pictureAddress, shownTime } from "./pictures.ts";
 import { shortSpec } from "../../model/words.ts";
 
 /** Calls `draw` now and whenever what is known of a block's run changes: values pass React by. */
@@ -50,8 +50,8 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
     const state = values.blockState(view.name);
     const pin = output && `${view.name}:${output.key}`;
     const summary = pin === undefined ? undefined : values.summary(pin);
-    const [picture, time, health, bar] = ["canvas", ".time", ".health", ".block-bar"].map((part) => element.querySelector(part));
-    drawPicture(picture as HTMLCanvasElement, summaryPicture(summary));
+    const [picture, time, health, bar] = ["img", ".time", ".health", ".block-bar"].map((part) => element.querySelector(part));
+    (picture as HTMLImageElement).src = pictureAddress(summary);
     const stale = pin !== undefined && values.isStale(pin);
     const mark = healthOf(summary);
     (time as HTMLElement).textContent = timeText(state, w.states);
@@ -61,7 +61,7 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
   });
   return (
     <div className="block-footer" ref={ref}>
-      <canvas width={32} height={32} aria-hidden="true" />
+      <img src={NO_PICTURE} width={32} height={32} alt="" draggable={false} />
       <span className="spec mono">{spec ? shortSpec(spec) : ""}</span>
       <span className="time" />
       <span className="health" />
@@ -73,18 +73,8 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
 function timeText(state: ReturnType<ReturnType<typeof live>["blockState"]>, words: Record<string, string>): string {
   if (state === undefined) return "";
   if (state.state === "done" || state.state === "cached") {
-    const time = shownTime(state.seconds ?? 0);
+    const time = state.seconds ? shownTime(state.seconds) : "";
     return state.state === "cached" ? `${words.cached}` : time;
   }
   return words[state.state] ?? "";
-}
-
-function drawPicture(canvas: HTMLCanvasElement, picture: HTMLCanvasElement | undefined): void {
-  const g = canvas.getContext("2d") as CanvasRenderingContext2D;
-  g.clearRect(0, 0, 32, 32);
-  if (picture === undefined) return;
-  g.imageSmoothingEnabled = false;
-  const scale = 32 / Math.max(picture.width, picture.height);
-  const [width, height] = [picture.width * scale, picture.height * scale];
-  g.drawImage(picture, (32 - width) / 2, (32 - height) / 2, width, height);
 }

@@ -20,6 +20,19 @@ export function summaryPicture(summary: Summary | undefined): HTMLCanvasElement 
   return picture;
 }
 
+export const NO_PICTURE = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+
+const addresses = new WeakMap<Summary, string>();
+
+/** The picture as an address for an image: a canvas in each block would be a layer of its own and slow every frame. */
+export function pictureAddress(summary: Summary | undefined): string {
+  const picture = summaryPicture(summary);
+  if (summary === undefined || picture === undefined) return NO_PICTURE;
+  const known = addresses.get(summary) ?? picture.toDataURL();
+  addresses.set(summary, known);
+  return known;
+}
+
 export type Health = "nan" | "inf" | "zero" | "ok";
 
 export function healthOf(summary: Summary | undefined): Health {

@@ -60,7 +60,7 @@ export function Gallery(): ReactElement {
                 </span>
               )}
               <strong>{lesson.title}</strong>
-              <span className="about">{lesson.about}</span>
+              <span className="about">{lesson.about.replaceAll("`", "")}</span>
             </button>
           ))}
         </div>

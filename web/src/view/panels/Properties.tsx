@@ -306,7 +306,6 @@ function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactE
         aria-label={w.noteText}
         key={graph.document.notes?.[name]?.text}
         defaultValue={graph.document.notes?.[name]?.text ?? ""}
-        onKeyDown={(event) => event.stopPropagation()}
         onBlur={(event) => {
           if (event.target.value !== graph.document.notes?.[name]?.text) act(actions.setNote(graph.document, name, event.target.value));
         }}

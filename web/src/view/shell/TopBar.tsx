@@ -177,7 +177,6 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               defaultValue={steps ?? ""}
               placeholder="1"
               onKeyDown={(event) => {
-                event.stopPropagation();
                 if (event.key !== "Enter") return;
                 event.currentTarget.blur();
                 ui.run("run steps");

@@ -73,7 +73,6 @@ function Choice({ attr, value, onChange, labelledBy }: Props): ReactElement {
       {...(labelledBy === undefined ? { "aria-label": attr.name } : { "aria-labelledby": labelledBy })}
       value={now}
       onChange={(event) => onChange(event.target.value)}
-      onKeyDown={(event) => event.stopPropagation()}
     >
       {!options.includes(now) && <option value={now}>{now === "" ? "–" : now}</option>}
       {options.map((option) => (

@@ -48,7 +48,6 @@ export function Entry<T>(props: Props<T>): ReactElement {
       setTyped(null);
       onChange(step(now, (event.key === "ArrowUp" ? 1 : -1) * (event.shiftKey ? 10 : 1)));
     }
-    event.stopPropagation();
   }
   return (
     <span className={`entry ${props.className ?? ""}`}>

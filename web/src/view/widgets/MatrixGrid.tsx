@@ -36,7 +36,6 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
           aria-label={w.elementType}
           value={dtype ?? ""}
           onChange={(event) => put(retyped(cells, event.target.value === "" ? undefined : event.target.value))}
-          onKeyDown={(event) => event.stopPropagation()}
         >
           {free && <option value="">{w.typeThatFits}</option>}
           {ALL_DTYPES.filter((each) => each !== "resource").map((each) => (
@@ -74,7 +73,6 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
             max={Math.max((shape[axis] as number) - 1, 0)}
             value={place}
             onChange={(event) => setAt(leading.map((old, i) => (i === axis ? Number(event.target.value) : old)))}
-            onKeyDown={(event) => event.stopPropagation()}
           />
           <span className="mono">{place}</span>
         </label>

@@ -1,0 +1,135 @@
+/** Starts the real studio on a folder of its own, and a real browser in front of it. */
+
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+
+const ROOT = path.resolve(import.meta.dirname, "../..");
+
+/** The command that starts the studio. */
+const COMMAND = (process.env.STUDIO ?? `${path.join(ROOT, ".venv/bin/backblocks")} studio`).split(" ");
+
+/** A browser that is already there; none is ever downloaded. */
+function browserPath(): string {
+  const known = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+  const found = known.find((each) => each !== undefined && existsSync(each));
+  if (found === undefined)
+    throw new Error("No Chromium was found. Install it (apt-get install chromium), or name one in CHROMIUM.");
+  return found;
+}
+
+export class Studio {
+  readonly folder = mkdtempSync(path.join(tmpdir(), "studio-folder-"));
+  readonly state = mkdtempSync(path.join(tmpdir(), "studio-state-"));
+  private process: ChildProcess | null = null;
+  address = "";
+
+  async start(...args: string[]): Promise<string> {
+    const [command, ...first] = COMMAND as [string, ...string[]];
+    const child = spawn(command, [...first, ".", "--no-browser", ...args], {
+      cwd: this.folder,
+      env: { ...process.env, XDG_STATE_HOME: this.state },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    this.process = child;
+    this.address = await new Promise<string>((resolve, reject) => {
+      let text = "";
+      child.stdout?.on("data", (part: Buffer) => {
+        text += part.toString();
+        const found = /http:\/\/\S+/.exec(text);
+        if (found) resolve(found[0]);
+      });
+      child.on("exit", (code) => reject(new Error(`The studio ended with ${code}: ${text}`)));
+    });
+    return this.address;
+  }
+
+  kill(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {
+    const child = this.process;
+    this.process = null;
+    if (child === null || child.exitCode !== null) return Promise.resolve();
+    return new Promise((resolve) => {
+      child.once("exit", () => resolve());
+      child.kill(signal);
+    });
+  }
+
+  async end(): Promise<void> {
+    await this.kill();
+    for (const folder of [this.folder, this.state]) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+export interface Opened {
+  studio: Studio;
+  browser: Browser;
+  context: BrowserContext;
+  page: Page;
+  /** What the page complained of: there must be nothing. */
+  errors: string[];
+  end(): Promise<void>;
+}
+
+export async function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: browserPath(),
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+export async function open(options: { width?: number; height?: number; language?: string; args?: string[]; prepare?(studio: Studio): void } = {}): Promise<Opened> {
+  const studio = new Studio();
+  options.prepare?.(studio);
+  const [address, browser] = await Promise.all([studio.start(...(options.args ?? [])), launch()]);
+  const context = await browser.newContext({
+    viewport: { width: options.width ?? 1440, height: options.height ?? 900 },
+    locale: options.language ?? "en",
+    acceptDownloads: true,
+  });
+  const page = await context.newPage();
+  const errors: string[] = [];
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => {
+    if (message.type() === "error") errors.push(message.text());
+  });
+  await page.goto(address);
+  return {
+    studio,
+    browser,
+    context,
+    page,
+    errors,
+    async end() {
+      await browser.close();
+      await studio.end();
+    },
+  };
+}
+
+/** What Python prints as JSON, with the library that the studio runs on. */
+export function library(code: string): unknown {
+  const python = path.join(path.dirname(COMMAND[0] as string), "python");
+  return JSON.parse(execFileSync(python, ["-c", code], { encoding: "utf8" }));
+}
+
+/** The elements that the value window lists, by the name of each. */
+export async function listedValues(page: Page): Promise<Record<string, string>> {
+  return page.locator(".element-table tr").evaluateAll((rows) =>
+    Object.fromEntries(
+      rows.map((row) => {
+        const [name, value] = row.querySelectorAll("td");
+        return [name?.textContent ?? "", value?.querySelector("input")?.value ?? value?.textContent ?? ""];
+      }),
+    ),
+  );
+}
