@@ -107,14 +107,29 @@ export interface Pending {
   readonly number: number;
   readonly label: string;
   readonly edits: readonly Edit[];
+  /** Empty if it does not fit what other tabs did. It may fit again, and the server has the last word. */
   readonly inverse: readonly Edit[];
 }
 
 export interface Rebased {
   readonly document: PageDocument;
   readonly pending: readonly Pending[];
-  /** Own changes that no longer fit; the server refuses them for the same reason. */
-  readonly dropped: readonly Pending[];
+}
+
+/** The document as it was before the changes that wait. */
+export function withoutPending(document: PageDocument, pending: readonly Pending[]): PageDocument {
+  return pending.reduceRight((here, each) => apply(here, each.inverse).document, document);
+}
+
+/** The changes that wait on top of a document. */
+export function withPending(document: PageDocument, changes: readonly Pending[]): Rebased {
+  let here = document;
+  const pending = changes.map((each) => {
+    const applied = attempt(here, each.edits);
+    here = applied?.document ?? here;
+    return { ...each, inverse: applied?.inverse ?? [] };
+  });
+  return { document: here, pending };
 }
 
 /** Puts a foreign change below the own ones that are not confirmed: takes them back, applies it, applies them again. */
@@ -123,18 +138,5 @@ export function rebase(
   pending: readonly Pending[],
   foreign: readonly Edit[],
 ): Rebased {
-  let base = document;
-  for (const own of [...pending].reverse()) base = apply(base, own.inverse).document;
-  base = apply(base, foreign).document;
-  const [kept, dropped]: [Pending[], Pending[]] = [[], []];
-  for (const own of pending) {
-    const applied = attempt(base, own.edits);
-    if (!applied) {
-      dropped.push(own);
-      continue;
-    }
-    base = applied.document;
-    kept.push({ ...own, inverse: applied.inverse });
-  }
-  return { document: base, pending: kept, dropped };
+  return withPending(apply(withoutPending(document, pending), foreign).document, pending);
 }

@@ -92,23 +92,26 @@ export function asNumbers({ header, elements }: Frame): Float32Array | Float64Ar
 export function elementText({ header, elements }: Frame, index: number): string {
   if (header.dtype.startsWith("complex")) {
     const [real, imaginary] = [elements[2 * index] as number, elements[2 * index + 1] as number];
-    return `${numberText(real)}${imaginary < 0 || Object.is(imaginary, -0) ? "-" : "+"}${numberText(Math.abs(imaginary))}j`;
+    const digits = header.dtype === "complex128" ? DOUBLE : SINGLE;
+    return `${numberText(real, digits)}${imaginary < 0 || Object.is(imaginary, -0) ? "-" : "+"}${numberText(Math.abs(imaginary), digits)}j`;
   }
   const value = elements[index] as number | bigint;
   if (header.dtype === "bool") return value ? "true" : "false";
-  return typeof value === "bigint" || !isFloat(header.dtype) ? String(value) : numberText(value);
+  if (typeof value === "bigint" || !header.dtype.includes("float")) return String(value);
+  return numberText(value, header.dtype === "float64" ? DOUBLE : SINGLE);
 }
 
-function isFloat(dtype: string): boolean {
-  return dtype.includes("float");
-}
+/** How many digits tell all numbers of a type apart. */
+const [SINGLE, DOUBLE] = [9, 17];
 
-/** A number with as many digits as a float32 has. */
-export function numberText(value: number): string {
+/** The shortest text, of at most so many digits, that JavaScript reads as the number of that precision. */
+export function numberText(value: number, digits = SINGLE): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";
   if (Object.is(value, -0)) return "-0";
-  return String(Number(value.toPrecision(7)));
+  if (digits === DOUBLE) return String(value);
+  const short = Number(value.toPrecision(7));
+  return String(Math.fround(short) === Math.fround(value) ? short : Number(value.toPrecision(digits)));
 }
 
 /** Bytes that a message carries as base64. */

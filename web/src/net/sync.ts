@@ -14,6 +14,8 @@ import {
   rebase,
   redo,
   undo,
+  withoutPending,
+  withPending,
 } from "../model/history.ts";
 
 export interface Synced {
@@ -69,7 +71,13 @@ function own(synced: Synced, number: number, done: Done): Own {
 
 /** The server has confirmed the oldest change that waited. */
 export function confirmed(synced: Synced, number: number, revision: number): Synced {
-  return { ...synced, revision, pending: synced.pending.filter((each) => each.number !== number) };
+  const { document, pending } = synced;
+  const change = pending.find((each) => each.number === number);
+  const left = pending.filter((each) => each !== change);
+  if (!change || change.inverse.length) return { ...synced, revision, pending: left };
+  // It did not fit here when another tab's change came, and did there, later.
+  const base = apply(withoutPending(document, pending), change.edits).document;
+  return { ...synced, revision, ...withPending(base, left) };
 }
 
 /** Another tab has changed the page. With `undoable` this tab can take it back. */
@@ -89,18 +97,10 @@ function withForeign(synced: Synced, edits: readonly Edit[], label: string): His
   return inverse ? { undo: [...synced.history.undo, { label, edits: inverse }], redo: [] } : synced.history;
 }
 
-/** The server did not take a change: it is taken back, and those after it are kept if they still fit. */
+/** The server did not take a change: it is taken back, and those after it stay. */
 export function refused(synced: Synced, number: number): Synced {
-  return onTop(
-    synced,
-    withoutPending(synced),
-    synced.pending.filter((each) => each.number !== number),
-  );
-}
-
-/** The document as the server has it, as far as this tab knows. */
-function withoutPending({ document, pending }: Synced): PageDocument {
-  return pending.reduceRight((here, each) => apply(here, each.inverse).document, document);
+  const left = synced.pending.filter((each) => each.number !== number);
+  return { ...synced, ...withPending(withoutPending(synced.document, synced.pending), left) };
 }
 
 /**
@@ -109,23 +109,11 @@ function withoutPending({ document, pending }: Synced): PageDocument {
  */
 export function reopened(synced: Synced, document: PageDocument, revision: number): Synced {
   const wanted = JSON.stringify(document);
-  let here = withoutPending(synced);
+  let here = withoutPending(synced.document, synced.pending);
   let arrived = 0;
   for (const [place, each] of synced.pending.entries()) {
-    here = apply(here, each.edits).document;
+    here = attempt(here, each.edits)?.document ?? here;
     if (JSON.stringify(here) === wanted) arrived = place + 1;
   }
-  return onTop({ ...synced, revision }, document, synced.pending.slice(arrived));
-}
-
-function onTop(synced: Synced, base: PageDocument, changes: readonly Pending[]): Synced {
-  const pending: Pending[] = [];
-  let document = base;
-  for (const each of changes) {
-    const applied = attempt(document, each.edits);
-    if (!applied) continue;
-    document = applied.document;
-    pending.push({ ...each, inverse: applied.inverse });
-  }
-  return { ...synced, document, pending };
+  return { ...synced, revision, ...withPending(document, synced.pending.slice(arrived)) };
 }

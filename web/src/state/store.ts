@@ -421,13 +421,11 @@ export class Studio {
     const now = this.page(page);
     if (!now) return;
     if (number) {
-      this.update(page, (each) => ({ ...each, synced: sync.confirmed(each.synced, number, revision) }));
+      this.update(page, (each) => withDocument(each, sync.confirmed(each.synced, number, revision)));
       return;
     }
     const text = label === "revert" ? this.labelText({ kind: "revert" }) : undefined;
-    const before = now.synced.pending.length;
     const synced = sync.changedByOther(now.synced, edits as Edit[], revision, text);
-    if (synced.pending.length < before) this.notice("error", texts[this.language].notices.dropped);
     this.show(page, synced, edits as Edit[]);
   }
 
@@ -439,8 +437,6 @@ export class Studio {
       return;
     }
     const now = page ? this.page(page) : undefined;
-    // A change that was already taken back because it did not fit has been spoken of.
-    if (number && !now?.synced.pending.some((each) => each.number === number)) return;
     this.notice("error", texts[this.language].notices.refused(text));
     if (now && number) this.show(now.page, sync.refused(now.synced, number), []);
   }

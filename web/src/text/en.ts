@@ -151,7 +151,6 @@ export const en = {
   },
   notices: {
     refused: (text: string) => text,
-    dropped: "A change did not fit after another tab's change, and was taken back.",
     notAPage: "The clipboard holds no blocks.",
     saved: (path: string) => `Saved ${path}`,
     lost: "The connection to the server is lost. Your changes are kept and sent when it is back.",

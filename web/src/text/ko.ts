@@ -149,7 +149,6 @@ export const ko: Texts = {
   },
   notices: {
     refused: (text) => text,
-    dropped: "다른 탭의 변경과 맞지 않아 변경 하나를 되돌렸습니다.",
     notAPage: "클립보드에 블록이 없습니다.",
     saved: (path) => `${path} 저장됨`,
     lost: "서버와 연결이 끊겼습니다. 변경은 보관했다가 다시 연결되면 보냅니다.",

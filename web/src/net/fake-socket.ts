@@ -1,0 +1,29 @@
+import type { Socket } from "./client.ts";
+
+/** A socket that does what the test says. */
+export class FakeSocket implements Socket {
+  binaryType = "";
+  readyState = 0;
+  onopen: (() => void) | null = null;
+  onclose: (() => void) | null = null;
+  onmessage: ((event: { data: unknown }) => void) | null = null;
+  readonly sent: string[] = [];
+
+  send(text: string): void {
+    this.sent.push(text);
+  }
+
+  open(): void {
+    this.readyState = 1;
+    this.onopen?.();
+  }
+
+  close(): void {
+    this.readyState = 3;
+    this.onclose?.();
+  }
+
+  say(text: string): void {
+    this.onmessage?.({ data: text });
+  }
+}
