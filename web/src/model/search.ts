@@ -21,13 +21,13 @@ export interface Wanted {
   readonly most?: number;
 }
 
+/** Names of ops that are the gradient of another, which is what is wanted more often. */
+const GRADIENT = /Grad|Backprop/;
+
 export class OpSearch {
   private readonly index: MiniSearch;
-  /** Ops that are the gradient of another, which is what is wanted more often. */
-  private readonly gradients: ReadonlySet<string>;
 
   constructor(private readonly ops: Ops) {
-    this.gradients = new Set(ops.all.flatMap((op) => op.gradients.map((gradient) => gradient.op)));
     this.index = new MiniSearch({
       idField: "name",
       fields: ["name", "words", "aliases", "summary", "group", "documentation"],
@@ -57,7 +57,7 @@ export class OpSearch {
       const fits = fitOf?.(op);
       const age = recent.indexOf(name);
       const lately = age < 0 ? 1 : 1.5 - age / (4 * recent.length);
-      return { op, fits, score: score * lately * (this.gradients.has(name) ? 0.5 : 1) };
+      return { op, fits, score: score * lately * (GRADIENT.test(name) ? 0.5 : 1) };
     });
     found.sort(
       (a, b) =>

@@ -1,0 +1,165 @@
+import { beforeEach, describe, expect, test } from "vitest";
+import { placesOf } from "../model/geometry.ts";
+import { graphOf } from "../model/graph.ts";
+import { line, ops } from "../model/samples.ts";
+import * as sync from "../net/sync.ts";
+import { en } from "../text/en.ts";
+import {
+  type CommandId,
+  commandFor,
+  commands,
+  isEnabled,
+  keysOf,
+  keysText,
+  type Pressed,
+  perform,
+  provide,
+} from "./keys.ts";
+import { type PageState, studio, useStudio } from "./store.ts";
+
+function pressed(key: string, ...held: ("ctrl" | "meta" | "alt" | "shift")[]): Pressed {
+  const has = (each: "ctrl" | "meta" | "alt" | "shift"): boolean => held.includes(each);
+  const code = /^[a-z]$/i.test(key) ? `Key${key.toUpperCase()}` : "";
+  return {
+    key,
+    code,
+    ctrlKey: has("ctrl"),
+    metaKey: has("meta"),
+    altKey: has("alt"),
+    shiftKey: has("shift"),
+  };
+}
+
+describe("keys", () => {
+  test.each<[Pressed, CommandId | undefined]>([
+    [pressed("z", "ctrl"), "undo"],
+    [pressed("Z", "ctrl", "shift"), "redo"],
+    [pressed("/"), "search"],
+    [pressed("k", "ctrl"), "search"],
+    [pressed("?", "shift"), "help"],
+    [pressed("c"), "connect"],
+    [pressed("C", "shift"), "select connected"],
+    [pressed("c", "ctrl"), undefined],
+    [pressed("Delete"), "remove"],
+    [pressed("Backspace", "ctrl"), "heal"],
+    [pressed("ArrowLeft", "shift"), "select upstream"],
+    [pressed("q"), undefined],
+  ])("%j is %s", (event, id) => expect(commandFor(event, false, false)).toBe(id));
+
+  test("on a Mac it is the command key", () => {
+    expect(commandFor(pressed("z", "meta"), false, true)).toBe("undo");
+    expect(commandFor(pressed("z", "ctrl"), false, true)).toBeUndefined();
+    expect(keysText("Mod+Shift+Z", true)).toBe("⌘⇧Z");
+    expect(keysText("Mod+Shift+Z", false)).toBe("Ctrl+Shift+Z");
+    expect(keysText("+", false)).toBe("+");
+  });
+
+  test("letters of another keyboard are told by their place", () => {
+    expect(keysOf({ ...pressed("ㅊ"), code: "KeyC" }, false)).toBe("C");
+    expect(keysOf({ ...pressed("å", "alt"), code: "KeyA" }, true)).toBe("Alt+A");
+    expect(keysOf({ ...pressed("A"), code: "KeyQ" }, false)).toBe("A");
+  });
+
+  test("while text is typed, only those work that do not type", () => {
+    expect(commandFor(pressed("c"), true, false)).toBeUndefined();
+    expect(commandFor(pressed("z", "ctrl"), true, false)).toBeUndefined();
+    expect(commandFor(pressed("s", "ctrl"), true, false)).toBe("save");
+  });
+
+  test("no keys stand for two commands", () => {
+    const all = [...commands.values()].flatMap((command) => command.keys);
+    expect(all.filter((keys, place) => all.indexOf(keys) !== place)).toEqual([]);
+  });
+
+  test("every command of the dictionary is in the table", () => {
+    expect([...commands.keys()].sort()).toEqual(Object.keys(en.commands).sort());
+  });
+});
+
+describe("a command", () => {
+  beforeEach(() => {
+    const graph = graphOf(line, ops);
+    const synced = sync.opened(line, 1);
+    const page: PageState = {
+      page: 1,
+      path: "",
+      unsaved: "",
+      synced,
+      document: line,
+      graph,
+      places: placesOf(graph),
+      selection: new Set(),
+      problems: [],
+      run: { kind: "run state", page: 1, state: "idle" },
+      savedRevision: 1,
+      journaled: 1,
+      draft: null,
+      versions: null,
+      saveRefused: null,
+    };
+    useStudio.setState({ pages: { 1: page }, tabs: [1], active: 1, ops });
+  });
+
+  function selected(): string[] {
+    return [...(studio.page()?.selection ?? [])];
+  }
+
+  test("works only when it can", () => {
+    expect(isEnabled("remove")).toBe(false);
+    expect(perform("remove")).toBe(false);
+    studio.select(1, ["block/x"]);
+    expect(perform("remove")).toBe(true);
+    expect(studio.page()?.document.blocks).not.toHaveProperty("x");
+    expect(isEnabled("undo")).toBe(true);
+    perform("undo");
+    expect(studio.page()?.document).toEqual(line);
+  });
+
+  test("of the view works when the view provides it, also without a page", () => {
+    expect(isEnabled("gallery")).toBe(false);
+    let done = 0;
+    const stop = provide("gallery", () => done++);
+    useStudio.setState({ pages: {}, tabs: [], active: null });
+    expect(perform("gallery")).toBe(true);
+    expect(done).toBe(1);
+    stop();
+    expect(perform("gallery")).toBe(false);
+  });
+
+  test("selects what is needed and everything", () => {
+    studio.select(1, ["block/product"]);
+    perform("select upstream");
+    expect(selected().sort()).toEqual(["block/product", "block/w", "block/x"]);
+    perform("select all");
+    expect(selected()).toHaveLength(14);
+    perform("select none");
+    expect(selected()).toEqual([]);
+  });
+
+  test("adds gradients of what is selected, and selects them", () => {
+    studio.commit(1, [{ path: ["blocks", "r"], value: { op: "Relu", in: { features: "x:output" } } }], {
+      kind: "add block",
+    });
+    studio.select(1, ["block/r"]);
+    expect(perform("gradient")).toBe(true);
+    expect(studio.page()?.document.blocks?.r_grad).toEqual({
+      op: "ReluGrad",
+      in: { gradients: "r_ones:y", features: "x:output" },
+    });
+    expect(selected()).toContain("block/r_grad");
+  });
+
+  test("heals, duplicates, frames and disconnects", () => {
+    studio.select(1, ["block/guess"]);
+    perform("heal");
+    expect(studio.page()?.document.blocks?.error?.in).toEqual({ x: "product:product", y: "y:output" });
+    studio.select(1, ["block/error"]);
+    perform("duplicate");
+    expect(selected()).toEqual(["block/error_2"]);
+    perform("frame");
+    expect(studio.page()?.document.frames?.frame?.blocks).toEqual(["error_2"]);
+    studio.select(1, ["block/error_2"]);
+    perform("disconnect");
+    expect(studio.page()?.document.blocks?.error_2).toEqual({ op: "SquaredDifference" });
+  });
+});

@@ -1,0 +1,299 @@
+import { beforeEach, describe, expect, test, vi } from "vitest";
+import type { PageDocument } from "../model/document.ts";
+import { line, lineChecked, ops } from "../model/samples.ts";
+import { FakeSocket } from "../net/fake-socket.ts";
+import type { Change, Command, Message } from "../net/generated.ts";
+import { live } from "./live.ts";
+import { isDirty, isSafe, type PageState, Studio, useStudio } from "./store.ts";
+
+let sockets: FakeSocket[];
+let studio: Studio;
+const fresh = useStudio.getState();
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  sockets = [];
+  useStudio.setState(fresh, true);
+  live(1).clear();
+  studio = new Studio(() => {
+    const socket = new FakeSocket();
+    sockets.push(socket);
+    return socket;
+  });
+  studio.setOps(ops.all.filter(({ group }) => group !== "page"));
+  connect();
+});
+
+function connect(session = "a"): void {
+  if (!sockets.length) studio.start();
+  sockets.at(-1)?.open();
+  say({ kind: "welcome", session, version: "1", folder: "/pages", lessons: [] });
+}
+
+function say(message: Message): void {
+  sockets.at(-1)?.say(JSON.stringify(message));
+}
+
+function sent<Kind extends Command["kind"]>(kind: Kind): Extract<Command, { kind: Kind }>[] {
+  const all = (sockets.at(-1)?.sent ?? []).map((text) => JSON.parse(text) as Command);
+  return all.filter((command) => command.kind === kind) as Extract<Command, { kind: Kind }>[];
+}
+
+async function open(document: PageDocument = line, page = 1, path = "line.page.json"): Promise<PageState> {
+  const opening = studio.open({ path });
+  const request = sent("open").at(-1)?.request ?? 0;
+  say({
+    kind: "opened",
+    request,
+    page,
+    document: document as Record<string, unknown>,
+    revision: 3,
+    saved_revision: 3,
+    path,
+  });
+  await opening;
+  return now(page);
+}
+
+function now(page = 1): PageState {
+  return studio.page(page) as PageState;
+}
+
+function setTitle(title: string): void {
+  studio.commit(1, [{ path: ["title"], value: title }], { kind: "title" });
+}
+
+describe("a page", () => {
+  test("is shown when it is opened, with its graph and places", async () => {
+    const page = await open();
+    expect(page.graph.wires).toHaveLength(15);
+    expect(page.places.size).toBe(11);
+    expect(useStudio.getState()).toMatchObject({ tabs: [1], active: 1 });
+    expect(isDirty(page)).toBe(false);
+  });
+
+  test("is changed at once, and the change is sent with its label", async () => {
+    await open();
+    setTitle("new");
+    expect(now().document.title).toBe("new");
+    expect(sent("change")).toEqual([
+      {
+        kind: "change",
+        page: 1,
+        number: 1,
+        edits: [{ path: ["title"], value: "new" }],
+        label: "Title and description",
+      },
+    ]);
+    expect(isDirty(now())).toBe(true);
+    expect(isSafe(now())).toBe(false);
+    say({ kind: "changed", page: 1, revision: 4, edits: [], number: 1 });
+    say({ kind: "journaled", page: 1, revision: 4 });
+    expect(isSafe(now())).toBe(true);
+    say({ kind: "saved", page: 1, revision: 4, path: "line.page.json" });
+    expect(isDirty(now())).toBe(false);
+  });
+
+  test("that has no edits to make is not changed", async () => {
+    await open();
+    studio.commit(1, [], { kind: "move" });
+    expect(sent("change")).toEqual([]);
+  });
+
+  test("is undone and redone by changes", async () => {
+    await open();
+    setTitle("new");
+    studio.undo(1);
+    expect(now().document.title).toBe("A line");
+    studio.redo(1);
+    expect(now().document.title).toBe("new");
+    expect(sent("change").map(({ number }) => number)).toEqual([1, 2, 3]);
+    studio.redo(1);
+    expect(sent("change")).toHaveLength(3);
+  });
+
+  test("shows what another tab did below what this one did", async () => {
+    await open();
+    setTitle("ours");
+    say({
+      kind: "changed",
+      page: 1,
+      revision: 4,
+      edits: [
+        { path: ["title"], value: "theirs" },
+        { path: ["about"], value: "theirs" },
+      ],
+    });
+    expect(now().document).toMatchObject({ title: "ours", about: "theirs" });
+    studio.undo(1);
+    expect(now().document.title).toBe("A line");
+  });
+
+  test("takes back what the server refuses, and says why", async () => {
+    await open();
+    setTitle("new");
+    say({ kind: "refused", text: "The page has changed meanwhile.", page: 1, number: 1 });
+    expect(now().document.title).toBe("A line");
+    expect(useStudio.getState().notices.at(-1)?.text).toBe("The page has changed meanwhile.");
+  });
+
+  test("forgets the selection of what is gone", async () => {
+    await open();
+    studio.select(1, ["block/x", "block/y", "wire/guess:x", "note/what"]);
+    studio.commit(1, [{ path: ["blocks", "x"] }, { path: ["blocks", "guess", "in", "x"] }], {
+      kind: "remove",
+    });
+    expect([...now().selection]).toEqual(["block/y", "note/what"]);
+  });
+
+  test("gets the types on its wires when they have been checked", async () => {
+    await open();
+    say({ ...lineChecked, problems: [{ text: "wrong", block: "x" }] });
+    expect(now().graph.checked?.pins["loss:output"]).toEqual({ dtype: "float32", shape: [] });
+    expect(now().problems).toHaveLength(1);
+  });
+});
+
+describe("after the connection was lost", () => {
+  async function lose(): Promise<void> {
+    await open();
+    setTitle("new");
+    sockets.at(-1)?.close();
+    vi.advanceTimersByTime(1000);
+    expect(sockets).toHaveLength(2);
+  }
+
+  test("pages are opened again, and changes that had not arrived are sent again", async () => {
+    await lose();
+    studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
+    connect("b");
+    const [command] = sent("open");
+    expect(command?.path).toBe("line.page.json");
+    say({
+      kind: "opened",
+      request: command?.request ?? 0,
+      page: 9,
+      document: line as Record<string, unknown>,
+      revision: 1,
+      path: "line.page.json",
+    });
+    expect(useStudio.getState()).toMatchObject({ tabs: [9], active: 9 });
+    expect(now(9).document).toMatchObject({ title: "new", about: "while away" });
+    expect(sent("change").map(({ page, number }: Change) => [page, number])).toEqual([
+      [9, 1],
+      [9, 2],
+    ]);
+    studio.undo(9);
+    studio.undo(9);
+    expect(now(9).document).toEqual(line);
+  });
+
+  test("who waits for an answer is told", async () => {
+    await open();
+    const waiting = studio.export(1, "python");
+    sockets.at(-1)?.close();
+    await expect(waiting).rejects.toThrow("connection");
+  });
+});
+
+describe("tabs", () => {
+  test("the neighbour is shown when a page is closed", async () => {
+    await open(line, 1, "a.page.json");
+    await open(line, 2, "b.page.json");
+    await open(line, 3, "c.page.json");
+    studio.activate(2);
+    studio.close(2);
+    expect(useStudio.getState()).toMatchObject({ tabs: [1, 3], active: 3 });
+    studio.close(3);
+    studio.close(1);
+    expect(useStudio.getState()).toMatchObject({ tabs: [], active: null });
+    expect(sent("close").map(({ page }) => page)).toEqual([2, 3, 1]);
+  });
+
+  test("a page that is open already is shown once", async () => {
+    await open();
+    await open();
+    expect(useStudio.getState().tabs).toEqual([1]);
+  });
+
+  test("can be put in another order", async () => {
+    await open(line, 1, "a.page.json");
+    await open(line, 2, "b.page.json");
+    studio.moveTab(2, 0);
+    expect(useStudio.getState().tabs).toEqual([2, 1]);
+  });
+});
+
+describe("running", () => {
+  function ran(seconds: number): void {
+    studio.run(1);
+    say({
+      kind: "results",
+      page: 1,
+      revision: 3,
+      step: 1,
+      pins: { "loss:output": { dtype: "float32", shape: [], text: "1" } },
+    });
+    say({ kind: "run state", page: 1, state: "idle", seconds });
+  }
+
+  test("a change runs a quick page again once it has been checked", async () => {
+    await open();
+    ran(0.01);
+    studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
+    expect(live(1).isStale("loss:output")).toBe(true);
+    expect(sent("run")).toHaveLength(1);
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(2);
+  });
+
+  test.each<[string, () => void]>([
+    ["that was slow", () => ran(2)],
+    [
+      "that does not want it",
+      () => {
+        ran(0.01);
+        studio.rerun = false;
+      },
+    ],
+    [
+      "that runs",
+      () => {
+        ran(0.01);
+        say({ kind: "run state", page: 1, state: "running", seconds: 0.01 });
+      },
+    ],
+  ])("a page %s is not run again", async (_, prepare) => {
+    await open();
+    prepare();
+    studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(1);
+  });
+
+  test("moving a block makes nothing stale", async () => {
+    await open();
+    ran(0.01);
+    studio.commit(1, [{ path: ["layout", "blocks", "x"], value: [8, 8] }], { kind: "move" });
+    expect(live(1).isStale("loss:output")).toBe(false);
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(1);
+  });
+
+  test("a run with files waits for a yes, and is then the same run", async () => {
+    await open();
+    studio.run(1, { mode: "steps", steps: 5 });
+    studio.allowFiles(1);
+    expect(sent("run").at(-1)).toEqual({ kind: "run", page: 1, mode: "steps", steps: 5, allow_files: true });
+  });
+});
+
+test("what is asked for is answered by its number", async () => {
+  await open();
+  const text = studio.export(1, "python");
+  say({ kind: "exported", request: sent("export")[0]?.request ?? 0, text: "import backblocks" });
+  expect(await text).toBe("import backblocks");
+  const refused = studio.elements(1, "x:output", 0, 10);
+  say({ kind: "refused", text: "It has not run yet.", request: sent("elements")[0]?.request ?? 0 });
+  await expect(refused).rejects.toThrow("not run yet");
+});
