@@ -51,7 +51,18 @@ export function act(action: Action | Adding): void {
   const page = studio.page();
   if (page === undefined) return;
   studio.act(page.page, action);
-  if ("added" in action) studio.select(page.page, action.added);
+  if (!("added" in action)) return;
+  studio.select(page.page, action.added);
+  const [first] = action.added;
+  // The canvas shows it only after the next frame.
+  if (first !== undefined) requestAnimationFrame(() => revealed(first));
+}
+
+let revealed: (which: Item) => void = () => {};
+
+/** The canvas says how an item is brought into view. */
+export function onReveal(reveal: (which: Item) => void): void {
+  revealed = reveal;
 }
 
 export function select(items: Iterable<Item>): void {

@@ -29,7 +29,7 @@ const FIRST: Settings = {
   minimap: true,
   rerun: true,
   left: 232,
-  right: 304,
+  right: 344,
   bottom: 200,
   leftOpen: true,
   rightOpen: true,

@@ -1,14 +1,14 @@
 /** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
 
 import { create } from "zustand";
-import { addMonitor, insertOnWire, item, type Item } from "../model/actions.ts";
+import { addMonitor, insertOnWire, type Item, item, namesOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock } from "../model/edit-blocks.ts";
-import type { Point } from "../model/geometry.ts";
+import type { Point, Rect } from "../model/geometry.ts";
 import { type CommandId, perform } from "../state/keys.ts";
 import { studio } from "../state/store.ts";
 import type { WireEnd } from "./canvas/pointer.ts";
-import { act, currentPage, select } from "./page.ts";
+import { act, currentPage, onReveal, select } from "./page.ts";
 import { change } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 
@@ -68,11 +68,15 @@ export interface CanvasControl {
   picture(): HTMLCanvasElement;
 }
 
+/** Room for the text on wires between blocks that are put beside others. */
+const COLUMN_GAP = 112;
+
 let canvas: CanvasControl | null = null;
 
 export const ui = {
   setCanvas(control: CanvasControl | null): void {
     canvas = control;
+    onReveal((which) => control?.reveal(which));
   },
   get canvas(): CanvasControl | null {
     return canvas;
@@ -186,10 +190,13 @@ export const ui = {
   },
 };
 
-/** Below and right of a place until no block stands there. */
+/** Right of the block that is selected, or at the place; from there on until no block stands there. */
 function freePlace(at: Point): Point {
-  const places = currentPage()?.places ?? new Map();
-  let { x, y } = { x: at.x - 100, y: at.y - 60 };
+  const page = currentPage();
+  const places = page?.places ?? new Map<string, Rect>();
+  const [selected] = namesOf(page?.selection ?? [], "block");
+  const beside = selected === undefined ? undefined : places.get(selected);
+  let { x, y } = beside ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y } : { x: at.x - 100, y: at.y - 60 };
   const taken = () => [...places.values()].some((rect) => Math.abs(rect.x - x) < 24 && Math.abs(rect.y - y) < 24);
   while (taken()) [x, y] = [x + 32, y + 32];
   return { x, y };

@@ -20,6 +20,7 @@ export interface BlockData extends Record<string, unknown> {
   /** What flows into each input and out of each output, by the pin's key. */
   specs: ReadonlyMap<string, Spec>;
   problems: readonly Problem[];
+  conflicts: readonly Problem[];
   selected: boolean;
   focused: boolean;
 }
@@ -28,11 +29,9 @@ export type BlockNode = Node<BlockData, "block">;
 
 /** A near block. It is plain text until the pointer comes to it; then its rows can be edited. */
 export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactElement {
-  const { view, specs, problems, selected, focused } = data;
+  const { view, specs, problems, conflicts, selected, focused } = data;
   const w = useWords();
   const [near, setNear] = useState(false);
-  const missing = new Set(view.inputs.filter((pin) => pin.state === "missing").map((pin) => pin.info.name));
-  const conflicts = problems.filter((problem) => !missing.has(problem.arg ?? ""));
   const classes = ["block", selected && "selected", focused && "focused", conflicts.length > 0 && "conflict"];
   const axes = axesOf(view);
   return (

@@ -33,7 +33,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
     }
     for (const name of scene.places.keys()) {
       const rect = scene.at(name);
-      const bad = scene.graph.problems.has(name) || stage.live.state(name)?.state === "failed";
+      const bad = scene.conflicts.has(name) || stage.live.state(name)?.state === "failed";
       g.fillStyle = bad ? colours.bad : stage.emphasis.blocks.has(name) ? colours.accent : colours.lineStrong;
       g.fillRect(x + rect.x * scale, y + rect.y * scale, Math.max(rect.width * scale, 1.5), Math.max(rect.height * scale, 1.5));
     }

@@ -16,6 +16,7 @@ import {
   wireEnds,
 } from "../../model/geometry.ts";
 import { type Family, family } from "./colours.ts";
+import type { Problem } from "../../net/generated.ts";
 import { shortSpec } from "../../model/words.ts";
 
 
@@ -36,6 +37,12 @@ export interface BoxLook {
   readonly rect: Rect;
 }
 
+/** What is wrong at a block, without the inputs that only wait to be wired. */
+export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
+  const waiting = new Set(graph.blocks.get(name)?.inputs.filter((pin) => pin.state === "missing").map((pin) => pin.info.name));
+  return (graph.problems.get(name) ?? []).filter((problem) => !waiting.has(problem.arg ?? ""));
+}
+
 const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
 
 /** Where everything stands and how wires look. `moved` shifts blocks while they are dragged. */
@@ -43,6 +50,8 @@ export class Scene {
   readonly grid: Grid;
   readonly wires = new Map<string, WireLook>();
   readonly boxes: BoxLook[] = [];
+  /** Blocks with something wrong that is more than an input which waits to be wired. */
+  readonly conflicts = new Set<string>();
   private readonly wireGrid = new Grid();
   private readonly homes: Rect[];
   private shifted = new Set<string>();
@@ -56,6 +65,7 @@ export class Scene {
       for (const name of Object.keys(graph.document[kind] ?? {}))
         this.boxes.push({ kind, name, rect: boxOf(graph.document, kind, name, this.places) });
     }
+    for (const name of graph.problems.keys()) if (conflictsOf(graph, name).length > 0) this.conflicts.add(name);
     this.homes = this.boxes.map((box) => box.rect);
     for (const wire of graph.wires) this.place(wire, this.places);
   }

@@ -6,7 +6,7 @@ import { item } from "../../model/action.ts";
 import { type BlockView, keyOf, specOf } from "../../model/graph.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
 import type { BlockNode } from "./Block.tsx";
-import type { BoxLook, Scene } from "./looks.ts";
+import { type BoxLook, conflictsOf, type Scene } from "./looks.ts";
 import type { MonitorNode } from "./Monitor.tsx";
 import type { NoteNode } from "./Note.tsx";
 import { itemOf, type Near } from "./stage.ts";
@@ -69,8 +69,8 @@ function blockNode(view: BlockView, { scene, selection, focus }: Shown): BlockNo
   return {
     ...placed(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
     type: "block",
-    zIndex: problems.length > 0 ? 2 : 1,
-    data: { view, specs, problems, selected: selection.has(id), focused: focus === id },
+    zIndex: scene.conflicts.has(view.name) ? 2 : 1,
+    data: { view, specs, problems, conflicts: conflictsOf(scene.graph, view.name), selected: selection.has(id), focused: focus === id },
   } as BlockNode;
 }
 
@@ -99,7 +99,7 @@ function same(a: StageNode, b: StageNode): boolean {
       typeof left[key] === "function" ||
       left[key] === right[key] ||
       (key === "specs" && sameSpecs(left[key] as Map<string, Spec>, right[key] as Map<string, Spec>)) ||
-      (key === "problems" && JSON.stringify(left[key]) === JSON.stringify(right[key])),
+      ((key === "problems" || key === "conflicts") && JSON.stringify(left[key]) === JSON.stringify(right[key])),
   );
 }
 

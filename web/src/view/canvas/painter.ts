@@ -237,8 +237,9 @@ export class Painter {
     const rect = scene.at(view.name);
     const { x, y, width, height } = rect;
     const problems = scene.graph.problems.get(view.name);
+    const conflict = scene.conflicts.has(view.name);
     const state = live.state(view.name)?.state;
-    const failed = state === "failed" || problems !== undefined;
+    const failed = state === "failed" || conflict;
     const selected = emphasis.blocks.has(view.name);
     if (detail === "all") {
       pen.beginPath();

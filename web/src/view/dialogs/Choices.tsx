@@ -37,7 +37,7 @@ export function Choices({ label, choices, onChoose }: Props): ReactElement {
     else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey) {
       const now = Date.now();
       typed.current = { text: (now - typed.current.when < 800 ? typed.current.text : "") + event.key.toLowerCase(), when: now };
-      const found = choices.findIndex((choice) => choice.name.toLowerCase().startsWith(typed.current.text));
+      const found = choices.findIndex((choice) => choice.name.replace(/^[^\p{L}\p{N}]+/u, "").toLowerCase().startsWith(typed.current.text));
       if (found >= 0) setAt(found);
     } else return;
     event.preventDefault();

@@ -26,12 +26,19 @@ export function ConnectDialog({ page, block, end }: { page: PageState; block: st
   );
   if (view === undefined) return <span />;
   if (chosen === null) {
+    const inputs = view.inputs.map((pin) => ({
+      id: `<${pin.key}`,
+      name: `→ ${pin.key}`,
+      detail: typeof pin.value === "string" ? pin.value : w.pinStates[pin.state],
+      missing: pin.state === "missing",
+    }));
     const choices: ChoiceItem[] = [
+      ...inputs.filter((input) => input.missing),
       ...view.outputs.map((pin) => {
         const spec = specOf(graph, keyOf(pin.ref));
         return { id: `>${pin.key}`, name: `${pin.key} →`, detail: spec ? specText(spec, texts) : "" };
       }),
-      ...view.inputs.map((pin) => ({ id: `<${pin.key}`, name: `→ ${pin.key}`, detail: typeof pin.value === "string" ? pin.value : w.pinStates[pin.state] })),
+      ...inputs.filter((input) => !input.missing),
     ];
     return (
       <Dialog title={w.connectBlock(block)} onClose={ui.closeDialog} actions={close}>
