@@ -195,10 +195,13 @@ export function encloses(outer: Rect, inner: Rect): boolean {
 // -- finding ----------------------------------------------------------------------------------
 
 const CELL = 256;
+/** A rectangle in more cells than this is looked at each time: long wires would fill the grid. */
+const MOST_CELLS = 64;
 
 /** Rectangles by name, found by place without looking at all of them. */
 export class Grid {
   private readonly cells = new Map<number, Set<string>>();
+  private readonly large = new Set<string>();
   private readonly rects = new Map<string, Rect>();
 
   constructor(rects: Iterable<readonly [string, Rect]> = []) {
@@ -212,17 +215,20 @@ export class Grid {
   set(name: string, rect: Rect): void {
     this.delete(name);
     this.rects.set(name, rect);
-    for (const key of cellsOf(rect)) {
-      const cell = this.cells.get(key);
-      if (cell) cell.add(name);
-      else this.cells.set(key, new Set([name]));
+    if (countCells(rect) > MOST_CELLS) this.large.add(name);
+    else {
+      for (const key of cellsOf(rect)) {
+        const cell = this.cells.get(key);
+        if (cell) cell.add(name);
+        else this.cells.set(key, new Set([name]));
+      }
     }
   }
 
   delete(name: string): void {
     const rect = this.rects.get(name);
     if (!rect) return;
-    for (const key of cellsOf(rect)) this.cells.get(key)?.delete(name);
+    if (!this.large.delete(name)) for (const key of cellsOf(rect)) this.cells.get(key)?.delete(name);
     this.rects.delete(name);
   }
 
@@ -233,24 +239,26 @@ export class Grid {
     return found;
   }
 
-  /** The last that was put at a point. */
+  /** One at a point: of those in the grid the last that was put there. */
   at(point: Point): string | undefined {
     let found: string | undefined;
-    for (const name of this.cells.get(cellAt(point.x, point.y)) ?? []) {
+    for (const name of this.near({ ...point, width: 0, height: 0 })) {
       if (contains(this.rects.get(name) as Rect, point)) found = name;
     }
     return found;
   }
 
   private *near(rect: Rect): Iterable<string> {
-    const most = (rect.width / CELL + 1) * (rect.height / CELL + 1);
-    if (most > this.cells.size) yield* this.rects.keys();
-    else for (const key of cellsOf(rect)) yield* this.cells.get(key) ?? [];
+    if (countCells(rect) > this.cells.size) yield* this.rects.keys();
+    else {
+      yield* this.large;
+      for (const key of cellsOf(rect)) yield* this.cells.get(key) ?? [];
+    }
   }
 }
 
-function cellAt(x: number, y: number): number {
-  return Math.floor(x / CELL) * 0x10000 + Math.floor(y / CELL);
+function countCells(rect: Rect): number {
+  return (rect.width / CELL + 1) * (rect.height / CELL + 1);
 }
 
 function* cellsOf(rect: Rect): Iterable<number> {
@@ -347,40 +355,6 @@ function distanceToLine(a: Point, b: Point, p: Point): number {
   const length = dx * dx + dy * dy;
   const t = length === 0 ? 0 : Math.max(0, Math.min(1, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length));
   return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
-}
-
-/** Every wire's curves and where they are, so that the one nearest to a point is found at once. */
-export class WireIndex {
-  readonly curves = new Map<string, Curve[]>();
-  private readonly grid = new Grid();
-
-  constructor(graph: Graph, places: ReadonlyMap<string, Rect>) {
-    for (const wire of graph.wires) this.set(wire.id, wireCurves(graph, places, wire));
-  }
-
-  set(id: string, curves: Curve[]): void {
-    this.curves.set(id, curves);
-    const around = bounds(curves.map(curveBounds));
-    if (around) this.grid.set(id, around);
-    else this.grid.delete(id);
-  }
-
-  within(rect: Rect): Set<string> {
-    return this.grid.within(rect);
-  }
-
-  /** The nearest wire that is not farther away than `reach`. */
-  nearest(point: Point, reach: number): string | undefined {
-    let [best, least]: [string | undefined, number] = [undefined, reach];
-    const near = { x: point.x - reach, y: point.y - reach, width: 2 * reach, height: 2 * reach };
-    for (const id of this.grid.within(near)) {
-      for (const curve of this.curves.get(id) ?? []) {
-        const distance = distanceTo(curve, point);
-        if (distance <= least) [best, least] = [id, distance];
-      }
-    }
-    return best;
-  }
 }
 
 export function svgPath(curves: readonly Curve[]): string {
