@@ -1,6 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { apply, type Edit, EditError, type Json, type PageDocument, readWire, wireText } from "./document.ts";
+import {
+  apply,
+  between,
+  type Edit,
+  EditError,
+  type Json,
+  type PageDocument,
+  readWire,
+  wireText,
+} from "./document.ts";
 import { line } from "./samples.ts";
 
 const page = {
@@ -119,6 +128,15 @@ test("the inverse of any edits gives the document to the letter, and the inverse
     }),
     { numRuns: 300 },
   );
+});
+
+test("one document is made of another, section by section", () => {
+  const empty = { format: 1, blocks: {} };
+  expect(JSON.stringify(apply(empty, between(empty, line)).document)).toBe(JSON.stringify(line));
+  expect(between(line, { ...line, title: "Other" })).toEqual([{ path: ["title"], value: "Other" }]);
+  expect(between(line, line)).toEqual([]);
+  const { run: _, ...without } = line;
+  expect(between(line, without)).toEqual([{ path: ["run"] }]);
 });
 
 test("wires are read and written alike", () => {

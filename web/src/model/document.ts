@@ -132,6 +132,23 @@ export function apply(document: PageDocument, edits: readonly Edit[]): Applied {
   return { document: changing.document, inverse: inverse.reverse() };
 }
 
+/** Edits that make one document of another, section by section. */
+export function between(before: PageDocument, after: PageDocument): Edit[] {
+  const edits: Edit[] = Object.keys(before)
+    .filter((key) => !Object.hasOwn(after, key))
+    .map((key) => ({ path: [key] }));
+  const keys = Object.keys(after);
+  // From the end, so that the key before which one stands is there already.
+  for (const [place, key] of [...keys.entries()].reverse()) {
+    const value = after[key] as Json;
+    const next = keys[place + 1];
+    if (!Object.hasOwn(before, key))
+      edits.push(next === undefined ? { path: [key], value } : { path: [key], value, before: next });
+    else if (JSON.stringify(before[key]) !== JSON.stringify(value)) edits.push({ path: [key], value });
+  }
+  return edits;
+}
+
 type Changeable = Record<string, Json> | Json[];
 
 /** A document while edits are applied: parts are copied once, and then changed in place. */

@@ -2,8 +2,6 @@
 
 import { type Action, type Adding, item } from "./action.ts";
 import {
-  isObject,
-  type Json,
   type OutputRef,
   type PageBlock,
   type PageDocument,
@@ -188,12 +186,6 @@ function typeAt(graph: Graph, ref: OutputRef): Pick<Port, "dtype" | "shape"> {
   const spec = specOf(graph, keyOf(ref));
   const dtype = spec?.dtype ?? outputPinOf(graph, ref)?.info.dtypes[0] ?? "float32";
   return { dtype, shape: spec?.shape?.map((size) => (typeof size === "number" ? size : null)) ?? null };
-}
-
-/** Whether a page has ports, so that it can be used as a block. */
-export function hasPorts(document: PageDocument): boolean {
-  const { inputs, outputs } = document.ports ?? {};
-  return isObject(inputs as Json) || isObject(outputs as Json);
 }
 
 /** A port for an output, as the page's ports have it. */

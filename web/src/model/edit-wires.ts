@@ -10,22 +10,6 @@ import { type Graph, graphOf, inputPin, outputPinOf, type Wire } from "./graph.t
 import type { OpInfo } from "./ops.ts";
 import { putInput, removeInput } from "./references.ts";
 
-/** Whether a wire from one block to the other would close a circle. */
-export function closesCircle(graph: Graph, from: string, to: string): boolean {
-  const seen = new Set([to]);
-  const left = [to];
-  for (let name = left.pop(); name !== undefined; name = left.pop()) {
-    if (name === from) return true;
-    for (const wire of graph.outOf.get(name) ?? []) {
-      if (!seen.has(wire.to.block)) {
-        seen.add(wire.to.block);
-        left.push(wire.to.block);
-      }
-    }
-  }
-  return false;
-}
-
 export function connect(document: PageDocument, from: OutputRef, to: InputRef): Action {
   const draft = new Draft(document);
   putInput(draft, to, wireText(from));

@@ -54,11 +54,6 @@ export function blockHeight(view: BlockView): number {
   return TITLE_HEIGHT + (pinRows(view) + view.rows.length) * ROW_HEIGHT + FOOTER_HEIGHT;
 }
 
-/** From the top of the block to the middle of the row of an attribute. */
-export function attrOffset(view: BlockView, place: number): number {
-  return TITLE_HEIGHT + (pinRows(view) + place + 0.5) * ROW_HEIGHT;
-}
-
 export function inputOffset(view: BlockView, key: string): Point {
   const row = view.inputs.findIndex((pin) => pin.key === key);
   return { x: 0, y: row < 0 ? TITLE_HEIGHT / 2 : TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT };
@@ -319,11 +314,6 @@ export function wireEnds(
   ];
 }
 
-export function wireCurves(graph: Graph, places: ReadonlyMap<string, Rect>, wire: Wire): Curve[] {
-  const ends = wireEnds(graph, places, wire);
-  return ends ? curvesThrough([ends[0], ...bendsOf(graph.document, wire), ends[1]]) : [];
-}
-
 export function pointOn([a, b, c, d]: Curve, t: number): Point {
   const s = 1 - t;
   const [wa, wb, wc, wd] = [s * s * s, 3 * s * s * t, 3 * s * t * t, t * t * t];
@@ -355,12 +345,4 @@ function distanceToLine(a: Point, b: Point, p: Point): number {
   const length = dx * dx + dy * dy;
   const t = length === 0 ? 0 : Math.max(0, Math.min(1, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length));
   return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
-}
-
-export function svgPath(curves: readonly Curve[]): string {
-  return curves
-    .map(
-      ([a, b, c, d], place) => `${place ? "" : `M${a.x} ${a.y}`}C${b.x} ${b.y} ${c.x} ${c.y} ${d.x} ${d.y}`,
-    )
-    .join("");
 }

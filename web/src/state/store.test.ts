@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import type { PageDocument } from "../model/document.ts";
+import { apply, type Edit, type PageDocument } from "../model/document.ts";
 import { line, lineChecked, ops } from "../model/samples.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
 import type { Change, Command, Message } from "../net/generated.ts";
@@ -186,6 +186,30 @@ describe("after the connection was lost", () => {
     studio.undo(9);
     studio.undo(9);
     expect(now(9).document).toEqual(line);
+  });
+
+  test("a page that the server no longer knows goes into a new one, whole", async () => {
+    await lose();
+    connect("b");
+    say({ kind: "refused", text: "There is no such page.", request: sent("open")[0]?.request ?? 0 });
+    const again = sent("open")[1];
+    expect(again).toEqual({ kind: "open", request: again?.request });
+    say({
+      kind: "opened",
+      request: again?.request ?? 0,
+      page: 4,
+      document: { format: 1, blocks: {} },
+      revision: 0,
+      unsaved: "u1",
+    });
+    expect(now(4).document).toEqual({ ...line, title: "new" });
+    const [change] = sent("change");
+    expect(apply({ format: 1, blocks: {} }, (change?.edits ?? []) as Edit[]).document).toEqual({
+      ...line,
+      title: "new",
+    });
+    studio.undo(4);
+    expect(now(4).document).toEqual(line);
   });
 
   test("who waits for an answer is told", async () => {

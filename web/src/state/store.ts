@@ -6,7 +6,7 @@
 
 import { create } from "zustand";
 import type { Action, Item, Label } from "../model/action.ts";
-import type { Edit, PageDocument } from "../model/document.ts";
+import { between, type Edit, type PageDocument } from "../model/document.ts";
 import { placesOf, type Rect } from "../model/geometry.ts";
 import { type Graph, graphOf, reach } from "../model/graph.ts";
 import { closed } from "../model/history.ts";
@@ -115,6 +115,8 @@ export class Studio {
   private readonly waiting = new Map<number, Waiting>();
   /** Pages that are being opened again after the connection was lost, by request. */
   private readonly reopening = new Map<number, number>();
+  /** Requests for a new page to take in one that the server no longer knows. */
+  private readonly rescuing = new Set<number>();
   private readonly lastRun = new Map<number, Run>();
 
   constructor(connect?: () => Socket) {
@@ -384,23 +386,30 @@ export class Studio {
     if (!before) return;
     this.notice("info", texts[this.language].notices.back);
     for (const page of this.state.tabs) {
-      const now = this.page(page);
-      if (!now) continue;
-      const request = ++this.requests;
-      this.reopening.set(request, page);
-      const what = now.path ? { path: now.path } : now.unsaved ? { unsaved: now.unsaved } : {};
-      this.send({ kind: "open", request, ...what });
+      const { path, unsaved } = this.page(page) ?? {};
+      if (path) this.reopen(page, { path });
+      else if (unsaved) this.reopen(page, { unsaved });
+      else this.rescue(page);
     }
+  }
+
+  private reopen(page: number, what: { path?: string; unsaved?: string }): number {
+    const request = ++this.requests;
+    this.reopening.set(request, page);
+    this.send({ kind: "open", request, ...what });
+    return request;
+  }
+
+  /** The server has lost a page that is here: it goes into a new one, and nothing of it is lost. */
+  private rescue(page: number): void {
+    this.rescuing.add(this.reopen(page, {}));
   }
 
   private opened(message: Opened): void {
     const before = this.reopening.get(message.request);
     this.reopening.delete(message.request);
     const old = this.page(before ?? message.page);
-    const document = message.document as PageDocument;
-    const synced = old
-      ? sync.reopened(old.synced, document, message.revision)
-      : sync.opened(document, message.revision);
+    const synced = this.takenIn(message, old);
     const fresh = newPage(message, synced, this.state.ops);
     const shown = old ? { ...fresh, selection: old.selection, draft: old.draft } : fresh;
     const tabs = this.state.tabs.filter((each) => each !== before && each !== message.page);
@@ -415,6 +424,18 @@ export class Studio {
       this.send({ kind: "change", page: message.page, number, edits: edits as never, label });
     }
     this.answer(message.request, message);
+  }
+
+  /** The document that the server has, with what of a page that was here it does not have yet. */
+  private takenIn(message: Opened, old: PageState | undefined): sync.Synced {
+    const document = message.document as PageDocument;
+    const synced = sync.opened(document, message.revision);
+    if (this.rescuing.delete(message.request) && old) {
+      const label = this.labelText({ kind: "revert" });
+      const whole = sync.change(synced, ++this.numbers, between(document, old.document), label).synced;
+      return { ...whole, history: old.synced.history };
+    }
+    return old ? sync.reopened(old.synced, document, message.revision) : synced;
   }
 
   private changed({ page, revision, edits, number, label }: Changed): void {
@@ -435,6 +456,11 @@ export class Studio {
       this.waiting.delete(request);
       waiting.reject(new Error(text));
       return;
+    }
+    const reopened = request ? this.reopening.get(request) : undefined;
+    if (request && reopened !== undefined) {
+      this.reopening.delete(request);
+      this.rescue(reopened);
     }
     const now = page ? this.page(page) : undefined;
     this.notice("error", texts[this.language].notices.refused(text));
