@@ -34,7 +34,8 @@ export type LabelKind =
   | "run"
   | "port"
   | "title"
-  | "revert";
+  | "revert"
+  | "restore";
 
 export interface Label {
   readonly kind: LabelKind;

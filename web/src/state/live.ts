@@ -166,3 +166,10 @@ export function live(page: number): Live {
 export function forget(page: number): void {
   all.delete(page);
 }
+
+/** The page has another number now. */
+export function renumberLive(old: number, page: number): void {
+  const found = all.get(old);
+  all.delete(old);
+  if (found) all.set(page, found);
+}

@@ -165,6 +165,7 @@ describe("after the connection was lost", () => {
 
   test("pages are opened again, and changes that had not arrived are sent again", async () => {
     await lose();
+    studio.watch(1, ["loss:output"]);
     studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
     connect("b");
     const [command] = sent("open");
@@ -183,9 +184,58 @@ describe("after the connection was lost", () => {
       [9, 1],
       [9, 2],
     ]);
+    expect(sent("watch")).toEqual([{ kind: "watch", page: 9, pins: ["loss:output"] }]);
     studio.undo(9);
     studio.undo(9);
     expect(now(9).document).toEqual(line);
+  });
+
+  test("a page that was closed meanwhile stays closed", async () => {
+    await lose();
+    connect("b");
+    studio.close(studio.state.active ?? 0);
+    say({
+      kind: "opened",
+      request: sent("open")[0]?.request ?? 0,
+      page: 5,
+      document: line as Record<string, unknown>,
+      revision: 1,
+    });
+    expect(useStudio.getState().tabs).toEqual([]);
+    expect(sent("close").at(-1)?.page).toBe(5);
+  });
+
+  test("pages that get each other's numbers stay apart", async () => {
+    await open(line, 1, "a.page.json");
+    await open({ format: 1, blocks: {} }, 2, "b.page.json");
+    studio.moveTab(2, 0);
+    sockets.at(-1)?.close();
+    vi.advanceTimersByTime(1000);
+    connect("b");
+    const [first, second] = sent("open");
+    expect([first?.path, second?.path]).toEqual(["b.page.json", "a.page.json"]);
+    studio.commit(studio.state.active ?? 0, [{ path: ["title"], value: "meanwhile" }], { kind: "title" });
+    expect(sent("change")).toEqual([]);
+    say({
+      kind: "opened",
+      request: first?.request ?? 0,
+      page: 1,
+      document: { format: 1, blocks: {} },
+      revision: 1,
+      path: "b.page.json",
+    });
+    say({
+      kind: "opened",
+      request: second?.request ?? 0,
+      page: 2,
+      document: line as Record<string, unknown>,
+      revision: 1,
+      path: "a.page.json",
+    });
+    expect(useStudio.getState()).toMatchObject({ tabs: [1, 2], active: 1 });
+    expect(now(1).document).toEqual({ format: 1, blocks: {}, title: "meanwhile" });
+    expect(now(2).document).toEqual(line);
+    expect(sent("change").map(({ page }) => page)).toEqual([1]);
   });
 
   test("a page that the server no longer knows goes into a new one, whole", async () => {
@@ -236,8 +286,11 @@ describe("tabs", () => {
 
   test("a page that is open already is shown once", async () => {
     await open();
+    setTitle("new");
     await open();
     expect(useStudio.getState().tabs).toEqual([1]);
+    expect(now().document.title).toBe("new");
+    expect(sent("change")).toHaveLength(1);
   });
 
   test("can be put in another order", async () => {

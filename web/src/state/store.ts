@@ -33,7 +33,7 @@ import type {
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
-import { forget, live } from "./live.ts";
+import { forget, live, renumberLive } from "./live.ts";
 
 export interface PageState {
   /** The server's number of the page, which is its key here. */
@@ -118,6 +118,7 @@ export class Studio {
   /** Requests for a new page to take in one that the server no longer knows. */
   private readonly rescuing = new Set<number>();
   private readonly lastRun = new Map<number, Run>();
+  private readonly watched = new Map<number, readonly string[]>();
 
   constructor(connect?: () => Socket) {
     this.client = new Client(
@@ -188,10 +189,11 @@ export class Studio {
     if (change) this.own(now, change);
   }
 
-  private own(now: PageState, { synced, change }: sync.Own): void {
-    this.show(now.page, synced, change.edits);
+  private own({ page }: PageState, { synced, change }: sync.Own): void {
+    this.show(page, synced, change.edits);
     const { number, label } = change;
-    this.send({ kind: "change", page: now.page, number, edits: change.edits as never, label });
+    // What is changed while the page is opened again is sent when it is open.
+    if (page > 0) this.send({ kind: "change", page, number, edits: change.edits as never, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
@@ -284,6 +286,7 @@ export class Studio {
       this.state.active === page ? (tabs[Math.min(place, tabs.length - 1)] ?? null) : this.state.active;
     useStudio.setState({ pages, tabs, active });
     this.lastRun.delete(page);
+    this.watched.delete(page);
     forget(page);
   }
 
@@ -324,7 +327,8 @@ export class Studio {
 
   /** The outputs whose pictures are seen now. */
   watch(page: number, pins: readonly string[]): void {
-    this.send({ kind: "watch", page, pins: [...pins] });
+    this.watched.set(page, pins);
+    if (page > 0) this.send({ kind: "watch", page, pins: [...pins] });
   }
 
   look(page: number, pin: string, index: (number | number[])[] = []): Promise<Frame> {
@@ -386,11 +390,27 @@ export class Studio {
     if (!before) return;
     this.notice("info", texts[this.language].notices.back);
     for (const page of this.state.tabs) {
-      const { path, unsaved } = this.page(page) ?? {};
-      if (path) this.reopen(page, { path });
-      else if (unsaved) this.reopen(page, { unsaved });
-      else this.rescue(page);
+      // The server may give this number to another page before this one is open again.
+      const away = -++this.requests;
+      this.renumber(page, away);
+      const { path, unsaved } = this.page(away) as PageState;
+      if (path) this.reopen(away, { path });
+      else if (unsaved) this.reopen(away, { unsaved });
+      else this.rescue(away);
     }
+  }
+
+  private renumber(old: number, page: number): void {
+    const { pages, tabs, active } = this.state;
+    const { [old]: now, ...others } = pages;
+    useStudio.setState({
+      pages: { ...others, [page]: { ...(now as PageState), page } },
+      tabs: tabs.map((each) => (each === old ? page : each)),
+      active: active === old ? page : active,
+    });
+    renumberLive(old, page);
+    renumber(this.lastRun, old, page);
+    renumber(this.watched, old, page);
   }
 
   private reopen(page: number, what: { path?: string; unsaved?: string }): number {
@@ -406,36 +426,49 @@ export class Studio {
   }
 
   private opened(message: Opened): void {
-    const before = this.reopening.get(message.request);
-    this.reopening.delete(message.request);
-    const old = this.page(before ?? message.page);
-    const synced = this.takenIn(message, old);
-    const fresh = newPage(message, synced, this.state.ops);
-    const shown = old ? { ...fresh, selection: old.selection, draft: old.draft } : fresh;
-    const tabs = this.state.tabs.filter((each) => each !== before && each !== message.page);
-    const place = this.state.tabs.indexOf(before ?? message.page);
-    const { [before ?? message.page]: _, ...others } = this.state.pages;
-    useStudio.setState({
-      pages: { ...others, [message.page]: shown },
-      tabs: place < 0 ? [...tabs, message.page] : tabs.toSpliced(place, 0, message.page),
-      active: before === undefined || this.state.active === before ? message.page : this.state.active,
-    });
-    for (const { number, edits, label } of synced.pending) {
-      this.send({ kind: "change", page: message.page, number, edits: edits as never, label });
+    const { page, request } = message;
+    const away = this.reopening.get(request);
+    this.reopening.delete(request);
+    const old = away === undefined ? undefined : this.page(away);
+    if (away !== undefined && !old) {
+      // It was closed meanwhile.
+      this.send({ kind: "close", page });
+      return;
     }
-    this.answer(message.request, message);
+    if (away !== undefined && old) {
+      this.renumber(away, page);
+      this.put(page, {
+        ...newPage(message, this.takenIn(message, old), old.graph.ops),
+        selection: old.selection,
+        draft: old.draft,
+      });
+      for (const { number, edits, label } of this.page(page)?.synced.pending ?? []) {
+        this.send({ kind: "change", page, number, edits: edits as never, label });
+      }
+      this.watch(page, this.watched.get(page) ?? []);
+      return;
+    }
+    if (!this.page(page)) {
+      const synced = sync.opened(message.document as PageDocument, message.revision);
+      this.put(page, newPage(message, synced, this.state.ops));
+      useStudio.setState({ tabs: [...this.state.tabs, page] });
+    }
+    useStudio.setState({ active: page });
+    this.answer(request, message);
   }
 
-  /** The document that the server has, with what of a page that was here it does not have yet. */
-  private takenIn(message: Opened, old: PageState | undefined): sync.Synced {
-    const document = message.document as PageDocument;
-    const synced = sync.opened(document, message.revision);
-    if (this.rescuing.delete(message.request) && old) {
-      const label = this.labelText({ kind: "revert" });
-      const whole = sync.change(synced, ++this.numbers, between(document, old.document), label).synced;
-      return { ...whole, history: old.synced.history };
-    }
-    return old ? sync.reopened(old.synced, document, message.revision) : synced;
+  private put(page: number, now: PageState): void {
+    useStudio.setState({ pages: { ...this.state.pages, [page]: now } });
+  }
+
+  /** The document that the server has, with what of the page that was here it does not have yet. */
+  private takenIn({ document, revision, request }: Opened, old: PageState): sync.Synced {
+    const found = document as PageDocument;
+    if (!this.rescuing.delete(request)) return sync.reopened(old.synced, found, revision);
+    const label = this.labelText({ kind: "restore" });
+    const edits = between(found, old.document);
+    const { synced } = sync.change(sync.opened(found, revision), ++this.numbers, edits, label);
+    return { ...synced, history: old.synced.history };
   }
 
   private changed({ page, revision, edits, number, label }: Changed): void {
@@ -487,8 +520,14 @@ export class Studio {
 
   private update(page: number, change: (now: PageState) => PageState): void {
     const now = this.state.pages[page];
-    if (now) useStudio.setState({ pages: { ...this.state.pages, [page]: change(now) } });
+    if (now) this.put(page, change(now));
   }
+}
+
+function renumber<T>(map: Map<number, T>, old: number, page: number): void {
+  const found = map.get(old);
+  map.delete(old);
+  if (found !== undefined) map.set(page, found);
 }
 
 /** In seconds. */

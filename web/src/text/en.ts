@@ -42,6 +42,7 @@ export const en = {
     run: ({ name }: Said) => `Run setting ${name}`,
     port: ({ name }: Said) => `Port ${name}`,
     title: (_: Said) => "Title and description",
+    restore: (_: Said) => "Restore the page",
     revert: (_: Said) => "Revert",
   },
   commands: {

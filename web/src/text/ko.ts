@@ -40,6 +40,7 @@ export const ko: Texts = {
     run: ({ name }) => `실행 설정 ${name}`,
     port: ({ name }) => `포트 ${name}`,
     title: () => "제목과 설명",
+    restore: () => "페이지 복구",
     revert: () => "되돌리기",
   },
   commands: {
