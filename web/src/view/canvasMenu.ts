@@ -57,5 +57,5 @@ export function openMenuFor(at: Point, place: Point, hit: Hit): void {
     const items = commandItems(IN_THE_OPEN);
     const search = items[0] as MenuItem;
     ui.openMenu(w.menu, at, [{ ...search, run: () => ui.openSearch({ at, place }) }, ...items.slice(1)]);
-  } else ui.openMenu(w.menu, at, commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK));
+  } else ui.openMenu(w.menu, at, commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK).filter((each) => !each.disabled));
 }

@@ -252,7 +252,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
             <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomOut} title={w.zoomOut} onClick={() => ui.run("zoom out")}>
               <Icon name="minus" />
             </button>
-            <button type="button" className="button plain zoom" tabIndex={-1} aria-label={w.zoomOne} title={w.zoomOne} onClick={() => ui.run("zoom one")}>
+            <button type="button" className="button plain zoom" tabIndex={-1} aria-label={`${Math.round(zoom * 100)}%, ${w.zoomOne}`} title={w.zoomOne} onClick={() => ui.run("zoom one")}>
               {Math.round(zoom * 100)}%
             </button>
             <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomIn} title={w.zoomIn} onClick={() => ui.run("zoom in")}>

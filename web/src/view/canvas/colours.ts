@@ -29,14 +29,14 @@ const NAMES = {
   any: "--type-any",
 } as const;
 
-export type Colours = Record<keyof typeof NAMES, string> & { font: string; mono: string };
+export type Colours = Record<keyof typeof NAMES, string> & { font: string; mono: string; aside: number };
 export type Family = "float" | "int" | "unsigned" | "bool" | "complex" | "string" | "state" | "any";
 
 export function readColours(): Colours {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string) => style.getPropertyValue(name).trim();
   const colours = Object.fromEntries(Object.entries(NAMES).map(([key, name]) => [key, read(name)]));
-  return { ...colours, font: read("--font"), mono: read("--mono") } as Colours;
+  return { ...colours, font: read("--font"), mono: read("--mono"), aside: Number(read("--aside")) } as Colours;
 }
 
 /** Types that are told apart by colour. */

@@ -26,7 +26,7 @@ export interface WireLook {
   readonly box: Rect;
   readonly family: Family;
   readonly label: string;
-  readonly labelAt: Point;
+  readonly labelAt: Point | null;
   /** Whether what it carries is not what its input takes. */
   readonly bad: boolean;
 }
@@ -42,6 +42,10 @@ export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
   const waiting = new Set(graph.blocks.get(name)?.inputs.filter((pin) => pin.state === "missing").map((pin) => pin.info.name));
   return (graph.problems.get(name) ?? []).filter((problem) => !waiting.has(problem.arg ?? ""));
 }
+
+/** The width of a letter on a wire, and places on it where text may stand. */
+const LETTER = 6.4;
+const PLACES = [0.5, 0.35, 0.65, 0.2, 0.8, 0.12, 0.88];
 
 const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
 
@@ -126,6 +130,16 @@ export class Scene {
     return bounds([...this.places.values(), ...this.boxes.map((box) => box.rect)]);
   }
 
+  /** Where text on a wire does not lie under a block, the middle first; null if there is no such place. */
+  private freePlace(curve: Curve, label: string): Point | null {
+    const width = label.length * LETTER + 8;
+    for (const t of PLACES) {
+      const { x, y } = pointOn(curve, t);
+      if (this.grid.within({ x: x - width / 2, y: y - 8, width, height: 16 }).size === 0) return { x, y };
+    }
+    return null;
+  }
+
   private place(wire: Wire, places: ReadonlyMap<string, Rect>, bends: readonly Point[] = bendsOf(this.graph.document, wire)): void {
     const ends = wireEnds(this.graph, places, wire);
     if (ends === undefined) return;
@@ -133,13 +147,14 @@ export class Scene {
     const box = bounds(curves.map(curveBounds)) ?? NO_RECT;
     const spec = wire.order ? undefined : specOf(this.graph, wire.source);
     const problems = this.graph.problems.get(wire.to.block) ?? [];
+    const label = spec === undefined ? "" : shortSpec(spec);
     this.wires.set(wire.id, {
       wire,
       curves,
       box,
       family: wire.order ? "any" : family(spec?.dtype),
-      label: spec === undefined ? "" : shortSpec(spec),
-      labelAt: pointOn(curves[curves.length >> 1] as Curve, 0.5),
+      label,
+      labelAt: label === "" ? null : this.freePlace(curves[curves.length >> 1] as Curve, label),
       bad: !wire.order && problems.some((problem) => problem.arg === wire.to.pin),
     });
     this.wireGrid.set(wire.id, box);

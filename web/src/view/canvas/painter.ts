@@ -25,11 +25,11 @@ export interface Emphasis {
   readonly spotlight: boolean;
 }
 
-/** How much of a block is drawn: a box, its title and pins, or everything. */
-export type Detail = "box" | "title" | "all";
+/** How much of a block is drawn: a box, its name in large, its title and pins, or everything. */
+export type Detail = "box" | "name" | "title" | "all";
 
 const FAMILIES: readonly Family[] = ["any", "float", "int", "unsigned", "bool", "complex", "string", "state"];
-const STATES: Record<BlockState["state"], keyof Colours> = {
+const STATES: Record<BlockState["state"], "line" | "accent" | "good" | "bad"> = {
   waiting: "line",
   running: "accent",
   done: "good",
@@ -60,7 +60,7 @@ export class Painter {
     const plain = near.length === looks.length ? [] : looks.filter((look) => !lit(look));
     const { pen } = this;
     const width = Math.max(1.6, 0.9 / this.zoom);
-    pen.globalAlpha = emphasis.spotlight && near.length > 0 ? 0.22 : this.zoom < 0.3 ? 0.55 : 0.8;
+    pen.globalAlpha = emphasis.spotlight && near.length > 0 ? this.colours.aside : this.zoom < 0.3 ? 0.55 : 0.8;
     this.strokes(plain, width, curved);
     pen.globalAlpha = 1;
     this.strokes(near, width * 1.5, curved);
@@ -115,12 +115,10 @@ export class Painter {
       const look = scene.wires.get(id);
       if (look === undefined || look.label === "") continue;
       const width = this.width(look.label) + 8;
-      const first = look.curves[0]?.[0] as Point;
-      const last = look.curves.at(-1)?.[3] as Point;
-      const room = Math.hypot(last.x - first.x, last.y - first.y);
       const asked = id === emphasis.hovered || emphasis.wires.has(id);
-      if (room < width + 16 && !asked) continue;
-      const { x, y } = look.labelAt;
+      const at = look.labelAt ?? (asked ? look.curves[0]?.[3] : undefined);
+      if (!at) continue;
+      const { x, y } = at;
       pen.fillStyle = colours.ground;
       pen.fillRect(x - width / 2, y - 8, width, 16);
       pen.fillStyle = look.bad ? colours.bad : asked ? colours.ink : colours.inkSoft;
@@ -261,10 +259,27 @@ export class Painter {
     if (detail === "all") pen.stroke();
     else pen.strokeRect(x, y, width, height);
     if (detail === "box") return;
+    if (detail === "name") return this.farName(view, rect, live);
     this.title(view, rect);
     this.picture(view, rect, live);
     this.pins(scene, view, rect);
     if (detail === "all") this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
+  }
+
+  /** The name as large as it must be to be read from afar. */
+  private farName(view: BlockView, { x, y, width, height }: Rect, live: Live): void {
+    const { pen, colours } = this;
+    const size = 10 / this.zoom;
+    const output = view.outputs[0];
+    const picture = output && live.picture(`${view.name}:${output.key}`);
+    const side = Math.min(height - TITLE_HEIGHT - 20, 56);
+    if (picture) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
+    pen.font = `600 ${size}px ${colours.font}`;
+    pen.textAlign = "left";
+    pen.textBaseline = "middle";
+    pen.fillStyle = colours.ink;
+    const most = Math.floor((width - 16) / (size * 0.6));
+    pen.fillText(clipped(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
   }
 
   private title(view: BlockView, { x, y }: Rect): void {

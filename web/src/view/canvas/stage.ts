@@ -273,7 +273,8 @@ export class Stage {
   }
 
   private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
-    const detail = this.view.zoom < 0.26 ? "box" : "title";
+    const { zoom } = this.view;
+    const detail = zoom < 0.2 ? "box" : zoom < 0.45 ? "name" : "title";
     for (const name of scene.grid.within(seen)) {
       painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);
     }

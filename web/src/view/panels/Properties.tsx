@@ -209,7 +209,7 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
           </button>
         )}
       </span>
-      <span data-field={row.name}>
+      <span data-field={row.name} className={info.kind === "tensor" ? "wide" : ""}>
         {info.kind === "tensor" ? (
           <MatrixGrid label={row.name} free={false} value={row.value} onChange={put} />
         ) : (

@@ -146,7 +146,7 @@ function useEntries(search: Search, typed: string): Entry[] {
     return found.map(({ op, pin, reason }) => ({
       id: op.name,
       name: pin === undefined ? op.name : `${op.name} · ${pin}`,
-      about: op.summary,
+      about: op.summary.replaceAll("`", ""),
       group: w.groupName(op.group),
       why: reason && reasonText(reason as Reason, texts),
       choose: () => add(search, op, pin),

@@ -15,7 +15,7 @@ export function TopBar(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   return (
     <header className="topbar">
-      <button type="button" className="button plain brand" onClick={() => ui.run("gallery")} title={w.toGallery} aria-label={w.toGallery}>
+      <button type="button" className="button plain brand" onClick={() => ui.run("gallery")} title={w.toGallery}>
         <img src="./icon.svg" alt="" />
         <span>backblocks</span>
       </button>
