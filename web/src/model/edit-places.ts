@@ -4,7 +4,7 @@ import { type Action, type Adding, type Item, type ItemKind, item, readItem } fr
 import type { Frame, Json, Monitor, Note, PageDocument, Shown } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { done } from "./edit-blocks.ts";
-import { type Boxed, bounds, boxOf, frameAround, type Point, type Rect, whole } from "./geometry.ts";
+import { type Boxed, bounds, boxOf, frameAround, GAP, type Point, type Rect, whole } from "./geometry.ts";
 import { uniqueName } from "./names.ts";
 
 const SECTIONS = { block: "blocks", frame: "frames", note: "notes", monitor: "monitors" } as const;
@@ -131,15 +131,59 @@ export function distribute(document: PageDocument, rects: ReadonlyMap<Item, Rect
   return moveTo(document, moved, { kind: "distribute", count: rects.size });
 }
 
-/** Puts blocks where a tidy layout has them. Wires that were bent go straight again. */
-export function placeTidily(document: PageDocument, places: ReadonlyMap<string, Rect>): Action {
+/**
+ * Puts blocks where a tidy layout has them; `before` is where all stood. Wires that were bent go straight again. If all
+ * blocks have moved, notes and monitors move out of their way.
+ */
+export function placeTidily(
+  document: PageDocument,
+  places: ReadonlyMap<string, Rect>,
+  before: ReadonlyMap<string, Rect>,
+): Action {
   const draft = new Draft(document);
+  const boxes = rectsOf(document, notesAndMonitors(document), before);
   putPlaces(draft, new Map([...places].map(([name, rect]) => [item("block", name), rect])));
   for (const id of Object.keys(document.layout?.wires ?? {})) {
     if (places.has(id.slice(0, id.indexOf(":")))) draft.remove(["layout", "wires", id]);
   }
   refit(draft, places);
+  if (places.size === before.size)
+    putPlaces(draft, clear(boxes, occupied(document, before), occupied(draft.document, places)));
   return done(draft, { kind: "tidy", count: places.size });
+}
+
+function notesAndMonitors({ notes, monitors }: PageDocument): Item[] {
+  return [
+    ...Object.keys(notes ?? {}).map((name) => item("note", name)),
+    ...Object.keys(monitors ?? {}).map((name) => item("monitor", name)),
+  ];
+}
+
+/** The rectangle around all blocks and frames. */
+function occupied(document: PageDocument, places: ReadonlyMap<string, Rect>): Rect | undefined {
+  const frames = Object.keys(document.frames ?? {}).map((name) => boxOf(document, "frames", name, places));
+  return bounds([...places.values(), ...frames]);
+}
+
+/** Boxes that stood above the blocks stand above them again, and all others below, as they stood to each other. */
+function clear(
+  boxes: ReadonlyMap<Item, Rect>,
+  old: Rect | undefined,
+  now: Rect | undefined,
+): Map<Item, Rect> {
+  const moved = new Map<Item, Rect>();
+  if (!old || !now) return moved;
+  const isAbove = (rect: Rect): boolean => rect.y + rect.height <= old.y;
+  const above = bounds([...boxes.values()].filter(isAbove));
+  const below = bounds([...boxes.values()].filter((rect) => !isAbove(rect)));
+  for (const [each, rect] of boxes) {
+    const by =
+      isAbove(rect) && above
+        ? now.y - GAP - (above.y + above.height)
+        : now.y + now.height + GAP - (below?.y ?? 0);
+    moved.set(each, { ...rect, y: rect.y + by });
+  }
+  return moved;
 }
 
 /** Lets frames whose blocks all moved go around them again. */

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { apply, type PageDocument } from "./document.ts";
 import { placeTidily } from "./edit-places.ts";
-import { overlaps, placesOf, type Rect } from "./geometry.ts";
+import { boxOf, overlaps, placesOf, type Rect } from "./geometry.ts";
 import { columns, type Places, untidy } from "./layout.ts";
-import { chance, example, graphWith } from "./samples.ts";
+import { chance, example, exampleTexts, graphWith } from "./samples.ts";
 import { tidy } from "./tidy.ts";
 
 function crowded(places: Places): number {
@@ -50,8 +50,23 @@ test("only what is selected moves", () => {
   const only = new Set(["product1", "sum1", "hidden"]);
   const places = tidy(untidy(graph, placesOf(graph), only));
   expect(new Set(places.keys())).toEqual(only);
-  const { document } = apply(page, placeTidily(page, places).edits);
+  const { document } = apply(page, placeTidily(page, places, placesOf(graph)).edits);
   expect(document.layout?.blocks?.out).toEqual(page.layout?.blocks?.out);
+});
+
+test.each([...exampleTexts.keys()])("nothing covers a block of %s after it was tidied", (name) => {
+  const page = example(name);
+  const before = placesOf(graphWith(page));
+  const { document } = apply(page, placeTidily(page, tidy(untidy(graphWith(page), before)), before).edits);
+  const places = placesOf(graphWith(document));
+  const boxes = [
+    ...Object.keys(page.notes ?? {}).map((each) => boxOf(document, "notes", each, places)),
+    ...Object.keys(page.monitors ?? {}).map((each) => boxOf(document, "monitors", each, places)),
+  ];
+  expect(boxes.length).toBeGreaterThan(0);
+  for (const box of boxes) for (const rect of places.values()) expect(overlaps(box, rect)).toBe(false);
+  const [above] = boxes;
+  expect(above?.y).toBeLessThan(Math.min(...[...places.values()].map(({ y }) => y)));
 });
 
 test("circles do no harm", () => {

@@ -18,7 +18,7 @@ export async function tidyPage(page: number, only?: ReadonlySet<string>): Promis
   const after = studio.page(page);
   if (!after) return;
   const there = [...(places ?? columns(given))].filter(([name]) => after.graph.blocks.has(name));
-  if (there.length) studio.act(page, placeTidily(after.document, new Map(there)));
+  if (there.length) studio.act(page, placeTidily(after.document, new Map(there), after.places));
 }
 
 /** Nothing if it takes too long. */
