@@ -1,8 +1,9 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import DOMPurify from "dompurify";
-import { marked } from "marked";
+import { Marked } from "marked";
 import { memo, type ReactElement, useMemo } from "react";
 import { useWords } from "../words.ts";
+import { escaped } from "./pen.ts";
 
 export interface NoteData extends Record<string, unknown> {
   name: string;
@@ -16,9 +17,15 @@ export interface NoteData extends Record<string, unknown> {
 
 export type NoteNode = Node<NoteData, "note">;
 
-/** Markdown as safe HTML: no scripts, no styles, no pictures from elsewhere. */
-export function safeHtml(markdown: string): string {
-  const html = marked.parse(markdown, { async: false, gfm: true });
+const markdown = new Marked({ gfm: true, renderer: { html: ({ text }) => escaped(text) } });
+
+/** Markdown as safe HTML. HTML that is written in it is shown as text. */
+export function safeHtml(text: string): string {
+  return safeMarkup(markdown.parse(text, { async: false }));
+}
+
+/** Markup without scripts, styles and pictures from elsewhere. */
+export function safeMarkup(html: string): string {
   return DOMPurify.sanitize(html, { FORBID_TAGS: ["style", "img", "form", "input"], FORBID_ATTR: ["style"] });
 }
 

@@ -48,8 +48,8 @@ export function pageInPng(png: Uint8Array): string | null {
   return null;
 }
 
-/** The text of the page in an SVG, or null. */
+/** The text of the page in an SVG, or null. Only this is read: parsing would apply the styles of a foreign file. */
 export function pageInSvg(svg: string): string | null {
-  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml");
-  return parsed.querySelector('metadata[id="backblocks-page"]')?.textContent ?? null;
+  const found = /<metadata id="backblocks-page">([^<]*)<\/metadata>/.exec(svg)?.[1];
+  return found?.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))) ?? null;
 }

@@ -1,6 +1,6 @@
 import { type ReactElement, useMemo } from "react";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
-import { safeHtml } from "../canvas/Note.tsx";
+import { safeHtml, safeMarkup } from "../canvas/Note.tsx";
 import { useOps, useSelectedBlock } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
 import { useWords } from "../words.ts";
@@ -82,7 +82,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
 
 /** MathML as it is, anything else as text. */
 function Formula({ formula }: { formula: string }): ReactElement {
-  const html = useMemo(() => (formula.trimStart().startsWith("<math") ? safeHtml(formula) : null), [formula]);
+  const html = useMemo(() => (formula.trimStart().startsWith("<math") ? safeMarkup(formula) : null), [formula]);
   if (html === null) return <div className="formula mono">{formula}</div>;
   // biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify.
   return <div className="formula" dangerouslySetInnerHTML={{ __html: html }} />;

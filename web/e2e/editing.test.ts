@@ -1,0 +1,306 @@
+/** What pointers, fingers and files do to a page, in the real thing. */
+
+import { readFileSync } from "node:fs";
+import type { Download, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { library, type Opened, open } from "./harness.ts";
+
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  opened = await open();
+  page = opened.page;
+  await page.waitForSelector(".card");
+});
+afterAll(async () => {
+  await opened?.end();
+});
+afterEach(() => {
+  expect(opened.errors.splice(0)).toEqual([]);
+});
+
+const CHAIN = {
+  format: 1,
+  blocks: {
+    a: { op: "Const", attrs: { value: { dtype: "float32", value: [1, 2, 3] } } },
+    b: { op: "Neg", in: { x: "a:output" } },
+    c: { op: "Abs", in: { x: "b:y" } },
+    loose: { op: "Square" },
+  },
+  layout: { blocks: { a: [0, 0], b: [320, 0], c: [640, 0], loose: [320, 240] } },
+};
+
+/** A new page with the chain on it, pasted as text. */
+async function chain(): Promise<void> {
+  const before = await page.locator(".page-tab").count();
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Alt+n");
+  await page.waitForFunction((tabs) => document.querySelectorAll(".page-tab").length > tabs, before);
+  await page.locator(".canvas").focus();
+  await paste(JSON.stringify(CHAIN));
+  await page.waitForSelector("#block-loose");
+  await page.keyboard.press("1");
+  await page.keyboard.press("Escape");
+  await page.waitForTimeout(300);
+}
+
+async function paste(text: string): Promise<void> {
+  await page.evaluate((each) => {
+    const data = new DataTransfer();
+    data.setData("text/plain", each);
+    document.querySelector(".canvas")?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, text);
+}
+
+async function copied(): Promise<Record<string, { op: string; in?: Record<string, unknown> }>> {
+  const text = await page.evaluate(() => {
+    const data = new DataTransfer();
+    document.querySelector(".canvas")?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
+    return data.getData("text/plain");
+  });
+  return JSON.parse(text).blocks;
+}
+
+/** The blocks of the page, by selecting and copying everything. */
+async function blocks(): Promise<Record<string, { op: string; in?: Record<string, unknown> }>> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+a");
+  const found = await copied();
+  await page.keyboard.press("Escape");
+  return found;
+}
+
+async function place(selector: string): Promise<{ x: number; y: number }> {
+  const box = await page.locator(selector).boundingBox();
+  if (box === null) throw new Error(`${selector} is not seen`);
+  return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+}
+
+async function drag(from: { x: number; y: number }, to: { x: number; y: number }): Promise<void> {
+  await page.mouse.move(from.x, from.y);
+  await page.mouse.down();
+  await page.mouse.move((from.x + to.x) / 2, (from.y + to.y) / 2, { steps: 3 });
+  await page.mouse.move(to.x, to.y, { steps: 3 });
+  await page.waitForTimeout(60);
+  await page.mouse.up();
+  await page.waitForTimeout(120);
+}
+
+const undo = () => page.keyboard.press("Control+z");
+
+describe("by mouse", () => {
+  beforeEach(chain);
+
+  test("a drag is one step of undo", async () => {
+    const before = await place("#block-c .block-title");
+    await drag(before, { x: before.x + 40, y: before.y + 80 });
+    const after = await place("#block-c .block-title");
+    expect(after.y).toBeGreaterThan(before.y + 50);
+    await page.locator(".canvas").focus();
+    await undo();
+    await page.waitForTimeout(150);
+    expect((await place("#block-c .block-title")).y).toBeCloseTo(before.y, 0);
+  });
+
+  test("a marquee selects what it touches", async () => {
+    const [a, b] = [await place("#block-a"), await place("#block-b")];
+    await drag({ x: a.x - 110, y: a.y - 70 }, { x: b.x + 20, y: b.y + 10 });
+    expect(Object.keys(await copied()).sort()).toEqual(["a", "b"]);
+  });
+
+  test("a wire is drawn from pin to pin, and taken off again", async () => {
+    await drag(await place("#block-b .pin.out"), await place("#block-loose .pin.in"));
+    expect((await blocks()).loose?.in).toEqual({ x: "b:y" });
+    const pin = await place("#block-loose .pin.in");
+    await drag(pin, { x: pin.x - 60, y: pin.y + 90 });
+    expect((await blocks()).loose?.in).toBeUndefined();
+  });
+
+  test("a wire that would close a circle is refused in words", async () => {
+    await drag(await place("#block-c .pin.out"), await place("#block-b .pin.in"));
+    await page.waitForSelector(".toast");
+    expect(await page.locator(".toast").textContent()).toContain("circle");
+    await page.click(".toast button");
+    expect((await blocks()).b?.in).toEqual({ x: "a:output" });
+  });
+
+  test("a block dropped on a wire is put between its ends", async () => {
+    const [b, c] = [await place("#block-b .pin.out"), await place("#block-c .pin.in")];
+    const loose = await place("#block-loose .block-title");
+    const body = await place("#block-loose");
+    await drag(loose, { x: (b.x + c.x) / 2, y: b.y - (body.y - loose.y) });
+    const now = await blocks();
+    expect([now.loose?.in, now.c?.in]).toEqual([{ x: "b:y" }, { x: "loose:y" }]);
+  });
+
+  test("a block is taken away and its wires healed", async () => {
+    await page.click("#block-b .block-title");
+    await page.keyboard.press("Control+Delete");
+    await page.waitForSelector("#block-b", { state: "detached" });
+    expect((await blocks()).c?.in).toEqual({ x: "a:output" });
+  });
+
+  test("wires are cut by a line across them", async () => {
+    const [b, c] = [await place("#block-b .pin.out"), await place("#block-c .pin.in")];
+    const x = (b.x + c.x) / 2;
+    await page.keyboard.down("Alt");
+    await drag({ x, y: b.y - 60 }, { x, y: b.y + 60 });
+    await page.keyboard.up("Alt");
+    expect((await blocks()).c?.in).toBeUndefined();
+  });
+
+  test("a wire is bent where it is pulled", async () => {
+    const [b, c] = [await place("#block-b .pin.out"), await place("#block-c .pin.in")];
+    const middle = { x: (b.x + c.x) / 2, y: b.y };
+    await drag(middle, { x: middle.x, y: middle.y + 64 });
+    await page.waitForFunction(() => !(document.querySelector('[aria-label="Undo"]') as HTMLButtonElement).disabled);
+    expect(await page.locator('[aria-label="Undo"]').isEnabled()).toBe(true);
+  });
+
+  test("what is copied is pasted with its wires", async () => {
+    const [a, b] = [await place("#block-a"), await place("#block-b")];
+    await drag({ x: a.x - 110, y: a.y - 70 }, { x: b.x + 20, y: b.y + 10 });
+    await paste(JSON.stringify({ format: 1, blocks: await copied() }));
+    await page.waitForTimeout(200);
+    expect((await blocks()).b_2?.in).toEqual({ x: "a_2:output" });
+  });
+
+  test("far blocks are selected like near ones", async () => {
+    for (let i = 0; i < 4; i++) await page.keyboard.press("-");
+    await page.waitForTimeout(300);
+    expect(await page.locator(".block").count()).toBe(0);
+    const canvas = (await page.locator(".canvas").boundingBox()) as { x: number; y: number; width: number; height: number };
+    // Everything was shown before zooming out, so the middle of the page is the middle of the canvas.
+    const centre = { x: canvas.x + canvas.width / 2, y: canvas.y + canvas.height / 2 };
+    await drag({ x: centre.x - 400, y: centre.y - 200 }, { x: centre.x + 400, y: centre.y + 200 });
+    expect(Object.keys(await copied()).length).toBe(4);
+  });
+});
+
+test("a note is written in Markdown and shown without scripts", async () => {
+  await chain();
+  await page.keyboard.press("n");
+  await page.locator(".note textarea").fill('**bold** <img src=x onerror="window.hacked = 1"> <script>window.hacked = 1</script>');
+  await page.keyboard.press("Escape");
+  await page.waitForSelector(".note strong");
+  expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
+  expect(await page.locator(".note img, .note script").count()).toBe(0);
+});
+
+test("a finger wires by tap and tap", async () => {
+  await chain();
+  const [from, to] = [await place("#block-b .pin.out"), await place("#block-loose .pin.in")];
+  for (const { x, y } of [from, to]) {
+    await page.evaluate(
+      ({ x, y }) => {
+        const at = { bubbles: true, cancelable: true, clientX: x, clientY: y, pointerType: "touch", pointerId: 7, isPrimary: true };
+        const target = document.elementFromPoint(x, y) as Element;
+        target.dispatchEvent(new PointerEvent("pointerdown", at));
+        target.dispatchEvent(new PointerEvent("pointerup", at));
+      },
+      { x, y },
+    );
+    await page.waitForTimeout(100);
+  }
+  expect((await blocks()).loose?.in).toEqual({ x: "b:y" });
+});
+
+async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+e");
+  const waiting = page.waitForEvent("download");
+  await page.locator("dialog .file-list button", { hasText: kind }).click();
+  const download: Download = await waiting;
+  return { name: download.suggestedFilename(), bytes: readFileSync((await download.path()) as string) };
+}
+
+async function dropped(name: string, bytes: Buffer): Promise<void> {
+  await page.evaluate(
+    ({ name, text }) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
+      const box = (document.querySelector(".canvas") as Element).getBoundingClientRect();
+      const at = { dataTransfer: data, bubbles: true, cancelable: true, clientX: box.left + 300, clientY: box.top + 300 };
+      document.querySelector(".canvas")?.dispatchEvent(new DragEvent("drop", at));
+    },
+    { name, text: bytes.toString("base64") },
+  );
+}
+
+describe("out and in", () => {
+  test.each(["PNG", "SVG"])("a %s holds the page, and opens when it is dropped", async (kind) => {
+    await chain();
+    const { name, bytes } = await exported(kind);
+    const tabs = await page.locator(".page-tab").count();
+    await dropped(name, bytes);
+    await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
+    await page.waitForSelector("#block-loose");
+    expect(await blocks()).toEqual(CHAIN.blocks);
+  });
+
+  test("a script gives the page's numbers", async () => {
+    await chain();
+    await page.click("#block-c .block-title");
+    await page.locator("label", { hasText: "wanted" }).locator("input").check();
+    await page.click("#block-loose .block-title");
+    await page.keyboard.press("Delete");
+    const { bytes } = await exported("Python");
+    const found = library(`
+import contextlib, io, json
+text = io.StringIO()
+with contextlib.redirect_stdout(text):
+    exec(${JSON.stringify(bytes.toString())})
+print(json.dumps(text.getvalue()))
+`) as string;
+    expect(found).toMatch(/1\.?0?,? +2\.?0?,? +3/);
+  });
+
+  test("an HTML file needs nothing but itself", async () => {
+    await chain();
+    const html = (await exported("HTML")).bytes.toString();
+    expect(html).toContain("<svg");
+    expect(html).not.toMatch(/(src|href)="(?!data:)/);
+  });
+
+  test("arrays that are dropped become constants", async () => {
+    await chain();
+    const npy = library(`
+import base64, io, json, numpy as np
+file = io.BytesIO()
+np.save(file, np.array([[1.5, -2.0], [np.inf, 0.1]], dtype=np.float32))
+print(json.dumps(base64.b64encode(file.getvalue()).decode()))
+`) as string;
+    const npz = library(`
+import base64, io, json, numpy as np
+file = io.BytesIO()
+np.savez_compressed(file, weights=np.arange(6, dtype=np.int64).reshape(2, 3).T)
+print(json.dumps(base64.b64encode(file.getvalue()).decode()))
+`) as string;
+    await dropped("numbers.npy", Buffer.from(npy, "base64"));
+    await dropped("more.npz", Buffer.from(npz, "base64"));
+    await page.waitForSelector("#block-weights");
+    const now = (await blocks()) as Record<string, { attrs?: { value?: unknown } }>;
+    expect(now.numbers?.attrs?.value).toEqual({ dtype: "float32", value: [[1.5, -2], ["inf", 0.1]] });
+    expect(now.weights?.attrs?.value).toEqual({ dtype: "int64", value: [[0, 3], [1, 4], [2, 5]] });
+  });
+});
+
+test("a file that something else has changed is not overwritten silently", async () => {
+  await chain();
+  await page.keyboard.press("Control+s");
+  await page.fill("#save-path", "kept.page.json");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() => document.querySelector(".save-state")?.textContent === "Saved");
+  const { writeFileSync } = await import("node:fs");
+  const file = `${opened.studio.folder}/kept.page.json`;
+  writeFileSync(file, '{"format": 1, "title": "another"}\n');
+  await page.click("#block-c .block-title");
+  await page.keyboard.press("Delete");
+  await page.keyboard.press("Control+s");
+  await page.waitForSelector("dialog[open]");
+  expect(readFileSync(file, "utf8")).toContain("another");
+  await page.getByRole("button", { name: "Overwrite it" }).click();
+  await page.waitForFunction(() => document.querySelector(".save-state")?.textContent === "Saved");
+  expect(readFileSync(file, "utf8")).toContain("loose");
+});
