@@ -54,7 +54,7 @@ test("only what is selected moves", () => {
   expect(document.layout?.blocks?.out).toEqual(page.layout?.blocks?.out);
 });
 
-test.each([...exampleTexts.keys()])("nothing covers a block of %s after it was tidied", (name) => {
+test.each([...exampleTexts.keys()])("in %s nothing covers another after it was tidied", (name) => {
   const page = example(name);
   const before = placesOf(graphWith(page));
   const { document } = apply(page, placeTidily(page, tidy(untidy(graphWith(page), before)), before).edits);
@@ -65,6 +65,17 @@ test.each([...exampleTexts.keys()])("nothing covers a block of %s after it was t
   ];
   expect(boxes.length).toBeGreaterThan(0);
   for (const box of boxes) for (const rect of places.values()) expect(overlaps(box, rect)).toBe(false);
+  const frames = Object.keys(page.frames ?? {}).map((each) => ({
+    each,
+    rect: boxOf(document, "frames", each, places),
+  }));
+  for (const { each, rect } of frames) {
+    const inside = new Set(page.frames?.[each]?.blocks);
+    for (const [block, place] of places)
+      expect(overlaps(rect, place), `${each} and ${block}`).toBe(inside.has(block));
+    for (const other of frames)
+      expect(overlaps(rect, other.rect), `${each} and ${other.each}`).toBe(other.each === each);
+  }
   const [above] = boxes;
   expect(above?.y).toBeLessThan(Math.min(...[...places.values()].map(({ y }) => y)));
 });

@@ -6,7 +6,9 @@ import { atCorner, type Places, type Untidy } from "./layout.ts";
 
 export function tidy(given: Untidy): Places {
   const graph = new dagre.graphlib.Graph({ compound: true });
-  graph.setGraph({ rankdir: "LR", nodesep: GAP, ranksep: COLUMN_GAP, edgesep: 16 });
+  // Frames need room for their edges and titles.
+  const gap = Object.keys(given.frames).length ? GAP + 16 : GAP;
+  graph.setGraph({ rankdir: "LR", nodesep: gap, ranksep: COLUMN_GAP, edgesep: 16 });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { name, rect } of given.blocks)
     graph.setNode(`block/${name}`, { width: rect.width, height: rect.height });
