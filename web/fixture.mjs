@@ -7,5 +7,7 @@ const names = new Set(JSON.parse(readFileSync(here, "utf8")).ops.map((op) => op.
 const { version, ops } = JSON.parse(readFileSync(all, "utf8"));
 const short = ops
   .filter((op) => names.has(op.name))
-  .map((op) => JSON.stringify({ ...op, differences: op.differences.slice(0, 1), cases: op.cases.slice(0, 1) }));
+  .map((op) =>
+    JSON.stringify({ ...op, differences: op.differences.slice(0, 1), cases: op.cases.slice(0, 1) }),
+  );
 writeFileSync(here, `{"version": ${JSON.stringify(version)}, "ops": [\n${short.join(",\n")}\n]}\n`);
