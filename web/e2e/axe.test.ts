@@ -28,10 +28,14 @@ afterAll(async () => {
 async function faults(page: Page): Promise<string[]> {
   const { readFileSync } = await import("node:fs");
   await page.evaluate(readFileSync(AXE, "utf8"));
-  const found = (await page.evaluate("axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations)")) as Fault[];
+  const found = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations)",
+  )) as Fault[];
   return found
     .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) => nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.replaceAll("\n", " ")}`));
+    .flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.replaceAll("\n", " ")}`),
+    );
 }
 
 async function inEveryTheme(page: Page): Promise<void> {
@@ -118,7 +122,17 @@ describe("axe finds nothing serious", () => {
   test("in every dialog", async () => {
     const { page } = opened;
     await page.click("#block-pool .block-title");
-    for (const command of ["Keyboard", "Settings", "Export", "Save as", "Versions", "Open", "Connect from", "Gradients of", "Make the selection"]) {
+    for (const command of [
+      "Keyboard",
+      "Settings",
+      "Export",
+      "Save as",
+      "Versions",
+      "Open",
+      "Connect from",
+      "Gradients of",
+      "Make the selection",
+    ]) {
       await page.focus(".canvas");
       await dialog(page, command);
     }

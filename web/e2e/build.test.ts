@@ -66,7 +66,9 @@ test("MaxPool3D, its gradient and its second gradient are built by mouse and giv
   await page.locator(".search input").fill("maxpool3d");
   await page.keyboard.press("Enter");
   await page.waitForSelector("#block-max_pool_3d");
-  await setWindows(page, (field, axis, value) => page.locator(`[data-field="${field}"] input[aria-label="${field} ${axis}"]`).fill(value));
+  await setWindows(page, (field, axis, value) =>
+    page.locator(`[data-field="${field}"] input[aria-label="${field} ${axis}"]`).fill(value),
+  );
   await page.locator('[data-field="padding"] select').selectOption("VALID");
   await page.getByRole("button", { name: "Add gradient block" }).click();
   await page.waitForSelector("#block-max_pool_3d_grad");
@@ -77,7 +79,10 @@ test("MaxPool3D, its gradient and its second gradient are built by mouse and giv
   expect(errors).toEqual([]);
 });
 
-async function setWindows(page: Page, fill: (field: string, axis: string, value: string) => Promise<void>): Promise<void> {
+async function setWindows(
+  page: Page,
+  fill: (field: string, axis: string, value: string) => Promise<void>,
+): Promise<void> {
   for (const field of ["ksize", "strides"]) {
     for (const axis of "DHW") {
       await fill(field, axis, "2");
@@ -133,7 +138,9 @@ test("the same is built by keyboard alone", async () => {
 /** Tab until the focus is on what has this name. */
 async function tabTo(page: Page, name: string): Promise<void> {
   for (let i = 0; i < 80; i++) {
-    const label = await page.evaluate(() => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent);
+    const label = await page.evaluate(
+      () => document.activeElement?.getAttribute("aria-label") ?? document.activeElement?.textContent,
+    );
     if (label === name) return;
     await page.keyboard.press("Tab");
   }

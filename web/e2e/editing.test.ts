@@ -49,14 +49,18 @@ async function paste(text: string): Promise<void> {
   await page.evaluate((each) => {
     const data = new DataTransfer();
     data.setData("text/plain", each);
-    document.querySelector(".canvas")?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+    document
+      .querySelector(".canvas")
+      ?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
   }, text);
 }
 
 async function copied(): Promise<Record<string, { op: string; in?: Record<string, unknown> }>> {
   const text = await page.evaluate(() => {
     const data = new DataTransfer();
-    document.querySelector(".canvas")?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
+    document
+      .querySelector(".canvas")
+      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
     return data.getData("text/plain");
   });
   return JSON.parse(text).blocks;
@@ -154,7 +158,9 @@ describe("by mouse", () => {
     const [b, c] = [await place("#block-b .pin.out"), await place("#block-c .pin.in")];
     const middle = { x: (b.x + c.x) / 2, y: b.y };
     await drag(middle, { x: middle.x, y: middle.y + 64 });
-    await page.waitForFunction(() => !(document.querySelector('[aria-label="Undo"]') as HTMLButtonElement).disabled);
+    await page.waitForFunction(
+      () => !(document.querySelector('[aria-label="Undo"]') as HTMLButtonElement).disabled,
+    );
     expect(await page.locator('[aria-label="Undo"]').isEnabled()).toBe(true);
   });
 
@@ -170,7 +176,12 @@ describe("by mouse", () => {
     for (let i = 0; i < 4; i++) await page.keyboard.press("-");
     await page.waitForTimeout(300);
     expect(await page.locator(".block").count()).toBe(0);
-    const canvas = (await page.locator(".canvas").boundingBox()) as { x: number; y: number; width: number; height: number };
+    const canvas = (await page.locator(".canvas").boundingBox()) as {
+      x: number;
+      y: number;
+      width: number;
+      height: number;
+    };
     // Everything was shown before zooming out, so the middle of the page is the middle of the canvas.
     const centre = { x: canvas.x + canvas.width / 2, y: canvas.y + canvas.height / 2 };
     await drag({ x: centre.x - 400, y: centre.y - 200 }, { x: centre.x + 400, y: centre.y + 200 });
@@ -181,7 +192,9 @@ describe("by mouse", () => {
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");
-  await page.locator(".note textarea").fill('**bold** <img src=x onerror="window.hacked = 1"> <script>window.hacked = 1</script>');
+  await page
+    .locator(".note textarea")
+    .fill('**bold** <img src=x onerror="window.hacked = 1"> <script>window.hacked = 1</script>');
   await page.keyboard.press("Escape");
   await page.waitForSelector(".note strong");
   expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
@@ -194,7 +207,15 @@ test("a finger wires by tap and tap", async () => {
   for (const { x, y } of [from, to]) {
     await page.evaluate(
       ({ x, y }) => {
-        const at = { bubbles: true, cancelable: true, clientX: x, clientY: y, pointerType: "touch", pointerId: 7, isPrimary: true };
+        const at = {
+          bubbles: true,
+          cancelable: true,
+          clientX: x,
+          clientY: y,
+          pointerType: "touch",
+          pointerId: 7,
+          isPrimary: true,
+        };
         const target = document.elementFromPoint(x, y) as Element;
         target.dispatchEvent(new PointerEvent("pointerdown", at));
         target.dispatchEvent(new PointerEvent("pointerup", at));
@@ -221,7 +242,13 @@ async function dropped(name: string, bytes: Buffer): Promise<void> {
       const data = new DataTransfer();
       data.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
       const box = (document.querySelector(".canvas") as Element).getBoundingClientRect();
-      const at = { dataTransfer: data, bubbles: true, cancelable: true, clientX: box.left + 300, clientY: box.top + 300 };
+      const at = {
+        dataTransfer: data,
+        bubbles: true,
+        cancelable: true,
+        clientX: box.left + 300,
+        clientY: box.top + 300,
+      };
       document.querySelector(".canvas")?.dispatchEvent(new DragEvent("drop", at));
     },
     { name, text: bytes.toString("base64") },
@@ -281,8 +308,21 @@ print(json.dumps(base64.b64encode(file.getvalue()).decode()))
     await dropped("more.npz", Buffer.from(npz, "base64"));
     await page.waitForSelector("#block-weights");
     const now = (await blocks()) as Record<string, { attrs?: { value?: unknown } }>;
-    expect(now.numbers?.attrs?.value).toEqual({ dtype: "float32", value: [[1.5, -2], ["inf", 0.1]] });
-    expect(now.weights?.attrs?.value).toEqual({ dtype: "int64", value: [[0, 3], [1, 4], [2, 5]] });
+    expect(now.numbers?.attrs?.value).toEqual({
+      dtype: "float32",
+      value: [
+        [1.5, -2],
+        ["inf", 0.1],
+      ],
+    });
+    expect(now.weights?.attrs?.value).toEqual({
+      dtype: "int64",
+      value: [
+        [0, 3],
+        [1, 4],
+        [2, 5],
+      ],
+    });
   });
 });
 

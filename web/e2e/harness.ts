@@ -13,7 +13,12 @@ const COMMAND = (process.env.STUDIO ?? `${path.join(ROOT, ".venv/bin/backblocks"
 
 /** A browser that is already there; none is ever downloaded. */
 function browserPath(): string {
-  const known = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+  const known = [
+    process.env.CHROMIUM,
+    "/usr/bin/chromium",
+    "/usr/bin/chromium-browser",
+    "/usr/bin/google-chrome",
+  ];
   const found = known.find((each) => each !== undefined && existsSync(each));
   if (found === undefined)
     throw new Error("No Chromium was found. Install it (apt-get install chromium), or name one in CHROMIUM.");
@@ -87,7 +92,15 @@ export async function launch(): Promise<Browser> {
   });
 }
 
-export async function open(options: { width?: number; height?: number; language?: string; args?: string[]; prepare?(studio: Studio): void } = {}): Promise<Opened> {
+export async function open(
+  options: {
+    width?: number;
+    height?: number;
+    language?: string;
+    args?: string[];
+    prepare?(studio: Studio): void;
+  } = {},
+): Promise<Opened> {
   const studio = new Studio();
   options.prepare?.(studio);
   const [address, browser] = await Promise.all([studio.start(...(options.args ?? [])), launch()]);

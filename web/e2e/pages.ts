@@ -9,8 +9,42 @@ export function largePage(count: number): string {
     const name = `b${i}`;
     const above = i >= columns ? `b${i - columns}:z` : null;
     if (i % columns === 0)
-      blocks[name] = { op: "AddV2", in: { x: { dtype: "float32", value: [[1, 2], [3, 4]] }, y: above ?? { dtype: "float32", value: [[0.5, 1], [2, 0]] } } };
-    else blocks[name] = { op: "AddV2", in: { x: `b${i - 1}:z`, y: i % 2 === 1 && above !== null ? above : { dtype: "float32", value: [[1, 0], [0, 1]] } } };
+      blocks[name] = {
+        op: "AddV2",
+        in: {
+          x: {
+            dtype: "float32",
+            value: [
+              [1, 2],
+              [3, 4],
+            ],
+          },
+          y: above ?? {
+            dtype: "float32",
+            value: [
+              [0.5, 1],
+              [2, 0],
+            ],
+          },
+        },
+      };
+    else
+      blocks[name] = {
+        op: "AddV2",
+        in: {
+          x: `b${i - 1}:z`,
+          y:
+            i % 2 === 1 && above !== null
+              ? above
+              : {
+                  dtype: "float32",
+                  value: [
+                    [1, 0],
+                    [0, 1],
+                  ],
+                },
+        },
+      };
     places[name] = [(i % columns) * 320, Math.floor(i / columns) * 200];
   }
   const hub = Math.floor(columns / 2) + columns * 2;
@@ -18,7 +52,13 @@ export function largePage(count: number): string {
     const target = blocks[`b${hub + columns * 2 + i - 9}`] as { in: Record<string, unknown> } | undefined;
     if (target) target.in.y = `b${hub}:z`;
   }
-  return JSON.stringify({ format: 1, title: `${count} blocks`, blocks, run: { fetch: [`b${count - 1}:z`] }, layout: { blocks: places } });
+  return JSON.stringify({
+    format: 1,
+    title: `${count} blocks`,
+    blocks,
+    run: { fetch: [`b${count - 1}:z`] },
+    layout: { blocks: places },
+  });
 }
 
 export const hubOf = (count: number): string => {

@@ -81,7 +81,9 @@ const SWEEP = `
 `;
 
 function show(what: string, { fps, p95, worst }: Measured): void {
-  console.log(`${what.padEnd(34)} ${fps.toFixed(0).padStart(4)} fps   p95 ${p95.toFixed(0).padStart(4)} ms   worst ${worst.toFixed(0).padStart(4)} ms`);
+  console.log(
+    `${what.padEnd(34)} ${fps.toFixed(0).padStart(4)} fps   p95 ${p95.toFixed(0).padStart(4)} ms   worst ${worst.toFixed(0).padStart(4)} ms`,
+  );
 }
 
 const { page, studio, errors, end } = await open({
@@ -95,10 +97,13 @@ try {
     () =>
       new Promise<number>((resolve) => {
         const start = performance.now();
-        const button = [...document.querySelectorAll<HTMLElement>(".file-list button")].find((each) => each.textContent?.includes("large"));
+        const button = [...document.querySelectorAll<HTMLElement>(".file-list button")].find((each) =>
+          each.textContent?.includes("large"),
+        );
         button?.click();
         const wait = () => {
-          if (document.querySelector(".canvas")) requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - start)));
+          if (document.querySelector(".canvas"))
+            requestAnimationFrame(() => requestAnimationFrame(() => resolve(performance.now() - start)));
           else requestAnimationFrame(wait);
         };
         wait();
@@ -124,7 +129,8 @@ try {
   await page.mouse.move(box.x + 60, box.y + 14);
   await page.mouse.down();
   const dragged = frames(page, 2500, "");
-  for (let i = 0; i < 150; i++) await page.mouse.move(box.x + 60 + 90 * Math.sin(i / 8), box.y + 14 + 60 * Math.cos(i / 9));
+  for (let i = 0; i < 150; i++)
+    await page.mouse.move(box.x + 60 + 90 * Math.sin(i / 8), box.y + 14 + 60 * Math.cos(i / 9));
   show("drag a block with 20 wires", await dragged);
   await page.mouse.up();
   if (errors.length > 0) console.log(errors.join("\n"));

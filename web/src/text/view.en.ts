@@ -21,11 +21,17 @@ export const viewEn = {
   stepsToRun: "Steps to run",
   saved: "Saved",
   keeping: "Keeping draft…",
-  draftKept: (seconds: number) => (seconds < 2 ? "Draft kept just now" : seconds < 60 ? `Draft kept ${seconds} s ago` : `Draft kept ${Math.floor(seconds / 60)} min ago`),
+  draftKept: (seconds: number) =>
+    seconds < 2
+      ? "Draft kept just now"
+      : seconds < 60
+        ? `Draft kept ${seconds} s ago`
+        : `Draft kept ${Math.floor(seconds / 60)} min ago`,
   failed: "Failed",
   finished: "Done",
   runStates: { idle: "Ready", starting: "Starting", running: "Running", paused: "Paused" },
-  atStep: (step: number, of: number | null) => (of === null ? `step ${number.format(step)}` : `step ${number.format(step)} of ${number.format(of)}`),
+  atStep: (step: number, of: number | null) =>
+    of === null ? `step ${number.format(step)}` : `step ${number.format(step)} of ${number.format(of)}`,
   executed: (ran: number, cached: number) => `${number.format(ran)} run, ${number.format(cached)} cached`,
   problemCount: (many: number) => count(many, "problem", "problems"),
   leftPanel: "Blocks",
@@ -43,18 +49,28 @@ export const viewEn = {
   keys: "Keys",
   dismiss: "Dismiss",
   connections: { connecting: "Connecting…", open: "Connected", lost: "Connection lost, trying again…" },
-  counted: (blocks: number, wires: number) => `${count(blocks, "block", "blocks")}, ${count(wires, "wire", "wires")}`,
-  draftFound: (changes: number, since: Date) => `${count(changes, "change", "changes")} from ${moment.format(since)} had not been saved and ${changes === 1 ? "is" : "are"} in this page.`,
+  counted: (blocks: number, wires: number) =>
+    `${count(blocks, "block", "blocks")}, ${count(wires, "wire", "wires")}`,
+  draftFound: (changes: number, since: Date) =>
+    `${count(changes, "change", "changes")} from ${moment.format(since)} had not been saved and ${changes === 1 ? "is" : "are"} in this page.`,
   keepDraft: "Keep",
   discardDraft: "Discard",
   when: (at: Date) => moment.format(at),
 
   // The canvas
   canvas: "canvas of blocks",
-  canvasOf: (title: string, blocks: number) => `${title || "Untitled page"}, ${count(blocks, "block", "blocks")}. Arrow keys follow wires, C connects, slash adds a block, question mark lists all keys.`,
+  canvasOf: (title: string, blocks: number) =>
+    `${title || "Untitled page"}, ${count(blocks, "block", "blocks")}. Arrow keys follow wires, C connects, slash adds a block, question mark lists all keys.`,
   blockNamed: (name: string, op: string) => `${name}, ${op}`,
   stateOf: (block: string) => `State of ${block}`,
-  states: { waiting: "waiting", running: "running", done: "done", cached: "cached", failed: "failed", skipped: "skipped" } as Record<string, string>,
+  states: {
+    waiting: "waiting",
+    running: "running",
+    done: "done",
+    cached: "cached",
+    failed: "failed",
+    skipped: "skipped",
+  } as Record<string, string>,
   notRunYet: "not run yet",
   stale: "old",
   view: "View",
@@ -66,7 +82,8 @@ export const viewEn = {
   spotlight: "Spotlight on the selection's wires",
   miniMap: "Mini-map",
   emptyPage: "An empty page",
-  emptyPageHow: "Double click, or press / to add a block. Drop npy, npz or safetensors files to make constants.",
+  emptyPageHow:
+    "Double click, or press / to add a block. Drop npy, npz or safetensors files to make constants.",
   dropHere: "Drop to open pages, or to make constants of arrays",
   valueHint: "value",
   nothingYet: "Nothing yet: run the page",
@@ -146,7 +163,12 @@ export const viewEn = {
   wholeAtLeast: (least: number) => `A whole number from ${least} up.`,
   aNumber: "A number.",
   aWholeNumber: "A whole number.",
-  aListOf: (kind: string) => (kind === "floats" ? "Numbers with commas between them." : kind === "dtypes" ? "Types with commas between them." : "Whole numbers with commas between them."),
+  aListOf: (kind: string) =>
+    kind === "floats"
+      ? "Numbers with commas between them."
+      : kind === "dtypes"
+        ? "Types with commas between them."
+        : "Whole numbers with commas between them.",
   oneOf: (options: string) => `Use ${options}.`,
   numberOrList: "A number, or lists such as [1, 2].",
   noneOfType: (dtype: string) => `This is no ${dtype}.`,
@@ -192,7 +214,14 @@ export const viewEn = {
     ["Space + drag", "Pan"],
     ["Alt + drag", "Cut wires"],
   ] as readonly (readonly [string, string])[],
-  commandGroups: { edit: "Edit", select: "Select", arrange: "Arrange", run: "Run", page: "Pages", view: "View" },
+  commandGroups: {
+    edit: "Edit",
+    select: "Select",
+    arrange: "Arrange",
+    run: "Run",
+    page: "Pages",
+    view: "View",
+  },
   settings: "Settings",
   language: "Language",
   theme: "Theme",
@@ -206,13 +235,18 @@ export const viewEn = {
   folder: "Folder",
   ops: "Ops",
   noFiles: "There are no pages in this folder yet.",
-  versionsAbout: "What the file held before each save. Choosing one puts it into the page; that can be undone.",
+  versionsAbout:
+    "What the file held before each save. Choosing one puts it into the page; that can be undone.",
   loading: "One moment…",
   noVersions: "There are no earlier versions.",
   blockCount: (many: number) => count(many, "block", "blocks"),
   pathInFolder: "File, below the folder",
   pathRule: "A path below the folder that ends in .page.json.",
-  saveRefused: { "changed outside": "The file was changed by something else", exists: "There is such a file already", failed: "The file could not be written" },
+  saveRefused: {
+    "changed outside": "The file was changed by something else",
+    exists: "There is such a file already",
+    failed: "The file could not be written",
+  },
   saveElsewhere: "Save elsewhere…",
   takeTheirs: "Take the file's content",
   overwrite: "Overwrite it",
@@ -221,7 +255,8 @@ export const viewEn = {
   readsFiles: "reads files",
   writesFiles: "writes files",
   allow: "Allow and run",
-  extractAbout: (many: number) => `${count(many, "block becomes", "blocks become")} a page; one block stands in their place.`,
+  extractAbout: (many: number) =>
+    `${count(many, "block becomes", "blocks become")} a page; one block stands in their place.`,
   gradientsOf: "Gradients of",
   withRespectTo: "with respect to:",
   exports: {

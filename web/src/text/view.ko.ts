@@ -33,11 +33,17 @@ export const viewKo: ViewWords = {
   stepsToRun: "실행할 스텝 수",
   saved: "저장됨",
   keeping: "초안 보관 중…",
-  draftKept: (seconds) => (seconds < 2 ? "방금 초안 보관됨" : seconds < 60 ? `${seconds}초 전 초안 보관됨` : `${Math.floor(seconds / 60)}분 전 초안 보관됨`),
+  draftKept: (seconds) =>
+    seconds < 2
+      ? "방금 초안 보관됨"
+      : seconds < 60
+        ? `${seconds}초 전 초안 보관됨`
+        : `${Math.floor(seconds / 60)}분 전 초안 보관됨`,
   failed: "실패",
   finished: "완료",
   runStates: { idle: "준비됨", starting: "시작 중", running: "실행 중", paused: "일시 정지" },
-  atStep: (step, of) => (of === null ? `${number.format(step)}스텝` : `${number.format(step)}/${number.format(of)}스텝`),
+  atStep: (step, of) =>
+    of === null ? `${number.format(step)}스텝` : `${number.format(step)}/${number.format(of)}스텝`,
   executed: (ran, cached) => `실행 ${number.format(ran)}, 캐시 ${number.format(cached)}`,
   problemCount: (many) => `문제 ${number.format(many)}개`,
   leftPanel: "블록",
@@ -56,16 +62,25 @@ export const viewKo: ViewWords = {
   dismiss: "닫기",
   connections: { connecting: "연결 중…", open: "연결됨", lost: "연결이 끊겨 다시 시도하는 중…" },
   counted: (blocks, wires) => `블록 ${number.format(blocks)}개, 선 ${number.format(wires)}개`,
-  draftFound: (changes, since) => `${moment.format(since)}에 저장하지 않은 변경 ${number.format(changes)}개가 이 페이지에 들어 있습니다.`,
+  draftFound: (changes, since) =>
+    `${moment.format(since)}에 저장하지 않은 변경 ${number.format(changes)}개가 이 페이지에 들어 있습니다.`,
   keepDraft: "유지",
   discardDraft: "버리기",
   when: (at) => moment.format(at),
 
   canvas: "블록 캔버스",
-  canvasOf: (title, blocks) => `${title || "제목 없는 페이지"}, 블록 ${blocks}개. 화살표 키로 선을 따라가고, C로 연결하고, /로 블록을 추가하고, ?로 모든 단축키를 봅니다.`,
+  canvasOf: (title, blocks) =>
+    `${title || "제목 없는 페이지"}, 블록 ${blocks}개. 화살표 키로 선을 따라가고, C로 연결하고, /로 블록을 추가하고, ?로 모든 단축키를 봅니다.`,
   blockNamed: (name, op) => `${name}, ${op}`,
   stateOf: (block) => `${block}의 상태`,
-  states: { waiting: "대기", running: "실행 중", done: "완료", cached: "캐시됨", failed: "실패", skipped: "건너뜀" },
+  states: {
+    waiting: "대기",
+    running: "실행 중",
+    done: "완료",
+    cached: "캐시됨",
+    failed: "실패",
+    skipped: "건너뜀",
+  },
   notRunYet: "아직 실행하지 않음",
   stale: "이전 값",
   view: "보기",
@@ -77,7 +92,8 @@ export const viewKo: ViewWords = {
   spotlight: "선택한 블록의 선 강조",
   miniMap: "미니맵",
   emptyPage: "빈 페이지",
-  emptyPageHow: "두 번 클릭하거나 /를 눌러 블록을 추가하세요. npy, npz, safetensors 파일을 놓으면 상수가 됩니다.",
+  emptyPageHow:
+    "두 번 클릭하거나 /를 눌러 블록을 추가하세요. npy, npz, safetensors 파일을 놓으면 상수가 됩니다.",
   dropHere: "놓으면 페이지를 열거나 배열을 상수로 만듭니다",
   valueHint: "값",
   nothingYet: "아직 값이 없습니다. 페이지를 실행하세요",
@@ -154,7 +170,12 @@ export const viewKo: ViewWords = {
   wholeAtLeast: (least) => `${least} 이상의 정수여야 합니다.`,
   aNumber: "숫자여야 합니다.",
   aWholeNumber: "정수여야 합니다.",
-  aListOf: (kind) => (kind === "floats" ? "쉼표로 구분한 숫자여야 합니다." : kind === "dtypes" ? "쉼표로 구분한 자료형이어야 합니다." : "쉼표로 구분한 정수여야 합니다."),
+  aListOf: (kind) =>
+    kind === "floats"
+      ? "쉼표로 구분한 숫자여야 합니다."
+      : kind === "dtypes"
+        ? "쉼표로 구분한 자료형이어야 합니다."
+        : "쉼표로 구분한 정수여야 합니다.",
   oneOf: (options) => `다음 중 하나여야 합니다: ${options}`,
   numberOrList: "숫자 또는 [1, 2] 같은 목록이어야 합니다.",
   noneOfType: (dtype) => `${dtype} 값이 아닙니다.`,
@@ -205,18 +226,24 @@ export const viewKo: ViewWords = {
   wheels: { zoom: "확대와 축소", pan: "화면 이동(Ctrl과 함께 확대)" },
   rerun: "빠르면 변경 후 다시 실행",
   aboutStudio: "정보",
-  aboutText: "NumPy 배열 위의 TensorFlow raw ops를 블록으로 다룹니다. 아무것도 이 컴퓨터 밖으로 나가지 않습니다.",
+  aboutText:
+    "NumPy 배열 위의 TensorFlow raw ops를 블록으로 다룹니다. 아무것도 이 컴퓨터 밖으로 나가지 않습니다.",
   version: "버전",
   folder: "폴더",
   ops: "연산",
   noFiles: "이 폴더에는 아직 페이지가 없습니다.",
-  versionsAbout: "저장할 때마다 이전 내용이 남습니다. 하나를 고르면 페이지에 넣으며, 실행 취소할 수 있습니다.",
+  versionsAbout:
+    "저장할 때마다 이전 내용이 남습니다. 하나를 고르면 페이지에 넣으며, 실행 취소할 수 있습니다.",
   loading: "잠시만요…",
   noVersions: "이전 버전이 없습니다.",
   blockCount: (many) => `블록 ${number.format(many)}개`,
   pathInFolder: "폴더 안의 파일",
   pathRule: "폴더 안의 경로이고 .page.json으로 끝나야 합니다.",
-  saveRefused: { "changed outside": "다른 프로그램이 파일을 바꾸었습니다", exists: "같은 이름의 파일이 있습니다", failed: "파일을 쓸 수 없습니다" },
+  saveRefused: {
+    "changed outside": "다른 프로그램이 파일을 바꾸었습니다",
+    exists: "같은 이름의 파일이 있습니다",
+    failed: "파일을 쓸 수 없습니다",
+  },
   saveElsewhere: "다른 이름으로…",
   takeTheirs: "파일 내용 가져오기",
   overwrite: "덮어쓰기",

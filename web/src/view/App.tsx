@@ -1,6 +1,6 @@
 import { type ReactElement, useEffect } from "react";
-import { commandFor, perform } from "../state/keys.ts";
 import { copySelection, pasteText } from "../state/clipboard.ts";
+import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
@@ -115,9 +115,20 @@ function Workbench({ page }: { page: PageState }): ReactElement {
               onTab={(bottomTab) => change({ bottomTab })}
               onFold={() => change({ bottomOpen: false })}
               tabs={[
-                { name: "problems", label: w.problems, count: problems.length, bad: true, show: () => <Problems /> },
+                {
+                  name: "problems",
+                  label: w.problems,
+                  count: problems.length,
+                  bad: true,
+                  show: () => <Problems />,
+                },
                 { name: "values", label: w.values, show: () => <Values page={page} /> },
-                { name: "monitors", label: w.monitors, count: monitors, show: () => <Monitors page={page} /> },
+                {
+                  name: "monitors",
+                  label: w.monitors,
+                  count: monitors,
+                  show: () => <Monitors page={page} />,
+                },
               ]}
             />
           </>
@@ -192,7 +203,12 @@ function StatusBar(): ReactElement {
         folds
           .filter(([setting]) => !settings[setting])
           .map(([setting, label]) => (
-            <button key={setting} type="button" className="button" onClick={() => change({ [setting]: true })}>
+            <button
+              key={setting}
+              type="button"
+              className="button"
+              onClick={() => change({ [setting]: true })}
+            >
               <Icon name="plus" />
               {label}
             </button>
@@ -212,7 +228,9 @@ function Overlays(): ReactElement {
   return (
     <>
       {search && <SearchBox key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />}
-      {menu && <Menu label={menu.label} items={menu.items} x={menu.at.x} y={menu.at.y} onClose={ui.closeMenu} />}
+      {menu && (
+        <Menu label={menu.label} items={menu.items} x={menu.at.x} y={menu.at.y} onClose={ui.closeMenu} />
+      )}
       <Dialogs />
       <Notices />
     </>
@@ -236,7 +254,13 @@ function Notices(): ReactElement | null {
         </span>
       )}
       <span>{notice.text}</span>
-      <button type="button" className="button plain icon" aria-label={w.dismiss} title={w.dismiss} onClick={() => studio.dismiss(notice.id)}>
+      <button
+        type="button"
+        className="button plain icon"
+        aria-label={w.dismiss}
+        title={w.dismiss}
+        onClick={() => studio.dismiss(notice.id)}
+      >
         <Icon name="close" />
       </button>
     </div>
@@ -244,7 +268,10 @@ function Notices(): ReactElement | null {
 }
 
 function isTyping(target: EventTarget | null): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+  return (
+    target instanceof HTMLElement &&
+    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+  );
 }
 
 /** Every command's keys, wherever the focus is. */
@@ -253,12 +280,16 @@ function useKeys(): void {
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open], .search, .menu") !== null) return;
-      if (event.key === "Escape" && event.target instanceof Element && event.target.closest(".panel, .topbar") !== null) {
+      if (
+        event.key === "Escape" &&
+        event.target instanceof Element &&
+        event.target.closest(".panel, .topbar") !== null
+      ) {
         ui.canvas?.focus();
         return;
       }
       const id = commandFor(event, isTyping(event.target));
-      if (id === undefined || !inPlace(id, event)) return;
+      if (id === undefined || !inPlace(event)) return;
       if (perform(id)) {
         event.preventDefault();
         ui.say(texts.commands[id]);
@@ -269,11 +300,10 @@ function useKeys(): void {
   }, [texts]);
 }
 
-/** Keys that a focused button or list needs for itself are commands only on the canvas. */
-function inPlace(id: string, event: KeyboardEvent): boolean {
-  const onCanvas = event.target instanceof Element && (event.target.closest(".canvas, [role=tree]") !== null || event.target === document.body);
-  const plain = !event.ctrlKey && !event.metaKey && !event.altKey;
-  return onCanvas || !plain || /^F\d/.test(event.key) || id === "search" || id === "help";
+/** Single letters are commands only while the canvas or the outline has the focus, so that nobody says them by chance. */
+function inPlace(event: KeyboardEvent): boolean {
+  const there = event.target instanceof Element && event.target.closest(".canvas, [role=tree]") !== null;
+  return there || event.ctrlKey || event.metaKey || event.altKey || /^F\d/.test(event.key);
 }
 
 /** Copying and pasting by the browser's own events, which need no permission. */
@@ -281,7 +311,13 @@ function useClipboard(): void {
   useEffect(() => {
     const copy = (event: ClipboardEvent) => {
       const page = studio.page();
-      if (page === undefined || page.selection.size === 0 || isTyping(event.target) || !getSelection()?.isCollapsed) return;
+      if (
+        page === undefined ||
+        page.selection.size === 0 ||
+        isTyping(event.target) ||
+        !getSelection()?.isCollapsed
+      )
+        return;
       event.clipboardData?.setData("text/plain", copySelection(page));
       event.preventDefault();
       if (event.type === "cut") perform("remove");

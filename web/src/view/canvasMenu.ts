@@ -14,15 +14,58 @@ const LINE = "line";
 type Entry = CommandId | typeof LINE;
 
 const AT_BLOCK: readonly Entry[] = [
-  "run here", "values", "docs", LINE, "connect", "disconnect", "gradient", "gradients", "monitor", LINE,
-  "cut", "copy", "paste", "duplicate", "rename", "heal", "remove", LINE,
-  "select upstream", "select downstream", "select connected", LINE, "frame", "extract", "tidy", "align left", "align top", "distribute across", "distribute down",
+  "run here",
+  "values",
+  "docs",
+  LINE,
+  "connect",
+  "disconnect",
+  "gradient",
+  "gradients",
+  "monitor",
+  LINE,
+  "cut",
+  "copy",
+  "paste",
+  "duplicate",
+  "rename",
+  "heal",
+  "remove",
+  LINE,
+  "select upstream",
+  "select downstream",
+  "select connected",
+  LINE,
+  "frame",
+  "extract",
+  "tidy",
+  "align left",
+  "align top",
+  "distribute across",
+  "distribute down",
 ];
 const AT_WIRE: readonly Entry[] = ["disconnect", "remove"];
 const AT_BOX: readonly Entry[] = ["properties", LINE, "cut", "copy", "duplicate", "remove"];
 const IN_THE_OPEN: readonly Entry[] = [
-  "search", "note", "use page", LINE, "paste", "paste with wires", "select all", LINE, "undo", "redo", LINE,
-  "tidy", "zoom all", "zoom one", "find", LINE, "run", "export", "help",
+  "search",
+  "note",
+  "use page",
+  LINE,
+  "paste",
+  "paste with wires",
+  "select all",
+  LINE,
+  "undo",
+  "redo",
+  LINE,
+  "tidy",
+  "zoom all",
+  "zoom one",
+  "find",
+  LINE,
+  "run",
+  "export",
+  "help",
 ];
 
 export function commandItems(entries: readonly Entry[]): MenuItem[] {
@@ -51,11 +94,20 @@ export function openMenuFor(at: Point, place: Point, hit: Hit): void {
   const w = words();
   const chosen = itemOfHit(hit);
   if (hit.kind === "wire" || hit.kind === "bend") {
-    const insert: MenuItem = { id: "insert", label: w.insertBlock, run: () => ui.openSearch({ at, place, wire: hit.wire }) };
+    const insert: MenuItem = {
+      id: "insert",
+      label: w.insertBlock,
+      run: () => ui.openSearch({ at, place, wire: hit.wire }),
+    };
     ui.openMenu(w.menu, at, [insert, ...commandItems(AT_WIRE)]);
   } else if (chosen === null) {
     const items = commandItems(IN_THE_OPEN);
     const search = items[0] as MenuItem;
     ui.openMenu(w.menu, at, [{ ...search, run: () => ui.openSearch({ at, place }) }, ...items.slice(1)]);
-  } else ui.openMenu(w.menu, at, commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK).filter((each) => !each.disabled));
+  } else
+    ui.openMenu(
+      w.menu,
+      at,
+      commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK).filter((each) => !each.disabled),
+    );
 }

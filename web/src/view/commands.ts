@@ -11,7 +11,10 @@ import { words } from "./words.ts";
 
 const blocksOf = (page: PageState) => actions.namesOf(page.selection, "block");
 
-function showPanel(side: "left" | "right" | "bottom", tab: Settings["leftTab" | "rightTab" | "bottomTab"]): void {
+function showPanel(
+  side: "left" | "right" | "bottom",
+  tab: Settings["leftTab" | "rightTab" | "bottomTab"],
+): void {
   change({ [`${side}Open`]: true, [`${side}Tab`]: tab });
   requestAnimationFrame(() => document.getElementById(`tab-${tab}`)?.focus());
 }
@@ -76,12 +79,25 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     }
   },
   gradients: (page) => {
-    const ys = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.outputs.slice(0, 1).map((pin) => pin.ref) ?? []);
+    const ys = blocksOf(page).flatMap(
+      (name) =>
+        page.graph.blocks
+          .get(name)
+          ?.outputs.slice(0, 1)
+          .map((pin) => pin.ref) ?? [],
+    );
     ui.openDialog({ kind: "gradients", ys });
   },
   note: (page) => {
     const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
-    act(actions.addNote(page.document, words().newNote, { x: at.x - 120, y: at.y - 60, width: 240, height: 120 }));
+    act(
+      actions.addNote(page.document, words().newNote, {
+        x: at.x - 120,
+        y: at.y - 60,
+        width: 240,
+        height: 120,
+      }),
+    );
     const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
     if (name !== undefined) ui.setEditing(name);
   },

@@ -1,7 +1,7 @@
 /** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
 
 import { create } from "zustand";
-import { addMonitor, insertOnWire, type Item, item, namesOf } from "../model/actions.ts";
+import { addMonitor, type Item, insertOnWire, item, namesOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock } from "../model/edit-blocks.ts";
 import type { Point, Rect } from "../model/geometry.ts";
@@ -155,8 +155,15 @@ export const ui = {
     if (page === undefined) return;
     const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
     const block = page.places.get(pin.slice(0, pin.indexOf(":")));
-    const rect = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24, width: 320, height: 200 };
-    act(addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect));
+    const rect = {
+      x: block?.x ?? 0,
+      y: (block?.y ?? 0) + (block?.height ?? 0) + 24,
+      width: 320,
+      height: 200,
+    };
+    act(
+      addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
+    );
   },
   /** Opens a page, a lesson, a draft or a new page, and shows it. Lessons run by themselves. */
   async openPage(what: { path?: string; lesson?: string; unsaved?: string }): Promise<void> {
@@ -196,8 +203,11 @@ function freePlace(at: Point): Point {
   const places = page?.places ?? new Map<string, Rect>();
   const [selected] = namesOf(page?.selection ?? [], "block");
   const beside = selected === undefined ? undefined : places.get(selected);
-  let { x, y } = beside ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y } : { x: at.x - 100, y: at.y - 60 };
-  const taken = () => [...places.values()].some((rect) => Math.abs(rect.x - x) < 24 && Math.abs(rect.y - y) < 24);
+  let { x, y } = beside
+    ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y }
+    : { x: at.x - 100, y: at.y - 60 };
+  const taken = () =>
+    [...places.values()].some((rect) => Math.abs(rect.x - x) < 24 && Math.abs(rect.y - y) < 24);
   while (taken()) [x, y] = [x + 32, y + 32];
   return { x, y };
 }

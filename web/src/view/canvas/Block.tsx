@@ -3,17 +3,17 @@ import { memo, type ReactElement, useContext, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { pinRows } from "../../model/geometry.ts";
 import type { AttrRow, BlockView, InputPin, OutputPin } from "../../model/graph.ts";
-import type { Problem, Spec } from "../../net/generated.ts";
 import { readValue, valueText } from "../../model/values.ts";
+import { shortSpec } from "../../model/words.ts";
+import type { Problem, Spec } from "../../net/generated.ts";
 import { AttrField } from "../widgets/AttrField.tsx";
 import { Entry, TabIndex } from "../widgets/Entry.tsx";
 import { useWords } from "../words.ts";
-import { BlockContext } from "./context.ts";
 import { family } from "./colours.ts";
+import { BlockContext } from "./context.ts";
 import { LiveFooter, LiveMark } from "./LiveParts.tsx";
 import { roleOf } from "./shapes.ts";
 import { shownAttr, shownConstant, shownInput } from "./values.ts";
-import { shortSpec } from "../../model/words.ts";
 
 export interface BlockData extends Record<string, unknown> {
   view: BlockView;
@@ -22,17 +22,16 @@ export interface BlockData extends Record<string, unknown> {
   problems: readonly Problem[];
   conflicts: readonly Problem[];
   selected: boolean;
-  focused: boolean;
 }
 
 export type BlockNode = Node<BlockData, "block">;
 
 /** A near block. It is plain text until the pointer comes to it; then its rows can be edited. */
 export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactElement {
-  const { view, specs, problems, conflicts, selected, focused } = data;
+  const { view, specs, problems, conflicts, selected } = data;
   const w = useWords();
   const [near, setNear] = useState(false);
-  const classes = ["block", selected && "selected", focused && "focused", conflicts.length > 0 && "conflict"];
+  const classes = ["block", selected && "selected", conflicts.length > 0 && "conflict"];
   const axes = axesOf(view);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms, and cannot be laid out freely.
@@ -59,7 +58,14 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
           </div>
         ))}
         {view.rows.map((row) => (
-          <Attr key={row.name} view={view} row={row} axes={axes} near={near} bad={problems.some((problem) => problem.arg === row.name)} />
+          <Attr
+            key={row.name}
+            view={view}
+            row={row}
+            axes={axes}
+            near={near}
+            bad={problems.some((problem) => problem.arg === row.name)}
+          />
         ))}
       </TabIndex.Provider>
       <LiveFooter view={view} spec={specs.get(`>${view.outputs[0]?.key}`)} />
@@ -91,8 +97,21 @@ function Input({ pin, specs, problems, near }: InputProps): ReactElement | null 
   if (pin === undefined) return <span />;
   const spec = specs.get(pin.key);
   const problem = problems.find((each) => each.arg === pin.info.name && pin.state !== "missing");
-  const dtype = spec?.dtype ?? (pin.info.dtypes.length === 1 ? pin.info.dtypes[0] : pin.info.dtypes.includes("float32") ? "float32" : undefined);
-  const classes = ["pin", "in", roleClass(roleOf(pin.info, "input")), family(dtype), pin.state, problem && "bad"];
+  const dtype =
+    spec?.dtype ??
+    (pin.info.dtypes.length === 1
+      ? pin.info.dtypes[0]
+      : pin.info.dtypes.includes("float32")
+        ? "float32"
+        : undefined);
+  const classes = [
+    "pin",
+    "in",
+    roleClass(roleOf(pin.info, "input")),
+    family(dtype),
+    pin.state,
+    problem && "bad",
+  ];
   return (
     <span className={problem ? "block-input bad" : "block-input"}>
       <span className={classes.filter(Boolean).join(" ")} />
@@ -109,8 +128,11 @@ function Axes({ spec, axis }: { spec: Spec | undefined; axis: number | null }): 
   return (
     <span className="axes mono">
       {shape.map((size, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
-        <span key={i} className={i === (axis !== null && axis < 0 ? axis + shape.length : axis) ? "axis bad" : "axis"}>
+        <span
+          // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
+          key={i}
+          className={i === (axis !== null && axis < 0 ? axis + shape.length : axis) ? "axis bad" : "axis"}
+        >
           {size}
         </span>
       ))}
@@ -125,7 +147,12 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
   const text = valueText(pin.value);
   if (text.length > 40)
     return (
-      <button type="button" className="row-value mono" tabIndex={-1} onClick={() => openProperties(pin.ref.block, pin.key)}>
+      <button
+        type="button"
+        className="row-value mono"
+        tabIndex={-1}
+        onClick={() => openProperties(pin.ref.block, pin.key)}
+      >
         {shownConstant(pin.value)}
       </button>
     );
@@ -147,10 +174,22 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
   );
 }
 
-function Output({ pin, specs }: { pin: OutputPin | undefined; specs: ReadonlyMap<string, Spec> }): ReactElement | null {
+function Output({
+  pin,
+  specs,
+}: {
+  pin: OutputPin | undefined;
+  specs: ReadonlyMap<string, Spec>;
+}): ReactElement | null {
   if (pin === undefined) return <span />;
   const spec = specs.get(`>${pin.key}`);
-  const classes = ["pin", "out", roleClass(roleOf(pin.info, "output")), family(spec?.dtype ?? pin.info.dtypes[0]), "wired"];
+  const classes = [
+    "pin",
+    "out",
+    roleClass(roleOf(pin.info, "output")),
+    family(spec?.dtype ?? pin.info.dtypes[0]),
+    "wired",
+  ];
   return (
     <span className="block-output">
       <span className="pin-name">{pin.key}</span>
@@ -175,18 +214,27 @@ function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
     <div className={classes}>
       <span className="attr-name">{row.name}</span>
       {kind === "tensor" ? (
-        <button type="button" className="row-value mono" tabIndex={-1} onClick={() => openProperties(view.name, row.name)}>
+        <button
+          type="button"
+          className="row-value mono"
+          tabIndex={-1}
+          onClick={() => openProperties(view.name, row.name)}
+        >
           {shownAttr(row)}
         </button>
       ) : near && row.info !== undefined ? (
-        <AttrField attr={row.info} value={row.value} axes={axes} onChange={(value) => set.attr(view.name, row.name, value)} />
+        <AttrField
+          attr={row.info}
+          value={row.value}
+          axes={axes}
+          onChange={(value) => set.attr(view.name, row.name, value)}
+        />
       ) : (
         <span className="row-value mono">{shownAttr(row)}</span>
       )}
     </div>
   );
 }
-
 
 /** "constant" is also what a pin with a value of its own is called. */
 function roleClass(role: ReturnType<typeof roleOf>): string {

@@ -14,8 +14,8 @@ import { OP_DRAGGED } from "../panels/Palette.tsx";
 import { change, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { type CanvasControl, ui, useUi } from "../ui.ts";
-import { useWords } from "../words.ts";
 import { whyText } from "../why.ts";
+import { useWords } from "../words.ts";
 import { Block } from "./Block.tsx";
 import { BlockContext, PageNumber } from "./context.ts";
 import { canvasKey } from "./keyboard.ts";
@@ -23,9 +23,9 @@ import { MiniMap } from "./MiniMap.tsx";
 import { Monitor } from "./Monitor.tsx";
 import { Note } from "./Note.tsx";
 import { Nodes, type StageNode } from "./nodes.ts";
-import { type Hit, type Near, Stage, type View } from "./stage.ts";
-import { Pointer } from "./pointer.ts";
 import { summaryPicture } from "./pictures.ts";
+import { Pointer } from "./pointer.ts";
+import { type Hit, type Near, Stage, type View } from "./stage.ts";
 
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
@@ -146,8 +146,14 @@ function Inside({ page }: { page: PageState }): ReactElement {
   // The first look at a page shows all of it; later ones what was seen before.
   useEffect(() => {
     if (stage === null) return;
-    const control = controlOf(stage, root.current as HTMLElement, flow, () => pointer.current?.cancel() ?? false);
+    const control = controlOf(
+      stage,
+      root.current as HTMLElement,
+      flow,
+      () => pointer.current?.cancel() ?? false,
+    );
     ui.setCanvas(control);
+    if (document.activeElement === document.body) control.focus();
     const before = views.get(number);
     if (before) void flow.setViewport(before);
     else control.fit();
@@ -157,19 +163,17 @@ function Inside({ page }: { page: PageState }): ReactElement {
   useWatched(number, near, page);
 
   const focus = page.selection.size === 1 ? ([...page.selection][0] as Item) : null;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the scene is another one when the graph is.
   const shown = useMemo(() => {
     if (stage?.scene === null || stage === null) return [];
     return nodes.current.of({
       near,
       scene: stage.scene,
       selection: page.selection,
-      focus: null,
       editing,
       onText: (note, text) => act(setNote(studio.page(number)?.document ?? {}, note, text)),
       onDone: () => ui.setEditing(null),
     });
-    // The scene is another one when the graph is.
-    // biome-ignore lint/correctness/useExhaustiveDependencies: see above.
   }, [near, stage, stage?.scene, page.graph, page.places, page.selection, editing, number]);
 
   const actions = useMemo(
@@ -201,15 +205,19 @@ function Inside({ page }: { page: PageState }): ReactElement {
   return (
     <PageNumber.Provider value={number}>
       <BlockContext.Provider value={actions}>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the canvas takes keys of its own, and is one stop of Tab. */}
         <div
           ref={root}
           className={wiring ? "canvas wiring" : "canvas"}
           role="application"
+          // biome-ignore lint/a11y/noNoninteractiveTabindex: the canvas takes keys of its own, and is one stop of Tab.
           tabIndex={0}
           aria-label={w.canvasOf(page.document.title ?? page.path, count)}
           aria-roledescription={w.canvas}
-          aria-activedescendant={focus?.startsWith("block/") && near.blocks.includes(focus.slice(6)) ? `block-${focus.slice(6)}` : undefined}
+          aria-activedescendant={
+            focus?.startsWith("block/") && near.blocks.includes(focus.slice(6))
+              ? `block-${focus.slice(6)}`
+              : undefined
+          }
           onKeyDown={(event) => canvasKey(event.nativeEvent, pointer.current)}
           onDragOver={(event) => {
             event.preventDefault();
@@ -218,7 +226,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
           onDragLeave={() => setDropping(false)}
           onDrop={drop}
         >
-          <canvas ref={paper} className="paper" aria-hidden="true" />
+          <canvas ref={paper} className="paper" />
           <ReactFlow<StageNode>
             nodes={shown}
             edges={NO_EDGES}
@@ -240,28 +248,70 @@ function Inside({ page }: { page: PageState }): ReactElement {
             panActivationKeyCode="Space"
             proOptions={PRO}
           />
-          {marquee && <div className="marquee" style={{ left: marquee.x, top: marquee.y, width: marquee.width, height: marquee.height }} />}
-          {count === 0 && page.graph.wires.length === 0 && Object.keys(page.document.notes ?? {}).length === 0 && (
-            <div className="canvas-empty">
-              <p>{w.emptyPage}</p>
-              <p className="small">{w.emptyPageHow}</p>
-            </div>
+          {marquee && (
+            <div
+              className="marquee"
+              style={{ left: marquee.x, top: marquee.y, width: marquee.width, height: marquee.height }}
+            />
           )}
+          {count === 0 &&
+            page.graph.wires.length === 0 &&
+            Object.keys(page.document.notes ?? {}).length === 0 && (
+              <div className="canvas-empty">
+                <p>{w.emptyPage}</p>
+                <p className="small">{w.emptyPageHow}</p>
+              </div>
+            )}
           {dropping && <div className="drop-here">{w.dropHere}</div>}
           <div className="canvas-tools" role="toolbar" aria-label={w.view}>
-            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomOut} title={w.zoomOut} onClick={() => ui.run("zoom out")}>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-label={w.zoomOut}
+              title={w.zoomOut}
+              onClick={() => ui.run("zoom out")}
+            >
               <Icon name="minus" />
             </button>
-            <button type="button" className="button plain zoom" tabIndex={-1} aria-label={`${Math.round(zoom * 100)}%, ${w.zoomOne}`} title={w.zoomOne} onClick={() => ui.run("zoom one")}>
+            <button
+              type="button"
+              className="button plain zoom"
+              tabIndex={-1}
+              aria-label={`${Math.round(zoom * 100)}%, ${w.zoomOne}`}
+              title={w.zoomOne}
+              onClick={() => ui.run("zoom one")}
+            >
               {Math.round(zoom * 100)}%
             </button>
-            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomIn} title={w.zoomIn} onClick={() => ui.run("zoom in")}>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-label={w.zoomIn}
+              title={w.zoomIn}
+              onClick={() => ui.run("zoom in")}
+            >
               <Icon name="plus" />
             </button>
-            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.zoomAll} title={w.zoomAll} onClick={() => ui.run("zoom all")}>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-label={w.zoomAll}
+              title={w.zoomAll}
+              onClick={() => ui.run("zoom all")}
+            >
               <Icon name="fit" />
             </button>
-            <button type="button" className="button icon plain" tabIndex={-1} aria-label={w.tidy} title={w.tidy} onClick={() => ui.run("tidy")}>
+            <button
+              type="button"
+              className="button icon plain"
+              tabIndex={-1}
+              aria-label={w.tidy}
+              title={w.tidy}
+              onClick={() => ui.run("tidy")}
+            >
               <Icon name="tidy" />
             </button>
             <button
@@ -287,7 +337,9 @@ function Inside({ page }: { page: PageState }): ReactElement {
               <Icon name="map" />
             </button>
           </div>
-          {minimap && stage && count > 0 && <MiniMap key={theme} stage={stage} onGo={(at) => void centreOn(stage, flow, at)} />}
+          {minimap && stage && count > 0 && (
+            <MiniMap key={theme} stage={stage} onGo={(at) => void centreOn(stage, flow, at)} />
+          )}
         </div>
       </BlockContext.Provider>
     </PageNumber.Provider>
@@ -308,7 +360,10 @@ function openHit(hit: Hit): void {
 function useWatched(page: number, near: Near, { graph, selection }: PageState): void {
   const connection = useStudio((state) => state.connection);
   const pins = useMemo(() => {
-    const names = new Set([...(near.blocks.length > 0 ? near.blocks : [...graph.blocks.keys()].slice(0, 200)), ...namesOf(selection, "block")]);
+    const names = new Set([
+      ...(near.blocks.length > 0 ? near.blocks : [...graph.blocks.keys()].slice(0, 200)),
+      ...namesOf(selection, "block"),
+    ]);
     return [...names].flatMap((name) => graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
   }, [near, graph, selection]);
   const text = pins.join("\n");
@@ -338,7 +393,10 @@ function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => bo
       const around = items && items.size > 0 ? bounds([...items].map(rectOf)) : stage.scene?.bounds();
       if (around === undefined || stage.width === 0) return;
       const margin = 48;
-      const scale = Math.min((stage.width - 2 * margin) / around.width, (stage.height - 2 * margin) / around.height);
+      const scale = Math.min(
+        (stage.width - 2 * margin) / around.width,
+        (stage.height - 2 * margin) / around.height,
+      );
       const zoom = Math.max(LEAST_ZOOM, Math.min(scale, 1));
       void centreOn(stage, flow, { x: around.x + around.width / 2, y: around.y + around.height / 2 }, zoom);
     },
@@ -350,12 +408,21 @@ function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => bo
       const rect = rectOf(which);
       if (rect === undefined) return;
       const seen = stage.inView(-24);
-      const inside = rect.x >= seen.x && rect.y >= seen.y && rect.x + rect.width <= seen.x + seen.width && rect.y + rect.height <= seen.y + seen.height;
-      if (!inside) void centreOn(stage, flow, { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 }, Math.max(stage.view.zoom, 0.6));
+      const inside =
+        rect.x >= seen.x &&
+        rect.y >= seen.y &&
+        rect.x + rect.width <= seen.x + seen.width &&
+        rect.y + rect.height <= seen.y + seen.height;
+      if (!inside)
+        void centreOn(
+          stage,
+          flow,
+          { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 },
+          Math.max(stage.view.zoom, 0.6),
+        );
     },
     focus: () => root.focus({ preventScroll: true }),
     cancel,
     picture: () => stage.canvas,
   };
 }
-

@@ -1,14 +1,17 @@
 import { type ReactElement, useContext, useEffect, useRef } from "react";
 import type { BlockView } from "../../model/graph.ts";
+import { shortSpec } from "../../model/words.ts";
 import type { Spec } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { useWords } from "../words.ts";
 import { PageNumber } from "./context.ts";
 import { healthOf, NO_PICTURE, pictureAddress, shownTime } from "./pictures.ts";
-import { shortSpec } from "../../model/words.ts";
 
 /** Calls `draw` now and whenever what is known of a block's run changes: values pass React by. */
-function useLive<T extends HTMLElement>(block: string, draw: (element: T) => void): React.RefObject<T | null> {
+function useLive<T extends HTMLElement>(
+  block: string,
+  draw: (element: T) => void,
+): React.RefObject<T | null> {
   const ref = useRef<T>(null);
   const page = useContext(PageNumber);
   const latest = useRef(draw);
@@ -50,7 +53,9 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
     const state = values.blockState(view.name);
     const pin = output && `${view.name}:${output.key}`;
     const summary = pin === undefined ? undefined : values.summary(pin);
-    const [picture, time, health, bar] = ["img", ".time", ".health", ".block-bar"].map((part) => element.querySelector(part));
+    const [picture, time, health, bar] = ["img", ".time", ".health", ".block-bar"].map((part) =>
+      element.querySelector(part),
+    );
     (picture as HTMLImageElement).src = pictureAddress(summary);
     const stale = pin !== undefined && values.isStale(pin);
     const mark = healthOf(summary);
@@ -70,7 +75,10 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
   );
 }
 
-function timeText(state: ReturnType<ReturnType<typeof live>["blockState"]>, words: Record<string, string>): string {
+function timeText(
+  state: ReturnType<ReturnType<typeof live>["blockState"]>,
+  words: Record<string, string>,
+): string {
   if (state === undefined) return "";
   if (state.state === "done" || state.state === "cached") {
     const time = state.seconds ? shownTime(state.seconds) : "";

@@ -35,7 +35,12 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
       const rect = scene.at(name);
       const bad = scene.conflicts.has(name) || stage.live.state(name)?.state === "failed";
       g.fillStyle = bad ? colours.bad : stage.emphasis.blocks.has(name) ? colours.accent : colours.lineStrong;
-      g.fillRect(x + rect.x * scale, y + rect.y * scale, Math.max(rect.width * scale, 1.5), Math.max(rect.height * scale, 1.5));
+      g.fillRect(
+        x + rect.x * scale,
+        y + rect.y * scale,
+        Math.max(rect.width * scale, 1.5),
+        Math.max(rect.height * scale, 1.5),
+      );
     }
     const seen = stage.inView();
     g.strokeStyle = colours.accent;

@@ -6,8 +6,8 @@ import type { Monitor as MonitorFile, Shown } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { useWords } from "../words.ts";
-import { readColours } from "./colours.ts";
 import { bytesOf, pictureOf, scaleFor } from "./colourmap.ts";
+import { readColours } from "./colours.ts";
 import { PageNumber } from "./context.ts";
 
 export interface MonitorData extends Record<string, unknown> {
@@ -20,7 +20,10 @@ export type MonitorNode = Node<MonitorData, "monitor">;
 
 export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): ReactElement {
   return (
-    <section className={data.selected ? "monitor selected" : "monitor"} aria-label={data.monitor.title ?? data.name}>
+    <section
+      className={data.selected ? "monitor selected" : "monitor"}
+      aria-label={data.monitor.title ?? data.name}
+    >
       <div className="monitor-title">{data.monitor.title ?? data.name}</div>
       <div className="monitor-body">
         <MonitorBody name={data.name} monitor={data.monitor} />
@@ -96,7 +99,12 @@ function Trend({ monitor, series }: { monitor: MonitorFile; series: Series }): R
     const holder = ref.current;
     if (holder === null) return;
     const colours = readColours();
-    const axis = { stroke: colours.inkSoft, grid: { stroke: colours.line, width: 1 }, ticks: { show: false }, font: `10px ${colours.mono}` };
+    const axis = {
+      stroke: colours.inkSoft,
+      grid: { stroke: colours.line, width: 1 },
+      ticks: { show: false },
+      font: `10px ${colours.mono}`,
+    };
     const made = new uPlot(
       {
         width: Math.max(holder.clientWidth, 80),
@@ -123,7 +131,9 @@ function Trend({ monitor, series }: { monitor: MonitorFile; series: Series }): R
       holder,
     );
     plot.current = made;
-    const watch = new ResizeObserver(() => made.setSize({ width: Math.max(holder.clientWidth, 80), height: Math.max(holder.clientHeight, 60) }));
+    const watch = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(holder.clientWidth, 80), height: Math.max(holder.clientHeight, 60) }),
+    );
     watch.observe(holder);
     return () => {
       watch.disconnect();
@@ -150,7 +160,12 @@ function Trend({ monitor, series }: { monitor: MonitorFile; series: Series }): R
   );
 }
 
-function rangeOf(least: number | null, most: number | null, low?: number | null, high?: number | null): [number, number] {
+function rangeOf(
+  least: number | null,
+  most: number | null,
+  low?: number | null,
+  high?: number | null,
+): [number, number] {
   const [a, b] = [low ?? least ?? 0, high ?? most ?? 1];
   return a === b ? [a - 1, b + 1] : [a, low === undefined || high === undefined ? b + (b - a) * 0.04 : b];
 }
@@ -172,9 +187,14 @@ function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series })
   });
   return (
     <>
-      <canvas ref={map} className="map" role="img" aria-label={`${labelOf(monitor.shows?.[0])} ${rows}×${columns}`} />
+      <canvas
+        ref={map}
+        className="map"
+        role="img"
+        aria-label={`${labelOf(monitor.shows?.[0])} ${rows}×${columns}`}
+      />
       <div className="legend">
-        <canvas ref={bar} aria-hidden="true" />
+        <canvas ref={bar} />
         <span className="high">{shortNumber(scale.high)}</span>
         <span className="low">{shortNumber(scale.low)}</span>
       </div>
@@ -196,7 +216,12 @@ function Histogram({ shows, series }: { shows: readonly Shown[]; series: Series 
   const bins = Math.max(1, edges.length - 1);
   return (
     <div className="histogram">
-      <svg viewBox={`0 0 ${bins} 100`} preserveAspectRatio="none" role="img" aria-label={shows.map(labelOf).join(", ")}>
+      <svg
+        viewBox={`0 0 ${bins} 100`}
+        preserveAspectRatio="none"
+        role="img"
+        aria-label={shows.map(labelOf).join(", ")}
+      >
         {counts.map((each, i) =>
           each.map((count, bin) => (
             <rect

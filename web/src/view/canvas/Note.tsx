@@ -47,7 +47,8 @@ export const Note = memo(function Note({ data }: NodeProps<NoteNode>): ReactElem
           }}
           onKeyDown={(event) => {
             event.stopPropagation();
-            if (event.key === "Escape" || (event.key === "Enter" && event.ctrlKey)) event.currentTarget.blur();
+            if (event.key === "Escape" || (event.key === "Enter" && event.ctrlKey))
+              event.currentTarget.blur();
           }}
         />
       </div>

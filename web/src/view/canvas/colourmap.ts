@@ -3,12 +3,26 @@
 type Rgb = readonly [number, number, number];
 
 const ONE_SIGN: readonly Rgb[] = [
-  [68, 1, 84], [71, 44, 122], [59, 81, 139], [44, 113, 142], [33, 144, 141],
-  [39, 173, 129], [92, 200, 99], [170, 220, 50], [253, 231, 37],
+  [68, 1, 84],
+  [71, 44, 122],
+  [59, 81, 139],
+  [44, 113, 142],
+  [33, 144, 141],
+  [39, 173, 129],
+  [92, 200, 99],
+  [170, 220, 50],
+  [253, 231, 37],
 ];
 const BOTH_SIGNS: readonly Rgb[] = [
-  [20, 70, 150], [62, 124, 190], [128, 178, 219], [199, 220, 236], [245, 245, 245],
-  [250, 216, 180], [244, 165, 96], [217, 108, 38], [153, 60, 10],
+  [20, 70, 150],
+  [62, 124, 190],
+  [128, 178, 219],
+  [199, 220, 236],
+  [245, 245, 245],
+  [250, 216, 180],
+  [244, 165, 96],
+  [217, 108, 38],
+  [153, 60, 10],
 ];
 
 function between(stops: readonly Rgb[], t: number): Rgb {
@@ -36,7 +50,12 @@ export function scaleFor(low: number, high: number): Scale {
 }
 
 /** A picture of rows of numbers, a pixel each; what is no number is magenta. */
-export function pictureOf(values: ArrayLike<number>, rows: number, columns: number, scale: Scale): HTMLCanvasElement {
+export function pictureOf(
+  values: ArrayLike<number>,
+  rows: number,
+  columns: number,
+  scale: Scale,
+): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.max(columns, 1);
   canvas.height = Math.max(rows, 1);

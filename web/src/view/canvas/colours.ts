@@ -36,7 +36,12 @@ export function readColours(): Colours {
   const style = getComputedStyle(document.documentElement);
   const read = (name: string) => style.getPropertyValue(name).trim();
   const colours = Object.fromEntries(Object.entries(NAMES).map(([key, name]) => [key, read(name)]));
-  return { ...colours, font: read("--font"), mono: read("--mono"), aside: Number(read("--aside")) } as Colours;
+  return {
+    ...colours,
+    font: read("--font"),
+    mono: read("--mono"),
+    aside: Number(read("--aside")),
+  } as Colours;
 }
 
 /** Types that are told apart by colour. */

@@ -14,7 +14,12 @@ import { words } from "../words.ts";
 import type { Pointer } from "./pointer.ts";
 
 type Way = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
-const WAYS: Record<Way, [number, number]> = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+const WAYS: Record<Way, [number, number]> = {
+  ArrowLeft: [-1, 0],
+  ArrowRight: [1, 0],
+  ArrowUp: [0, -1],
+  ArrowDown: [0, 1],
+};
 
 export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
   const page = currentPage();
@@ -24,19 +29,33 @@ export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
     event.preventDefault();
     event.stopPropagation();
   };
-  if (event.key === "Escape" && pointer?.cancel()) return taken();
+  if (event.key === "Escape" && pointer?.cancel()) {
+    taken();
+    return;
+  }
   if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && page.selection.size === 1) {
     const [which] = page.selection;
     const [note] = namesOf(page.selection, "note");
     if (note !== undefined) ui.setEditing(note);
     else ui.openField((which as Item).slice((which as Item).indexOf("/") + 1), "");
-    return taken();
+    taken();
+    return;
   }
   if (way === undefined || event.altKey || event.shiftKey) return;
   if (event.ctrlKey || event.metaKey) {
     const by = { x: way[0] * GRID, y: way[1] * GRID };
-    studio.act(page.page, moveBy(page.document, [...page.selection].filter((each) => !each.startsWith("wire/")), page.places, by), "keys");
-    return taken();
+    studio.act(
+      page.page,
+      moveBy(
+        page.document,
+        [...page.selection].filter((each) => !each.startsWith("wire/")),
+        page.places,
+        by,
+      ),
+      "keys",
+    );
+    taken();
+    return;
   }
   const next = neighbour(event.key as Way);
   if (next !== undefined) focusBlock(next);
@@ -65,7 +84,11 @@ function firstOf(places: ReadonlyMap<string, Rect>): string | undefined {
   return [...places].sort(([, a], [, b]) => a.x + a.y - b.x - b.y)[0]?.[0];
 }
 
-function nearest(places: ReadonlyMap<string, Rect>, from: string, [dx, dy]: [number, number]): string | undefined {
+function nearest(
+  places: ReadonlyMap<string, Rect>,
+  from: string,
+  [dx, dy]: [number, number],
+): string | undefined {
   const here = places.get(from);
   if (here === undefined) return undefined;
   let best: string | undefined;
@@ -97,9 +120,16 @@ export function describe(name: string): string {
     const spec = specOf(page.graph, `${name}:${pin.key}`);
     return spec ? `${pin.key} ${specText(spec, words_)}` : pin.key;
   });
-  const inputs = view.inputs.filter((pin) => typeof pin.value === "string").map((pin) => `${pin.key} ← ${pin.value}`);
+  const inputs = view.inputs
+    .filter((pin) => typeof pin.value === "string")
+    .map((pin) => `${pin.key} ← ${pin.value}`);
   const problems = page.graph.problems.get(name)?.length ?? 0;
-  return [words().blockNamed(name, view.op), inputs.join(", "), outputs.join(", "), problems > 0 ? words_.outline.problems(problems) : ""]
+  return [
+    words().blockNamed(name, view.op),
+    inputs.join(", "),
+    outputs.join(", "),
+    problems > 0 ? words_.outline.problems(problems) : "",
+  ]
     .filter((part) => part !== "")
     .join("; ");
 }

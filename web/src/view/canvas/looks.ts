@@ -1,11 +1,10 @@
 /** What of a graph the painter needs at every frame, worked out once for each graph. */
 
-import { type BlockView, type Graph, specOf, type Wire } from "../../model/graph.ts";
 import {
+  type Boxed,
   bendsOf,
   bounds,
   boxOf,
-  type Boxed,
   type Curve,
   curveBounds,
   curvesThrough,
@@ -15,10 +14,10 @@ import {
   type Rect,
   wireEnds,
 } from "../../model/geometry.ts";
-import { type Family, family } from "./colours.ts";
-import type { Problem } from "../../net/generated.ts";
+import { type BlockView, type Graph, specOf, type Wire } from "../../model/graph.ts";
 import { shortSpec } from "../../model/words.ts";
-
+import type { Problem } from "../../net/generated.ts";
+import { type Family, family } from "./colours.ts";
 
 export interface WireLook {
   readonly wire: Wire;
@@ -39,7 +38,12 @@ export interface BoxLook {
 
 /** What is wrong at a block, without the inputs that only wait to be wired. */
 export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
-  const waiting = new Set(graph.blocks.get(name)?.inputs.filter((pin) => pin.state === "missing").map((pin) => pin.info.name));
+  const waiting = new Set(
+    graph.blocks
+      .get(name)
+      ?.inputs.filter((pin) => pin.state === "missing")
+      .map((pin) => pin.info.name),
+  );
   return (graph.problems.get(name) ?? []).filter((problem) => !waiting.has(problem.arg ?? ""));
 }
 
@@ -69,7 +73,8 @@ export class Scene {
       for (const name of Object.keys(graph.document[kind] ?? {}))
         this.boxes.push({ kind, name, rect: boxOf(graph.document, kind, name, this.places) });
     }
-    for (const name of graph.problems.keys()) if (conflictsOf(graph, name).length > 0) this.conflicts.add(name);
+    for (const name of graph.problems.keys())
+      if (conflictsOf(graph, name).length > 0) this.conflicts.add(name);
     this.homes = this.boxes.map((box) => box.rect);
     for (const wire of graph.wires) this.place(wire, this.places);
   }
@@ -140,7 +145,11 @@ export class Scene {
     return null;
   }
 
-  private place(wire: Wire, places: ReadonlyMap<string, Rect>, bends: readonly Point[] = bendsOf(this.graph.document, wire)): void {
+  private place(
+    wire: Wire,
+    places: ReadonlyMap<string, Rect>,
+    bends: readonly Point[] = bendsOf(this.graph.document, wire),
+  ): void {
     const ends = wireEnds(this.graph, places, wire);
     if (ends === undefined) return;
     const curves = curvesThrough([ends[0], ...bends, ends[1]]);

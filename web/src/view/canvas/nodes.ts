@@ -19,7 +19,6 @@ interface Shown {
   near: Near;
   scene: Scene;
   selection: ReadonlySet<Item>;
-  focus: Item | null;
   editing: string | null;
   onText(note: string, text: string): void;
   onDone(): void;
@@ -54,7 +53,7 @@ function placed(id: Item, rect: { x: number; y: number; width: number; height: n
   return { id, position: { x, y }, width, height, measured: { width, height }, handles: [] };
 }
 
-function blockNode(view: BlockView, { scene, selection, focus }: Shown): BlockNode {
+function blockNode(view: BlockView, { scene, selection }: Shown): BlockNode {
   const id = item("block", view.name);
   const specs = new Map<string, Spec>();
   for (const wire of scene.graph.into.get(view.name) ?? []) {
@@ -70,7 +69,13 @@ function blockNode(view: BlockView, { scene, selection, focus }: Shown): BlockNo
     ...placed(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
     type: "block",
     zIndex: scene.conflicts.has(view.name) ? 2 : 1,
-    data: { view, specs, problems, conflicts: conflictsOf(scene.graph, view.name), selected: selection.has(id), focused: focus === id },
+    data: {
+      view,
+      specs,
+      problems,
+      conflicts: conflictsOf(scene.graph, view.name),
+      selected: selection.has(id),
+    },
   } as BlockNode;
 }
 
@@ -80,26 +85,44 @@ function boxNode(box: BoxLook, shown: Shown): NoteNode | MonitorNode {
   const base = placed(id, box.rect);
   const selected = shown.selection.has(id);
   if (box.kind === "monitors")
-    return { ...base, type: "monitor", data: { name: box.name, monitor: document.monitors?.[box.name] ?? { kind: "" }, selected } } as MonitorNode;
+    return {
+      ...base,
+      type: "monitor",
+      data: { name: box.name, monitor: document.monitors?.[box.name] ?? { kind: "" }, selected },
+    } as MonitorNode;
   const text = document.notes?.[box.name]?.text ?? "";
   const onText = (next: string) => shown.onText(box.name, next);
   return {
     ...base,
     type: "note",
-    data: { name: box.name, text, selected, editing: shown.editing === box.name, onText, onDone: shown.onDone },
+    data: {
+      name: box.name,
+      text,
+      selected,
+      editing: shown.editing === box.name,
+      onText,
+      onDone: shown.onDone,
+    },
   } as NoteNode;
 }
 
 /** Whether two nodes show the same. What they call back does not count. */
 function same(a: StageNode, b: StageNode): boolean {
-  if (a.position.x !== b.position.x || a.position.y !== b.position.y || a.width !== b.width || a.height !== b.height) return false;
+  if (
+    a.position.x !== b.position.x ||
+    a.position.y !== b.position.y ||
+    a.width !== b.width ||
+    a.height !== b.height
+  )
+    return false;
   const [left, right] = [a.data as Record<string, unknown>, b.data as Record<string, unknown>];
   return Object.keys(left).every(
     (key) =>
       typeof left[key] === "function" ||
       left[key] === right[key] ||
       (key === "specs" && sameSpecs(left[key] as Map<string, Spec>, right[key] as Map<string, Spec>)) ||
-      ((key === "problems" || key === "conflicts") && JSON.stringify(left[key]) === JSON.stringify(right[key])),
+      ((key === "problems" || key === "conflicts") &&
+        JSON.stringify(left[key]) === JSON.stringify(right[key])),
   );
 }
 

@@ -1,14 +1,22 @@
 /** Draws wires, frames and far blocks. It knows no screen: the same strokes make the canvas, a PNG and an SVG. */
 
-import { BLOCK_WIDTH, FOOTER_HEIGHT, type Point, pinRows, type Rect, ROW_HEIGHT, TITLE_HEIGHT } from "../../model/geometry.ts";
+import {
+  BLOCK_WIDTH,
+  FOOTER_HEIGHT,
+  type Point,
+  pinRows,
+  type Rect,
+  ROW_HEIGHT,
+  TITLE_HEIGHT,
+} from "../../model/geometry.ts";
 import { type BlockView, specOf } from "../../model/graph.ts";
+import { shortSpec } from "../../model/words.ts";
 import type { BlockState } from "../../net/generated.ts";
 import { type Colours, type Family, family } from "./colours.ts";
 import type { BoxLook, Scene, WireLook } from "./looks.ts";
 import type { Pen } from "./pen.ts";
 import { roleOf, tracePin } from "./shapes.ts";
 import { shownAttr, shownInput } from "./values.ts";
-import { shortSpec } from "../../model/words.ts";
 
 export interface Live {
   state(block: string): BlockState | undefined;
@@ -60,7 +68,8 @@ export class Painter {
     const plain = near.length === looks.length ? [] : looks.filter((look) => !lit(look));
     const { pen } = this;
     const width = Math.max(1.6, 0.9 / this.zoom);
-    pen.globalAlpha = emphasis.spotlight && near.length > 0 ? this.colours.aside : this.zoom < 0.3 ? 0.55 : 0.8;
+    pen.globalAlpha =
+      emphasis.spotlight && near.length > 0 ? this.colours.aside : this.zoom < 0.3 ? 0.55 : 0.8;
     this.strokes(plain, width, curved);
     pen.globalAlpha = 1;
     this.strokes(near, width * 1.5, curved);
@@ -76,7 +85,8 @@ export class Painter {
     for (const each of FAMILIES) {
       pen.strokeStyle = colours[each];
       pen.beginPath();
-      for (const look of looks) if (look.family === each && !look.wire.order && !look.bad) this.trace(look, curved);
+      for (const look of looks)
+        if (look.family === each && !look.wire.order && !look.bad) this.trace(look, curved);
       pen.stroke();
     }
     for (const look of looks) {
@@ -211,7 +221,10 @@ export class Painter {
     pen.textAlign = "left";
     pen.textBaseline = "alphabetic";
     pen.fillStyle = colours.ink;
-    const lines = text.replace(/[*_#`]/g, "").split("\n").flatMap((line) => this.broken(line, width - 28));
+    const lines = text
+      .replace(/[*_#`]/g, "")
+      .split("\n")
+      .flatMap((line) => this.broken(line, width - 28));
     const most = Math.floor((height - 12) / 18);
     lines.slice(0, most).forEach((line, i) => {
       pen.fillText(line, x + 14, y + 22 + i * 18);
@@ -259,7 +272,10 @@ export class Painter {
     if (detail === "all") pen.stroke();
     else pen.strokeRect(x, y, width, height);
     if (detail === "box") return;
-    if (detail === "name") return this.farName(view, rect, live);
+    if (detail === "name") {
+      this.farName(view, rect, live);
+      return;
+    }
     this.title(view, rect);
     this.picture(view, rect, live);
     this.pins(scene, view, rect);
@@ -304,7 +320,13 @@ export class Painter {
   private pins(scene: Scene, view: BlockView, { x, y }: Rect): void {
     const { pen, colours } = this;
     const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
-    const pin = (dtype: string | undefined, role: ReturnType<typeof roleOf>, px: number, py: number, solid: boolean) => {
+    const pin = (
+      dtype: string | undefined,
+      role: ReturnType<typeof roleOf>,
+      px: number,
+      py: number,
+      solid: boolean,
+    ) => {
       tracePin(pen, role, px, py, 4.5);
       pen.fillStyle = solid ? colours[family(dtype)] : colours.surface;
       pen.fill();
@@ -313,7 +335,8 @@ export class Painter {
       pen.stroke();
     };
     view.inputs.forEach((input, row) => {
-      const dtype = typeof input.value === "string" ? specOf(scene.graph, input.value)?.dtype : input.info.dtypes[0];
+      const dtype =
+        typeof input.value === "string" ? specOf(scene.graph, input.value)?.dtype : input.info.dtypes[0];
       pin(dtype, roleOf(input.info, "input"), x, at(row), input.state === "wired");
     });
     view.outputs.forEach((output, row) => {
@@ -324,7 +347,14 @@ export class Painter {
 
   private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
     const { pen, colours } = this;
-    const text = (words: string, align: CanvasTextAlign, px: number, py: number, colour: string, font: string) => {
+    const text = (
+      words: string,
+      align: CanvasTextAlign,
+      px: number,
+      py: number,
+      colour: string,
+      font: string,
+    ) => {
       pen.font = `11px ${font}`;
       pen.textAlign = align;
       pen.textBaseline = "middle";
@@ -334,19 +364,34 @@ export class Painter {
     const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
     view.inputs.forEach((input, row) => {
       const colour = bad.includes(input.info.name) ? colours.bad : colours.inkSoft;
-      text(clipped([input.key, shownInput(input)].filter(Boolean).join("  "), 18), "left", x + 12, at(row), colour, colours.font);
+      text(
+        clipped([input.key, shownInput(input)].filter(Boolean).join("  "), 18),
+        "left",
+        x + 12,
+        at(row),
+        colour,
+        colours.font,
+      );
     });
     view.outputs.forEach((output, row) => {
       text(clipped(output.key, 14), "right", x + BLOCK_WIDTH - 12, at(row), colours.inkSoft, colours.font);
     });
     view.rows.forEach((attr, place) => {
       const row = at(pinRows(view) + place);
-      text(attr.name, "left", x + 12, row, bad.includes(attr.name) ? colours.bad : colours.inkSoft, colours.font);
+      text(
+        attr.name,
+        "left",
+        x + 12,
+        row,
+        bad.includes(attr.name) ? colours.bad : colours.inkSoft,
+        colours.font,
+      );
       text(clipped(shownAttr(attr), 17), "right", x + BLOCK_WIDTH - 12, row, colours.ink, colours.mono);
     });
     const output = view.outputs[0];
     const spec = output && specOf(scene.graph, `${view.name}:${output.key}`);
-    if (spec) text(shortSpec(spec), "left", x + 48, y + height - FOOTER_HEIGHT / 2, colours.inkSoft, colours.mono);
+    if (spec)
+      text(shortSpec(spec), "left", x + 48, y + height - FOOTER_HEIGHT / 2, colours.inkSoft, colours.mono);
   }
 }
 

@@ -14,7 +14,9 @@ export function summaryPicture(summary: Summary | undefined): HTMLCanvasElement 
   const low = summary.low ?? 0;
   const high = summary.high ?? 0;
   const scale = scaleFor(low, high);
-  const values = Array.from(bytesOf(summary.picture), (byte) => (byte === 0 ? Number.NaN : low + ((byte - 1) / 254) * (high - low)));
+  const values = Array.from(bytesOf(summary.picture), (byte) =>
+    byte === 0 ? Number.NaN : low + ((byte - 1) / 254) * (high - low),
+  );
   const picture = pictureOf(values, rows, columns, scale);
   made.set(summary, picture);
   return picture;

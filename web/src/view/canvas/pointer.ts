@@ -5,7 +5,17 @@ import { apply, type InputRef, type OutputRef } from "../../model/document.ts";
 import { moveBy, resize, withInside } from "../../model/edit-places.ts";
 import { bendWire, connect, disconnect, dropOnWire, reconnect } from "../../model/edit-wires.ts";
 import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
-import { type Curve, encloses, inputOffset, onGrid, outputOffset, overlaps, type Point, pointOn, type Rect } from "../../model/geometry.ts";
+import {
+  type Curve,
+  encloses,
+  inputOffset,
+  onGrid,
+  outputOffset,
+  overlaps,
+  type Point,
+  pointOn,
+  type Rect,
+} from "../../model/geometry.ts";
 import { type Graph, graphOf, outputPinOf, type Wire } from "../../model/graph.ts";
 import type { BoxLook } from "./looks.ts";
 import { type Hit, itemOf, type Stage } from "./stage.ts";
@@ -51,8 +61,10 @@ export class Pointer {
     private readonly stage: Stage,
     private readonly host: Host,
   ) {
-    const on = <K extends keyof HTMLElementEventMap>(kind: K, listen: (event: HTMLElementEventMap[K]) => void) =>
-      root.addEventListener(kind, listen, { capture: true, passive: false, signal: this.ending.signal });
+    const on = <K extends keyof HTMLElementEventMap>(
+      kind: K,
+      listen: (event: HTMLElementEventMap[K]) => void,
+    ) => root.addEventListener(kind, listen, { capture: true, passive: false, signal: this.ending.signal });
     on("pointerdown", (event) => this.down(event));
     on("pointermove", (event) => this.move(event));
     on("pointerup", (event) => this.up(event));
@@ -113,7 +125,10 @@ export class Pointer {
     if (event.button !== 0) return;
     const at = this.page(event);
     const hit = this.stage.hit(at, this.reach(event));
-    if (event.pointerType === "touch" && hit.kind === "open") return this.tapOpen();
+    if (event.pointerType === "touch" && hit.kind === "open") {
+      this.tapOpen();
+      return;
+    }
     this.claimed = true;
     this.pointer = event.pointerId;
     this.doing = { kind: "press", hit, at, button: event.button };
@@ -122,7 +137,10 @@ export class Pointer {
 
   private move(event: PointerEvent): void {
     const at = this.page(event);
-    if (this.doing === null) return this.hover(event, at);
+    if (this.doing === null) {
+      this.hover(event, at);
+      return;
+    }
     if (event.pointerId !== this.pointer) return;
     if (this.doing.kind === "press") {
       const { at: from } = this.doing;
@@ -181,9 +199,11 @@ export class Pointer {
     else if (hit.kind === "input") this.doing = this.wireAtInput(graph, hit);
     else if (hit.kind === "bend") this.doing = this.bending(graph, hit.wire, hit.place, null);
     else if (hit.kind === "wire") this.doing = this.bending(graph, hit.wire, -1, at);
-    else if (hit.kind === "box" && hit.part === "corner") this.doing = { kind: "resize", box: hit.box, from: at, to: at };
+    else if (hit.kind === "box" && hit.part === "corner")
+      this.doing = { kind: "resize", box: hit.box, from: at, to: at };
     else if (hit.kind === "open" && event.altKey) this.doing = { kind: "cut", points: [at] };
-    else if (hit.kind === "open") this.doing = { kind: "marquee", from: at, to: at, before: this.kept(event) };
+    else if (hit.kind === "open")
+      this.doing = { kind: "marquee", from: at, to: at, before: this.kept(event) };
     else this.doing = this.moving(graph, hit, at);
   }
 
@@ -194,7 +214,10 @@ export class Pointer {
   private moving(graph: Graph, hit: Hit, from: Point): Doing {
     const taken = itemOfHit(hit) as Item;
     if (!this.host.selection().has(taken)) this.host.select([taken]);
-    const items = withInside(graph.document, [...this.host.selection()].filter((each) => readItem(each).kind !== "wire"));
+    const items = withInside(
+      graph.document,
+      [...this.host.selection()].filter((each) => readItem(each).kind !== "wire"),
+    );
     return { kind: "move", items, from, by: { x: 0, y: 0 } };
   }
 
@@ -218,7 +241,12 @@ export class Pointer {
     const points = curves.slice(1).map((curve) => curve[0]);
     if (at === null) return { kind: "bend", wire, points, place };
     const before = points.filter((point) => point.x < at.x).length;
-    return { kind: "bend", wire, points: [...points.slice(0, before), at, ...points.slice(before)], place: before };
+    return {
+      kind: "bend",
+      wire,
+      points: [...points.slice(0, before), at, ...points.slice(before)],
+      place: before,
+    };
   }
 
   private go(at: Point, event: PointerEvent): void {
@@ -226,7 +254,9 @@ export class Pointer {
     if (doing === null) return;
     if (doing.kind === "move") {
       doing.by = { x: onGrid(at.x - doing.from.x), y: onGrid(at.y - doing.from.y) };
-      if (event.shiftKey) doing.by = Math.abs(doing.by.x) > Math.abs(doing.by.y) ? { ...doing.by, y: 0 } : { ...doing.by, x: 0 };
+      if (event.shiftKey)
+        doing.by =
+          Math.abs(doing.by.x) > Math.abs(doing.by.y) ? { ...doing.by, y: 0 } : { ...doing.by, x: 0 };
       this.shift(doing.items, doing.by);
       stage.emphasis = { ...stage.emphasis, hovered: this.wireUnder(doing) ?? null };
     } else if (doing.kind === "marquee") {
@@ -258,10 +288,13 @@ export class Pointer {
     if (graph === null || scene === null) return;
     if (doing.kind === "move") this.drop(graph, doing);
     else if (doing.kind === "wire") this.join(graph, doing, at, event);
-    else if (doing.kind === "resize") this.host.act(resize(graph.document, itemOf(doing.box), this.resized(doing)));
+    else if (doing.kind === "resize")
+      this.host.act(resize(graph.document, itemOf(doing.box), this.resized(doing)));
     else if (doing.kind === "bend") this.host.act(bendWire(graph.document, doing.wire, doing.points));
     else if (doing.kind === "cut") {
-      const crossed = graph.wires.filter((wire) => crosses(scene.wires.get(wire.id)?.curves ?? [], doing.points));
+      const crossed = graph.wires.filter((wire) =>
+        crosses(scene.wires.get(wire.id)?.curves ?? [], doing.points),
+      );
       if (crossed.length > 0) this.host.act(disconnect(graph.document, crossed));
     }
   }
@@ -274,7 +307,10 @@ export class Pointer {
     const moved = moveBy(graph.document, doing.items, scene.places, doing.by);
     const wire = onWire === undefined ? undefined : graph.byId.get(onWire);
     const [name] = namesOf(doing.items, "block");
-    if (wire === undefined || name === undefined) return this.host.act(moved);
+    if (wire === undefined || name === undefined) {
+      this.host.act(moved);
+      return;
+    }
     const after = graphOf(apply(graph.document, moved.edits).document, graph.ops, graph.checked, graph);
     const inserted = dropOnWire(after, wire, name);
     this.host.act({ label: inserted.label, edits: [...moved.edits, ...inserted.edits] });
@@ -298,11 +334,28 @@ export class Pointer {
     const ends = this.ends(doing.end, hit);
     if (ends !== null) {
       const { taken } = doing;
-      if (taken !== null && taken.to.block === ends.to.block && taken.to.pin === ends.to.pin && taken.to.index === ends.to.index) return;
-      if (!this.fits(ends)) return this.host.refuse(ends.from, ends.to);
-      return this.host.act(taken === null ? connect(graph.document, ends.from, ends.to) : reconnect(graph.document, taken, { to: ends.to }));
+      if (
+        taken !== null &&
+        taken.to.block === ends.to.block &&
+        taken.to.pin === ends.to.pin &&
+        taken.to.index === ends.to.index
+      )
+        return;
+      if (!this.fits(ends)) {
+        this.host.refuse(ends.from, ends.to);
+        return;
+      }
+      this.host.act(
+        taken === null
+          ? connect(graph.document, ends.from, ends.to)
+          : reconnect(graph.document, taken, { to: ends.to }),
+      );
+      return;
     }
-    if (doing.taken !== null) return this.host.act(disconnect(graph.document, [doing.taken]));
+    if (doing.taken !== null) {
+      this.host.act(disconnect(graph.document, [doing.taken]));
+      return;
+    }
     if (hit.kind === "open" || hit.kind === "wire" || hit.kind === "bend")
       this.host.search({ x: event.clientX, y: event.clientY }, at, doing.end);
   }
@@ -314,7 +367,9 @@ export class Pointer {
     if ("from" in end) {
       if (hit.kind === "input") return { from: end.from, to: hit.pin.ref };
       if (hit.kind !== "block" || hit.block === end.from.block) return null;
-      const pin = inputsFor(graph, end.from).find(({ what, reason }) => what.ref.block === hit.block && !reason);
+      const pin = inputsFor(graph, end.from).find(
+        ({ what, reason }) => what.ref.block === hit.block && !reason,
+      );
       return pin ? { from: end.from, to: pin.what.ref } : null;
     }
     if (hit.kind === "output") return { from: hit.pin.ref, to: end.to };
@@ -329,7 +384,10 @@ export class Pointer {
   }
 
   private click(hit: Hit, event: PointerEvent): void {
-    if (hit.kind === "input" || hit.kind === "output") return this.clickPin(hit);
+    if (hit.kind === "input" || hit.kind === "output") {
+      this.clickPin(hit);
+      return;
+    }
     if (this.waiting !== null) {
       const ends = this.ends(this.waiting, hit);
       const graph = this.host.graph();
@@ -371,7 +429,9 @@ export class Pointer {
     if (event.pointerType === "touch" || stage.scene === null || isWidget(event.target)) return;
     if (this.waiting !== null) {
       const from = this.pinPoint(this.waiting);
-      if (from) stage.loose = "from" in this.waiting ? { from, to: at, fits: false } : { from: at, to: from, fits: false };
+      if (from)
+        stage.loose =
+          "from" in this.waiting ? { from, to: at, fits: false } : { from: at, to: from, fits: false };
       stage.request();
       return;
     }
@@ -400,8 +460,12 @@ export class Pointer {
     if (graph === null) return;
     const fitting =
       "from" in end
-        ? inputsFor(graph, end.from).filter(({ reason }) => !reason).map(({ what }) => this.pinPoint({ to: what.ref }))
-        : outputsFor(graph, end.to).filter(({ reason }) => !reason).map(({ what }) => this.pinPoint({ from: what.ref }));
+        ? inputsFor(graph, end.from)
+            .filter(({ reason }) => !reason)
+            .map(({ what }) => this.pinPoint({ to: what.ref }))
+        : outputsFor(graph, end.to)
+            .filter(({ reason }) => !reason)
+            .map(({ what }) => this.pinPoint({ from: what.ref }));
     this.stage.marked = fitting.filter((point) => point !== null);
     this.stage.request();
   }
@@ -413,7 +477,10 @@ export class Pointer {
     const view = graph?.blocks.get(block);
     if (graph === null || scene === null || view === undefined) return null;
     const at = scene.at(block);
-    const key = "from" in end ? outputPinOf(graph, end.from)?.key : view.inputs.find((pin) => pin.ref.pin === end.to.pin && pin.ref.index === end.to.index)?.key;
+    const key =
+      "from" in end
+        ? outputPinOf(graph, end.from)?.key
+        : view.inputs.find((pin) => pin.ref.pin === end.to.pin && pin.ref.index === end.to.index)?.key;
     const offset = "from" in end ? outputOffset(view, key ?? "") : inputOffset(view, key ?? "");
     return { x: at.x + offset.x, y: at.y + offset.y };
   }
@@ -441,13 +508,20 @@ export class Pointer {
     if (scene === null) return [];
     const rect = between(from, to);
     const blocks = [...scene.grid.within(rect)].map((name) => item("block", name));
-    const boxes = scene.boxes.filter((box) => (box.kind === "frames" ? encloses(rect, box.rect) : overlaps(box.rect, rect)));
+    const boxes = scene.boxes.filter((box) =>
+      box.kind === "frames" ? encloses(rect, box.rect) : overlaps(box.rect, rect),
+    );
     return [...blocks, ...boxes.map(itemOf)];
   }
 }
 
 function between(a: Point, b: Point): Rect {
-  return { x: Math.min(a.x, b.x), y: Math.min(a.y, b.y), width: Math.abs(a.x - b.x), height: Math.abs(a.y - b.y) };
+  return {
+    x: Math.min(a.x, b.x),
+    y: Math.min(a.y, b.y),
+    width: Math.abs(a.x - b.x),
+    height: Math.abs(a.y - b.y),
+  };
 }
 
 export function itemOfHit(hit: Hit): Item | null {
@@ -467,7 +541,10 @@ export function itemOfHit(hit: Hit): Item | null {
 }
 
 function isWidget(target: EventTarget | null): boolean {
-  return target instanceof Element && target.closest("input, select, textarea, button, a, [contenteditable]") !== null;
+  return (
+    target instanceof Element &&
+    target.closest("input, select, textarea, button, a, [contenteditable]") !== null
+  );
 }
 
 function sizeElement(root: HTMLElement, which: Item, rect: Rect): void {
@@ -481,7 +558,9 @@ function sizeElement(root: HTMLElement, which: Item, rect: Rect): void {
 function crosses(curves: readonly Curve[], line: readonly Point[]): boolean {
   return curves.some((curve) => {
     const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));
-    return points.slice(1).some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
+    return points
+      .slice(1)
+      .some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
   });
 }
 

@@ -9,7 +9,11 @@ export type Role = "tensor" | "constant" | "list" | "state";
 export function roleOf(info: PinInfo, kind: "input" | "output"): Role {
   if (info.dtypes.length === 1 && info.dtypes[0] === "resource") return "state";
   if (info.count === "list" || info.count === "mixed list") return "list";
-  if (kind === "input" && info.dtypes.length > 0 && info.dtypes.every((dtype) => dtype === "int32" || dtype === "int64"))
+  if (
+    kind === "input" &&
+    info.dtypes.length > 0 &&
+    info.dtypes.every((dtype) => dtype === "int32" || dtype === "int64")
+  )
     return "constant";
   return "tensor";
 }

@@ -1,5 +1,6 @@
 /** The canvas layer: what it shows, when it is painted, and what lies under a point. */
 
+import { type Item, item } from "../../model/action.ts";
 import {
   BLOCK_WIDTH,
   contains,
@@ -12,7 +13,6 @@ import {
   ROW_HEIGHT,
   TITLE_HEIGHT,
 } from "../../model/geometry.ts";
-import { type Item, item } from "../../model/action.ts";
 import type { BlockView, Graph, InputPin, OutputPin } from "../../model/graph.ts";
 import { type Colours, readColours } from "./colours.ts";
 import { type BoxLook, Scene } from "./looks.ts";
@@ -45,7 +45,13 @@ export interface Near {
   readonly boxes: readonly BoxLook[];
 }
 
-const NOTHING: Emphasis = { blocks: new Set(), wires: new Set(), boxes: new Set(), hovered: null, spotlight: false };
+const NOTHING: Emphasis = {
+  blocks: new Set(),
+  wires: new Set(),
+  boxes: new Set(),
+  hovered: null,
+  spotlight: false,
+};
 const NO_LIVE: Live = { state: () => undefined, picture: () => undefined };
 
 export class Stage {
@@ -130,7 +136,12 @@ export class Stage {
 
   inView(margin = 0): Rect {
     const { x, y } = this.toPage(-margin, -margin);
-    return { x, y, width: (this.width + 2 * margin) / this.view.zoom, height: (this.height + 2 * margin) / this.view.zoom };
+    return {
+      x,
+      y,
+      width: (this.width + 2 * margin) / this.view.zoom,
+      height: (this.height + 2 * margin) / this.view.zoom,
+    };
   }
 
   /** What lies under a point of the page, the topmost first. */
@@ -160,7 +171,8 @@ export class Stage {
       const input = view.inputs[row];
       if (input && Math.abs(at.x - rect.x) <= reach) return { kind: "input", block: name, pin: input };
       const output = view.outputs[row];
-      if (output && Math.abs(at.x - rect.x - BLOCK_WIDTH) <= reach) return { kind: "output", block: name, pin: output };
+      if (output && Math.abs(at.x - rect.x - BLOCK_WIDTH) <= reach)
+        return { kind: "output", block: name, pin: output };
     }
     return undefined;
   }
@@ -168,7 +180,12 @@ export class Stage {
   wireAt(scene: Scene, at: Point, reach: number): Hit | undefined {
     let best: Hit | undefined;
     let least = reach;
-    for (const id of scene.wiresWithin({ x: at.x - reach, y: at.y - reach, width: 2 * reach, height: 2 * reach })) {
+    for (const id of scene.wiresWithin({
+      x: at.x - reach,
+      y: at.y - reach,
+      width: 2 * reach,
+      height: 2 * reach,
+    })) {
       const curves = scene.wires.get(id)?.curves ?? [];
       for (const [place, curve] of curves.entries()) {
         if (place > 0 && Math.hypot(curve[0].x - at.x, curve[0].y - at.y) <= reach)
@@ -191,7 +208,8 @@ export class Stage {
   }
 
   private partOf({ rect }: BoxLook, at: Point, reach: number): "head" | "body" | "corner" {
-    if (at.x > rect.x + rect.width - reach * 1.4 && at.y > rect.y + rect.height - reach * 1.4) return "corner";
+    if (at.x > rect.x + rect.width - reach * 1.4 && at.y > rect.y + rect.height - reach * 1.4)
+      return "corner";
     return at.y < rect.y + 32 ? "head" : "body";
   }
 
@@ -255,7 +273,11 @@ export class Stage {
     const { document } = scene.graph;
     for (const box of scene.boxes) {
       if (box.kind === "frames" && overlaps(box.rect, seen))
-        painter.frame(box, document.frames?.[box.name]?.title ?? box.name, this.emphasis.boxes.has(itemOf(box)));
+        painter.frame(
+          box,
+          document.frames?.[box.name]?.title ?? box.name,
+          this.emphasis.boxes.has(itemOf(box)),
+        );
     }
     const wires = scene.wiresWithin(seen);
     painter.wires(scene, wires, this.emphasis, zoom > 0.24);
@@ -289,7 +311,8 @@ export class Stage {
       g.lineWidth = 2;
       g.stroke();
     }
-    if (this.loose) painter.loose(this.loose.from, this.loose.to, this.loose.fits ? colours.accent : colours.inkSoft);
+    if (this.loose)
+      painter.loose(this.loose.from, this.loose.to, this.loose.fits ? colours.accent : colours.inkSoft);
     if (this.cut.length > 1) {
       g.beginPath();
       for (const [i, at] of this.cut.entries()) i === 0 ? g.moveTo(at.x, at.y) : g.lineTo(at.x, at.y);
@@ -310,7 +333,9 @@ export function itemOf(box: BoxLook): Item {
 
 function titleOf(scene: Scene, { kind, name }: BoxLook): string {
   const { document } = scene.graph;
-  return kind === "notes" ? (document.notes?.[name]?.text ?? "").replace(/[*_#`]/g, "") : (document.monitors?.[name]?.title ?? name);
+  return kind === "notes"
+    ? (document.notes?.[name]?.text ?? "").replace(/[*_#`]/g, "")
+    : (document.monitors?.[name]?.title ?? name);
 }
 
 function dotted(g: CanvasRenderingContext2D, colour: string): CanvasPattern | null {

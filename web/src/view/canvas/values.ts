@@ -8,7 +8,8 @@ import { cellsOf, shownCell } from "../widgets/constant.ts";
 /** A constant in a few letters: its first cells, and its shape if there are more. */
 export function shownConstant(value: Json | undefined): string {
   const cells = cellsOf(value);
-  if (cells === undefined) return isObject(value) && Array.isArray(value.shape) ? `[${value.shape.join("×")}]` : "";
+  if (cells === undefined)
+    return isObject(value) && Array.isArray(value.shape) ? `[${value.shape.join("×")}]` : "";
   const first = cells.elements.slice(0, 4).map(shownCell).join(" ");
   if (cells.elements.length <= 4) return cells.shape.length === 0 ? first : `[${first}]`;
   return `[${cells.shape.join("×")}] ${first}…`;

@@ -30,21 +30,42 @@ export function Choices({ label, choices, onChoose }: Props): ReactElement {
   };
   function key(event: KeyboardEvent) {
     const last = choices.length - 1;
-    const places: Record<string, number> = { ArrowDown: Math.min(at + 1, last), ArrowUp: Math.max(at - 1, 0), Home: 0, End: last };
+    const places: Record<string, number> = {
+      ArrowDown: Math.min(at + 1, last),
+      ArrowUp: Math.max(at - 1, 0),
+      Home: 0,
+      End: last,
+    };
     const place = places[event.key];
     if (place !== undefined) setAt(place);
     else if (event.key === "Enter") choose(at);
     else if (event.key.length === 1 && !event.ctrlKey && !event.metaKey) {
       const now = Date.now();
-      typed.current = { text: (now - typed.current.when < 800 ? typed.current.text : "") + event.key.toLowerCase(), when: now };
-      const found = choices.findIndex((choice) => choice.name.replace(/^[^\p{L}\p{N}]+/u, "").toLowerCase().startsWith(typed.current.text));
+      typed.current = {
+        text: (now - typed.current.when < 800 ? typed.current.text : "") + event.key.toLowerCase(),
+        when: now,
+      };
+      const found = choices.findIndex((choice) =>
+        choice.name
+          .replace(/^[^\p{L}\p{N}]+/u, "")
+          .toLowerCase()
+          .startsWith(typed.current.text),
+      );
       if (found >= 0) setAt(found);
     } else return;
     event.preventDefault();
     event.stopPropagation();
   }
   return (
-    <div className="choice-list" role="listbox" tabIndex={0} aria-label={label} aria-activedescendant={`${id}-${at}`} ref={ref} onKeyDown={key}>
+    <div
+      className="choice-list"
+      role="listbox"
+      tabIndex={0}
+      aria-label={label}
+      aria-activedescendant={`${id}-${at}`}
+      ref={ref}
+      onKeyDown={key}
+    >
       {choices.map((choice, place) => (
         // biome-ignore lint/a11y/useKeyWithClickEvents: the list takes the keys.
         // biome-ignore lint/a11y/useFocusableInteractive: the list has the focus.

@@ -12,12 +12,24 @@ import { type ChoiceItem, Choices } from "./Choices.tsx";
 import { Dialog } from "./Dialog.tsx";
 
 /** Wires without a pointer: first the pin of this block, then one of the pins that fit. */
-export function ConnectDialog({ page, block, end }: { page: PageState; block: string; end: WireEnd | null }): ReactElement {
+export function ConnectDialog({
+  page,
+  block,
+  end,
+}: {
+  page: PageState;
+  block: string;
+  end: WireEnd | null;
+}): ReactElement {
   const w = useWords();
   const texts = useTexts();
   const { graph } = page;
   const view = graph.blocks.get(block);
-  const only: WireEnd | null = end ?? (view?.inputs.length === 0 && view.outputs.length === 1 && view.outputs[0] ? { from: view.outputs[0].ref } : null);
+  const only: WireEnd | null =
+    end ??
+    (view?.inputs.length === 0 && view.outputs.length === 1 && view.outputs[0]
+      ? { from: view.outputs[0].ref }
+      : null);
   const [chosen, setChosen] = useState<WireEnd | null>(only);
   const close = (
     <button type="button" className="button" onClick={ui.closeDialog}>
@@ -55,7 +67,10 @@ export function ConnectDialog({ page, block, end }: { page: PageState; block: st
       </Dialog>
     );
   }
-  const title = "from" in chosen ? w.connectPin(keyOf(chosen.from)) : w.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
+  const title =
+    "from" in chosen
+      ? w.connectPin(keyOf(chosen.from))
+      : w.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
   const join = (other: WireEnd) => {
     const ends = { ...chosen, ...other };
     if ("from" in ends && "to" in ends) act(connect(page.document, ends.from, ends.to));

@@ -1,4 +1,4 @@
-import { type ReactElement, type ReactNode, useEffect, useId, useRef } from "react";
+import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from "react";
 
 interface Props {
   title: string;
@@ -13,13 +13,13 @@ interface Props {
 export function Dialog({ title, children, actions, wide, onClose }: Props): ReactElement {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  useEffect(() => {
+  // Closed before it is taken away, so that the browser gives the focus back.
+  useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the browser closes a dialog by Escape itself.
     <dialog
       ref={ref}
       className={wide ? "dialog wide" : "dialog"}

@@ -1,6 +1,6 @@
 import { type FormEvent, type ReactElement, useState } from "react";
-import { addGradients, extract, usePage as pageAsBlock } from "../../model/actions.ts";
 import { namesOf } from "../../model/action.ts";
+import { addGradients, extract, usePage as pageAsBlock } from "../../model/actions.ts";
 import type { OutputRef } from "../../model/document.ts";
 import { keyOf } from "../../model/graph.ts";
 import { stringifyExact } from "../../model/numbers.ts";
@@ -35,7 +35,14 @@ export function Dialogs(): ReactElement | null {
     case "open":
       return <OpenFile title="open" onFile={(path) => void ui.openPage({ path })} />;
     case "use page":
-      return page && <OpenFile title="use page" onFile={(path) => act(pageAsBlock(page.document, path, ui.canvas?.centre() ?? { x: 0, y: 0 }))} />;
+      return (
+        page && (
+          <OpenFile
+            title="use page"
+            onFile={(path) => act(pageAsBlock(page.document, path, ui.canvas?.centre() ?? { x: 0, y: 0 }))}
+          />
+        )
+      );
     case "versions":
       return page && <Versions page={page} />;
     case "export":
@@ -103,10 +110,19 @@ function Help(): ReactElement {
 function SettingsDialog(): ReactElement {
   const w = useWords();
   const settings = useSettings();
-  const choose = <Name extends "theme" | "language" | "wheel">(name: Name, label: string, options: readonly (readonly [Settings[Name], string])[]) => (
+  const choose = <Name extends "theme" | "language" | "wheel">(
+    name: Name,
+    label: string,
+    options: readonly (readonly [Settings[Name], string])[],
+  ) => (
     <>
       <label htmlFor={`setting-${name}`}>{label}</label>
-      <select id={`setting-${name}`} className="field" value={settings[name]} onChange={(event) => change({ [name]: event.target.value })}>
+      <select
+        id={`setting-${name}`}
+        className="field"
+        value={settings[name]}
+        onChange={(event) => change({ [name]: event.target.value })}
+      >
         {options.map(([value, text]) => (
           <option key={value} value={value}>
             {text}
@@ -118,7 +134,13 @@ function SettingsDialog(): ReactElement {
   const flag = (name: "spotlight" | "minimap" | "rerun", label: string) => (
     <>
       <label htmlFor={`setting-${name}`}>{label}</label>
-      <input id={`setting-${name}`} type="checkbox" className="check" checked={settings[name]} onChange={(event) => change({ [name]: event.target.checked })} />
+      <input
+        id={`setting-${name}`}
+        type="checkbox"
+        className="check"
+        checked={settings[name]}
+        onChange={(event) => change({ [name]: event.target.checked })}
+      />
     </>
   );
   return (
@@ -165,7 +187,13 @@ function About(): ReactElement {
   );
 }
 
-function OpenFile({ title, onFile }: { title: "open" | "use page"; onFile(path: string): void }): ReactElement {
+function OpenFile({
+  title,
+  onFile,
+}: {
+  title: "open" | "use page";
+  onFile(path: string): void;
+}): ReactElement {
   const w = useWords();
   const texts = useTexts();
   const files = useStudio((state) => state.files);
@@ -217,7 +245,9 @@ function Versions({ page }: { page: PageState }): ReactElement {
 }
 
 function fileName(page: PageState): string {
-  const stem = page.path.replace(/^.*\//, "").replace(/\.page\.json$/, "") || (page.document.title ?? "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "_");
+  const stem =
+    page.path.replace(/^.*\//, "").replace(/\.page\.json$/, "") ||
+    (page.document.title ?? "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "_");
   return stem.replace(/^_+|_+$/g, "") || "page";
 }
 
@@ -251,8 +281,14 @@ function SaveAs({ page }: { page: PageState }): ReactElement {
     >
       <form id="save-as" onSubmit={save}>
         <label htmlFor="save-path">{w.pathInFolder}</label>
-        {/* biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else. */}
-        <input id="save-path" className="field mono" value={path} autoFocus aria-invalid={wrong} onChange={(event) => setPath(event.target.value)} />
+        <input
+          id="save-path"
+          className="field mono"
+          value={path}
+          autoFocus
+          aria-invalid={wrong}
+          onChange={(event) => setPath(event.target.value)}
+        />
         {wrong && <p className="bad small">{w.pathRule}</p>}
       </form>
     </Dialog>
@@ -296,7 +332,17 @@ function SaveRefused({ page }: { page: PageState }): ReactElement {
             </button>
           )}
           {refused.reason !== "failed" && (
-            <button type="button" className="button danger" onClick={() => studio.save(page.page, refused.reason === "exists" ? (wantedPaths.get(page.page) ?? "") : "", true)}>
+            <button
+              type="button"
+              className="button danger"
+              onClick={() =>
+                studio.save(
+                  page.page,
+                  refused.reason === "exists" ? (wantedPaths.get(page.page) ?? "") : "",
+                  true,
+                )
+              }
+            >
               {w.overwrite}
             </button>
           )}
@@ -372,8 +418,13 @@ function Extract({ page }: { page: PageState }): ReactElement {
       <form id="extract" onSubmit={(event) => void make(event)}>
         <p className="soft">{w.extractAbout(names.length)}</p>
         <label htmlFor="extract-path">{w.pathInFolder}</label>
-        {/* biome-ignore lint/a11y/noAutofocus: the dialog asks for nothing else. */}
-        <input id="extract-path" className="field mono" autoFocus value={path} onChange={(event) => setPath(event.target.value)} />
+        <input
+          id="extract-path"
+          className="field mono"
+          autoFocus
+          value={path}
+          onChange={(event) => setPath(event.target.value)}
+        />
       </form>
     </Dialog>
   );
@@ -384,9 +435,17 @@ function Gradients({ page, ys }: { page: PageState; ys: OutputRef[] }): ReactEle
   const texts = useTexts();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const own = new Set(ys.map((y) => y.block));
-  const outputs = [...page.graph.blocks.values()].filter((view) => !own.has(view.name)).flatMap((view) => view.outputs);
+  const outputs = [...page.graph.blocks.values()]
+    .filter((view) => !own.has(view.name))
+    .flatMap((view) => view.outputs);
   const make = () => {
-    act(addGradients(page.graph, ys, outputs.filter((pin) => chosen.has(keyOf(pin.ref))).map((pin) => pin.ref)));
+    act(
+      addGradients(
+        page.graph,
+        ys,
+        outputs.filter((pin) => chosen.has(keyOf(pin.ref))).map((pin) => pin.ref),
+      ),
+    );
     ui.closeDialog();
   };
   return (
@@ -437,7 +496,11 @@ function ExportDialog({ page }: { page: PageState }): ReactElement {
   const name = fileName(page);
   const script = async (to: "python" | "tensorflow") => {
     try {
-      download(`${name}${to === "python" ? "" : "_tensorflow"}.py`, await studio.export(page.page, to), "text/x-python");
+      download(
+        `${name}${to === "python" ? "" : "_tensorflow"}.py`,
+        await studio.export(page.page, to),
+        "text/x-python",
+      );
     } catch (error) {
       studio.notice("error", (error as Error).message);
     }
@@ -448,7 +511,11 @@ function ExportDialog({ page }: { page: PageState }): ReactElement {
     ["Python", w.exports.python, () => void script("python")],
     ["TensorFlow", w.exports.tensorflow, () => void script("tensorflow")],
     ["HTML", w.exports.html, () => download(`${name}.html`, asHtml(page, language), "text/html")],
-    ["JSON", w.exports.json, () => download(`${name}.page.json`, stringifyExact(page.document), "application/json")],
+    [
+      "JSON",
+      w.exports.json,
+      () => download(`${name}.page.json`, stringifyExact(page.document), "application/json"),
+    ],
   ];
   return (
     <Dialog title={texts.commands.export} onClose={ui.closeDialog} actions={<Close />}>
@@ -470,7 +537,8 @@ function ExportDialog({ page }: { page: PageState }): ReactElement {
         ))}
       </ul>
       <label>
-        <input type="checkbox" checked={inside} onChange={(event) => setInside(event.target.checked)} /> {w.pageInside(shownBytes(pageText(page).length))}
+        <input type="checkbox" checked={inside} onChange={(event) => setInside(event.target.checked)} />{" "}
+        {w.pageInside(shownBytes(pageText(page).length))}
       </label>
     </Dialog>
   );

@@ -46,7 +46,10 @@ async function addConstants(arrays: readonly ArrayFile[], at: Point): Promise<vo
   if (currentPage() === undefined) await ui.openPage({});
   const page = currentPage();
   if (page === undefined) return;
-  const names = arrays.map((array, i) => array.name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+|^\d+$/, "") || `array_${i + 1}`);
+  const names = arrays.map(
+    (array, i) =>
+      array.name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+|^\d+$/, "") || `array_${i + 1}`,
+  );
   const clip: PageDocument = {
     format: 1,
     blocks: Object.fromEntries(

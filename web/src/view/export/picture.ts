@@ -12,7 +12,13 @@ import { summaryPicture } from "../canvas/pictures.ts";
 import { withPage } from "./png.ts";
 
 const MARGIN = 32;
-const PLAIN: Emphasis = { blocks: new Set(), wires: new Set(), boxes: new Set(), hovered: null, spotlight: false };
+const PLAIN: Emphasis = {
+  blocks: new Set(),
+  wires: new Set(),
+  boxes: new Set(),
+  hovered: null,
+  spotlight: false,
+};
 /** Browsers refuse larger canvases. */
 const MOST_PIXELS = 16_000_000;
 
@@ -30,7 +36,12 @@ function liveOf(page: number): Live {
 
 function frameOf(scene: Scene): { x: number; y: number; width: number; height: number } {
   const around = scene.bounds() ?? { x: 0, y: 0, width: 400, height: 200 };
-  return { x: around.x - MARGIN, y: around.y - MARGIN, width: around.width + 2 * MARGIN, height: around.height + 2 * MARGIN };
+  return {
+    x: around.x - MARGIN,
+    y: around.y - MARGIN,
+    width: around.width + 2 * MARGIN,
+    height: around.height + 2 * MARGIN,
+  };
 }
 
 /** Draws everything on the page in full. */
@@ -40,16 +51,19 @@ function paintAll(pen: Pen, scene: Scene, page: PageState): void {
   pen.fillStyle = painter.colours.ground;
   pen.fillRect(frame.x, frame.y, frame.width, frame.height);
   const { document } = page;
-  for (const box of scene.boxes) if (box.kind === "frames") painter.frame(box, document.frames?.[box.name]?.title ?? box.name, false);
+  for (const box of scene.boxes)
+    if (box.kind === "frames") painter.frame(box, document.frames?.[box.name]?.title ?? box.name, false);
   const wires = [...scene.wires.keys()];
   painter.wires(scene, wires, PLAIN, true);
   painter.bends(scene, wires);
   painter.labels(scene, wires, PLAIN);
   const values = liveOf(page.page);
-  for (const name of scene.graph.blocks.keys()) painter.block(scene, scene.block(name) as BlockView, values, PLAIN, "all");
+  for (const name of scene.graph.blocks.keys())
+    painter.block(scene, scene.block(name) as BlockView, values, PLAIN, "all");
   for (const box of scene.boxes) {
     if (box.kind === "notes") painter.note(box, document.notes?.[box.name]?.text ?? "");
-    else if (box.kind === "monitors") painter.farBox(box, document.monitors?.[box.name]?.title ?? box.name, false);
+    else if (box.kind === "monitors")
+      painter.farBox(box, document.monitors?.[box.name]?.title ?? box.name, false);
   }
 }
 
@@ -87,7 +101,9 @@ export function svgText(page: PageState, inside: boolean): string {
 export function asHtml(page: PageState, language: string): string {
   const { document } = page;
   const rows = [...page.graph.blocks.values()].map((view) => {
-    const inputs = view.inputs.filter((pin) => typeof pin.value === "string").map((pin) => `${pin.key} ← ${String(pin.value)}`);
+    const inputs = view.inputs
+      .filter((pin) => typeof pin.value === "string")
+      .map((pin) => `${pin.key} ← ${String(pin.value)}`);
     const gives = view.outputs.map((pin) => {
       const spec = page.graph.checked?.pins[`${view.name}:${pin.key}`];
       const held = live(page.page).summary(`${view.name}:${pin.key}`);

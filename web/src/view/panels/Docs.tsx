@@ -82,7 +82,10 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
 
 /** MathML as it is, anything else as text. */
 function Formula({ formula }: { formula: string }): ReactElement {
-  const html = useMemo(() => (formula.trimStart().startsWith("<math") ? safeMarkup(formula) : null), [formula]);
+  const html = useMemo(
+    () => (formula.trimStart().startsWith("<math") ? safeMarkup(formula) : null),
+    [formula],
+  );
   if (html === null) return <div className="formula mono">{formula}</div>;
   // biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify.
   return <div className="formula" dangerouslySetInnerHTML={{ __html: html }} />;
@@ -104,7 +107,11 @@ function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): Rea
               <td>
                 {pin.about ? `${pin.about} ` : ""}
                 <span className="soft">
-                  {[w.counts[pin.count], pin.dtypes.length > 6 ? pin.type : pin.dtypes.join(", "), pin.ranks && w.axesCount(pin.ranks.join(", "))]
+                  {[
+                    w.counts[pin.count],
+                    pin.dtypes.length > 6 ? pin.type : pin.dtypes.join(", "),
+                    pin.ranks && w.axesCount(pin.ranks.join(", ")),
+                  ]
                     .filter(Boolean)
                     .join(" · ")}
                 </span>

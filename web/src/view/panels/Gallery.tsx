@@ -13,7 +13,9 @@ export function Gallery(): ReactElement {
   useEffect(() => {
     if (welcome !== null) studio.listFiles();
   }, [welcome]);
-  const pages = files.filter((file) => file.path.endsWith(".page.json")).sort((a, b) => b.changed - a.changed);
+  const pages = files
+    .filter((file) => file.path.endsWith(".page.json"))
+    .sort((a, b) => b.changed - a.changed);
   const drop = (event: DragEvent) => {
     event.preventDefault();
     void dropFiles([...event.dataTransfer.files], { x: 0, y: 0 });
@@ -53,14 +55,19 @@ export function Gallery(): ReactElement {
         <h2>{w.lessons}</h2>
         <div className="cards">
           {welcome?.lessons.map((lesson) => (
-            <button key={lesson.name} type="button" className="card" onClick={() => void ui.openPage({ lesson: lesson.name })}>
+            <button
+              key={lesson.name}
+              type="button"
+              className="card"
+              onClick={() => void ui.openPage({ lesson: lesson.name })}
+            >
               {lesson.picture && (
                 <span className="picture">
                   <img src={lesson.picture} alt="" />
                 </span>
               )}
               <strong>{lesson.title}</strong>
-              <span className="about">{lesson.about.replaceAll("`", "")}</span>
+              <span className="card-about">{lesson.about.replaceAll("`", "")}</span>
             </button>
           ))}
         </div>

@@ -16,7 +16,11 @@ export function Monitors({ page }: { page: PageState }): ReactElement {
       <div className="monitor-strip">
         {monitors.map(([name, monitor]) => (
           <section key={name} aria-label={monitor.title ?? name}>
-            <button type="button" className="button plain monitor-title" onClick={() => ui.reveal(item("monitor", name))}>
+            <button
+              type="button"
+              className="button plain monitor-title"
+              onClick={() => ui.reveal(item("monitor", name))}
+            >
               {monitor.title ?? name}
             </button>
             <div className="monitor-body">

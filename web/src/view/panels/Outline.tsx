@@ -21,7 +21,8 @@ export function Outline(): ReactElement {
   const [focus, setFocus] = useState<string | null>(null);
   const root = useRef<HTMLDivElement>(null);
   const nodes = useMemo(() => (graph === null ? [] : outline(graph, texts)), [graph, texts]);
-  const isOpen = (node: OutlineNode) => node.kind === "frame" ? !open.has(`-${node.id}`) : open.has(node.id);
+  const isOpen = (node: OutlineNode) =>
+    node.kind === "frame" ? !open.has(`-${node.id}`) : open.has(node.id);
   const rows: Row[] = [];
   const collect = (list: readonly OutlineNode[], level: number, parent: string | null) => {
     for (const node of list) {
@@ -42,13 +43,16 @@ export function Outline(): ReactElement {
   function go(id: string | null | undefined) {
     if (id === null || id === undefined) return;
     setFocus(id);
-    requestAnimationFrame(() => root.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus());
+    requestAnimationFrame(() =>
+      root.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(id)}"]`)?.focus(),
+    );
   }
   function choose(node: OutlineNode) {
     if (node.item !== undefined) ui.reveal(node.item);
   }
   function edit({ item: which, input, output, attr }: OutlineNode) {
-    if (input !== undefined) ui.openField(input.block, input.index === undefined ? input.pin : `${input.pin}[${input.index}]`);
+    if (input !== undefined)
+      ui.openField(input.block, input.index === undefined ? input.pin : `${input.pin}[${input.index}]`);
     else if (output !== undefined) ui.connectFrom(output);
     else if (which !== undefined) ui.openField(which.slice(which.indexOf("/") + 1), attr ?? "");
   }
@@ -83,7 +87,6 @@ export function Outline(): ReactElement {
       const place = rows.findIndex((row) => row.node === node);
       const pin = node.kind === "input" || node.kind === "output" || node.kind === "attr";
       return (
-        // biome-ignore lint/a11y/useSemanticElements: there is no element for items of a tree.
         <div
           key={node.id}
           role="treeitem"
@@ -101,7 +104,12 @@ export function Outline(): ReactElement {
         >
           {/* biome-ignore lint/a11y/useKeyWithClickEvents: the item above takes the keys. */}
           {/* biome-ignore lint/a11y/noStaticElementInteractions: the item above takes the keys. */}
-          <div className="tree-row" style={{ paddingLeft: 8 + (level - 1) * 14 }} onClick={() => choose(node)} onDoubleClick={() => edit(node)}>
+          <div
+            className="tree-row"
+            style={{ paddingLeft: 8 + (level - 1) * 14 }}
+            onClick={() => choose(node)}
+            onDoubleClick={() => edit(node)}
+          >
             {/* biome-ignore lint/a11y/useKeyWithClickEvents: arrow keys do the same. */}
             {/* biome-ignore lint/a11y/noStaticElementInteractions: arrow keys do the same. */}
             <span
@@ -130,4 +138,3 @@ export function Outline(): ReactElement {
     </div>
   );
 }
-

@@ -15,7 +15,11 @@ export function Problems(): ReactElement {
       {problems.map((problem, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: two problems can have the same words.
         <li key={i}>
-          <button type="button" className="problem" onClick={() => problem.block && ui.reveal(item("block", problem.block), problem.arg)}>
+          <button
+            type="button"
+            className="problem"
+            onClick={() => problem.block && ui.reveal(item("block", problem.block), problem.arg)}
+          >
             <span className="icon-bad">
               <Icon name="warning" />
             </span>

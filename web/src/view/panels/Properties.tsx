@@ -5,6 +5,7 @@ import { type Json, readWire } from "../../model/document.ts";
 import { type AttrRow, type BlockView, type Graph, type InputPin, keyOf, specOf } from "../../model/graph.ts";
 import { nameFault } from "../../model/names.ts";
 import { PLACEHOLDER } from "../../model/ops.ts";
+import { shortSpec, specText } from "../../model/words.ts";
 import { axesOf } from "../canvas/Block.tsx";
 import { labelOf } from "../canvas/Monitor.tsx";
 import { act, useGraph, useSelection } from "../page.ts";
@@ -14,7 +15,6 @@ import { AttrField } from "../widgets/AttrField.tsx";
 import { Entry } from "../widgets/Entry.tsx";
 import { MatrixGrid } from "../widgets/MatrixGrid.tsx";
 import { useTexts, useWords } from "../words.ts";
-import { shortSpec, specText } from "../../model/words.ts";
 
 /** What can be said of the selection: of one block everything, of several what they share, of none the page. */
 export function Properties(): ReactElement {
@@ -48,7 +48,9 @@ function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): Re
   const { document } = graph;
   useEffect(() => {
     if (field === null || field.block !== view.name) return;
-    const row = root.current?.querySelector(field.name ? `[data-field="${CSS.escape(field.name)}"]` : "[data-field]");
+    const row = root.current?.querySelector(
+      field.name ? `[data-field="${CSS.escape(field.name)}"]` : "[data-field]",
+    );
     const target = row?.querySelector<HTMLElement>(".cell, input, select, button") ?? row;
     if (target instanceof HTMLElement) target.focus();
     ui.fieldShown();
@@ -84,7 +86,12 @@ function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): Re
             />
           </span>
           <span className="label">{w.about}</span>
-          <Entry label={w.about} value={view.block.about ?? ""} {...text} onChange={(about) => act(actions.setAbout(document, view.name, about))} />
+          <Entry
+            label={w.about}
+            value={view.block.about ?? ""}
+            {...text}
+            onChange={(about) => act(actions.setAbout(document, view.name, about))}
+          />
         </div>
       </div>
       {view.inputs.length > 0 && (
@@ -141,14 +148,21 @@ function InputRow({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement
   const w = useWords();
   const { document } = graph;
   const wire = typeof pin.value === "string" ? readWire(pin.value) : undefined;
-  const spec = typeof pin.value === "string" ? specOf(graph, graph.byId.get(`${pin.ref.block}:${pin.key}`)?.source ?? pin.value) : undefined;
+  const spec =
+    typeof pin.value === "string"
+      ? specOf(graph, graph.byId.get(`${pin.ref.block}:${pin.key}`)?.source ?? pin.value)
+      : undefined;
   return (
     <>
       <span className="label">{pin.key}</span>
       <span data-field={pin.key}>
         {wire !== undefined ? (
           <span className="wire-line">
-            <button type="button" className="button plain mono" onClick={() => ui.reveal(item("block", wire.block))}>
+            <button
+              type="button"
+              className="button plain mono"
+              onClick={() => ui.reveal(item("block", wire.block))}
+            >
               {String(pin.value)}
             </button>
             {spec && <span className="shape-chip">{shortSpec(spec)}</span>}
@@ -165,11 +179,20 @@ function InputRow({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement
         ) : (
           <>
             {pin.state === "constant" && !pin.more && (
-              <MatrixGrid label={pin.key} free value={pin.value} onChange={(value) => act(actions.setInput(document, pin.ref, value))} />
+              <MatrixGrid
+                label={pin.key}
+                free
+                value={pin.value}
+                onChange={(value) => act(actions.setInput(document, pin.ref, value))}
+              />
             )}
             <span className="wire-line">
               {pin.state !== "constant" && !pin.more && (
-                <button type="button" className="button" onClick={() => act(actions.setInput(document, pin.ref, 0))}>
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => act(actions.setInput(document, pin.ref, 0))}
+                >
                   {w.typeConstant}
                 </button>
               )}
@@ -204,7 +227,13 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
       <span className={row.missing ? "label bad" : "label"} title={row.info?.about}>
         {row.name}
         {row.set && row.info !== undefined && !row.info.required && (
-          <button type="button" className="button icon plain" aria-label={w.asBefore(row.name)} title={w.asBefore(row.name)} onClick={() => put(undefined)}>
+          <button
+            type="button"
+            className="button icon plain"
+            aria-label={w.asBefore(row.name)}
+            title={w.asBefore(row.name)}
+            onClick={() => put(undefined)}
+          >
             <Icon name="reset" />
           </button>
         )}
@@ -236,14 +265,31 @@ function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactEleme
           <div className="wire-line" key={pin.key}>
             <span className="mono">{pin.key}</span>
             {spec && <span className="shape-chip">{specText(spec, texts)}</span>}
-            <button type="button" className="button icon plain" aria-label={w.connectFrom(pin.key)} title={w.connectFrom(pin.key)} onClick={() => ui.connectFrom(pin.ref)}>
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={w.connectFrom(pin.key)}
+              title={w.connectFrom(pin.key)}
+              onClick={() => ui.connectFrom(pin.ref)}
+            >
               <Icon name="to" />
             </button>
-            <button type="button" className="button icon plain" aria-label={w.watch(pin.key)} title={w.watch(pin.key)} onClick={() => ui.addMonitor(key)}>
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={w.watch(pin.key)}
+              title={w.watch(pin.key)}
+              onClick={() => ui.addMonitor(key)}
+            >
               <Icon name="monitor" />
             </button>
             <label className="small">
-              <input type="checkbox" checked={fetched.has(key)} onChange={() => act(actions.toggleFetch(document, key))} /> {w.wanted}
+              <input
+                type="checkbox"
+                checked={fetched.has(key)}
+                onChange={() => act(actions.toggleFetch(document, key))}
+              />{" "}
+              {w.wanted}
             </label>
           </div>
         );
@@ -265,11 +311,19 @@ function WireProperties({ graph, id }: { graph: Graph; id: string }): ReactEleme
       </div>
       <div className="rows">
         <span className="label">{w.from}</span>
-        <button type="button" className="button plain mono" onClick={() => ui.reveal(item("block", wire.from.block))}>
+        <button
+          type="button"
+          className="button plain mono"
+          onClick={() => ui.reveal(item("block", wire.from.block))}
+        >
           {wire.source}
         </button>
         <span className="label">{w.to}</span>
-        <button type="button" className="button plain mono" onClick={() => ui.reveal(item("block", wire.to.block))}>
+        <button
+          type="button"
+          className="button plain mono"
+          onClick={() => ui.reveal(item("block", wire.to.block))}
+        >
           {wire.id}
         </button>
         {spec && (
@@ -284,7 +338,11 @@ function WireProperties({ graph, id }: { graph: Graph; id: string }): ReactEleme
           <Icon name="plus" />
           {w.insertBlock}
         </button>
-        <button type="button" className="button" onClick={() => act(actions.disconnect(graph.document, [wire]))}>
+        <button
+          type="button"
+          className="button"
+          onClick={() => act(actions.disconnect(graph.document, [wire]))}
+        >
           <Icon name="trash" />
           {w.removeWire}
         </button>
@@ -307,7 +365,8 @@ function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactE
         key={graph.document.notes?.[name]?.text}
         defaultValue={graph.document.notes?.[name]?.text ?? ""}
         onBlur={(event) => {
-          if (event.target.value !== graph.document.notes?.[name]?.text) act(actions.setNote(graph.document, name, event.target.value));
+          if (event.target.value !== graph.document.notes?.[name]?.text)
+            act(actions.setNote(graph.document, name, event.target.value));
         }}
       />
     </div>
@@ -324,7 +383,12 @@ function FrameProperties({ graph, name }: { graph: Graph; name: string }): React
       </div>
       <div className="rows">
         <span className="label">{w.title}</span>
-        <Entry label={w.title} value={frame?.title ?? ""} {...text} onChange={(title) => act(actions.setFrame(graph.document, name, { title }))} />
+        <Entry
+          label={w.title}
+          value={frame?.title ?? ""}
+          {...text}
+          onChange={(title) => act(actions.setFrame(graph.document, name, { title }))}
+        />
         <span className="label">{w.blocks}</span>
         <Entry<readonly string[]>
           label={w.blocks}
@@ -371,7 +435,12 @@ function MonitorProperties({ graph, name }: { graph: Graph; name: string }): Rea
       </div>
       <div className="rows">
         <label htmlFor="monitor-kind">{w.kind}</label>
-        <select id="monitor-kind" className="field" value={monitor.kind} onChange={(event) => act(actions.setMonitor(document, name, { kind: event.target.value }))}>
+        <select
+          id="monitor-kind"
+          className="field"
+          value={monitor.kind}
+          onChange={(event) => act(actions.setMonitor(document, name, { kind: event.target.value }))}
+        >
           {KINDS.map((kind) => (
             <option key={kind} value={kind}>
               {w.monitorKinds[kind]}
@@ -379,7 +448,12 @@ function MonitorProperties({ graph, name }: { graph: Graph; name: string }): Rea
           ))}
         </select>
         <span className="label">{w.title}</span>
-        <Entry label={w.title} value={monitor.title ?? ""} {...text} onChange={(title) => act(actions.setMonitor(document, name, { title }))} />
+        <Entry
+          label={w.title}
+          value={monitor.title ?? ""}
+          {...text}
+          onChange={(title) => act(actions.setMonitor(document, name, { title }))}
+        />
         <span className="label">{w.limits.low}</span>
         {limit("low")}
         <span className="label">{w.limits.high}</span>
@@ -399,13 +473,24 @@ function MonitorProperties({ graph, name }: { graph: Graph; name: string }): Rea
                 type="button"
                 className="button icon plain"
                 aria-label={w.clear(labelOf(shown))}
-                onClick={() => act(actions.setMonitor(document, name, { shows: (monitor.shows ?? []).filter((_, at) => at !== i) }))}
+                onClick={() =>
+                  act(
+                    actions.setMonitor(document, name, {
+                      shows: (monitor.shows ?? []).filter((_, at) => at !== i),
+                    }),
+                  )
+                }
               >
                 <Icon name="close" />
               </button>
             </span>
           ))}
-          <select className="field" aria-label={w.showMore} value="" onChange={(event) => act(actions.toggleShown(document, name, event.target.value))}>
+          <select
+            className="field"
+            aria-label={w.showMore}
+            value=""
+            onChange={(event) => act(actions.toggleShown(document, name, event.target.value))}
+          >
             <option value="">{w.showMore}</option>
             {outputs.map((pin) => (
               <option key={pin}>{pin}</option>
@@ -429,13 +514,28 @@ function Several(): ReactElement {
       </div>
       <p className="soft small">{blocks.slice(0, 12).join(", ")}</p>
       <div className="constant-fill">
-        {(["align left", "align top", "distribute across", "distribute down", "frame", "extract", "gradients"] as const).map((command) => (
-          <button key={command} type="button" className="button" disabled={blocks.length < 2} onClick={() => ui.run(command)}>
+        {(
+          [
+            "align left",
+            "align top",
+            "distribute across",
+            "distribute down",
+            "frame",
+            "extract",
+            "gradients",
+          ] as const
+        ).map((command) => (
+          <button
+            key={command}
+            type="button"
+            className="button"
+            disabled={blocks.length < 2}
+            onClick={() => ui.run(command)}
+          >
             {texts.commands[command]}
           </button>
         ))}
       </div>
-
     </div>
   );
 }
@@ -458,24 +558,63 @@ function PageProperties({ graph }: { graph: Graph }): ReactElement {
         </div>
         <div className="rows">
           <span className="label">{w.title}</span>
-          <Entry label={w.title} value={document.title ?? ""} {...text} onChange={(title) => act(actions.setTitle(document, "title", title))} />
+          <Entry
+            label={w.title}
+            value={document.title ?? ""}
+            {...text}
+            onChange={(title) => act(actions.setTitle(document, "title", title))}
+          />
           <span className="label">{w.about}</span>
-          <Entry label={w.about} value={document.about ?? ""} {...text} onChange={(about) => act(actions.setTitle(document, "about", about))} />
+          <Entry
+            label={w.about}
+            value={document.about ?? ""}
+            {...text}
+            onChange={(about) => act(actions.setTitle(document, "about", about))}
+          />
         </div>
       </div>
       <div className="section">
         <h3>{w.howItRuns}</h3>
         <div className="rows">
           <span className="label">{w.wantedValues}</span>
-          <Pins graph={graph} label={w.wantedValues} value={run.fetch ?? []} onChange={(fetch) => act(actions.setRun(document, { fetch }))} />
+          <Pins
+            graph={graph}
+            label={w.wantedValues}
+            value={run.fetch ?? []}
+            onChange={(fetch) => act(actions.setRun(document, { fetch }))}
+          />
           <span className="label">{w.targets}</span>
-          <Pins graph={graph} label={w.targets} value={run.targets ?? []} onChange={(targets) => act(actions.setRun(document, { targets }))} />
+          <Pins
+            graph={graph}
+            label={w.targets}
+            value={run.targets ?? []}
+            onChange={(targets) => act(actions.setRun(document, { targets }))}
+          />
           <span className="label">{w.steps}</span>
-          <Entry<number | null> label={w.steps} value={run.steps ?? null} format={shown} hint="1" read={wholeOrNothing(1)} onChange={(steps) => act(actions.setRun(document, { steps }))} />
+          <Entry<number | null>
+            label={w.steps}
+            value={run.steps ?? null}
+            format={shown}
+            hint="1"
+            read={wholeOrNothing(1)}
+            onChange={(steps) => act(actions.setRun(document, { steps }))}
+          />
           <span className="label">{w.until}</span>
-          <Entry label={w.until} value={run.until ?? ""} hint={w.anOutput} {...text} onChange={(until) => act(actions.setRun(document, { until }))} />
+          <Entry
+            label={w.until}
+            value={run.until ?? ""}
+            hint={w.anOutput}
+            {...text}
+            onChange={(until) => act(actions.setRun(document, { until }))}
+          />
           <span className="label">{w.seed}</span>
-          <Entry<number | null> label={w.seed} value={run.seed ?? null} format={shown} read={wholeOrNothing(0)} onChange={(seed) => act(actions.setRun(document, { seed }))} />
+          <Entry<number | null>
+            label={w.seed}
+            value={run.seed ?? null}
+            format={shown}
+            read={wholeOrNothing(0)}
+            onChange={(seed) => act(actions.setRun(document, { seed }))}
+          />
         </div>
       </div>
       <div className="section small soft">{w.counted(graph.blocks.size, graph.wires.length)}</div>
@@ -483,7 +622,17 @@ function PageProperties({ graph }: { graph: Graph }): ReactElement {
   );
 }
 
-function Pins({ graph, label, value, onChange }: { graph: Graph; label: string; value: readonly string[]; onChange(value: readonly string[]): void }): ReactElement {
+function Pins({
+  graph,
+  label,
+  value,
+  onChange,
+}: {
+  graph: Graph;
+  label: string;
+  value: readonly string[];
+  onChange(value: readonly string[]): void;
+}): ReactElement {
   const w = useWords();
   return (
     <Entry<readonly string[]>

@@ -1,6 +1,15 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "react";
+import {
+  type KeyboardEvent,
+  type ReactElement,
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
 import { addConnected, item } from "../../model/actions.ts";
-import { type Reason, inputOfOp, offered, outputOfOp } from "../../model/fits.ts";
+import { inputOfOp, offered, outputOfOp, type Reason } from "../../model/fits.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { OpInfo, Ops } from "../../model/ops.ts";
 import { OpSearch, searchBlocks } from "../../model/search.ts";
@@ -88,14 +97,19 @@ export function SearchBox({ search }: { search: Search }): ReactElement {
         }}
         onKeyDown={key}
       />
-      {search.end && <div className="search-about">{"from" in search.end ? w.thatTake(search.end.from.block) : w.thatGive(`${search.end.to.block}.${search.end.to.pin}`)}</div>}
+      {search.end && (
+        <div className="search-about">
+          {"from" in search.end
+            ? w.thatTake(search.end.from.block)
+            : w.thatGive(`${search.end.to.block}.${search.end.to.pin}`)}
+        </div>
+      )}
       {search.wire && <div className="search-about">{w.onWire(search.wire)}</div>}
-      {/* biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field above. */}
-      <ul id={list} role="listbox" aria-label={label}>
+      <div className="found" id={list} role="listbox" aria-label={label} tabIndex={-1}>
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are taken by the field above.
           // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the field above.
-          <li
+          <div
             key={entry.id}
             id={`${list}-${i}`}
             role="option"
@@ -107,9 +121,9 @@ export function SearchBox({ search }: { search: Search }): ReactElement {
             <span className="name">{entry.name}</span>
             <span className="group">{entry.group}</span>
             <span className="about">{entry.why ?? entry.about}</span>
-          </li>
+          </div>
         ))}
-      </ul>
+      </div>
       {entries.length === 0 && <p className="empty">{w.nothingFound}</p>}
     </div>
   );
@@ -154,7 +168,10 @@ function useEntries(search: Search, typed: string): Entry[] {
   }, [search, typed, ops, graph, recent, w, texts]);
 }
 
-function fitting(graph: Graph, end: WireEnd | null): ((op: OpInfo) => ReturnType<typeof inputOfOp>) | undefined {
+function fitting(
+  graph: Graph,
+  end: WireEnd | null,
+): ((op: OpInfo) => ReturnType<typeof inputOfOp>) | undefined {
   if (end === null) return undefined;
   if ("to" in end) return (op) => outputOfOp(graph, end.to, op);
   const offer = offered(graph, end.from);
@@ -166,7 +183,11 @@ function add(search: Search, op: OpInfo, pin: string | undefined): void {
   if (page === undefined) return;
   if (search.end === null) {
     const { x, y } = search.place;
-    ui.addOp(op.name, search.at === null && search.wire === null ? undefined : { x, y: y - 14 }, search.wire ?? undefined);
+    ui.addOp(
+      op.name,
+      search.at === null && search.wire === null ? undefined : { x, y: y - 14 },
+      search.wire ?? undefined,
+    );
     return;
   }
   const { x, y } = search.place;

@@ -1,8 +1,8 @@
 import { type ReactElement, useEffect, useState } from "react";
-import { setAttr } from "../../model/actions.ts";
 import { namesOf } from "../../model/action.ts";
-import { keyOf } from "../../model/graph.ts";
+import { setAttr } from "../../model/actions.ts";
 import type { Json } from "../../model/document.ts";
+import { keyOf } from "../../model/graph.ts";
 import { CONST } from "../../model/ops.ts";
 import type { Listed } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
@@ -19,7 +19,9 @@ const AT_ONCE = 200;
 export function Values({ page }: { page: PageState }): ReactElement {
   const w = useWords();
   const names = namesOf(page.selection, "block");
-  const pins = names.flatMap((name) => page.graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
+  const pins = names.flatMap(
+    (name) => page.graph.blocks.get(name)?.outputs.map((pin) => keyOf(pin.ref)) ?? [],
+  );
   const [chosen, setChosen] = useState<string | null>(null);
   const pin = chosen !== null && pins.includes(chosen) ? chosen : pins[0];
   if (pin === undefined) return <p className="empty">{w.selectForValues}</p>;
@@ -49,7 +51,15 @@ function elementName(place: readonly number[]): string {
   return `val${place.map((i) => `[${i}]`).join("")}`;
 }
 
-function ConstantElements({ page, block, cells }: { page: PageState; block: string; cells: Cells }): ReactElement {
+function ConstantElements({
+  page,
+  block,
+  cells,
+}: {
+  page: PageState;
+  block: string;
+  cells: Cells;
+}): ReactElement {
   const w = useWords();
   const [most, setMost] = useState(AT_ONCE);
   return (
@@ -138,7 +148,8 @@ function RunElements({ page, pin }: { page: number; pin: string }): ReactElement
     <div className="values-elements">
       <p className="soft small">
         {listed.dtype} [{listed.shape.join(", ")}]
-        {summary && ` · ${w.statistics(shortNumber(summary.low), shortNumber(summary.high), shortNumber(summary.mean))}`}
+        {summary &&
+          ` · ${w.statistics(shortNumber(summary.low), shortNumber(summary.high), shortNumber(summary.mean))}`}
         {failed !== "" && <span className="bad"> {failed}</span>}
       </p>
       <table className="element-table">

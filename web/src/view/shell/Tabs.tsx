@@ -22,7 +22,16 @@ interface Props<Name extends string> {
 }
 
 /** A panel with tabs. */
-export function TabPanel<Name extends string>({ id, label, tabs, current, onTab, onFold, className, size }: Props<Name>): ReactElement {
+export function TabPanel<Name extends string>({
+  id,
+  label,
+  tabs,
+  current,
+  onTab,
+  onFold,
+  className,
+  size,
+}: Props<Name>): ReactElement {
   const w = useWords();
   const shown = tabs.find((tab) => tab.name === current) ?? tabs[0];
   function key(event: KeyboardEvent, place: number) {
@@ -50,16 +59,30 @@ export function TabPanel<Name extends string>({ id, label, tabs, current, onTab,
               onKeyDown={(event) => key(event, place)}
             >
               {tab.label}
-              {tab.count !== undefined && tab.count > 0 && <span className={tab.bad ? "count bad" : "count"}>{tab.count}</span>}
+              {tab.count !== undefined && tab.count > 0 && (
+                <span className={tab.bad ? "count bad" : "count"}>{tab.count}</span>
+              )}
             </button>
           ))}
         </div>
-        <button type="button" className="button plain icon fold" aria-label={w.fold(label)} title={w.fold(label)} onClick={onFold}>
+        <button
+          type="button"
+          className="button plain icon fold"
+          aria-label={w.fold(label)}
+          title={w.fold(label)}
+          onClick={onFold}
+        >
           <Icon name={className === "left" ? "left" : className === "right" ? "right" : "down"} />
         </button>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys. */}
-      <div className="panel-body" id={`${id}-body`} role="tabpanel" aria-labelledby={`tab-${shown?.name}`} tabIndex={0}>
+      <div
+        className="panel-body"
+        id={`${id}-body`}
+        role="tabpanel"
+        aria-labelledby={`tab-${shown?.name}`}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
+        tabIndex={0}
+      >
         {shown?.show()}
       </div>
     </section>

@@ -1,9 +1,9 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useState } from "react";
 import { setRun } from "../../model/actions.ts";
-import { shownTime } from "../canvas/pictures.ts";
 import type { CommandId } from "../../state/keys.ts";
 import { commands, isEnabled, keysText } from "../../state/keys.ts";
 import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
+import { shownTime } from "../canvas/pictures.ts";
 import { commandItems } from "../canvasMenu.ts";
 import { act, usePage } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
@@ -15,7 +15,12 @@ export function TopBar(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   return (
     <header className="topbar">
-      <button type="button" className="button plain brand" onClick={() => ui.run("gallery")} title={w.toGallery}>
+      <button
+        type="button"
+        className="button plain brand"
+        onClick={() => ui.run("gallery")}
+        title={w.toGallery}
+      >
         <img src="./icon.svg" alt="" />
         <span>backblocks</span>
       </button>
@@ -38,7 +43,17 @@ export function TopBar(): ReactElement {
 }
 
 /** A button for a command, with its name and keys as its title. */
-export function CommandButton({ id, icon, label, main }: { id: CommandId; icon: IconName; label?: boolean; main?: boolean }): ReactElement {
+export function CommandButton({
+  id,
+  icon,
+  label,
+  main,
+}: {
+  id: CommandId;
+  icon: IconName;
+  label?: boolean;
+  main?: boolean;
+}): ReactElement {
   const texts = useTexts();
   // Whether a command can be used depends on the page: drawn again when that changes.
   useStudio((state) => state.pages);
@@ -73,8 +88,24 @@ function MainMenu(): ReactElement {
       onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         const items = commandItems([
-          "new", "open", "gallery", "line", "save", "save as", "revert", "versions", "line", "export", "use page", "line",
-          "palette", "find", "settings", "help", "line", "close",
+          "new",
+          "open",
+          "gallery",
+          "line",
+          "save",
+          "save as",
+          "revert",
+          "versions",
+          "line",
+          "export",
+          "use page",
+          "line",
+          "palette",
+          "find",
+          "settings",
+          "help",
+          "line",
+          "close",
         ]);
         const about = { id: "about", label: w.aboutStudio, run: () => ui.openDialog({ kind: "about" }) };
         ui.openMenu(w.mainMenu, { x: box.left, y: box.bottom + 4 }, [...items, about]);
@@ -127,7 +158,14 @@ function PageTabs(): ReactElement {
               {title}
               {isDirty(page) ? " •" : ""}
             </button>
-            <button type="button" className="close" tabIndex={-1} aria-label={w.closePage(title)} title={w.closePage(title)} onClick={() => studio.close(number)}>
+            <button
+              type="button"
+              className="close"
+              tabIndex={-1}
+              aria-label={w.closePage(title)}
+              title={w.closePage(title)}
+              onClick={() => studio.close(number)}
+            >
               <Icon name="close" />
             </button>
           </div>
@@ -145,6 +183,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
   return (
     <>
       <RunState page={page} />
+      {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
       <div className="group" role="group" aria-label={w.running}>
         {busy || state === "paused" ? (
           <>
@@ -163,7 +202,11 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               title={w.waysToRun}
               onClick={(event) => {
                 const box = event.currentTarget.getBoundingClientRect();
-                ui.openMenu(w.waysToRun, { x: box.left - 120, y: box.bottom + 4 }, commandItems(["run", "run here", "run steps", "run freely", "step", "line", "reset"]));
+                ui.openMenu(
+                  w.waysToRun,
+                  { x: box.left - 120, y: box.bottom + 4 },
+                  commandItems(["run", "run here", "run steps", "run freely", "step", "line", "reset"]),
+                );
               }}
             >
               <Icon name="down" />
@@ -184,8 +227,10 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               onBlur={(event) => {
                 const text = event.target.value.trim();
                 const number = Number(text);
-                if (text !== "" && !(Number.isInteger(number) && number > 0)) event.target.value = String(steps ?? "");
-                else if ((text === "" ? null : number) !== steps) act(setRun(page.document, { steps: text === "" ? null : number }));
+                if (text !== "" && !(Number.isInteger(number) && number > 0))
+                  event.target.value = String(steps ?? "");
+                else if ((text === "" ? null : number) !== steps)
+                  act(setRun(page.document, { steps: text === "" ? null : number }));
               }}
             />
             <CommandButton id="run steps" icon="step" />
@@ -202,11 +247,20 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
   const w = useWords();
   const failed = run.problem !== null && run.problem !== undefined;
   const parts = [
-    failed ? w.failed : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.finished : w.runStates[run.state],
+    failed
+      ? w.failed
+      : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
+        ? w.finished
+        : w.runStates[run.state],
     run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
     (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
   ];
-  const counts = (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.executed(run.executed ?? 0, run.cached ?? 0) : problems.length > 0 ? w.problemCount(problems.length) : "";
+  const counts =
+    (run.executed ?? 0) + (run.cached ?? 0) > 0
+      ? w.executed(run.executed ?? 0, run.cached ?? 0)
+      : problems.length > 0
+        ? w.problemCount(problems.length)
+        : "";
   return (
     <div className={failed ? "run-state failed" : "run-state"} role="status">
       <span>

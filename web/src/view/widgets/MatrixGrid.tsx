@@ -3,7 +3,17 @@ import type { Json } from "../../model/document.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
 import { useWords } from "../words.ts";
 import { readList, shownList } from "./AttrField.tsx";
-import { type Cells, cellsOf, constantOf, type Fill, filled, readCell, readNested, reshaped, shownCell } from "./constant.ts";
+import {
+  type Cells,
+  cellsOf,
+  constantOf,
+  type Fill,
+  filled,
+  readCell,
+  readNested,
+  reshaped,
+  shownCell,
+} from "./constant.ts";
 import { Entry } from "./Entry.tsx";
 
 const MOST_SHOWN = 64;
@@ -22,20 +32,25 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
   const w = useWords();
   const heading = useId();
   const [at, setAt] = useState<number[]>([]);
-  const cells = cellsOf(value) ?? (value === undefined ? { dtype: free ? undefined : "float32", shape: [], elements: [0] } : undefined);
+  const cells =
+    cellsOf(value) ??
+    (value === undefined ? { dtype: free ? undefined : "float32", shape: [], elements: [0] } : undefined);
   if (cells === undefined) return <p className="soft">{w.constantElsewhere}</p>;
   const { dtype, shape } = cells;
   const put = (next: Cells) => onChange(constantOf(next));
   const leading = shape.slice(0, -2).map((size, axis) => Math.min(at[axis] ?? 0, Math.max(size - 1, 0)));
 
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
     <div className="constant" role="group" aria-label={label}>
       <div className="constant-head">
         <select
           className="field"
           aria-label={w.elementType}
           value={dtype ?? ""}
-          onChange={(event) => put(retyped(cells, event.target.value === "" ? undefined : event.target.value))}
+          onChange={(event) =>
+            put(retyped(cells, event.target.value === "" ? undefined : event.target.value))
+          }
         >
           {free && <option value="">{w.typeThatFits}</option>}
           {ALL_DTYPES.filter((each) => each !== "resource").map((each) => (
@@ -49,11 +64,14 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
           hint={w.scalar}
           read={(text) => {
             const sizes = readList(text, "ints");
-            if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0)) return { error: w.aListOf("ints") };
+            if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0))
+              return { error: w.aListOf("ints") };
             if ((sizes as number[]).reduce((a, b) => a * b, 1) > 1 << 18) return { error: w.tooLarge };
             return { value: sizes as number[] };
           }}
-          onChange={(sizes) => put(reshaped(cells, sizes, dtype === "bool" ? false : dtype === "string" ? "" : 0))}
+          onChange={(sizes) =>
+            put(reshaped(cells, sizes, dtype === "bool" ? false : dtype === "string" ? "" : 0))
+          }
         />
       </div>
       <div className="constant-fill">
@@ -72,7 +90,9 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
             min={0}
             max={Math.max((shape[axis] as number) - 1, 0)}
             value={place}
-            onChange={(event) => setAt(leading.map((old, i) => (i === axis ? Number(event.target.value) : old)))}
+            onChange={(event) =>
+              setAt(leading.map((old, i) => (i === axis ? Number(event.target.value) : old)))
+            }
           />
           <span className="mono">{place}</span>
         </label>
@@ -99,14 +119,21 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
 function plain(value: Json): unknown {
   if (Array.isArray(value)) return value.map(plain);
   const text = shownCell(value);
-  return typeof value === "number" || typeof value === "boolean" ? value : /^-?[\d.]+$/.test(text) ? Number(text) : text;
+  return typeof value === "number" || typeof value === "boolean"
+    ? value
+    : /^-?[\d.]+$/.test(text)
+      ? Number(text)
+      : text;
 }
 
 function retyped(cells: Cells, dtype: string | undefined): Cells {
   const elements = cells.elements.map((cell) => {
     const text = shownCell(cell);
     const number = Number(text);
-    const whole = dtype !== undefined && /^u?int/.test(dtype) && Number.isFinite(number) ? String(Math.trunc(number)) : text;
+    const whole =
+      dtype !== undefined && /^u?int/.test(dtype) && Number.isFinite(number)
+        ? String(Math.trunc(number))
+        : text;
     return readCell(whole, dtype) ?? readCell(text === "true" ? "1" : "0", dtype) ?? 0;
   });
   return { ...cells, dtype, elements };
@@ -125,7 +152,8 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
   const { shape, dtype, elements } = cells;
   const columns = shape.at(-1) ?? 1;
   const rows = shape.length < 2 ? 1 : (shape.at(-2) as number);
-  const first = leading.reduce((sum, place, axis) => sum * (shape[axis] as number) + place, 0) * rows * columns;
+  const first =
+    leading.reduce((sum, place, axis) => sum * (shape[axis] as number) + place, 0) * rows * columns;
   const set = (places: [number, Json][]) => {
     const next = [...elements];
     for (const [place, cell] of places) next[place] = cell;
@@ -138,7 +166,9 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
     const input = event.target as HTMLInputElement;
     if (step === undefined || input.dataset.row === undefined) return;
     const row = Number(input.dataset.row) + step[0];
-    const next = event.currentTarget.querySelector<HTMLInputElement>(`[data-row="${row}"][data-column="${input.dataset.column}"]`);
+    const next = event.currentTarget.querySelector<HTMLInputElement>(
+      `[data-row="${row}"][data-column="${input.dataset.column}"]`,
+    );
     next?.focus();
     if (event.key !== "Enter") event.preventDefault();
   }
@@ -183,7 +213,9 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
           ))}
         </tbody>
       </table>
-      {(rows > MOST_SHOWN || columns > MOST_SHOWN) && <p className="soft small">{w.firstCells(MOST_SHOWN)}</p>}
+      {(rows > MOST_SHOWN || columns > MOST_SHOWN) && (
+        <p className="soft small">{w.firstCells(MOST_SHOWN)}</p>
+      )}
     </div>
   );
 }

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { cellsOf, constantOf, filled, placeOf, readCell, readNested, reshaped } from "./constant.ts";
 
-const matrix = { dtype: "float32", value: [[1, 2], [3, "inf"]] };
+const matrix = {
+  dtype: "float32",
+  value: [
+    [1, 2],
+    [3, "inf"],
+  ],
+};
 
 describe("a constant as cells", () => {
   test("is written as it was read", () => {
@@ -10,7 +16,11 @@ describe("a constant as cells", () => {
     expect(cells && constantOf(cells)).toEqual(matrix);
   });
   test("may be a single number, and keeps that it was typed as 1.0", () => {
-    expect(cellsOf({ $number: "1.0" })).toEqual({ dtype: undefined, shape: [], elements: [{ $number: "1.0" }] });
+    expect(cellsOf({ $number: "1.0" })).toEqual({
+      dtype: undefined,
+      shape: [],
+      elements: [{ $number: "1.0" }],
+    });
     expect(cellsOf(3)).toEqual({ dtype: undefined, shape: [], elements: [3] });
   });
   test("is none if it lies in a file, is a wire, or its rows differ in length", () => {

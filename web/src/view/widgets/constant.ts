@@ -69,7 +69,8 @@ export function placeOf(i: number, shape: readonly number[]): number[] {
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
 export function readCell(text: string, dtype: string | undefined): Json | undefined {
-  if (dtype !== undefined) return dtype.startsWith("uint") && text.trim().startsWith("-") ? undefined : readTyped(text, dtype);
+  if (dtype !== undefined)
+    return dtype.startsWith("uint") && text.trim().startsWith("-") ? undefined : readTyped(text, dtype);
   const value = readValue(text);
   return Array.isArray(value) ? undefined : value;
 }
@@ -98,7 +99,8 @@ export function filled(cells: Cells, how: Fill): Cells {
     return whole ? Math.floor(random() * 10) : Math.round(random() * 100) / 100;
   };
   const cell = (i: number): Json => {
-    if (dtype === "bool") return how === "ones" || (how === "random" && random() > 0.5) || (how === "ramp" && i % 2 === 1);
+    if (dtype === "bool")
+      return how === "ones" || (how === "random" && random() > 0.5) || (how === "ramp" && i % 2 === 1);
     return dtype === "string" ? String(number(i)) : number(i);
   };
   return { ...cells, elements: cells.elements.map((_, i) => cell(i)) };
@@ -111,7 +113,9 @@ export function readNested(text: string, dtype: string | undefined): Cells | und
     const inner = flat(parsed);
     if (inner === undefined) return undefined;
     const elements = inner.elements.map((each) => readCell(shownCell(each), dtype));
-    return elements.includes(undefined) ? undefined : { dtype, shape: inner.shape, elements: elements as Json[] };
+    return elements.includes(undefined)
+      ? undefined
+      : { dtype, shape: inner.shape, elements: elements as Json[] };
   } catch {
     return undefined;
   }
