@@ -60,6 +60,8 @@ export const useUi = create<Ui>()(() => ({
 export interface CanvasControl {
   centre(): Point;
   fit(items?: ReadonlySet<Item>): void;
+  /** Shows all of a page, or the beginning of one that is too large to be read so. */
+  lookFirst(): void;
   zoom(factor: number | "one"): void;
   reveal(which: Item): void;
   focus(): void;
@@ -171,7 +173,9 @@ export const ui = {
       const page = await studio.open(what);
       useUi.setState({ gallery: false });
       if (what.lesson !== undefined) {
-        const { steps, until } = studio.page(page)?.document.run ?? {};
+        const { run, monitors } = studio.page(page)?.document ?? {};
+        const { steps, until } = run ?? {};
+        if (monitors !== undefined) change({ bottomTab: "monitors" });
         studio.run(page, steps || until ? { mode: until ? "until" : "steps", steps: steps ?? 1 } : {});
       }
     } catch (error) {
@@ -186,7 +190,7 @@ export const ui = {
       .map(([key, value]) => ({ path: [key], value: value as never }));
     studio.commit(page, edits, { kind: "paste", count: Object.keys(document.blocks ?? {}).length });
     useUi.setState({ gallery: false });
-    requestAnimationFrame(() => canvas?.fit());
+    requestAnimationFrame(() => canvas?.lookFirst());
   },
   setEditing(note: string | null): void {
     useUi.setState({ editing: note });

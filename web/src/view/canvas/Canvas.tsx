@@ -32,6 +32,8 @@ const NO_EDGES: never[] = [];
 const NOTHING_NEAR: Near = { blocks: [], boxes: [] };
 const LEAST_ZOOM = 0.05;
 const MOST_ZOOM = 3;
+/** A page that is smaller than this when all of it is shown is first shown from its corner, so that it can be read. */
+const LEGIBLE = 0.42;
 
 /** Where each page was looked at last. */
 const views = new Map<number, View>();
@@ -156,7 +158,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
     if (document.activeElement === document.body) control.focus();
     const before = views.get(number);
     if (before) void flow.setViewport(before);
-    else control.fit();
+    else control.lookFirst();
     return () => ui.setCanvas(null);
   }, [stage, flow, number]);
 
@@ -399,6 +401,13 @@ function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => bo
       );
       const zoom = Math.max(LEAST_ZOOM, Math.min(scale, 1));
       void centreOn(stage, flow, { x: around.x + around.width / 2, y: around.y + around.height / 2 }, zoom);
+    },
+    lookFirst() {
+      const around = stage.scene?.bounds();
+      if (around === undefined) return;
+      const whole = Math.min((stage.width - 96) / around.width, (stage.height - 96) / around.height);
+      if (whole >= LEGIBLE) this.fit();
+      else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
     },
     zoom(factor) {
       const zoom = factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.view.zoom * factor));

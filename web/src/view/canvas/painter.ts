@@ -203,12 +203,13 @@ export class Painter {
     pen.strokeStyle = selected ? colours.accent : box.kind === "notes" ? colours.noteLine : colours.line;
     pen.lineWidth = Math.max(1, 1 / this.zoom);
     pen.strokeRect(x, y, width, height);
-    if (this.zoom < 0.2) return;
-    pen.font = `600 16px ${colours.font}`;
+    if (this.zoom < 0.12) return;
+    const size = Math.max(16, 10 / this.zoom);
+    pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "top";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(clipped(title, Math.floor(width / 9)), x + 12, y + 12);
+    pen.fillText(clipped(title, Math.floor((width - 24) / (size * 0.58))), x + 12, y + 12);
   }
 
   /** A note in full, without its marks: lines are broken where they are too long. */

@@ -296,7 +296,7 @@ export class Stage {
 
   private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
     const { zoom } = this.view;
-    const detail = zoom < 0.2 ? "box" : zoom < 0.45 ? "name" : "title";
+    const detail = zoom < 0.17 ? "box" : zoom < 0.45 ? "name" : "title";
     for (const name of scene.grid.within(seen)) {
       painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);
     }

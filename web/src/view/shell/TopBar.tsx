@@ -126,6 +126,10 @@ function PageTabs(): ReactElement {
   const pages = useStudio((state) => state.pages);
   const active = useStudio((state) => state.active);
   const gallery = useUi((state) => state.gallery);
+  useEffect(() => {
+    if (active !== null)
+      document.getElementById(`page-tab-${active}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [active]);
   function key(event: KeyboardEvent, place: number) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (event.key === "Delete") studio.close(tabs[place] as number);
