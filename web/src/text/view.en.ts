@@ -190,6 +190,13 @@ export const viewEn = {
   more: (many: number) => `Show more of ${number.format(many)}`,
   noMonitors: "No monitors. Select a block and press M to add one.",
 
+  // A studio with a password
+  lockedTitle: "This studio is locked",
+  lockedAbout: "Open it by the address that it printed when it was started, or type its password.",
+  password: "Password",
+  enter: "Enter",
+  wrongPassword: "This is not the password.",
+
   // Gallery
   galleryTitle: "Tensor blocks you can see through",
   galleryLead: "Open a lesson: it runs by itself, and everything in it can be changed.",

@@ -195,6 +195,12 @@ export const viewKo: ViewWords = {
   more: (many) => `${number.format(many)}개 중 더 보기`,
   noMonitors: "모니터가 없습니다. 블록을 선택하고 M을 누르면 추가됩니다.",
 
+  lockedTitle: "스튜디오가 잠겨 있습니다",
+  lockedAbout: "시작할 때 출력된 주소로 열거나 비밀번호를 입력하세요.",
+  password: "비밀번호",
+  enter: "들어가기",
+  wrongPassword: "비밀번호가 틀립니다.",
+
   galleryTitle: "속이 보이는 텐서 블록",
   galleryLead: "강좌를 열면 바로 실행되고, 그 안의 모든 것을 바꿀 수 있습니다.",
   newPage: "새 페이지",

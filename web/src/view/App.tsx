@@ -5,6 +5,7 @@ import { type PageState, studio, useStudio } from "../state/store.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
 import { Dialogs } from "./dialogs/Dialogs.tsx";
+import { Locked, useLocked } from "./Locked.tsx";
 import { usePage, useProblems } from "./page.ts";
 import { Docs } from "./panels/Docs.tsx";
 import { Gallery } from "./panels/Gallery.tsx";
@@ -27,6 +28,7 @@ import { useTexts, useWords } from "./words.ts";
 export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   const gallery = useUi((state) => state.gallery);
+  const locked = useLocked();
   useEffect(provideCommands, []);
   useEffect(
     () =>
@@ -42,7 +44,7 @@ export function App(): ReactElement {
   return (
     <div className="studio">
       <TopBar />
-      {page === null || gallery ? <GalleryMain /> : <Workbench page={page} />}
+      {locked ? <Locked /> : page === null || gallery ? <GalleryMain /> : <Workbench page={page} />}
       <StatusBar />
       <Overlays />
     </div>
