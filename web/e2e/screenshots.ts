@@ -1,0 +1,48 @@
+/** Makes the pictures in docs/ from the real thing. */
+
+import { mkdirSync } from "node:fs";
+import path from "node:path";
+import type { Page } from "playwright-core";
+import { open } from "./harness.ts";
+
+// Run from web/, as npm does: bundled, this file lies elsewhere.
+const DOCS = path.resolve("../docs/studio");
+
+async function lesson(page: Page, title: string, wait: number): Promise<void> {
+  await page.click(".brand");
+  await page.locator(".card", { hasText: title }).click();
+  await page.waitForSelector(".canvas");
+  await page.waitForTimeout(wait);
+}
+
+async function theme(page: Page, name: string): Promise<void> {
+  await page.evaluate((each) => {
+    document.documentElement.dataset.theme = each;
+  }, name);
+  await page.waitForTimeout(300);
+}
+
+const { page, errors, end } = await open();
+const take = (name: string) => page.screenshot({ path: path.join(DOCS, `${name}.png`) });
+try {
+  mkdirSync(DOCS, { recursive: true });
+  await page.waitForSelector(".card");
+  await take("gallery");
+  await lesson(page, "Gradient of a max pool in 3-D", 2500);
+  await page.click("#block-back .block-title");
+  await page.waitForTimeout(300);
+  await take("max_pool_3d_grad");
+  await lesson(page, "XOR, gradients wired by hand", 6000);
+  await take("xor");
+  await theme(page, "dark");
+  await take("xor_dark");
+  await theme(page, "light");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("max pool grad");
+  await page.waitForTimeout(300);
+  await take("search");
+  if (errors.length > 0) throw new Error(errors.join("\n"));
+} finally {
+  await end();
+}
