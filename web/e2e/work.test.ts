@@ -14,7 +14,9 @@ async function openPage(page: Page, address: string, file: string): Promise<void
   await page.goto(address);
   await page.locator(".file-list button", { hasText: file }).click();
   await page.waitForSelector(".canvas");
-  await page.waitForFunction(() => /[1-9]\d* block/.test(document.querySelector(".statusbar")?.textContent ?? ""));
+  await page.waitForFunction(() =>
+    /[1-9]\d* block/.test(document.querySelector(".statusbar")?.textContent ?? ""),
+  );
 }
 
 /** Adds a block by keyboard. */
