@@ -2,26 +2,43 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Exists when the environment matches the sources below.
 READY := .venv/ready
+# The front end: what is built of it, and the packages it is built with.
+STATIC := src/backblocks/studio/static
+MODULES := web/node_modules/.package-lock.json
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check sanitize fuzz bench wheel generate vectors exports clean
+.PHONY: help run test check web browser sanitize fuzz bench bench-studio screenshots wheel generate vectors \
+	exports clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: $(READY) ## take the tour: a worked example from start to end
-	$(BIN)/python -m backblocks.tour
+run: $(READY) web ## start the studio
+	$(BIN)/backblocks studio
 
-test: $(READY) ## run the tests
+test: $(READY) web browser ## run the tests, those in a real browser too
 	$(BIN)/pytest -n 2
+	cd web && npm test && npm run e2e
 
-check: $(READY) ## check style, format, types and the direction of imports
+check: $(READY) $(MODULES) ## check style, format, types and the direction of imports
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+	cd web && npm run check
+
+web: $(STATIC)/index.html $(STATIC)/ops.json ## build what the studio shows in the browser
+
+browser:
+	@tools/find_browser.sh >/dev/null
+
+bench-studio: $(READY) web browser ## time the studio in a real browser on a page of 1,000 blocks
+	cd web && npm run bench
+
+screenshots: $(READY) web browser ## make the pictures of the studio in docs/ anew
+	cd web && npm run screenshots
 
 # The sanitizers must be loaded before Python. Python itself leaves memory behind, on purpose.
 SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-name=lib$(each).so))" \
@@ -38,7 +55,7 @@ fuzz: $(READY) ## compare kernels and meanings on random calls for SECONDS=60
 bench: .venv-bench/ready ## time the ops beside their peers; ARGS=--quick for minutes
 	.venv-bench/bin/backblocks bench --json bench/results.json --svg bench/results.svg $(ARGS)
 
-wheel: $(READY) ## build the wheel into dist/
+wheel: $(READY) web ## build the wheel into dist/
 	$(BIN)/pip wheel -q . --no-deps --wheel-dir dist
 
 generate: $(READY) ## rewrite the generated files
@@ -52,7 +69,7 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-sanitize .venv-tf bench dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-sanitize .venv-tf bench dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Python files are used where they stand; only these sources ask for a new build.
@@ -64,6 +81,18 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
 	touch $@
+
+$(MODULES): web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --loglevel=error
+	touch $@
+
+$(STATIC)/index.html: $(MODULES) web/index.html web/vite.config.ts $(shell find web/src web/public -type f)
+	cd web && npm run build -- --logLevel warn
+	touch $@
+
+# The palette is read off the registry, so that a page is shown before the library is loaded.
+$(STATIC)/ops.json: $(READY) tools/palette.py $(shell find src/backblocks/ops -name '*.py')
+	$(BIN)/python tools/palette.py
 
 .venv-sanitize/ready: pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv-sanitize

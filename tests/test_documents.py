@@ -91,9 +91,3 @@ print(*(path.name for path, text in files.items() if "Novel" in text))
 
 def guide():
     return FORGET + "\n".join(examples("CONTRIBUTING.md"))
-
-
-def test_the_tour_shows_every_step():
-    told = run("import backblocks.tour as tour; tour.main()")
-    for name in ("MaxPool3DGradGrad", "AvgPool3DGrad", "Conv3DBackpropInputV2", "A mistake"):
-        assert name in told
