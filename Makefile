@@ -82,8 +82,9 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
 	touch $@
 
+# Not npm ci: it wants the lock to name the packages of every system, and some registries have only ours.
 $(MODULES): web/package-lock.json
-	cd web && npm ci --no-audit --no-fund --loglevel=error
+	cd web && npm install --no-save --no-audit --no-fund --loglevel=error
 	touch $@
 
 $(STATIC)/index.html: $(MODULES) web/index.html web/vite.config.ts $(shell find web/src web/public -type f)
