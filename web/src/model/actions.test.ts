@@ -82,6 +82,21 @@ test("whatever is done, nothing names a block or an output that is not there, an
   );
 }, 60_000);
 
+test("a wire that leads back to its own block can be moved away", () => {
+  const start: PageDocument = {
+    format: 1,
+    blocks: {
+      start: { op: "VariableV2" },
+      slope: { op: "gradients", in: { ys: ["start:ref"], xs: ["slope:dx[0]"] } },
+    },
+  };
+  const graph = graphOf(start, ops, lineChecked);
+  const back = graph.wires.find((wire) => wire.id === "slope:xs[0]");
+  if (!back) throw new Error("no wire");
+  const moved = actions.reconnect(start, back, { to: { block: "start", pin: "initial" } });
+  expect(faults(edited(start, moved))).toEqual([]);
+});
+
 test("the page that all this starts from is sound", () => {
   expect(faults(line)).toEqual([]);
 });

@@ -43,9 +43,11 @@ export function reconnect(
 ): Action {
   const draft = new Draft(document);
   const to = ends.to ?? wire.to;
+  const name = `${to.block}:${inputKey(to.pin, to.index)}`;
   if (!wire.order) {
-    if (ends.to) removeInput(draft, wire.to);
+    // The new end first: taking away the old one can take the output away, and what it leads to with it.
     putInput(draft, to, wireText(ends.from ?? wire.from));
+    if (name !== wire.id) removeInput(draft, wire.to);
   }
   return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
