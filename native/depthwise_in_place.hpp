@@ -187,8 +187,10 @@ class InPlace {
         const Segment* segment = nullptr;
         std::int64_t place = 0;
 
+        // Where there is only padding there is none, and any will do.
         std::int64_t last_cell() const {
-            return line->sweep.taps[static_cast<std::size_t>(segment->taps.last - 1)].cell;
+            const auto last = static_cast<std::size_t>(segment->taps.last);
+            return last == 0 ? 0 : line->sweep.taps[last - 1].cell;
         }
     };
 
