@@ -34,8 +34,13 @@ class OpError(ValueError):
         self.got = None if got is _NOTHING else got
         self._got_text = "" if got is _NOTHING else f"; got {_short(got)}"
 
+    @property
+    def got_in_words(self) -> str:
+        """What was got, as the sentence says it; nothing where it does not."""
+        return self._got_text.removeprefix("; got ")
+
     def __reduce__(self) -> tuple[Any, ...]:
-        state = {**self.__dict__, "got": described(self._got_text.removeprefix("; got "))}
+        state = {**self.__dict__, "got": described(self.got_in_words)}
         return type(self), self.args, state
 
     def __str__(self) -> str:

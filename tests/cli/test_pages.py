@@ -450,6 +450,18 @@ def test_check_says_everything_that_is_wrong(tmp_path, capsys):
     assert len(json.loads(capsys.readouterr().out)["problems"]) == 3
 
 
+def test_check_tells_machines_which_axis_is_at_fault_and_what_was_got(tmp_path, capsys):
+    blocks = {
+        "x": const([[1, 2, 3]]),
+        "product": {"op": "MatMul", "in": {"a": "x", "b": "x"}},
+        "c": {"op": "Relux"},
+    }
+    assert main(["check", page(tmp_path, blocks=blocks), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["problems"]
+    assert [each["axis"] for each in told] == [0, None]
+    assert [each["got"] is None for each in told] == [False, True]
+
+
 @pytest.mark.parametrize(
     ("run", "words"),
     [

@@ -47,7 +47,9 @@ def as_json(error: OpError) -> list[dict[str, Any]]:
             "block": problem.block,
             "op": problem.op,
             "arg": problem.arg,
+            "axis": problem.axis,
             "problem": problem.problem,
+            "got": problem.got_in_words or None,
             "hint": problem.hint,
             "text": str(problem),
         }
