@@ -54,6 +54,13 @@ def test_run_prints_name_type_shape_and_numbers(tmp_path, capsys):
     assert told.err.startswith("1 step, ")
 
 
+def test_run_tells_machines_what_was_computed_and_how_much_memory_it_took(counter, capsys):
+    assert main(["run", counter, "--json", "--steps", "2"]) == 0
+    # The variable, the one that is added, and the sum: four bytes each.
+    last = {"executed": 1, "cached": 0, "peak_bytes": 12}
+    assert json.loads(capsys.readouterr().out)["last_step"] == last
+
+
 def test_long_arrays_are_abbreviated(tmp_path, capsys):
     blocks = {"x": {"op": "Range", "in": {"start": 0, "limit": 10000, "delta": 1}}}
     assert main(["run", page(tmp_path, blocks=blocks)]) == 0

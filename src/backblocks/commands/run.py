@@ -85,7 +85,7 @@ def _run(given: argparse.Namespace, session: Session) -> int:
     files, trouble = _written(fetched, given.out)
     seconds = time.perf_counter() - begun
     if given.as_json:
-        print(_document(given, job, runner.count, seconds, fetched, files, trouble))
+        print(_document(given, job, runner, seconds, fetched, files, trouble))
     else:
         _print(job, fetched)
         print(_summary(runner.count, seconds, session, files), file=sys.stderr)
@@ -184,16 +184,22 @@ def _summary(steps: int, seconds: float, session: Session, files: list[Path]) ->
 def _document(
     given: argparse.Namespace,
     job: _Job,
-    steps: int,
+    runner: Runner,
     seconds: float,
     fetched: dict[str, Array],
     files: list[Path],
     trouble: list[OpError],
 ) -> str:
+    last = runner.session.report
     document = {
         "page": given.page,
-        "steps": steps,
+        "steps": runner.count,
         "seconds": round(seconds, 6),
+        "last_step": {
+            "executed": last.executed,
+            "cached": last.cached,
+            "peak_bytes": last.peak_bytes,
+        },
         "fetched": {name: values.as_json(array) for name, array in fetched.items()},
         "monitors": {watched.name: watched.as_json() for watched in job.monitors},
         "files": [str(path) for path in files],
