@@ -32,6 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         tell(error, given)
         return 2 if isinstance(error, Mistake) else 1
     except KeyboardInterrupt:
+        if getattr(given, "as_json", False):
+            print('{"stopped": true, "problems": []}')
         print("stopped", file=sys.stderr)
         return STOPPED
     except BrokenPipeError:  # whoever reads the output has seen enough

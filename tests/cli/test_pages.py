@@ -369,6 +369,25 @@ def test_ctrl_c_says_where_it_stopped(counter, capsys):
     assert told.out == ""
 
 
+def test_ctrl_c_gives_machines_what_the_last_whole_step_gave(counter, capsys):
+    threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+    assert main(["run", counter, "--steps", "1000000000", "--json"]) == 130
+    document = json.loads(capsys.readouterr().out)
+    assert document["stopped"]
+    assert document["fetched"]["step"]["value"] == document["steps"] > 0
+
+
+def test_ctrl_c_before_the_run_gives_machines_a_document_too(counter, capsys, monkeypatch):
+    from backblocks.commands import run
+
+    def interrupted(path):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "opened", interrupted)
+    assert main(["run", counter, "--json"]) == 130
+    assert json.loads(capsys.readouterr().out) == {"stopped": True, "problems": []}
+
+
 def test_watching_runs_again_when_the_file_changes(tmp_path):
     path = page(tmp_path, blocks={"x": const(1)})
     running = started("run", path, "--watch")

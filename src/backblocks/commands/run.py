@@ -64,31 +64,37 @@ def _run(given: argparse.Namespace, session: Session) -> int:
     runner = Runner(session, [*job.fetches, *pins], job.feeds, job.targets)
     progress = Progress(job.steps)
     begun = time.perf_counter()
+    done: tuple[int, list[Array]] = 0, []
 
-    def see(step: int, got: list[Array]) -> None:
-        shown = iter(got[len(job.fetches) :])
+    def see(step: int, values: list[Array]) -> None:
+        nonlocal done
+        done = step, values
+        shown = iter(values[len(job.fetches) :])
         for watched in job.monitors:
             watched.see([next(shown) for _ in watched.pins])
         progress.at(step)
 
     runner.watch(see)
+    stopped = False
     try:
-        got = runner.run(job.steps, job.until)
+        runner.run(job.steps, job.until)
     except KeyboardInterrupt:
-        progress.end()
-        of = f" of {job.steps}" if job.steps else ""
-        print(f"stopped in step {runner.count + 1}{of}", file=sys.stderr)
-        return STOPPED
+        stopped = True
     finally:
         progress.end()
+    steps, got = done
     fetched = dict(zip(job.fetches, got, strict=False))
-    files, trouble = _written(fetched, given.out)
+    files, trouble = _written(fetched, None if stopped else given.out)
     seconds = time.perf_counter() - begun
     if given.as_json:
-        print(_document(given, job, runner, seconds, fetched, files, trouble))
-    else:
+        print(_document(given, job, steps, seconds, session, fetched, files, trouble, stopped))
+    if stopped:
+        of = f" of {job.steps}" if job.steps else ""
+        print(f"stopped in step {steps + 1}{of}", file=sys.stderr)
+        return STOPPED
+    if not given.as_json:
         _print(job, fetched)
-        print(_summary(runner.count, seconds, session, files), file=sys.stderr)
+        print(_summary(steps, seconds, session, files), file=sys.stderr)
     for error in trouble:
         say(error)
     return 1 if trouble else 0
@@ -184,16 +190,19 @@ def _summary(steps: int, seconds: float, session: Session, files: list[Path]) ->
 def _document(
     given: argparse.Namespace,
     job: _Job,
-    runner: Runner,
+    steps: int,
     seconds: float,
+    session: Session,
     fetched: dict[str, Array],
     files: list[Path],
     trouble: list[OpError],
+    stopped: bool,
 ) -> str:
-    last = runner.session.report
+    last = session.report
     document = {
         "page": given.page,
-        "steps": runner.count,
+        "stopped": stopped,
+        "steps": steps,
         "seconds": round(seconds, 6),
         "last_step": {
             "executed": last.executed,
