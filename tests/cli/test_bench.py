@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from backblocks.bench.learning.network import networks
 from backblocks.bench.run import workloads
 from backblocks.cli import main
 
@@ -48,6 +49,12 @@ def test_the_list_is_printed(capsys):
     lines = capsys.readouterr().out.split("\n")[:-1]
     assert lines
     assert all("Conv3D" in line for line in lines)
+
+
+def test_the_pages_that_learn_are_listed(capsys):
+    assert main(["bench", "--pages", "--list"]) == 0
+    named = [line.partition(": ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert named == [network.name for network in networks()]
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,19 @@ def test_what_is_fetched_is_written(tmp_path, capsys):
     assert str(out / "x.npy") in capsys.readouterr().err
 
 
+def test_a_run_that_needs_more_memory_than_it_may_have_is_refused(tmp_path, capsys):
+    blocks = {
+        "large": {"op": "Fill", "in": {"dims": [1 << 20], "value": 1.0}},
+        "y": {"op": "Neg", "in": {"x": "large"}},
+    }
+    path = page(tmp_path, blocks=blocks, run={"fetch": ["y"]})
+    assert main(["run", path, "--memory-limit", "5"]) == 1
+    told = capsys.readouterr().err
+    assert "needs about 8 MiB at one time, and 5 MiB may be used" in told
+    assert "or raise --memory-limit." in told
+    assert main(["run", path, "--memory-limit", "9"]) == 0
+
+
 def test_the_same_seed_gives_the_same_numbers(tmp_path, capsys):
     blocks = {"x": {"op": "RandomUniform", "in": {"shape": [3]}, "attrs": {"dtype": "float32"}}}
     path = page(tmp_path, blocks=blocks, run={"seed": 1})

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from backblocks.bench import chart, report
+from backblocks.bench.learning.network import networks
 from backblocks.bench.measure import QUICK, Effort
 from backblocks.bench.problem import Problem, parse
 from backblocks.bench.results import Result, Run
@@ -19,7 +20,8 @@ from backblocks.errors import OpError
 def bench(given: argparse.Namespace) -> int:
     problems = [] if given.pages else _problems(given)
     if given.list:
-        print(*problems, sep="\n")
+        pages = [f"{each.name}: {each.about}" for each in networks()]
+        print(*(pages if given.pages else problems), sep="\n")
         return 0
     alone = len(problems) == 1
 

@@ -156,6 +156,12 @@ def _add_run(commands: _Commands) -> None:
     bound = run.add_mutually_exclusive_group()
     bound.add_argument("--steps", type=_count, metavar="N", help="run it so many times")
     bound.add_argument("--until", metavar="BLOCK:PIN", help="run it until this output is true")
+    run.add_argument(
+        "--memory-limit",
+        type=_count,
+        metavar="MIB",
+        help="refuse a run whose values need more; without it, more than the machine has",
+    )
     run.add_argument("--seed", type=int, metavar="N", help="where random numbers start from")
     run.add_argument("--out", metavar="DIR", help="write what is fetched to npy files there")
     run.add_argument(

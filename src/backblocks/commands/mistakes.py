@@ -11,6 +11,9 @@ from typing import Any
 from backblocks.commands.terminal import painter
 from backblocks.errors import OpError, PageError, nearest
 
+_FROM_PYTHON = {"raise memory_limit": "raise --memory-limit"}
+"""What hints say to those who call from Python, and what they are to say here."""
+
 
 class Mistake(OpError):
     """A command line that cannot be understood."""
@@ -25,6 +28,8 @@ class Mistake(OpError):
 
 def tell(error: OpError, given: argparse.Namespace) -> None:
     """Says what went wrong on stderr; with --json also as the document on stdout."""
+    for python, ours in _FROM_PYTHON.items():
+        error.hint = error.hint.replace(python, ours)
     if getattr(given, "as_json", False):
         print(json.dumps({"problems": as_json(error)}, ensure_ascii=False))
     say(error)

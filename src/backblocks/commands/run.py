@@ -35,7 +35,11 @@ def main(given: argparse.Namespace) -> int:
     if given.out is not None and os.path.exists(given.out) and not os.path.isdir(given.out):
         hint = "Name one that is there or is to be made."
         raise Mistake("must be a folder", op="--out", got=given.out, hint=hint)
-    session = Session(folder=Path(given.page).resolve().parent, allow_files=given.allow_files)
+    session = Session(
+        folder=Path(given.page).resolve().parent,
+        allow_files=given.allow_files,
+        memory_limit=given.memory_limit and given.memory_limit << 20,
+    )
     if given.watch:
         return _watch(given, session)
     return _run(given, session)
