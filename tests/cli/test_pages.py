@@ -745,6 +745,13 @@ def test_files_need_a_yes(tmp_path, capsys):
     assert "touches files, which needs --allow-files: read reads\n" in capsys.readouterr().out
 
 
+def test_a_file_outside_the_folder_is_refused_with_what_can_be_done_here(tmp_path, capsys):
+    name = {"dtype": "string", "value": "../a.txt"}
+    path = page(tmp_path, blocks={"read": {"op": "ReadFile", "in": {"filename": name}}})
+    assert main(["run", path, "--allow-files"]) == 1
+    assert capsys.readouterr().err.endswith("got '../a.txt'. Move it there.\n")
+
+
 @pytest.mark.parametrize(
     "settings",
     [

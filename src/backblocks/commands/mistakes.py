@@ -11,7 +11,10 @@ from typing import Any
 from backblocks.commands.terminal import painter
 from backblocks.errors import OpError, PageError, nearest
 
-_FROM_PYTHON = {"raise memory_limit": "raise --memory-limit"}
+_FROM_PYTHON = {
+    "raise memory_limit": "raise --memory-limit",
+    ', or allow all files: bb.Session(page, allow_files="anywhere")': "",
+}
 """What hints say to those who call from Python, and what they are to say here."""
 
 
