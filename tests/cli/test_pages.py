@@ -107,6 +107,20 @@ def test_feeds_are_files_or_numbers(tmp_path, capsys):
     assert "--feed.x:output: must hold float32; got float64" in capsys.readouterr().err
 
 
+def test_a_placeholder_that_nobody_feeds_is_told_how_to_be_fed_here(tmp_path, capsys):
+    blocks = {
+        "q": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2]}},
+        "y": {"op": "Neg", "in": {"x": "q"}},
+    }
+    path = page(tmp_path, blocks=blocks)
+    words = "must be fed. Give it a value such as --feed q=x.npy or --feed q=[1, 2].\n"
+    for command in (["run", path], ["export", path, "--to", "python"]):
+        assert main(command) == 1
+        assert capsys.readouterr().err.endswith(words)
+        assert main([*command, "--feed", "q=[3, 4]"]) == 0
+        assert "3" in capsys.readouterr().out
+
+
 def test_feeds_are_constants_and_texts(tmp_path, capsys):
     blocks = {
         "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2]}},

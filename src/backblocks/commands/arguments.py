@@ -58,6 +58,7 @@ _EXPORT = """\
 examples:
   backblocks export xor.page.json --to python --out xor.py
   backblocks export xor.page.json --to tensorflow     to stdout
+  backblocks export page.json --to python --feed x=images.npy
 
 The script does what the run settings of the page say, on backblocks.raw_ops or on tf.raw_ops, with a
 line for each block. It runs as it is and gives the numbers of the page: what is fetched, else what
@@ -128,16 +129,20 @@ def _add_json(command: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_run(commands: _Commands) -> None:
-    run = _command(commands, "run", "run a page and print what it gives", _RUN)
-    run.add_argument("page", metavar="PAGE", help="the file of the page")
-    run.add_argument(
+def _add_feed(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
         "--feed",
         action="append",
         default=[],
         metavar="NAME=FILE",
         help="give a placeholder the array of an npy file, or a number, list or typed constant as JSON",
     )
+
+
+def _add_run(commands: _Commands) -> None:
+    run = _command(commands, "run", "run a page and print what it gives", _RUN)
+    run.add_argument("page", metavar="PAGE", help="the file of the page")
+    _add_feed(run)
     run.add_argument(
         "--set",
         action="append",
@@ -198,6 +203,7 @@ def _add_export(commands: _Commands) -> None:
     export.add_argument(
         "--to", choices=["python", "tensorflow"], required=True, help="what the script is to run on"
     )
+    _add_feed(export)
     export.add_argument("--out", metavar="FILE", help="write it there; to stdout if left out")
     _add_json(export)
 

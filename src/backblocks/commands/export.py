@@ -7,12 +7,14 @@ import json
 import sys
 from pathlib import Path
 
-from backblocks.commands.given import opened
+from backblocks.commands.given import feed, opened
 from backblocks.pages.export import to_python, to_tensorflow
 
 
 def main(given: argparse.Namespace) -> int:
-    script = {"python": to_python, "tensorflow": to_tensorflow}[given.to](opened(given.page))
+    page = opened(given.page)
+    feed(page, given.feed)
+    script = {"python": to_python, "tensorflow": to_tensorflow}[given.to](page)
     if given.out is not None:
         Path(given.out).write_text(script, encoding="utf-8")
     if given.as_json:

@@ -18,6 +18,7 @@ from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._spec import Spec, agreed
+from backblocks.pages.build import build
 from backblocks.pages.constants import constant, is_typed
 from backblocks.pages.folder import Folder
 from backblocks.pages.page import Page, open_page
@@ -91,6 +92,14 @@ def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
         symbol = output(graph, name, "--feed")
         found[symbol] = _fed(symbol, text)
     return found
+
+
+def feed(page: Page, feeds: Iterable[str]) -> None:
+    """Has the page itself feed what --feed gives; that holds for this page in memory."""
+    graph = build(page).graph
+    for each in feeds:
+        (value,) = fed(graph, [each]).values()
+        page.run.feeds[each.partition("=")[0]] = value
 
 
 def files_fed(feeds: Iterable[str]) -> list[Path]:

@@ -12,6 +12,7 @@ from backblocks.commands.terminal import painter
 from backblocks.errors import OpError, PageError, nearest
 
 _FROM_PYTHON = {
+    "in `feeds`.": "such as --feed {block}=x.npy or --feed {block}=[1, 2].",
     "raise memory_limit": "raise --memory-limit",
     ', or allow all files: bb.Session(page, allow_files="anywhere")': "",
 }
@@ -32,7 +33,7 @@ class Mistake(OpError):
 def tell(error: OpError, given: argparse.Namespace) -> None:
     """Says what went wrong on stderr; with --json also as the document on stdout."""
     for python, ours in _FROM_PYTHON.items():
-        error.hint = error.hint.replace(python, ours)
+        error.hint = error.hint.replace(python, ours.replace("{block}", error.block))
     if getattr(given, "as_json", False):
         print(json.dumps({"problems": as_json(error)}, ensure_ascii=False))
     say(error)
