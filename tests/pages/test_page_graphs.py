@@ -515,6 +515,28 @@ def test_problems_inside_a_page_that_is_used_have_its_name_before_theirs(tmp_pat
     assert "Page.ports.inputs.x" in str(page.check()[-1])
 
 
+@pytest.mark.parametrize(
+    ("ports", "words"),
+    [
+        ({"outputs": {"y": {"pin": 3}}}, "page.page: ports.outputs.y.pin of part.json must be text"),
+        ({"inputs": ["x"]}, "page.page: ports.inputs of part.json must be an object"),
+        ({"outputs": {"y": {}}}, "page.page: ports.outputs.y.pin of part.json must be given"),
+        ({"outputs": {"y": {"pin": "q", "dtype": "int8"}}}, "page.y: must come from a block"),
+        ({"outputs": {"y": {"pin": "x", "dtype": "real"}}}, "page.y: must be of a known dtype"),
+        ({"inputs": {"x": {"pin": "x", "dtype": "real"}}}, "page.x: must be of a known dtype"),
+    ],
+)  # fmt: skip
+def test_ports_that_are_wrong_in_themselves_are_told_with_their_file(tmp_path, ports, words):
+    blocks = {"x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [1]}}}
+    (tmp_path / "part.json").write_text(json.dumps({"format": 1, "blocks": blocks, "ports": ports}))
+    inputs = {name: [1] for name in ports.get("inputs", ())}
+    page = page_of(use={"op": "page", "in": inputs, "attrs": {"page": "part.json"}})
+    page.path = tmp_path / "a.page.json"
+    (problem,) = page.check()
+    assert words in str(problem)
+    assert "of part.json" in str(problem)
+
+
 # -- graphs made in Python ------------------------------------------------------------------------
 
 

@@ -8,6 +8,8 @@ the page names, in its own folder.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -123,7 +125,7 @@ def _add_page(making: Making, name: str, block: PageBlock) -> None:
         raise Waiting
     making.make_of(name, making.joined_since(before), after)
     for pin, port in page.ports.outputs.items():
-        symbol = making.collect(name, pin, given_by, inner, port)
+        symbol = making.collect(name, pin, _out_of_port, inner, port, block)
         if symbol is not None:
             making.wires[f"{name}:{pin}"] = symbol
             making.wires.setdefault(name, symbol)
@@ -138,7 +140,12 @@ def _part(making: Making, name: Json) -> tuple[PageFile, Folder]:
     if file in (*making.inside, _own_file(making)):
         hint = "A page cannot stand on itself, nor on one that uses it."
         raise OpError("must be another page", got=name, hint=hint)
-    page = parse(read_file(file), PageFile)
+    data = read_file(file)
+    try:
+        page = parse(data, PageFile)
+    except OpError as error:
+        error.op, error.problem = "", f"{error.arg} of {name} {error.problem}"
+        raise
     page.path = file
     return page, making.folder.of_part(file)
 
@@ -148,21 +155,41 @@ def _port(
 ) -> Symbol | None:
     inner = page.blocks.get(port.pin.partition(":")[0])
     if inner is None or inner.op not in ("Placeholder", "PlaceholderWithDefault"):
-        hint = f"Correct the ports of {block.attrs['page']}."
+        hint = _correct_ports(block)
         error = OpError("must stand for a placeholder", arg=pin, got=port.pin, hint=hint)
         making.problem(error, name)
         return None
-    given = block.inputs.get(pin)
-    if given is None and inner.op == "PlaceholderWithDefault":
+    if block.inputs.get(pin) is None and inner.op == "PlaceholderWithDefault":
         return None
-    symbol: Symbol | None = making.collect(name, pin, _into_port, making, name, pin, port, given)
+    symbol: Symbol | None = making.collect(name, pin, _into_port, making, name, pin, port, block)
     return symbol
 
 
-def _into_port(making: Making, name: str, pin: str, port: Port, given: Json) -> Symbol:
-    value = making.input(given, Pin(pin, port.dtype))
+def _into_port(making: Making, name: str, pin: str, port: Port, block: PageBlock) -> Symbol:
+    with _ports_at_fault(block):
+        wanted = port_type(port)
+    value = making.input(block.inputs.get(pin), Pin(pin, port.dtype))
     if type(value) is not Symbol:
         value = typed(value, port.dtype)
     symbol = making.held(f"{name}/{port.pin.partition(':')[0]}", value, name)
-    agrees(pin, symbol, *port_type(port), "the port")
+    agrees(pin, symbol, *wanted, "the port")
     return symbol
+
+
+def _out_of_port(inner: Making, port: Port, block: PageBlock) -> Symbol:
+    with _ports_at_fault(block):
+        return given_by(inner, port)
+
+
+@contextmanager
+def _ports_at_fault(block: PageBlock) -> Iterator[None]:
+    """Says in which file ports are wrong that this page cannot correct."""
+    try:
+        yield
+    except OpError as error:
+        error.hint = f"{_correct_ports(block)} {error.hint}"
+        raise
+
+
+def _correct_ports(block: PageBlock) -> str:
+    return f"Correct the ports of {block.attrs['page']}."
