@@ -19,6 +19,12 @@ def page(width=2, dtype="float32"):
     return scope
 
 
+def test_a_file_is_not_saved_under_the_name_of_another_format(tmp_path):
+    with pytest.raises(bb.OpError, match=r"Session\.path: .* Let its name end in \.safetensors"):
+        bb.Session(page()).save(tmp_path / "v.npz")
+    assert not list(tmp_path.iterdir())
+
+
 def test_variables_and_chance_go_on_where_they_were_saved(tmp_path):
     first = bb.Session(page(), seed=7)
     first.run("chance", targets=["grow", "count"])

@@ -423,6 +423,9 @@ class Session:
         The file changes whole or not at all. Queues and readers are not in it.
         """
         self._refuse_watchers("save")
+        if os.fsdecode(path).endswith((".npz", ".npy")):
+            hint = "Let its name end in .safetensors; restore also reads what np.savez wrote."
+            raise _mistake("must not have a name of NumPy's, as it is no such file", "path", hint)
         with self._running, _naming_path(), _files.written("path", os.fsencode(path)) as file:
             held = [b for b in self._kept() if b in self._values or _has_start(b)]
             safetensors.write(file, {block.name: self._value(block) for block in held})
