@@ -52,6 +52,23 @@ def test_one_edit_of_an_attribute_changes_at_most_three_lines(page, data):
     assert sum(a != b for a, b in zip(before, after, strict=True)) <= 3
 
 
+def test_a_file_that_is_laid_out_otherwise_is_laid_out_by_lines_when_an_edit_is_saved(tmp_path):
+    path = tmp_path / "a.page.json"
+    blocks = {name: {"op": "Cast", "attrs": {"DstT": "int32"}} for name in "ab"}
+    path.write_text(json.dumps({"format": 1, "blocks": blocks}, indent=7))
+    texts = [path.read_text()]
+    for dtype in (None, "int8", "int16"):
+        page = bb.open_page(path)
+        if dtype is not None:
+            page.blocks["b"].attrs["DstT"] = dtype
+        bb.save_page(page, path)
+        texts.append(path.read_text())
+    assert texts[1] == texts[0]
+    assert texts[2] == text_of(page_of(texts[2])).decode() != texts[0]
+    lines = zip(texts[2].split("\n"), texts[3].split("\n"), strict=True)
+    assert sum(a != b for a, b in lines) == 1
+
+
 @made_up.unhurried
 @given(made_up.pages(), st.integers(-99, 99))
 def test_moving_a_block_changes_no_line_of_logic(page, x):
