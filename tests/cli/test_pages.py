@@ -491,6 +491,44 @@ def test_check_finds_nothing_wrong_and_says_what_it_takes(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["memory"]["peak_bytes"] == 8000
 
 
+def test_check_gives_the_type_and_shape_of_every_output(tmp_path, capsys):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [None, 4]}},
+        "parts": {"op": "Split", "in": {"axis": 1, "value": "x"}, "attrs": {"num_split": 2}},
+        "any": {"op": "Placeholder", "attrs": {"dtype": "int32", "shape": None}},
+        "bad": {"op": "Relux"},
+    }
+    path = page(tmp_path, blocks=blocks)
+    assert main(["check", path]) == 1
+    assert capsys.readouterr().out.splitlines()[2:6] == [
+        "  x:output         float32 [?, 4]",
+        "  parts:output[0]  float32 [?, 2]",
+        "  parts:output[1]  float32 [?, 2]",
+        "  any:output       int32 unknown shape",
+    ]
+    assert main(["check", path, "--json"]) == 1
+    outputs = json.loads(capsys.readouterr().out)["outputs"]
+    assert outputs["parts:output[1]"] == {"dtype": "float32", "shape": [None, 2]}
+    assert outputs["any:output"]["shape"] is None
+
+
+def test_check_estimates_what_can_run_although_something_is_wrong(tmp_path, capsys):
+    blocks = {
+        "x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [1000]}},
+        "y": {"op": "Neg", "in": {"x": "x"}},
+        "bad": {"op": "Relux", "in": {"x": "x"}},
+        "after": {"op": "Neg", "in": {"x": "bad"}},
+    }
+    run = {"fetch": ["y", "after", "gone"], "targets": ["bad"], "feeds": {"gone": 1, "x": [1]}}
+    path = page(tmp_path, blocks=blocks, run=run)
+    assert main(["check", path]) == 1
+    told = capsys.readouterr().out
+    assert "memory of what can run: at least 7.8 KiB at one time, most for y: 3.9 KiB" in told
+    assert main(["check", path, "--json"]) == 1
+    memory = json.loads(capsys.readouterr().out)["memory"]
+    assert (memory["peak_bytes"], memory["whole"]) == (8000, False)
+
+
 def test_check_says_everything_that_is_wrong(tmp_path, capsys):
     blocks = {"b": {"op": "Relu"}, "c": {"op": "Relux"}, "x": const(1)}
     path = page(tmp_path, blocks=blocks, run={"fetch": ["q"]})

@@ -44,7 +44,8 @@ examples:
   backblocks check page.json --json
 
 Says everything that is wrong: unknown ops, inputs without a wire, shapes and types that do not fit,
-settings that name what is not there. Then how much memory a run takes. Nothing is run."""
+settings that name what is not there. Then the type and shape of every output, and how much memory a run
+takes, as far as nothing is wrong. Nothing is run."""
 
 _DIFF = """\
 examples:
