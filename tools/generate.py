@@ -141,6 +141,8 @@ def op_page(op: Op) -> str:
         sections += ["## Differences from TensorFlow", "\n".join(head + rows)]
     if op.cases:
         sections += ["## Worked cases", *(_case_text(op, case) for case in op.cases)]
+    if op.use is not None:
+        sections += ["## In use", op.use.because, f"```python\n{op.use.lines}\n```"]
     if op.refusals:
         rows = [f"* {r.about}: `{_refusal_text(op, r.args)}`" for r in op.refusals]
         sections += ["## What it refuses", "\n".join(rows)]

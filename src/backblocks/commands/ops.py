@@ -87,6 +87,9 @@ def _text(op: Op) -> str:
         case = worked(op, op.cases[0])
         title = f"{paint('Worked case', 'bold')}: {case.about}"
         sections.append(_titled(title, map(_wrapped, case.lines())))
+    if op.use is not None:
+        lines = [_wrapped(op.use.because), *op.use.lines.split("\n")]
+        sections.append(_titled(paint("In use", "bold"), lines))
     differences = [
         _wrapped(
             f"{d.topic}: TensorFlow: {d.tensorflow} Here: {d.ours}"
@@ -146,6 +149,7 @@ def _document(op: Op) -> dict[str, Any]:
         "outputs": _pins_document(op, op.outputs),
         "gradient": gradient(op),
         "cases": [_case_document(op, case) for case in op.cases],
+        "use": op.use and vars(op.use),
         "differences": [vars(difference) for difference in op.differences],
     }
 

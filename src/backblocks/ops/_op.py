@@ -94,6 +94,14 @@ class Refusal:
 
 
 @dataclass(frozen=True)
+class Use:
+    """Lines of Python with what they give, for an op that a case of arrays cannot show."""
+
+    because: str
+    lines: str
+
+
+@dataclass(frozen=True)
 class Difference:
     """Where the op departs from TensorFlow's CPU kernel, and how to make it agree."""
 
@@ -166,6 +174,7 @@ class Op:
     cases: list[Case] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     differences: list[Difference] = field(default_factory=list)
+    use: Use | None = None
 
     def __post_init__(self) -> None:
         tensors, own = _parameters(self.meaning)
@@ -266,6 +275,10 @@ class Op:
         `leaves` says in words, by name, what handles among the inputs stand for after the call.
         """
         self.cases.append(Case(about, args, out, leaves or {}))
+
+    def in_use(self, because: str, lines: str) -> None:
+        """Shows it in a session or with files, as typed at Python's prompt: `bb` and `np` are there."""
+        self.use = Use(because, inspect.cleandoc(lines))
 
     def fails(self, about: str, *, error: str, **args: Any) -> None:
         """A call that must be refused with these words."""

@@ -63,6 +63,15 @@ def _(*, dtype: Any, shape: Shape) -> Shape:
 
 
 placeholder.grad(nothing)
+placeholder.in_use(
+    "It has a value only in a session that is fed one.",
+    """
+    >>> x = bb.placeholder([None])
+    >>> y = bb.ops.neg(x)
+    >>> bb.Session().run(y, feeds={x: [1, 2]})
+    array([-1., -2.], dtype=float32)
+    """,
+)
 placeholder.fails("nothing was fed", dtype="float32", shape=[2, None], error="must be fed")
 
 

@@ -45,6 +45,19 @@ def _(dy: Value, y: Value, data: Value, pred: Value) -> list[Value]:
     return [merge(list(back)).output, None]
 
 
+switch.in_use(
+    "Only in a session can one of its outputs be dead.",
+    """
+    >>> x = bb.placeholder([])
+    >>> small, large = bb.ops.switch(x, x > 10)
+    >>> y = bb.ops.merge([bb.ops.neg(small), large]).output
+    >>> session = bb.Session()
+    >>> session.run(y, {x: 3})
+    array(-3., dtype=float32)
+    >>> session.run(y, {x: 30})
+    array(30., dtype=float32)
+    """,
+)
 switch.fails("outside a session", data=[1.0, 2], pred=True, error="only in a session")
 switch.fails("two conditions", data=[1.0, 2], pred=[True, False], error="must be a scalar")
 switch.differs(
@@ -100,3 +113,17 @@ for _each in (no_op, control_trigger):
     _each.shape(lambda: None)
     _each.no_gradient("It has no inputs.")
     _each.case("nothing", out=())
+    _each.in_use(
+        "It gives nothing, and shows only in a session by what runs before it.",
+        f"""
+        >>> with bb.Scope() as page:
+        ...     w, b = bb.variable(1.0, name="w"), bb.variable(2.0, name="b")
+        ...     with page.running_after(bb.ops.assign_add(w, 10.0), bb.ops.assign_add(b, 10.0)):
+        ...         both = bb.ops.{_each.snake_name}()
+        >>> session = bb.Session(page)
+        >>> session.run([], targets=[both])
+        []
+        >>> session.value("w"), session.value("b")
+        (array(11., dtype=float32), array(12., dtype=float32))
+        """,
+    )

@@ -134,6 +134,17 @@ def _(*, component_types: Sequence[DType], shapes: Sequence[Shape], **rest: Any)
 
 
 fifo_queue_v2.foreseen(fifo_queue_v2.meaning)
+fifo_queue_v2.in_use(
+    "It gives a handle, which shows in what others put in and take out.",
+    """
+    >>> queue = bb.ops.fifo_queue_v2(component_types=["float32"])
+    >>> bb.ops.queue_enqueue_many_v2(queue, [[1.0, 2.0, 3.0]])
+    >>> bb.ops.queue_dequeue_v2(queue, component_types=["float32"])
+    [array(1., dtype=float32)]
+    >>> bb.ops.queue_size_v2(queue)
+    array(2, dtype=int32)
+    """,
+)
 fifo_queue_v2.fails(
     "two shapes for one type",
     component_types=["float32"],

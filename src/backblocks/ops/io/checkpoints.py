@@ -387,6 +387,32 @@ def _(
     return (None,) * len(dtypes)
 
 
+for _each in (save, restore):
+    _each.in_use(
+        "It needs a file, which the other of the two reads or writes.",
+        """
+        >>> bb.ops.save("now", ["w", "b"], [np.float32([1, 2]), np.int32(3)])
+        >>> bb.ops.restore("now", "w", dt="float32")
+        array([1., 2.], dtype=float32)
+        """,
+    )
+for _each in (save_v2, restore_v2):
+    _each.in_use(
+        "It needs a file, which the other of the two reads or writes.",
+        """
+        >>> bb.ops.save_v2("now", ["w", "b"], ["", ""], [np.float32([1, 2]), np.int32(3)])
+        >>> bb.ops.restore_v2("now", ["b", "w"], ["", ""], dtypes=["int32", "float32"])
+        [array(3, dtype=int32), array([1., 2.], dtype=float32)]
+        """,
+    )
+restore_slice.in_use(
+    "It reads a file, which must be there.",
+    """
+    >>> bb.ops.save("now", ["w"], [np.float32([[1, 2], [3, 4]])])
+    >>> bb.ops.restore_slice("now", "w", "2 2 0,1:-", dt="float32")
+    array([[1., 2.]], dtype=float32)
+    """,
+)
 _NONE = {"dt": "float32", "error": "No such file"}
 restore.fails("no file", file_pattern="no/such/file", tensor_name="a", **_NONE)
 restore.fails("two names", file_pattern="f", tensor_name=["a", "b"], dt="int32", error="one name")

@@ -27,6 +27,14 @@ def _(filename: Spec) -> Shape:
 
 
 read_file.grad(nothing)
+read_file.in_use(
+    "It reads a file, which must be there.",
+    """
+    >>> bb.ops.write_file("a.txt", "hello")
+    >>> bb.ops.read_file("a.txt")
+    array(b'hello', dtype=object)
+    """,
+)
 read_file.fails("two names", filename=["a", "b"], error="must be a scalar")
 read_file.fails("a file that is not there", filename="no/such/file", error="No such file")
 read_file.fails("a folder", filename=".", error="a plain file")
@@ -47,6 +55,14 @@ def _(filename: Spec, contents: Spec) -> None:
 
 
 write_file.grad(nothing)
+write_file.in_use(
+    "It gives nothing but a file.",
+    """
+    >>> bb.ops.write_file("a.txt", "hello")
+    >>> bb.ops.read_file("a.txt")
+    array(b'hello', dtype=object)
+    """,
+)
 write_file.fails("two names", filename=["a", "b"], contents="", error="must be a scalar")
 write_file.fails("two files", filename="a", contents=["", ""], error="must be a scalar")
 write_file.fails("a folder", filename=".", contents="", error="must name a file")
@@ -153,6 +169,15 @@ def _set(letters: str) -> str:
 
 
 matching_files.grad(nothing)
+matching_files.in_use(
+    "It looks for files, which must be there.",
+    """
+    >>> bb.ops.write_file("a.txt", "hello")
+    >>> bb.ops.write_file("b.bin", "hello")
+    >>> bb.ops.matching_files("*.txt")
+    array([b'./a.txt'], dtype=object)
+    """,
+)
 matching_files.fails("a table of patterns", pattern=[["*"]], error="a scalar or a list")
 
 

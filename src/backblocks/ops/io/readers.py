@@ -285,6 +285,25 @@ def identity_reader_v2(*, container: Text = "", shared_name: Text = "") -> Array
 for _each in (whole_file_reader_v2, identity_reader_v2):
     _each.shape(lambda **attrs: ())
 
+for _each, _attrs, _key, _value in (
+    (fixed_length_record_reader_v2, "record_bytes=4", "a.txt:0", "one\\n"),
+    (text_line_reader_v2, "", "a.txt:1", "one"),
+    (whole_file_reader_v2, "", "a.txt", "one\\ntwo\\n"),
+    (identity_reader_v2, "", "a.txt", "a.txt"),
+):
+    _each.in_use(
+        "It gives a handle, which shows in what ReaderReadV2 reads of the files named in a queue.",
+        rf"""
+        >>> bb.ops.write_file("a.txt", "one\ntwo\n")
+        >>> names = bb.ops.fifo_queue_v2(component_types=["string"])
+        >>> bb.ops.queue_enqueue_v2(names, ["a.txt"])
+        >>> reader = bb.ops.{_each.snake_name}({_attrs})
+        >>> key, value = bb.ops.reader_read_v2(reader, names)
+        >>> key, value
+        (array(b'{_key}', dtype=object), array(b'{_value}', dtype=object))
+        """,
+    )
+
 
 # -- reading --------------------------------------------------------------------------------------
 

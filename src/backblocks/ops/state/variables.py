@@ -29,6 +29,20 @@ def _(*, shape: Shape, **rest: Any) -> Shape:
     return shape
 
 
+variable_v2.in_use(
+    "It has a value only in a session, which keeps it.",
+    """
+    >>> w = bb.variable([1.0, 2.0])
+    >>> grow = bb.ops.assign_add(w, [1.0, 1.0])
+    >>> session = bb.Session()
+    >>> session.run(grow)
+    array([2., 3.], dtype=float32)
+    >>> session.run(grow)
+    array([3., 4.], dtype=float32)
+    >>> session.value(w)
+    array([3., 4.], dtype=float32)
+    """,
+)
 variable_v2.no_gradient("It is where a gradient ends: ask for the gradient with respect to it.")
 
 _NO_GRADIENT = "It changes a variable. Differentiate what is assigned, not the assignment."
