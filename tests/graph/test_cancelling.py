@@ -231,8 +231,8 @@ def test_an_initial_value_that_is_asked_for_late_does_not_undo_a_run(monkeypatch
     inside, go = threading.Event(), threading.Event()
     compute = bb.Session._initial_value
 
-    def slowly(session, variable):
-        value = compute(session, variable)
+    def slowly(session, variable, stop):
+        value = compute(session, variable, stop)
         if not inside.is_set():
             inside.set()
             go.wait(20)

@@ -119,6 +119,17 @@ def test_reset_starts_again(runner):
     assert runner.run() == [0]
 
 
+def test_after_a_reset_variables_can_be_looked_at_and_saved(runner, tmp_path):
+    runner.run(steps=3)
+    runner.reset()
+    assert runner.session.value("n") == 0
+    runner.run(steps=3)
+    runner.reset()
+    runner.session.save(tmp_path / "n")
+    runner.session.restore(tmp_path / "n")
+    assert runner.run() == [0]
+
+
 def test_what_goes_wrong_in_the_background_is_raised_to_who_waits():
     with bb.Scope() as page:
         ops.reshape(np.zeros(4), bb.placeholder([1], "int32", name="size"), name="y")

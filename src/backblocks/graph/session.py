@@ -187,7 +187,7 @@ class Session:
             slots[slot] = array
         for slot, block, read in ready.variables:
             value = self._values.get(block)
-            slots[slot] = self._value(block) if value is None and read else value
+            slots[slot] = self._value(block, self._stop) if value is None and read else value
         # Infinities and NaN are answers.
         with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
             counts = self._stop.during(self._execute, ready, slots)
@@ -379,16 +379,16 @@ class Session:
         if not (holds_state(block) or block.op.start_rule):
             hint = "Fetch what it gives with run."
             raise _mistake(f"{block.label} is no variable, and keeps nothing", "value", hint)
-        held: Array = _handles.fresh(self._value(block))
+        held: Array = _handles.fresh(self._value(block, Stop()))
         return held
 
-    def _value(self, block: Block) -> Array:
+    def _value(self, block: Block, stop: Stop) -> Array:
         value = self._values.get(block)
         if value is None:  # a run in another thread may have given it one meanwhile
-            value = self._values.setdefault(block, self._start(block))
+            value = self._values.setdefault(block, self._start(block, stop))
         return value
 
-    def _start(self, block: Block) -> Array:
+    def _start(self, block: Block, stop: Stop) -> Array:
         """What a block holds before anything has changed it."""
         if block.op.start_rule is not None:
             source = chance(self.seed, block.name or str(block.number))
@@ -399,9 +399,9 @@ class Session:
             return start
         if block.initial is None:
             raise _no_value(block)
-        return self._initial_value(block)
+        return self._initial_value(block, stop)
 
-    def _initial_value(self, variable: Block) -> Array:
+    def _initial_value(self, variable: Block, stop: Stop) -> Array:
         """What it starts from, the same whenever it is first asked for.
 
         Random blocks give each variable that starts from them the same numbers, and a variable that
@@ -413,7 +413,7 @@ class Session:
         for each, initial in starts(variable).items():
             first = Session(self.graph, remember=0, seed=self._first_seed, **how)
             first._values.update(values)
-            first._stop = self._stop
+            first._stop = stop
             (values[each],) = first._run([initial], [], [], [])
         return values[variable]
 
@@ -428,7 +428,7 @@ class Session:
             raise _mistake("must not have a name of NumPy's, as it is no such file", "path", hint)
         with self._running, _naming_path(), _files.written("path", os.fsencode(path)) as file:
             held = [b for b in self._kept() if b in self._values or _has_start(b)]
-            safetensors.write(file, {block.name: self._value(block) for block in held})
+            safetensors.write(file, {block.name: self._value(block, Stop()) for block in held})
 
     def restore(self, path: str | os.PathLike[str]) -> None:
         """Takes variables from a file of `save`, from one of np.savez or from TensorFlow's checkpoint.
