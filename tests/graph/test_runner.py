@@ -94,12 +94,48 @@ def test_pause_step_and_go_on(runner):
     time.sleep(0.05)
     assert (runner.state, runner.count) == ("paused", 3)
     runner.step()
-    until_count(runner, 4)
+    assert (runner.state, runner.count) == ("paused", 4)
     time.sleep(0.05)
     assert (runner.state, runner.count) == ("paused", 4)
     runner.go_on()
     until_count(runner, 20)
     assert runner.state == "running"
+
+
+def test_a_single_step_is_over_when_it_returns(runner):
+    seen = []
+    runner.watch(lambda step, values: (runner.pause(), time.sleep(0.02), seen.append(step)))
+    runner.start()
+    until_count(runner, 1)
+    for count in (2, 3, 4):
+        runner.step()
+        assert (runner.count, runner.session.value("n"), seen[-1]) == (count, count, count)
+
+
+def test_a_single_step_that_fails_or_is_stopped_holds_nobody_up(runner):
+    runner.watch(lambda step, values: runner.pause() if step == 1 else 1 / 0)
+    runner.start()
+    until_count(runner, 1)
+    runner.step()
+    with pytest.raises(ZeroDivisionError):
+        runner.wait(20)
+    inside = threading.Event()
+    runner.feeds = lambda step: inside.set() or time.sleep(0.2) or {}
+    runner.start()
+    assert inside.wait(20)
+    runner.pause()
+    stepping = threading.Thread(target=runner.step)
+    stepping.start()
+    runner.stop(now=True)
+    stepping.join(20)
+    assert not stepping.is_alive()
+
+
+def test_a_watcher_may_ask_for_a_single_step(runner):
+    runner.watch(lambda step, values: (runner.pause(), runner.step()) if step < 3 else None)
+    runner.start(steps=3)
+    runner.wait(20)
+    assert runner.count == 3
 
 
 def test_stop_ends_what_is_paused(runner):

@@ -49,6 +49,9 @@ class Runner:
         self._told = threading.Condition()
         self._busy = self._paused = self._stopping = False
         self._singles = 0
+        """Steps asked for one by one that have not begun."""
+        self._begun = self._over = 0
+        """How many steps have begun, and how many of them are over."""
         self._stop = Stop()
         self._worker: int | None = None
         """The thread that makes the steps."""
@@ -103,15 +106,21 @@ class Runner:
 
     def go_on(self) -> None:
         with self._told:
-            self._paused = False
+            self._paused, self._singles = False, 0
             self._told.notify_all()
 
     def step(self) -> None:
-        """One step: of what is paused in the background, else here and now."""
+        """One step: of what is paused in the background, else here and now.
+
+        It is over when this returns, unless a watcher calls it: the step it is in comes to its end first.
+        """
         with self._told:
             if self._busy and self._paused:
                 self._singles += 1
+                mine = self._begun + self._singles
                 self._told.notify_all()
+                if not self._waits_for_me():
+                    self._told.wait_for(lambda: self._over >= mine)
                 return
         self.run(steps=1)
 
@@ -125,7 +134,7 @@ class Runner:
             if now:
                 self._stop.set()
             self._told.notify_all()
-            if not self.session.tells and self._worker != threading.get_ident():
+            if not self._waits_for_me():
                 self._told.wait_for(lambda: not self._busy)
 
     def reset(self) -> None:
@@ -135,6 +144,10 @@ class Runner:
         self.count = 0
 
     # -- the parts of it ------------------------------------------------------------------
+
+    def _waits_for_me(self) -> bool:
+        """Whether a watcher asks, for which the step waits that it is called in."""
+        return self.session.tells or self._worker == threading.get_ident()
 
     def _begin(self, steps: int | None, until: Any) -> None:
         if steps is not None and (not isinstance(steps, int) or steps < 0):
@@ -149,7 +162,7 @@ class Runner:
                 raise OpError(
                     "is at work already", op="Runner", arg="run", hint="Pause or stop it first."
                 )
-            self._busy, self._paused, self._stopping, self._singles = True, False, False, 0
+            self._busy, self._paused, self._stopping = True, False, False
             self._values, self._error, self._stop = [], None, Stop()
 
     def _in_background(self, steps: int | None, until: Any) -> None:
@@ -174,16 +187,22 @@ class Runner:
         finally:
             with self._told:
                 self._busy = self._paused = False
+                self._begun += self._singles  # which nobody is to wait for any longer
+                self._over, self._singles = self._begun, 0
                 self._worker = None
                 self._told.notify_all()
 
     def _may_go_on(self) -> bool:
         with self._told:
+            self._over = self._begun
+            self._told.notify_all()
             while self._paused and not self._singles and not self._stopping:
                 self._told.wait()
-            if self._paused and self._singles:
-                self._singles -= 1
-            return not self._stopping
+            if self._stopping:
+                return False
+            self._begun += 1
+            self._singles = max(self._singles - 1, 0)
+            return True
 
     def _one(self, until: Any) -> bool:
         """Makes a step, and says whether it was the last."""
