@@ -46,6 +46,31 @@ def test_a_second_run_computes_only_what_changed(page):
     assert computed(session, "p", {"a": a}) == ([], ["p"]), "also for another fetch"
 
 
+def constant_page(number):
+    with bb.Scope() as page:
+        edited = ops.square(bb.constant(np.float32(number)), name="edited")
+        other = ops.neg(bb.constant(np.float32(2)), name="other")
+        x = bb.placeholder([None], name="x")
+        ops.mul(x, ops.add_v2(edited, other, name="both"), name="y")
+        ops.shape(x, name="sizes")
+    return page
+
+
+@pytest.mark.parametrize("remember", [0, 1 << 20])
+def test_what_follows_from_constants_is_computed_once_after_each_change(remember):
+    session = bb.Session(constant_page(3), remember=remember)
+    constants = ["edited", "other", "both"]
+    assert computed(session, ["both"]) == (constants, [])
+    assert computed(session, ["both"]) == ([], constants)
+    assert computed(session, ["other"]) == ([], ["other"]), "also for another fetch"
+    session.use(constant_page(4))
+    assert computed(session, ["both"]) == (["edited", "both"], ["other"])
+    x = np.ones(3, np.float32)
+    assert computed(session, ["y", "sizes"], {"x": x}) == (["sizes", "y"], constants)
+    assert "sizes" in computed(session, ["y", "sizes"], {"x": x})[1]
+    assert "sizes" in computed(session, ["y", "sizes"], {"x": x[:2]})[0]
+
+
 def test_the_content_of_what_is_fed_counts_and_not_which_array_it_is(page):
     session = bb.Session(page)
     a, b = np.float32([1, 2]), np.float32([3, 4])

@@ -14,7 +14,7 @@ from backblocks.dtypes import DType
 from backblocks.errors import OpError
 from backblocks.graph.events import DEAD
 from backblocks.graph.program import Program, Step, followers_of
-from backblocks.graph.remembering import BRANCHING, Memory
+from backblocks.graph.remembering import BRANCHING, Key, Memory, foreseen_key
 from backblocks.graph.straight import ByKernel, Compute, Straight, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
@@ -48,7 +48,8 @@ class Ready:
         }
         self.steps: list[tuple[Step, Compute]] = []
         """Steps and what computes them, without those whose values are foreseen."""
-        self.foreseen: list[Step] = []
+        self.foreseen: dict[Step, Key] = {}
+        """Steps whose values were found here and now, until a run has counted them as computed."""
         for step in plan.steps:
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in step.gives}
@@ -56,7 +57,8 @@ class Ready:
             always = lives and all(v is not None for v in foreseen.values())
             if foreseen and always:
                 self.constants |= foreseen
-                self.foreseen.append(step)
+                inputs = each_value(specs.__getitem__, step.takes)
+                self.foreseen[step] = foreseen_key(step.block, inputs)
             else:
                 self.steps.append((step, compute))
         self.start: list[Any] = [self.constants.get(slot) for slot in range(plan.slots)]

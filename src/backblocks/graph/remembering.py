@@ -19,7 +19,7 @@ import numpy as np
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import flat
+from backblocks.ops._op import Value, flat
 
 Key = bytes
 
@@ -85,6 +85,15 @@ def _nature(block: Block) -> bytes:
         parts.append(name.encode())
         parts.append(content(value) if isinstance(value, np.ndarray) else repr(value).encode())
     return hashlib.sha256(b"\0".join(parts)).digest()
+
+
+def foreseen_key(block: Block, inputs: Sequence[Value]) -> Key:
+    """Of a block whose value follows from what is known of its inputs before the run."""
+    parts = [_nature(block)]
+    for spec in flat(inputs):
+        known = spec.known
+        parts.append(f"{spec.dtype} {spec.shape}".encode() if known is None else content(known))
+    return hashlib.sha256(b"".join(parts)).digest()
 
 
 BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array can say

@@ -34,6 +34,8 @@ from backblocks.threads import get_num_threads
 
 MOST_PROGRAMS = 64
 """Programs that a session remembers."""
+MOST_FORESEEN = 1 << 16
+"""Keys of foreseen values that it remembers."""
 
 
 class Session:
@@ -78,6 +80,8 @@ class Session:
         self._values: dict[Block, Array] = {}
         self._contents: dict[Block, tuple[Array, Key]] = {}
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
+        self._foreseen: set[Key] = set()
+        """Of blocks that were computed when a program was made ready, and are known since."""
         self._watchers: list[Callable[[Event], None]] = []
         self._telling = threading.Lock()
         self._teller: int | None = None
@@ -238,25 +242,46 @@ class Session:
         total = len(ready.program.steps)
         if self._remembered.limit and ready.memory.steps:
             todo = self._what_is_not_known(ready, slots)
-        known = total - len(todo)
+        through = total - len(todo)
+        new = self._newly_foreseen(ready) if ready.foreseen else set()
+        known = through - len(new)
         tell = self._tell if self._watchers else None
-        if tell is not None and known:
+        if tell is not None and through:
             running = {step for step, _ in todo}
-            cached = (step.block for step in ready.program.steps if step not in running)
-            for done, block in enumerate(cached, 1):
-                tell(Event("cached", block, done=done, total=total))
+            there = [step for step in ready.program.steps if step not in running]
+            self._tell_what_is_there(there, new, ready.sizes, total)
         estimate = ready.estimate
         if tell is None and (straight := ready.straight(todo)) is not None:
             self._straight_on(straight, slots)
-            return len(todo), known, estimate.peak
-        run = Execution(slots, tell, self._stop, known, total)
+            return len(new) + len(todo), known, estimate.peak
+        run = Execution(slots, tell, self._stop, through, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             ahead = self._most_ahead(estimate)
             beside = SideBySide(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
             peak = beside.run(estimate.held)
         else:
             peak = run.one_by_one(todo, estimate.held)
-        return len(run.executed), known, peak
+        return len(new) + len(run.executed), known, peak
+
+    def _newly_foreseen(self, ready: Ready) -> set[Step]:
+        """The steps that were computed when the program was made ready, and by none before it."""
+        if len(self._foreseen) > MOST_FORESEEN:
+            self._foreseen.clear()
+        new = {step for step, key in ready.foreseen.items() if key not in self._foreseen}
+        self._foreseen.update(ready.foreseen.values())
+        ready.foreseen.clear()
+        return new
+
+    def _tell_what_is_there(
+        self, steps: Sequence[Step], new: set[Step], sizes: Mapping[int, int], total: int
+    ) -> None:
+        for done, step in enumerate(steps, 1):
+            if step in new:
+                size = sum(sizes[slot] for slot in step.gives)
+                self._tell(Event("started", step.block, done=done - 1, total=total))
+                self._tell(Event("finished", step.block, bytes=size, done=done, total=total))
+            else:
+                self._tell(Event("cached", step.block, done=done, total=total))
 
     def _straight_on(self, straight: Straight, slots: list[Any]) -> None:
         try:

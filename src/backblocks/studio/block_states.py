@@ -21,8 +21,6 @@ class BlockLog:
         self._told: dict[str, BlockState] = {}
         self._fresh: set[str] = set()
         """Blocks that have begun in this step."""
-        self._ever: set[str] = set()
-        """Blocks that were in a run."""
         self.progress = 0.0
 
     def begin(self, blocks: Iterable[str]) -> None:
@@ -55,15 +53,13 @@ class BlockLog:
                 case "failed":
                     state.state = "failed"
                 case "cached" if name not in self._fresh:
-                    # What is small and constant is computed ahead, and known when it is first wanted.
-                    state.state = "cached" if name in self._ever else "done"
+                    state.state = "cached"
                 case "skipped" if name not in self._fresh:
                     state.state = "skipped"
 
     def end(self, failed: str) -> None:
         """The run is over. Blocks that had nothing to do, such as constants, are done with it."""
         with self._lock:
-            self._ever.update(self._now)
             for name, state in self._now.items():
                 if name == failed:
                     state.state = "failed"
