@@ -62,6 +62,42 @@ def test_cancel_ends_a_long_kernel(threads):
     assert session.run("v") == 0, "and the session goes on"
 
 
+def square(n, dtype, *front):
+    return np.ones([*front, n, n], dtype)
+
+
+LONG = {
+    "mat_mul": lambda x: ops.mat_mul(x, square(2500, np.int64), transpose_b=True),
+    "batch_mat_mul_v2": lambda x: ops.batch_mat_mul_v2(x, square(1200, np.int32)),
+    "einsum": lambda x: ops.einsum([x, square(5000, np.float32)], equation="ij,jk->ik"),
+    "top_k_v2": lambda x: ops.top_k_v2(x, 9).values,
+}
+LONG_FED = {
+    "mat_mul": lambda: square(2500, np.int64),
+    "batch_mat_mul_v2": lambda: square(1200, np.int32, 4),
+    "einsum": lambda: square(5000, np.float32),
+    "top_k_v2": lambda: np.random.default_rng(0).random(30_000_000, np.float32),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_cancel_ends_what_numpy_computes(name):
+    fed = LONG_FED[name]()
+    with bb.Scope() as page:
+        ops.identity(LONG[name](bb.placeholder(fed.shape, fed.dtype, name="x")), name="y")
+    session, begun = bb.Session(page, remember=0), threading.Event()
+    session.watch(lambda event: begun.set())
+    thread, errors = in_a_thread(lambda: session.run("y", {"x": fed}))
+    assert begun.wait(30)
+    time.sleep(0.3)  # now it is inside
+    assert thread.is_alive(), "it must be longer than this test waits"
+    told = time.perf_counter()
+    session.cancel()
+    thread.join(60)
+    assert time.perf_counter() - told < 1.5, "of what takes much longer"
+    assert [type(error) for error in errors] == [bb.Cancelled]
+
+
 CTRL_C = """
 import os, signal, threading, time
 import numpy as np

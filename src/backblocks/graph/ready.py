@@ -77,6 +77,8 @@ class Ready:
         whole = all(is_known(spec.shape) for spec in specs.values())
         self.heavy = _side_by_side(steps, self.sizes)
         self.estimate = Estimate.of(steps, self.sizes, whole, bool(self.heavy))
+        self.brief = whole and self.estimate.peak <= HEAVY
+        """Whether values are so small that only kernels ask, now and then, whether they are to stop."""
         self.computed = {slot for step in steps if not step.block.op.writes for slot in step.gives}
         """Slots of values that the run makes and no variable keeps."""
         self.never_kept = self.computed - self.memory.giver.keys()

@@ -22,7 +22,7 @@ from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.side_by_side import SideBySide
 from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol, holds_state
-from backblocks.ops import _files, _handles
+from backblocks.ops import _files, _handles, _stopping
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop, Stopped
@@ -194,7 +194,10 @@ class Session:
             slots[slot] = self._value(block, self._stop) if value is None and read else value
         # Infinities and NaN are answers.
         with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
-            counts = self._stop.during(self._execute, ready, slots)
+            if ready.brief:
+                counts = self._stop.during(self._execute, ready, slots)
+            else:
+                counts = _stopping.during(self._stop, self._execute, ready, slots)
         values = [slots[slot] for slot in plan.fetched]
         if missing:
             values = [None if value is DEAD else value for value in values]

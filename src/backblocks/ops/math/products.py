@@ -1,5 +1,6 @@
 """Products of matrices, and of tensors along axes that have names."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import ascii_letters
@@ -13,6 +14,7 @@ from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text
+from backblocks.ops._stopping import MOST, pieces, weight
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, Text, dtype_of
@@ -22,6 +24,28 @@ MATRIX_TYPES = tuple(name for name in NUMBERS if name not in ("int8", "int16"))
 
 
 # -- two matrices ------------------------------------------------------------------------------------
+
+
+def _multiply(x: Array, y: Array, out: Array) -> None:
+    """np.matmul, in pieces if it is long: of many matrices, then of the rows of one."""
+    cost = math.prod(out.shape) * x.shape[-1] * weight(x.dtype)
+    if cost <= MOST:
+        np.matmul(x, y, out)
+    elif out.ndim == 2:
+        for rows in pieces(len(out), cost):
+            np.matmul(x[rows], y, out[rows])
+    else:
+        x, y = (np.broadcast_to(each, out.shape[:-2] + each.shape[-2:]) for each in (x, y))
+        for some in pieces(len(out), cost):
+            one = some.start if some.stop == some.start + 1 else some
+            _multiply(x[one], y[one], out[one])
+
+
+def _product(x: Array, y: Array) -> Array:
+    front = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    out = np.empty((*front, x.shape[-2], y.shape[-1]), x.dtype)
+    _multiply(x, y, out)
+    return out
 
 
 @op("MatMul", "T, T -> product: T", T=MATRIX_TYPES)
@@ -39,7 +63,7 @@ def mat_mul(
     `grad_a` and `grad_b` tell TensorFlow's compiler which operand is a gradient; they change nothing.
     """
     a, b = (x.astype(wide(x.dtype), copy=False) for x in (a, b))
-    return (a.T if transpose_a else a) @ (b.T if transpose_b else b)
+    return _product(a.T if transpose_a else a, b.T if transpose_b else b)
 
 
 @mat_mul.shape
@@ -86,10 +110,13 @@ def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) 
         return None
 
     def fill(a: Array, b: Array, product: Array) -> None:
-        np.matmul(a.T if transpose_a else a, b.T if transpose_b else b, product)
+        multiply(a.T if transpose_a else a, b.T if transpose_b else b, product)
 
-    plain: Fill = np.matmul
-    return fill if transpose_a or transpose_b else plain
+    first: Any = a.shape
+    second: Any = b.shape
+    cost = math.prod(first) * second[0 if transpose_b else 1] * weight(a.dtype)
+    multiply: Fill = np.matmul if cost <= MOST else _multiply
+    return fill if transpose_a or transpose_b else multiply
 
 
 table, column = np.array([[3.0, 2], [-1, 0]]), np.array([[3.0], [5]])
@@ -163,7 +190,7 @@ def _batch_grad(
 
 def _batch_meaning(x: Array, y: Array, *, adj_x: bool, adj_y: bool, **hints: bool) -> Any:
     x, y = (each.astype(wide(each.dtype), copy=False) for each in (x, y))
-    return _adjoint(x, adj_x) @ _adjoint(y, adj_y)
+    return _product(_adjoint(x, adj_x), _adjoint(y, adj_y))
 
 
 @op("BatchMatMul", "T, T -> T", attrs=_batch_attrs, T=NUMBERS)
@@ -207,7 +234,7 @@ def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | No
 
     def fill(x: Array, y: Array, output: Array) -> None:
         with np.errstate(all="ignore"):
-            np.matmul(_adjoint(x, adj_x), _adjoint(y, adj_y), output)
+            _multiply(_adjoint(x, adj_x), _adjoint(y, adj_y), output)
 
     return fill
 
@@ -367,10 +394,49 @@ def einsum(inputs: tuple[Array, ...], *, equation: Text) -> Any:
     once = tuple(dict.fromkeys(read.output))
     wide_inputs = [x.astype(wide(x.dtype), copy=False) for x in inputs]
     full = once if DOTS in once else (DOTS, *once)  # NumPy wants dots even for no axes at all
-    product = np.einsum(_written(read.inputs, full), *wide_inputs)
+    product = _contract(Equation(read.inputs, full), wide_inputs)
     if once == read.output:
         return product
     return _on_diagonals(product, once, read.output)
+
+
+_FEW = 1 << 14
+"""Numbers for which looking for the fastest way takes longer than any way."""
+
+
+def _contract(what: Equation, inputs: list[Array]) -> Array:
+    """np.einsum; if it is long, by products of matrices and in pieces along an axis of the result."""
+    text = _written(what.inputs, what.output)
+    if sum(x.size for x in inputs) <= _FEW:
+        return np.asarray(np.einsum(text, *inputs))
+    sizes: dict[str, Any] = {}
+    pairs = list(zip(inputs, what.inputs, strict=True))
+    dotted: list[Any] = [_note_sizes(Spec.of(x), labels, text, sizes) for x, labels in pairs]
+    sizes[DOTS] = np.broadcast_shapes(*dotted)
+    axes = [n for label in what.output for n in (sizes[DOTS] if label == DOTS else [sizes[label]])]
+    out = np.empty(axes, inputs[0].dtype)
+    by_matrices = out.dtype.kind in "fc"  # which are slow for whole numbers
+    cost = math.prod(sizes.pop(DOTS)) * math.prod(sizes.values())
+    # An axis that both inputs and the result have keeps NumPy from using products of matrices.
+    shared = set(what.output).intersection(*what.inputs)
+    cost *= 16 if shared - {DOTS} or any(dotted) else weight(out.dtype)
+    named = [label for label in what.output if label != DOTS]
+    label = max(named, key=sizes.__getitem__, default="")
+    for part in pieces(sizes.get(label, 1), cost):
+        cut = [_cut(x, labels, label, part) for x, labels in pairs]
+        place = _cut(out, what.output, label, part)
+        np.einsum(text, *cut, out=place, optimize=by_matrices)
+    return out
+
+
+def _cut(x: Array, labels: tuple[str, ...], label: str, part: slice) -> Array:
+    """A part of `x` along the axes of a label."""
+    dots = labels.index(DOTS) if DOTS in labels else len(labels)
+    for place, each in enumerate(labels):
+        if each == label:
+            axis = place if place < dots else place - len(labels)
+            x = x.swapaxes(0, axis)[part].swapaxes(0, axis)
+    return x
 
 
 def _on_diagonals(x: Array, labels: tuple[str, ...], output: tuple[str, ...]) -> Array:

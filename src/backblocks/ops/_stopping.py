@@ -1,0 +1,48 @@
+"""Long work on arrays in pieces, so that whoever began it can end it within a moment.
+
+    for rows in pieces(len(a), cost):
+        np.matmul(a[rows], b, out[rows])
+
+Compiled kernels ask by themselves whether they are to stop. NumPy's functions do not, and Ctrl-C too has
+to wait for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+from typing import Any
+
+from backblocks.dtypes import DType
+from backblocks.ops._kernels import Stop, Stopped
+
+MOST = 1 << 32
+"""What a piece costs at most, in products of float32 that are added up: a quarter of a second."""
+SORTED = 1 << 11
+"""What it costs to sort an entry: a piece has at most two million."""
+
+_stop: ContextVar[Stop | None] = ContextVar("stop", default=None)
+
+
+def during(stop: Stop, function: Callable[..., Any], *args: Any) -> Any:
+    """Calls a function, which ends when the stop is set: in its kernels, or between two pieces."""
+    before = _stop.set(stop)
+    try:
+        return stop.during(function, *args)
+    finally:
+        _stop.reset(before)
+
+
+def pieces(count: int, cost: int) -> Iterator[slice]:
+    """Cuts `count` rows, which cost so much together."""
+    each = count if cost <= MOST else max(count * MOST // cost, 1)
+    for begin in range(0, count, max(each, 1)):
+        stop = _stop.get()
+        if stop is not None and stop.is_set():
+            raise Stopped("the work was told to stop")
+        yield slice(begin, min(begin + each, count))
+
+
+def weight(dtype: DType) -> int:
+    """What a product costs: NumPy has none of its fast ways for whole numbers."""
+    return dtype.itemsize // 4 if dtype.kind in "fc" else 16
