@@ -28,7 +28,7 @@ class OpError(ValueError):
         super().__init__(problem)
         self.problem, self.op, self.arg, self.hint = problem, op, arg, hint
         self.axis = axis
-        """The axis of the argument that is at fault, where it is one of them."""
+        """The axis that is at fault, where it is one of them: of the argument, or of what it cuts."""
         self.block = ""
         """The name of the block, where it stands in a graph."""
         self.got = None if got is _NOTHING else got
@@ -48,7 +48,10 @@ class OpError(ValueError):
         start = f"{where}: " if where else ""
         if self.block:
             start = f'block "{self.block}": {start}'
-        return f"{start}{self.problem}{self._got_text}." + (f" {self.hint}" if self.hint else "")
+        got = self._got_text
+        if self.axis is not None and f"axis {self.axis}" not in self.problem:
+            got += f" (axis {self.axis})"
+        return f"{start}{self.problem}{got}." + (f" {self.hint}" if self.hint else "")
 
 
 class OpMemoryError(OpError, MemoryError):

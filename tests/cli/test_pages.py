@@ -142,7 +142,7 @@ def test_feeds_are_constants_and_texts(tmp_path, capsys):
         ("x=none.npy", "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."),
         ("text=none.npy", 'Write texts as JSON: "one" or ["one", "two"].'),
         ('x={"dtype": "int32", "value": [1, 2]}', "must be float32; got int32. Write that dtype"),
-        ("x=[1, 2, 3]", "must have the shape of x:output, [2]; got [3]. Reshape it."),
+        ("x=[1, 2, 3]", "must have the shape of x:output, [2]; got [3] (axis 0). Reshape it."),
         ("x=null", "--feed.x:output: must be numbers"),
         ('x=["a", "b"]', "--feed.x:output: must be numbers"),
         ("x=[[1], 2]", "--feed.x:output: must have rows of one length"),

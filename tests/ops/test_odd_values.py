@@ -48,6 +48,56 @@ def test_odd_values_are_refused_by_name(call, arg):
     assert str(caught.value)
 
 
+def zeros(*shape):
+    return np.zeros(shape, np.float32)
+
+
+@pytest.mark.parametrize(
+    ("op", "inputs", "axis", "words"),
+    [
+        ("MatMul", {"a": zeros(2, 3), "b": zeros(4, 5)}, 0, "3; got 4 (axis 0)"),
+        ("BatchMatMulV2", {"x": zeros(1, 2, 3), "y": zeros(1, 4, 5)}, 1, "got 4 (axis 1)"),
+        ("Add", {"x": zeros(2, 3), "y": zeros(2, 4)}, 1, "got [2, 4] (axis 1)"),
+        ("AddN", {"inputs": [zeros(2), zeros(2), zeros(3)]}, 0, "[3] for inputs[2] (axis 0)"),
+        ("Pack", {"values": [zeros(2), zeros(3)]}, 0, "got [3] for values[1] (axis 0)"),
+        ("BiasAdd", {"value": zeros(2, 3), "bias": zeros(4)}, 0, "got [4] (axis 0)"),
+        (
+            "ConcatV2",
+            {"values": [zeros(2, 3, 4), zeros(2, 9, 4)], "axis": 0},
+            1,
+            "[?, 3, 4]; got [2, 9, 4] for values[1] (axis 1)",
+        ),
+        (
+            "ConcatOffset",
+            {"concat_dim": 0, "shape": [np.int32([2, 3]), np.int32([2, 9])]},
+            1,
+            "got [2, 9] for shape[1] (axis 1)",
+        ),
+        (
+            "Einsum",
+            {"inputs": [zeros(2, 3), zeros(7, 4, 5)], "equation": "ij,...jk->...ik"},
+            1,
+            "got 4 for inputs[1] (axis 1)",
+        ),
+        ("Slice", {"input": zeros(2, 3), "begin": [0, 1], "size": [2, 3]}, 1, "inside axis 1"),
+        ("Slice", {"input": zeros(2, 3), "begin": [0, 5], "size": [2, 1]}, 1, "size of axis 1"),
+        ("Squeeze", {"input": zeros(2, 1, 3), "axis": [-1]}, 2, "axis 2 has 3"),
+    ],
+)
+def test_the_axis_at_fault_is_named(op, inputs, axis, words):
+    with pytest.raises(bb.OpError) as caught:
+        getattr(bb.raw_ops, op)(**inputs)
+    assert caught.value.axis == axis
+    assert words in str(caught.value)
+
+
+def test_the_axis_of_what_is_fed_is_named():
+    x = bb.placeholder([None, 3], name="x")
+    with pytest.raises(bb.OpError, match=r"got float32 \[2, 4\] \(axis 1\)") as caught:
+        bb.Session().run(x, {x: zeros(2, 4)})
+    assert caught.value.axis == 1
+
+
 def test_infinity_fits_in_every_float_type():
     assert np.isinf(bb.ops.mul(np.float16([1]), float("inf")))[0]
 

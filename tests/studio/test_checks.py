@@ -141,7 +141,7 @@ def test_a_conflict_is_told_at_block_pin_and_axis_with_the_fix(tmp_path):
     }
     first, second = check(tmp_path, blocks).problems
     assert (first.block, first.arg, first.axis) == ("sum", "y", 1)
-    assert first.text == "AddV2.y: must broadcast with [2, 3]; got [2, 4]."
+    assert first.text == "AddV2.y: must broadcast with [2, 3]; got [2, 4] (axis 1)."
     assert first.hint.startswith("Make each pair of sizes equal")
     assert (second.block, second.arg, second.axis) == ("product", "b", 0)
 

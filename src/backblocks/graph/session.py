@@ -27,7 +27,7 @@ from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._memory import SMALL, available_bytes, has
-from backblocks.ops._spec import Spec
+from backblocks.ops._spec import Spec, differing
 from backblocks.ops.io import _safetensors as safetensors
 from backblocks.ops.io.checkpoints import Tensors, checkpoint
 from backblocks.threads import get_num_threads
@@ -658,6 +658,7 @@ def _fed(symbol: Symbol, value: Any) -> Array:
         if array.dtype != symbol.dtype or not fits:
             raise OpError(
                 f"must be fed {symbol.spec}",
+                axis=differing(array.shape, known),
                 got=described(str(Spec.of(array))),
                 hint="Convert it with x.astype, or reshape it.",
             )

@@ -45,6 +45,11 @@ def is_known(shape: Shape) -> bool:
     return shape is not None and None not in shape
 
 
+def which(arg: str, nth: int | None) -> str:
+    """Says of which tensor of a list something is."""
+    return "" if nth is None else f" for {arg}[{nth}]"
+
+
 def shape_text(shape: Shape) -> str:
     if shape is None:
         return "unknown shape"
@@ -73,25 +78,27 @@ def _to_rank(rank: int, have: int) -> str:
     return "Take axes away, such as x[0] for the first, or x.squeeze() for all of size 1."
 
 
-def agreed(arg: str, spec: Spec, expected: Shape, why: str, hint: str) -> Shape:
-    """The shape both sides allow; refused when `spec` cannot have the expected shape."""
+def differing(shape: Shape, expected: Shape) -> int | None:
+    """The first axis on which two shapes of one rank cannot be the same."""
+    if shape is None or expected is None or len(shape) != len(expected):
+        return None
+    pairs = enumerate(zip(shape, expected, strict=True))
+    return next((axis for axis, (a, b) in pairs if a != b and None not in (a, b)), None)
+
+
+def agreed(
+    arg: str, spec: Spec, expected: Shape, why: str, hint: str, nth: int | None = None
+) -> Shape:
+    """The shape both sides allow; refused when `spec`, the nth of a list, cannot have the expected shape."""
     if spec.shape is None or expected is None:
         return expected if spec.shape is None else spec.shape
-    axis = next(
-        (
-            axis
-            for axis, (a, b) in enumerate(zip(spec.shape, expected, strict=False))
-            if a is not None and b is not None and a != b
-        ),
-        None,
-    )
-    same_rank = len(spec.shape) == len(expected)
-    if not same_rank or axis is not None:
+    axis = differing(spec.shape, expected)
+    if len(spec.shape) != len(expected) or axis is not None:
         raise OpError(
             f"must have {why}, {shape_text(expected)}",
             arg=arg,
-            axis=axis if same_rank else None,
-            got=described(shape_text(spec.shape)),
+            axis=axis,
+            got=described(shape_text(spec.shape) + which(arg, nth)),
             hint=hint,
         )
     return tuple(b if a is None else a for a, b in zip(spec.shape, expected, strict=True))

@@ -31,9 +31,9 @@ def _check_several(arg: str, tensors: Sequence[Any]) -> None:
         raise OpError("must have at least two tensors", arg=arg, got=len(tensors), hint=hint)
 
 
-def _joined(arg: str, values: tuple[Spec, ...], axis: Spec) -> Shape:
-    """The shape of tensors joined along an axis, which `arg` gives."""
-    _check_several("values", values)
+def _joined(arg: str, values: tuple[Spec, ...], axis: Spec, tensors: str = "values") -> Shape:
+    """The shape of tensors joined along an axis, which `arg` gives; `tensors` gives their shapes."""
+    _check_several(tensors, values)
     at = scalar_value(arg, axis)
     rank = next((len(spec.shape) for spec in values if spec.shape is not None), None)
     if rank is None:
@@ -41,21 +41,21 @@ def _joined(arg: str, values: tuple[Spec, ...], axis: Spec) -> Shape:
     if rank == 0:
         hint = "Use Pack, which makes the axis to join them along."
         raise OpError(
-            "must have at least 1 dimension", arg="values", got=described("a scalar"), hint=hint
+            "must have at least 1 dimension", arg=tensors, got=described("a scalar"), hint=hint
         )
-    shapes = [ranked("values", spec, rank, hint="Join tensors of one rank.") for spec in values]
+    shapes = [ranked(tensors, spec, rank, hint="Join tensors of one rank.") for spec in values]
     if at is None:
         return (None,) * rank
     check_axis(arg, at, rank)
     at %= rank
-    others: tuple[Size, ...] = (None,) * (rank - 1)
+    joined: tuple[Size, ...] = (None,) * rank
     why = f"the sizes of the first beside axis {at}"
     hint = "Join along the axis whose sizes differ, or make the others equal."
-    for spec, shape in zip(values, shapes, strict=True):
-        rest = Spec(shape[:at] + shape[at + 1 :], spec.dtype)
-        others = agreed("values", rest, others, why, hint) or ()
+    for i, (spec, shape) in enumerate(zip(values, shapes, strict=True)):
+        sizes = agreed(tensors, Spec(shape, spec.dtype), joined, why, hint, i) or ()
+        joined = (*sizes[:at], None, *sizes[at + 1 :])
     lengths = [shape[at] for shape in shapes]
-    return (*others[:at], _sum(lengths), *others[at:])
+    return (*joined[:at], _sum(lengths), *joined[at + 1 :])
 
 
 def _sum(sizes: Sequence[Size]) -> Size:
@@ -126,11 +126,7 @@ def _(concat_dim: Spec, shape: tuple[Spec, ...]) -> tuple[Shape, ...]:
         check_axis("concat_dim", at, rank)
         values = [Spec(tuple(s.value.tolist()), s.dtype) for s in shape if s.value is not None]
         if len(values) == len(shape):
-            try:
-                _joined("concat_dim", tuple(values), concat_dim)
-            except OpError as error:
-                error.arg = "shape"
-                raise
+            _joined("concat_dim", tuple(values), concat_dim, "shape")
     return (length,) * len(shape)
 
 

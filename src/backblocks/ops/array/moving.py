@@ -106,8 +106,8 @@ def _(values: tuple[Spec, ...], *, axis: int) -> Shape:
         )
     shape = values[0].shape
     hint = "Bring them to one shape, with reshape or broadcast_to."
-    for spec in values[1:]:
-        shape = agreed("values", spec, shape, "the shape of the first", hint)
+    for i, spec in enumerate(values[1:], 1):
+        shape = agreed("values", spec, shape, "the shape of the first", hint, i)
     if shape is None:
         return None
     rank = len(shape) + 1

@@ -237,8 +237,9 @@ def _(input: Spec, *, axis: tuple[int, ...]) -> Shape:
     for a in axis:
         check_axis("axis", a, rank)
         if input.shape[a] not in (None, 1):
-            rule = f"must have size 1 to be dropped, and axis {a} has {input.shape[a]}"
-            raise OpError(rule, arg="axis", got=axis, hint="Name axes of size 1, or none for all.")
+            rule = f"must have size 1 to be dropped, and axis {a % rank} has {input.shape[a]}"
+            hint = "Name axes of size 1, or none for all."
+            raise OpError(rule, arg="axis", axis=a % rank, got=axis, hint=hint)
     if not axis and None in input.shape:
         return None
     gone = {a % rank for a in axis} if axis else {i for i, n in enumerate(input.shape) if n == 1}

@@ -43,16 +43,19 @@ def _length(n: Size, begin: Size, size: Size, axis: int) -> Size:
     if begin is not None and (begin < 0 or (n is not None and begin > n)):
         most = "" if n is None else f" and {n}, the size of axis {axis}"
         rule = f"must lie between 0{most}" if most else "must not be negative"
-        raise OpError(rule, arg="begin", got=begin, hint="Count cells from 0 at the front.")
+        hint = "Count cells from 0 at the front."
+        raise OpError(rule, arg="begin", axis=axis, got=begin, hint=hint)
     if size is not None and size < -1:
         hint = "Use -1 for all that follows."
-        raise OpError("must not be negative, but for -1", arg="size", got=size, hint=hint)
+        rule = "must not be negative, but for -1"
+        raise OpError(rule, arg="size", axis=axis, got=size, hint=hint)
     if size is None or size == -1:
         return None if n is None or begin is None or size is None else n - begin
     if n is not None and begin is not None and begin + size > n:
         raise OpError(
             f"must end inside axis {axis}, which has {n - begin} cells from {begin} on",
             arg="size",
+            axis=axis,
             got=size,
             hint="Use -1 for all that follows.",
         )

@@ -325,8 +325,8 @@ def _same_shapes(inputs: tuple[Spec, ...], shape: Shape = None) -> Shape:
         )
     shape = agreed("inputs", inputs[0], shape, "the shape that is asked for", "Reshape it first.")
     hint = "Use Add, which broadcasts, for two of different shapes."
-    for spec in inputs[1:]:
-        shape = agreed("inputs", spec, shape, "the shape of the first", hint)
+    for i, spec in enumerate(inputs[1:], 1):
+        shape = agreed("inputs", spec, shape, "the shape of the first", hint, i)
     return shape
 
 

@@ -13,7 +13,7 @@ from backblocks.dtypes import NUMBERS, is_float, is_half, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
-from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text
+from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
 from backblocks.ops._stopping import MOST, pieces, weight
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import shape_of
@@ -466,8 +466,8 @@ def _(inputs: tuple[Spec, ...], *, equation: str) -> Shape:
         )
     sizes: dict[str, Size] = {}
     dotted: Shape = ()
-    for spec, labels in zip(inputs, read.inputs, strict=True):
-        dots = _note_sizes(spec, labels, equation, sizes)
+    for i, (spec, labels) in enumerate(zip(inputs, read.inputs, strict=True)):
+        dots = _note_sizes(spec, labels, equation, sizes, i)
         dotted = broadcast("inputs", dotted, dots)
     if DOTS not in read.output:
         if dotted:
@@ -488,9 +488,9 @@ def _(inputs: tuple[Spec, ...], *, equation: str) -> Shape:
 
 
 def _note_sizes(
-    spec: Spec, labels: tuple[str, ...], equation: str, sizes: dict[str, Size]
+    spec: Spec, labels: tuple[str, ...], equation: str, sizes: dict[str, Size], nth: int = 0
 ) -> Shape:
-    """Adds the sizes of an input's labels to `sizes`, and gives the shape of its dotted axes."""
+    """Adds the sizes of the nth input's labels to `sizes`, and gives the shape of its dotted axes."""
     named = [label for label in labels if label != DOTS]
     if spec.shape is None:
         for label in named:
@@ -502,11 +502,13 @@ def _note_sizes(
         raise OpError(
             f"must have {at_least}{len(named)} dimensions for {''.join(labels)!r}",
             arg="inputs",
-            got=described(f"shape {shape_text(spec.shape)}"),
+            got=described(f"shape {shape_text(spec.shape)}{which('inputs', nth)}"),
             hint="Give every axis a label, or write ... for those without.",
         )
     at = labels.index(DOTS) if DOTS in labels else len(labels)
-    for label, n in zip(named, (*spec.shape[:at], *spec.shape[at + extra :]), strict=True):
+    axes = [axis for axis in range(len(spec.shape)) if not at <= axis < at + extra]
+    for label, axis in zip(named, axes, strict=True):
+        n = spec.shape[axis]
         known = sizes.setdefault(label, n)
         if known is None:
             sizes[label] = n
@@ -514,7 +516,8 @@ def _note_sizes(
             raise OpError(
                 f"axes with the label {label} must have one size, {known}",
                 arg="inputs",
-                got=n,
+                axis=axis,
+                got=described(f"{n}{which('inputs', nth)}"),
                 hint=f"Look at {equation!r}: axes of two labels may have two sizes.",
             )
     return spec.shape[at : at + extra]
