@@ -141,7 +141,7 @@ def test_what_went_in_stays_as_it_was():
 
 def test_a_handle_is_neither_fetched_nor_fed_nor_kept_elsewhere():
     line = Line()
-    with pytest.raises(bb.OpError, match=r"Session\.queue:handle: is a handle"):
+    with pytest.raises(bb.OpError, match=r'block "queue": FIFOQueueV2\.handle: is a handle'):
         line.session.run(line.queue)
     with pytest.raises(bb.OpError, match=r'block "queue": FIFOQueueV2\.handle: .* cannot be fed'):
         line.session.run(line.size, {line.queue: 0})

@@ -98,6 +98,22 @@ def test_an_error_names_the_block():
     assert e.value.block == "pool"
 
 
+def test_a_refused_block_leaves_its_name_to_the_next():
+    with bb.Scope() as page:
+        x = bb.placeholder([2, 3], name="x")
+        for name in ("h", "h_1"):
+            for _ in range(2):
+                with pytest.raises(bb.OpError, match=f'block "{name}": MatMul'):
+                    ops.mat_mul(x, x, name="h")
+            ops.relu(x, name="h")
+    with page, pytest.raises(bb.OpError, match="same graph"), bb.Scope(bb.Graph()) as other:
+        ops.relu(x, name="h")
+    with other:
+        ops.relu(bb.placeholder([2]), name="h")
+    assert list(page.graph.blocks) == ["x", "h", "h_1"]
+    assert "h" in other.graph
+
+
 def test_graphs_do_not_mix():
     with bb.Scope():
         x = bb.placeholder([2], name="x")
@@ -305,7 +321,7 @@ def test_a_variable_without_a_value_says_so():
         v = ops.variable_v2(shape=[2], dtype="float32", name="v")
         set_ = ops.assign(v, np.zeros(2, np.float32))
     session = bb.Session(page)
-    with pytest.raises(bb.OpError, match=r"Session\.v: has no value yet"):
+    with pytest.raises(bb.OpError, match=r'block "v": VariableV2\.ref: has no value yet'):
         session.run(v)
     session.run(set_)
     assert (session.run(v) == 0).all()
@@ -450,6 +466,11 @@ def test_only_what_is_kept_has_a_value_in_the_session(small):
 def test_a_session_is_of_a_graph():
     with pytest.raises(bb.OpError, match=r"Session\.graph: must be a graph or a scope; got int"):
         bb.Session(3)
+
+
+def test_a_scope_is_of_a_graph():
+    with pytest.raises(bb.OpError, match=r"Scope\.graph: must be a graph; got 'inner'.*child"):
+        bb.Scope("inner")
 
 
 def test_blocks_run_after_blocks_of_their_graph_only(small):

@@ -30,6 +30,14 @@ class Graph:
         self._taken[unique] = 1
         return unique
 
+    def give_back(self, name: str) -> None:
+        """Frees a name: the block that was to have it is refused."""
+        del self._taken[name]
+        first, _, number = name.rpartition("_")
+        last = self._taken.get(first, 1) - 1
+        if last and number == str(last):
+            self._taken[first] = last
+
     def add(self, block: Block) -> None:
         for symbol in flat(block.inputs):
             if symbol.block.name and self.blocks.get(symbol.block.name) is not symbol.block:
@@ -114,6 +122,14 @@ class Scope:
     """
 
     def __init__(self, graph: Graph | None = None, prefix: str = "") -> None:
+        if graph is not None and not isinstance(graph, Graph):
+            raise OpError(
+                "must be a graph",
+                op="Scope",
+                arg="graph",
+                got=graph,
+                hint="Leave it out for a new one; scope.child(name) gives new blocks a name in front.",
+            )
         self.graph = Graph() if graph is None else graph
         self.prefix = prefix
         self.after: tuple[Block, ...] = ()

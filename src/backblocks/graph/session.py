@@ -130,7 +130,7 @@ class Session:
         for symbol in wanted:
             if symbol.dtype == _handles.RESOURCE:
                 hint = "Fetch what a block reads from it, such as QueueSizeV2."
-                raise _mistake("is a handle, which has no value to fetch", symbol.name, hint)
+                raise _of(symbol, "is a handle, which has no value to fetch", hint)
         fed = self._symbols_fed(feeds)
         blocks = self._targets(targets)
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
@@ -203,11 +203,9 @@ class Session:
             values = [None if value is DEAD else value for value in values]
         for symbol, value in () if missing else zip(fetches, values, strict=True):
             if value is DEAD:
-                raise _mistake(
-                    "cannot be fetched: it lies in a branch that was not taken",
-                    symbol.name,
-                    "Fetch what Merge gives, or make it a target.",
-                )
+                hint = "Fetch what Merge gives, or make it a target."
+                rule = "cannot be fetched: it lies in a branch that was not taken"
+                raise _of(symbol, rule, hint)
             if value is None:
                 raise _no_value(symbol.block)
         if self._stop.is_set():
@@ -641,7 +639,13 @@ def _mistake(problem: str, arg: str, hint: str, *got: Any) -> OpError:
 
 def _no_value(variable: Block) -> OpError:
     hint = "Give it an initial value, or assign one first."
-    return _mistake("has no value yet", variable.label, hint)
+    return _of(variable.outputs[0], "has no value yet", hint)
+
+
+def _of(symbol: Symbol, problem: str, hint: str) -> OpError:
+    error = OpError(problem, op=symbol.block.op.name, arg=symbol.pin, hint=hint)
+    error.block = symbol.block.name
+    return error
 
 
 def _fed(symbol: Symbol, value: Any) -> Array:

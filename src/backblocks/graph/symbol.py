@@ -209,16 +209,17 @@ def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> 
     try:
         check_variables(block)
         specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
+        if scope is not None:
+            scope.graph.add(block)
     except OpError as error:
-        if block.name:
+        if scope is not None:
             error.block = block.name
+            scope.graph.give_back(block.name)
         raise
     block.outputs = tuple(
         each_value(lambda spec, pin=pin: Symbol(spec, block, pin.name), (each,))[0]  # type: ignore[misc]
         for each, pin in zip(specs, op.outputs, strict=True)
     )
-    if scope is not None:
-        scope.graph.add(block)
     return block
 
 
