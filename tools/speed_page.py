@@ -49,7 +49,8 @@ EVERY = """\
 Medians. Beside a peer's time is how many times longer it takes than backblocks. `limit` is what the machine
 needs at least, with backblocks' share of that speed; `extra` is memory beyond inputs and result. In italics:
 the same amount of work, but another answer. In brackets: the gradient alone, with the places of the maxima
-handed in.
+handed in. A share above 1 is no mistake: convolutions with three taps along each axis are computed with fewer
+products than the limit counts.
 """
 
 HOW = """\
