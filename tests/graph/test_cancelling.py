@@ -70,12 +70,14 @@ LONG = {
     "mat_mul": lambda x: ops.mat_mul(x, square(2500, np.int64), transpose_b=True),
     "batch_mat_mul_v2": lambda x: ops.batch_mat_mul_v2(x, square(1200, np.int32)),
     "einsum": lambda x: ops.einsum([x, square(5000, np.float32)], equation="ij,jk->ik"),
+    "erf": lambda x: ops.erf(x),
     "top_k_v2": lambda x: ops.top_k_v2(x, 9).values,
 }
 LONG_FED = {
     "mat_mul": lambda: square(2500, np.int64),
     "batch_mat_mul_v2": lambda: square(1200, np.int32, 4),
     "einsum": lambda: square(5000, np.float32),
+    "erf": lambda: np.full(40_000_000, 0.5, np.float32),
     "top_k_v2": lambda: np.random.default_rng(0).random(30_000_000, np.float32),
 }
 

@@ -7,6 +7,7 @@ computed in float32 and rounded once, at the end.
 """
 
 import functools
+import math
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from backblocks.dtypes import is_half, wide
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
+from backblocks.ops._stopping import CELL, MOST, cell_by_cell
 
 Gradient = Callable[..., list[Any]]
 Check = Callable[..., None]
@@ -116,8 +118,10 @@ def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
     dtypes = [spec.dtype for spec in inputs]
     if is_half(dtypes[0]) or ufunc.resolve_dtypes((*dtypes, None))[-1] not in (dtypes[0], np.bool):
         return None
-    fill: Fill = ufunc
-    return by_name(ufunc) if ufunc in (np.maximum, np.minimum) else fill
+    fill: Fill = by_name(ufunc) if ufunc in (np.maximum, np.minimum) else ufunc
+    shapes: list[Any] = [spec.shape for spec in inputs]
+    cells = math.prod(np.broadcast_shapes(*shapes))
+    return fill if cells * CELL <= MOST else functools.partial(cell_by_cell, fill)
 
 
 def by_name(ufunc: Any) -> Fill:
@@ -147,6 +151,21 @@ def _complete(
 
     @functools.wraps(meaning)
     def rounded_once(*inputs: Array, **attrs: Any) -> Any:
+        if math.prod([x.size for x in inputs]) * CELL <= MOST:  # which takes no time to see
+            return at_once(*inputs, **attrs)
+        shape = np.broadcast_shapes(*(x.shape for x in inputs))
+        if math.prod(shape) * CELL <= MOST:
+            return at_once(*inputs, **attrs)
+        few = (x[(slice(1),) * x.ndim] for x in inputs)
+        out = np.empty(shape, np.asarray(at_once(*few, **attrs)).dtype)
+
+        def fill(*arrays: Array) -> None:
+            arrays[-1][...] = at_once(*arrays[:-1], **attrs)
+
+        cell_by_cell(fill, *inputs, out)
+        return out
+
+    def at_once(*inputs: Array, **attrs: Any) -> Any:
         return meaning(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
 
     if dtypes == ("bool",):  # the only type is no variable

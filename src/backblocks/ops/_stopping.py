@@ -13,13 +13,18 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from backblocks.dtypes import DType
+from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop, Stopped
 
 MOST = 1 << 32
 """What a piece costs at most, in products of float32 that are added up: a quarter of a second."""
 SORTED = 1 << 11
 """What it costs to sort an entry: a piece has at most two million."""
+CELL = 1 << 11
+"""What it costs at most to compute a cell from others, such as its erf."""
 
 _stop: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
@@ -41,6 +46,19 @@ def pieces(count: int, cost: int) -> Iterator[slice]:
         if stop is not None and stop.is_set():
             raise Stopped("the work was told to stop")
         yield slice(begin, min(begin + each, count))
+
+
+def cell_by_cell(fill: Callable[..., Any], *arrays: Array) -> None:
+    """Has `fill` compute the last array, whose cells follow each from those at its place in the others."""
+    *inputs, out = arrays
+    cost = out.size * CELL
+    if cost <= MOST:
+        fill(*inputs, out)
+        return
+    wide = [np.broadcast_to(x, out.shape) for x in inputs]
+    for part in pieces(len(out), cost):
+        one = part.start if out.ndim > 1 and part.stop == part.start + 1 else part
+        cell_by_cell(fill, *(x[one] for x in wide), out[one])
 
 
 def weight(dtype: DType) -> int:
