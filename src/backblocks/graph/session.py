@@ -243,18 +243,20 @@ class Session:
         total = len(ready.program.steps)
         if self._remembered.limit and ready.memory.steps:
             todo = self._what_is_not_known(ready, slots)
-        through = total - len(todo)
-        new = self._newly_foreseen(ready) if ready.foreseen else set()
-        known = through - len(new)
+        through = known = total - len(todo)
+        new: set[Step] | None = None
+        if ready.foreseen:
+            new = self._newly_foreseen(ready)
+            known -= len(new)
         tell = self._tell if self._watchers else None
         if tell is not None and through:
             running = {step for step, _ in todo}
             there = [step for step in ready.program.steps if step not in running]
-            self._tell_what_is_there(there, new, ready.sizes, total)
+            self._tell_what_is_there(there, new or set(), ready.sizes, total)
         estimate = ready.estimate
         if tell is None and (straight := ready.straight(todo)) is not None:
             self._straight_on(straight, slots)
-            return len(new) + len(todo), known, estimate.peak
+            return total - known, known, estimate.peak
         run = Execution(slots, tell, self._stop, through, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             ahead = self._most_ahead(estimate)
@@ -262,7 +264,7 @@ class Session:
             peak = beside.run(estimate.held)
         else:
             peak = run.one_by_one(todo, estimate.held)
-        return len(new) + len(run.executed), known, peak
+        return through - known + len(run.executed), known, peak
 
     def _newly_foreseen(self, ready: Ready) -> set[Step]:
         """The steps that were computed when the program was made ready, and by none before it."""
