@@ -32,9 +32,11 @@ from backblocks.ops import _memory
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
+from backblocks.ops._patient import is_whole, stoppable
 from backblocks.ops._pins import Pin, read_signature
 from backblocks.ops._plan import MOST_PLANS, call_key
 from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops._stopping import CELL, MOST, copied
 from backblocks.ops.attrs import Kind
 
 REGISTRY: dict[str, Op] = {}
@@ -133,11 +135,12 @@ class Kernel:
 class Plan:
     """A call that has passed its shape rule: what comes out, and how it is computed.
 
-    Without `fill`, the op's meaning gives the outputs.
+    Without `fill`, the meaning gives the outputs: the op's, which can be ended if arrays are large.
     """
 
     attrs: Attrs
     specs: tuple[Value, ...]
+    meaning: Callable[..., Any]
     fill: Fill | None
     warns: bool
     makers: tuple[Callable[[], Array], ...]
@@ -459,7 +462,7 @@ class Op:
         arrays = self.arrays(inputs)
         self.infer(each_value(Spec.of, arrays), attrs)
         with np.errstate(all="ignore"):
-            values = self.values(self.meaning(*arrays, **attrs))
+            values = self.values(self.meaning_on(arrays)(*arrays, **attrs))
         old = dict(zip((pin.name for pin in self.inputs), arrays, strict=True))
         return [
             np.array(value, old[name].dtype, order="C")
@@ -585,9 +588,9 @@ class Op:
     def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
         """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
         specs = self.infer(inputs, attrs)
-        fill, warns = None, True
+        fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
         if self.open_sizes and any(map(_is_open, flat(specs))):
-            return Plan(attrs, specs, fill, warns, (), empty=False, large=False)
+            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, large=False)
         pure = not (self.stateful or self.writes)
         empty = pure and all(0 in _known(spec.shape) for spec in flat(specs))
         if not empty:
@@ -596,7 +599,12 @@ class Op:
                     fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
         makers = tuple(_memory.maker(_known(spec.shape), spec.dtype) for spec in specs if fill)
         large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
-        return Plan(attrs, specs, fill, warns, makers, empty, large)
+        return Plan(attrs, specs, meaning, fill, warns, makers, empty, large)
+
+    def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
+        """The meaning; one that can be ended if an input or output, all of which are given, is large."""
+        large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
+        return stoppable(self.meaning) if large else self.meaning
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
@@ -629,7 +637,7 @@ class Op:
             empty = each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), plan.specs)
             return empty if out is None else out
         with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-            results = self.values(self.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
+            results = self.values(plan.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
             if out is None:
                 taken = {id(x) for x in flat(arrays)}
                 return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
@@ -809,9 +817,10 @@ def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
     """The result as an array in row-major order that shares no memory with an input or another."""
     if isinstance(spec, tuple):
         return tuple(_owned(r, s, taken) for r, s in zip(result, spec, strict=True))
-    array = np.asarray(result, spec.dtype)
-    if array.base is not None or not array.flags.c_contiguous or id(array) in taken:
-        array = array.copy("C")
+    array = result if isinstance(result, np.ndarray) else np.asarray(result, spec.dtype)
+    whole = array.dtype == spec.dtype and array.flags.c_contiguous and is_whole(array)
+    if not whole or id(array) in taken:
+        array = copied(array, spec.dtype)
     taken.add(id(array))
     return array
 

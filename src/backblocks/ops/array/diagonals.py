@@ -154,9 +154,10 @@ def matrix_band_part(input: Array, num_lower: Array, num_upper: Array) -> Array:
     """
     lower, upper = int(num_lower.item()), int(num_upper.item())
     rows, columns = input.shape[-2:]
-    above = np.arange(columns) - np.arange(rows)[:, None]
-    inside = ((lower < 0) | (-above <= lower)) & ((upper < 0) | (above <= upper))
-    return np.where(inside, input, 0)
+    row, column = np.arange(rows)[:, None], np.arange(columns)
+    first = row - (rows if lower < 0 else lower)
+    last = row + (columns if upper < 0 else upper)
+    return np.where((first <= column) & (column <= last), input, 0)
 
 
 @matrix_band_part.shape

@@ -1,5 +1,7 @@
 """Tensors with a border of one value around them."""
 
+from typing import Any
+
 import numpy as np
 
 from backblocks import ops
@@ -31,8 +33,10 @@ def _padded(input: Array, paddings: Array, value: Array | int) -> Array:
     pads = paddings.tolist()
     sizes = [n + sum(pair) for n, pair in zip(input.shape, pads, strict=True)]
     out = np.full(sizes, value, input.dtype)
-    inside = zip(input.shape, pads, strict=True)
-    out[tuple(slice(before, before + n) for n, (before, _) in inside)] = input
+    inside: list[Any] = [
+        slice(before, before + n) for n, (before, _) in zip(input.shape, pads, strict=True)
+    ]
+    np.copyto(out[(..., *inside)], input)
     return out
 
 
