@@ -116,6 +116,14 @@ def test_a_row_sorted_in_groups_keeps_equals_in_order(small_pieces, name):
     np.testing.assert_array_equal(order, np.argsort(ROWS[name], kind="stable"))
 
 
+def test_sorting_looks_whether_it_is_to_stop_for_every_group(monkeypatch, small_pieces):
+    looks = []
+    monkeypatch.setattr(_stopping, "look", lambda: looks.append(0))
+    _stopping.sorted_order(ROWS["distinct"])
+    cut = -(-300 // 16)
+    assert len(looks) > 2 * cut
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("name", ["Uniform", "StandardNormal", "TruncatedNormal"])
 def test_numbers_drawn_in_parts_are_those_drawn_at_once(monkeypatch, name, dtype):

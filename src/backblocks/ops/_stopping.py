@@ -95,6 +95,7 @@ def sorted_order(x: Array) -> Array:
         for cells, some in zip(groups, np.split(order, ends[:-1]), strict=True):
             cells.append(some)
     for number, some in enumerate(map(np.concatenate, groups)):
+        look()
         groups[number] = [some if number % 2 else some[sorted_order(x[some])]]
     return np.concatenate([some for (some,) in groups])
 
