@@ -50,8 +50,10 @@ class _Patient(np.ndarray[Any, Any]):
         options = {name: _plain(value) for name, value in kwargs.items()}
         if method == "at":
             return _at(ufunc.at, *inputs)
-        if method == "accumulate" and inputs[1:] == [0] and options.keys() <= {"dtype"}:
-            return _patient(_running(ufunc, inputs[0], **options))
+        if method == "accumulate" and options.get("axis", 0) == 0 and "out" not in options:
+            return _patient(_running(ufunc, inputs[0], options.get("dtype")))
+        if method == "reduce" and "out" not in options:
+            return _patient(_reduced(ufunc, inputs[0], options))
         by_cell = ufunc.nout == 1 and ufunc.signature is None and options.keys() <= {"out"}
         if method == "__call__" and by_cell:
             return _patient(_cells(ufunc, inputs, *options.get("out", ())))
@@ -62,6 +64,9 @@ class _Patient(np.ndarray[Any, Any]):
         look()
         if function is np.where and len(args) == 3:
             return _patient(_cells(np.where, [_plain(x) for x in args]))
+        if function is np.searchsorted and not kwargs:
+            ordered, cells, *side = _plain(args)
+            return _patient(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
         if function is np.argsort:
             return args[0].argsort(*args[1:], **kwargs)
         if function is np.copyto and len(args) == 2 and not kwargs:
@@ -148,7 +153,7 @@ def _cells(function: Callable[..., Any], inputs: list[Any], out: Array | None = 
     return out
 
 
-def _running(ufunc: np.ufunc, x: Array, dtype: Any = None) -> Array:
+def _running(ufunc: np.ufunc, x: Array, dtype: Any) -> Array:
     """Totals along the first axis; each piece goes on from the last of the one before."""
     if x.size * CELL <= MOST:
         return ufunc.accumulate(x, 0, dtype)
@@ -159,6 +164,16 @@ def _running(ufunc: np.ufunc, x: Array, dtype: Any = None) -> Array:
             rows[0] = ufunc(out[part.start - 1], rows[0])
         ufunc.accumulate(rows, 0, out=out[part])
     return out
+
+
+def _reduced(ufunc: np.ufunc, x: Array, options: dict[str, Any]) -> Any:
+    """ufunc.reduce, some rows after the others where rows are not reduced to one."""
+    axis = options.get("axis", 0)
+    axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % max(x.ndim, 1)
+    if x.size * CELL <= MOST or 0 in axes:
+        return ufunc.reduce(x, **options)
+    parts = pieces(len(x), x.size * CELL)
+    return np.concatenate([ufunc.reduce(x[part], **options) for part in parts])
 
 
 def _picked(x: Array, index: Any) -> Any:
