@@ -15,6 +15,7 @@ stack = rng.random((5, 1, 30, 20)).astype(np.float32)
 table = rng.random((3, 20, 40)).astype(np.float32)
 rows = rng.integers(0, 50, (7, 1000)).astype(np.float32)
 rows[3, 5] = np.nan
+words = np.array([b"%d" % i for i in range(90)], object)
 
 CALLS = {
     "a product": lambda: raw.MatMul(a=stack[0, 0], b=table[0]),
@@ -146,6 +147,11 @@ LONG = {
     "running totals": lambda: raw.Cumsum(x=rows[0], axis=0),
     "rows added up": lambda: raw.Sum(input=rows, axis=[1]),
     "buckets": lambda: raw.Bucketize(input=rows, boundaries=[1.0, 2.0]),
+    "texts": lambda: raw.StringJoin(inputs=[words, words]),
+    "texts of numbers": lambda: raw.AsString(input=rows[0]),
+    "numbers of texts": lambda: raw.StringToNumber(string_tensor=words),
+    "lengths of texts": lambda: raw.StringLength(input=words),
+    "texts cut": lambda: raw.StringSplitV2(input=words, sep=" "),
     "values each once": lambda: raw.Unique(x=rows[0]),
     "values that are not there": lambda: raw.ListDiff(x=rows[0], y=rows[1]),
     "rows in another order": lambda: raw.RandomShuffle(value=rows[0], seed=1),
@@ -160,6 +166,7 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pieces, name):
     monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
+    monkeypatch.setattr(_stopping, "_ITEMS", 16)
     for op in REGISTRY.values():
         op.plans.clear()
 

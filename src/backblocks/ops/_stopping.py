@@ -9,7 +9,7 @@ to wait for them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from typing import Any
 
@@ -25,6 +25,9 @@ SORTED = 1 << 11
 """What it costs to sort an entry: a piece has at most two million."""
 CELL = 1 << 11
 """What it costs at most to compute a cell from others, such as its erf."""
+
+_ITEMS = 1 << 14
+"""Items that Python works on before it asks again whether it is to stop."""
 
 _stop: ContextVar[Stop | None] = ContextVar("stop", default=None)
 
@@ -51,6 +54,14 @@ def pieces(count: int, cost: int) -> Iterator[slice]:
     for begin in range(0, count, max(each, 1)):
         look()
         yield slice(begin, min(begin + each, count))
+
+
+def one_by_one(items: Iterable[Any]) -> Iterator[Any]:
+    """The items, for work in Python on each of them."""
+    for number, item in enumerate(items):
+        if number % _ITEMS == 0:
+            look()
+        yield item
 
 
 def cell_by_cell(fill: Callable[..., Any], *arrays: Array) -> None:
