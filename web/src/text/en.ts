@@ -110,7 +110,7 @@ export const en = {
     properties: "Properties",
     docs: "Documentation",
     problems: "Problems",
-    values: "Values",
+    inspector: "Inspector",
     monitors: "Monitors",
     spotlight: "Spotlight on the selection's wires",
     minimap: "Mini-map",

@@ -1,5 +1,61 @@
 import type { InspectorWords } from "./inspector.en.ts";
 
+const number = new Intl.NumberFormat("ko");
+
 export const inspectorKo: InspectorWords = {
+  inspector: "인스펙터",
+  selectSomething: "블록이나 선을 선택하면 그 안의 숫자를 볼 수 있습니다.",
+  waiting: "숫자를 기다리는 중…",
+  tensor: "텐서",
+  ways: "표시 방법",
+  way: { map: "맵", table: "표", list: "목록" },
+  more: "복사와 내려받기",
+  copyNumpy: "NumPy로 복사",
+  copyCsv: "단면을 CSV로 복사",
+  download: "npy 내려받기",
+  copied: "복사했습니다.",
+  pin: "다른 것을 선택해도 여기에 고정",
+  unpin: "고정 해제",
+  takeAs: { a: "비교할 A로 지정", b: "비교할 B로 지정" },
+  lock: "같은 색상",
+  lockHow: "표시된 모든 텐서에 같은 색상 범위를 사용합니다",
+  dock: { bottom: "아래에 놓기", right: "오른쪽에 놓기" },
+
   mapOf: (pin) => `${pin}의 맵: 화살표로 셀 사이를, Page Up과 Page Down으로 단면 사이를 이동합니다`,
+  tableOf: (pin) => `표시된 ${pin} 단면의 표`,
+  zoom: { 1: "셀 크게", [-1]: "셀 작게", 0: "모든 셀" },
+  axes: "축",
+  wells: { rows: "행", columns: "열", across: "가로 타일", down: "세로 타일", sliders: "슬라이더" },
+  axisIn: (axis, size, well) =>
+    `축 ${axis}, 크기 ${number.format(size)}, ${well}. 왼쪽과 오른쪽 화살표로 옮깁니다.`,
+  moveAxis: "다른 자리로 끌거나 화살표 키로 옮기세요",
+  placeOn: (axis) => `축 ${axis}의 위치`,
+  noCell: "셀을 가리키거나 화살표 키로 이동하세요.",
+  valueOf: (cell) => `${cell}의 값`,
+
+  colours: "색상",
+  range: { all: "모든 수", most: "100개 중 98개", typed: "직접 지정" },
+  rangeLow: "색상의 첫 수",
+  rangeHigh: "색상의 마지막 수",
+  histogram: "값별 셀 수",
+  least: "최소",
+  most: "최대",
+  mean: "평균",
+  deviation: "표준편차",
+  zeros: "0의 수",
+  count: (many) => number.format(many),
+  nextBad: "다음 이상 셀",
+  noBad: "모든 셀이 정상적인 수입니다.",
+  firstBad: (where) => `처음 나타난 곳: ${where}`,
+
+  compareBy: "비교 방법",
+  comparisons: { difference: "차이", relative: "상대 차이", ulp: "ULP" },
+  mismatches: (many) => (many === 0 ? "모든 셀이 같습니다." : `${number.format(many)}개 셀이 다릅니다`),
+  worst: "가장 크게 다른 곳",
+  endComparison: "비교 끝내기",
+
+  fillWith: "채우기와 칠하기",
+  paint: "칠하기",
+  paintHow: "맵의 셀 위로 끌어 칠합니다. 스페이스는 커서의 셀을 칠합니다",
+  paintWith: "칠할 수",
 };

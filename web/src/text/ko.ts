@@ -108,7 +108,7 @@ export const ko: Texts = {
     properties: "속성",
     docs: "문서",
     problems: "문제",
-    values: "값",
+    inspector: "인스펙터",
     monitors: "모니터",
     spotlight: "선택한 선 강조",
     minimap: "미니맵",

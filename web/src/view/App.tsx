@@ -5,6 +5,8 @@ import { type PageState, studio, useStudio } from "../state/store.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
 import { Dialogs } from "./dialogs/Dialogs.tsx";
+import { Inspector } from "./inspector/Inspector.tsx";
+import { useInspectorWords } from "./inspector/words.ts";
 import { Locked, useLocked } from "./Locked.tsx";
 import { usePage, useProblems } from "./page.ts";
 import { Docs } from "./panels/Docs.tsx";
@@ -15,7 +17,6 @@ import { Palette } from "./panels/Palette.tsx";
 import { Problems } from "./panels/Problems.tsx";
 import { Properties } from "./panels/Properties.tsx";
 import { SearchBox } from "./panels/SearchBox.tsx";
-import { Values } from "./panels/Values.tsx";
 import { change, followSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
 import { Menu } from "./shell/Menu.tsx";
@@ -64,6 +65,11 @@ function Workbench({ page }: { page: PageState }): ReactElement {
   const settings = useSettings();
   const problems = useProblems();
   const monitors = Object.keys(page.document.monitors ?? {}).length;
+  const inspector = {
+    name: "inspector" as const,
+    label: useInspectorWords().inspector,
+    show: () => <Inspector page={page} />,
+  };
   return (
     <>
       {settings.leftOpen && (
@@ -102,7 +108,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
             <Splitter
               side="bottom"
               size={settings.bottom}
-              most={560}
+              most={Math.max(560, window.innerHeight * 0.8)}
               label={w.sizeOf(w.bottomPanel)}
               controls="bottom"
               onSize={(bottom) => change({ bottom })}
@@ -124,7 +130,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
                   bad: true,
                   show: () => <Problems />,
                 },
-                { name: "values", label: w.values, show: () => <Values page={page} /> },
+                ...(settings.inspectorDock === "bottom" ? [inspector] : []),
                 {
                   name: "monitors",
                   label: w.monitors,
@@ -141,7 +147,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
           <Splitter
             side="right"
             size={settings.right}
-            most={560}
+            most={Math.max(560, window.innerWidth * 0.7)}
             label={w.sizeOf(w.rightPanel)}
             controls="right"
             onSize={(right) => change({ right })}
@@ -158,6 +164,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
             tabs={[
               { name: "properties", label: w.properties, show: () => <Properties /> },
               { name: "docs", label: w.docs, show: () => <Docs /> },
+              ...(settings.inspectorDock === "right" ? [inspector] : []),
             ]}
           />
         </>

@@ -15,7 +15,7 @@ type Entry = CommandId | typeof LINE;
 
 const AT_BLOCK: readonly Entry[] = [
   "run here",
-  "values",
+  "inspector",
   "docs",
   LINE,
   "connect",

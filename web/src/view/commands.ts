@@ -37,7 +37,7 @@ const ALWAYS: Partial<Record<CommandId, () => void>> = {
   properties: () => showPanel("right", "properties"),
   docs: () => showPanel("right", "docs"),
   problems: () => showPanel("bottom", "problems"),
-  values: () => showPanel("bottom", "values"),
+  inspector: () => showPanel(useSettings.getState().inspectorDock, "inspector"),
   monitors: () => showPanel("bottom", "monitors"),
   spotlight: () => toggle("spotlight"),
   minimap: () => toggle("minimap"),

@@ -15,8 +15,9 @@ export interface Settings {
   rightOpen: boolean;
   bottomOpen: boolean;
   leftTab: "palette" | "outline";
-  rightTab: "properties" | "docs";
-  bottomTab: "problems" | "values" | "monitors";
+  rightTab: "properties" | "docs" | "inspector";
+  bottomTab: "problems" | "inspector" | "monitors";
+  inspectorDock: "bottom" | "right";
 }
 
 const KEY = "backblocks settings";
@@ -37,6 +38,7 @@ const FIRST: Settings = {
   leftTab: "palette",
   rightTab: "properties",
   bottomTab: "problems",
+  inspectorDock: "bottom",
 };
 
 function kept(): Partial<Settings> {

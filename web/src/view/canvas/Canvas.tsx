@@ -352,7 +352,7 @@ const PAN_BUTTONS = [1];
 const PRO = { hideAttribution: true };
 
 function openHit(hit: Hit): void {
-  if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("values");
+  if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("inspector");
   else if (hit.kind === "box" && hit.box.kind === "notes") ui.setEditing(hit.box.name);
   else if (hit.kind === "wire" || hit.kind === "bend") ui.insertOn(hit.wire);
   else change({ rightOpen: true, rightTab: "properties" });

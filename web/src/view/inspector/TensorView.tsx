@@ -37,9 +37,9 @@ interface Props {
   /** How axes are laid out; kept here if nobody says. */
   arrangement?: Arrangement;
   onArrange?(arrangement: Arrangement): void;
-  /** The width of a cell; fits all into the view if nobody says. */
-  width?: number | null;
   label?: string;
+  /** Takes a stroke over cells, instead of a click on one. */
+  onPaint?(cell: number[], phase: "start" | "on" | "end"): void;
   onHover(cell: number[] | null): void;
   onPick(cell: number[]): void;
   onFailed?(message: string): void;
@@ -49,8 +49,13 @@ interface Props {
 export interface TensorViewControl {
   /** Brings a cell into view, with the sliders at it. */
   reveal(cell: readonly number[]): void;
+  /** Makes cells larger or smaller; with 0 as large as fits. */
+  zoom(by: 1 | 0 | -1): void;
   focus(): void;
 }
+
+/** Widths of cells, from a pixel to a number with all its digits. */
+const WIDTHS = [1, 2, 4, 8, 12, 20, 28, 40, 56, 80, 112];
 
 const STEPS: Readonly<Record<string, Step>> = {
   ArrowLeft: "left",
@@ -63,7 +68,7 @@ const STEPS: Readonly<Record<string, Step>> = {
 
 /** The map of a tensor: one cell after the other by arrows, one slice after the other by Page Up and Page Down. */
 export function TensorView(props: Props): ReactElement {
-  const { tensor, source, range, cursor, marks, width = null, onHover, onPick } = props;
+  const { tensor, source, range, cursor, marks, onHover, onPick, onPaint } = props;
   const w = useInspectorWords();
   const scroller = useRef<HTMLDivElement>(null);
   const space = useRef<HTMLDivElement>(null);
@@ -71,6 +76,7 @@ export function TensorView(props: Props): ReactElement {
   const overlay = useRef<HTMLCanvasElement>(null);
   const map = useRef<TensorMap | null>(null);
   const [own, setOwn] = useState<Arrangement>();
+  const [width, setWidth] = useState<number | null>(null);
   const arrangement = fitted(props.arrangement ?? own, tensor.shape, tensor.axes);
   const arrange = (next: Arrangement) => (props.onArrange ?? setOwn)(next);
   const failed = useRef(props.onFailed);
@@ -102,7 +108,26 @@ export function TensorView(props: Props): ReactElement {
     // What is arranged anew is placed after the next frame.
     requestAnimationFrame(() => map.current?.reveal(cell));
   };
-  useImperativeHandle(props.ref, () => ({ reveal, focus: () => scroller.current?.focus() }));
+  const zoom = (by: 1 | 0 | -1) => {
+    const now = map.current?.layout?.cell.width ?? 1;
+    const [larger, smaller] = [WIDTHS.find((each) => each > now), WIDTHS.findLast((each) => each < now)];
+    setWidth(by === 0 ? null : ((by > 0 ? larger : smaller) ?? now));
+    if (cursor !== null) requestAnimationFrame(() => map.current?.reveal(cursor));
+  };
+  useImperativeHandle(props.ref, () => ({ reveal, zoom, focus: () => scroller.current?.focus() }));
+  const wheel = useRef(zoom);
+  wheel.current = zoom;
+  useEffect(() => {
+    const element = scroller.current;
+    const listen = (event: WheelEvent) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      wheel.current(event.deltaY < 0 ? 1 : -1);
+    };
+    // React listens to wheels without being able to stop them.
+    element?.addEventListener("wheel", listen, { passive: false });
+    return () => element?.removeEventListener("wheel", listen);
+  }, []);
 
   function go(cell: number[]) {
     onHover(cell);
@@ -121,27 +146,46 @@ export function TensorView(props: Props): ReactElement {
     } else if (event.key === "PageUp" || event.key === "PageDown") {
       go(turned(arrangement, tensor.shape, here, event.key === "PageDown" ? 1 : -1));
     } else if (event.key === "Enter") onPick([...here]);
-    else return;
+    else if (event.key === "+" || event.key === "=") zoom(1);
+    else if (event.key === "-") zoom(-1);
+    else if (event.key === "0") zoom(0);
+    else if (event.key === " " && onPaint) {
+      onPaint([...here], "start");
+      onPaint([...here], "end");
+    } else return;
     event.preventDefault();
   }
-  function move(event: PointerEvent) {
-    onHover(map.current?.at(event.clientX, event.clientY) ?? null);
+  function move(event: PointerEvent<HTMLElement>) {
+    const cell = map.current?.at(event.clientX, event.clientY);
+    onHover(cell ?? null);
+    if (cell && onPaint && event.currentTarget.hasPointerCapture(event.pointerId)) onPaint(cell, "on");
+  }
+  function down(event: PointerEvent<HTMLElement>) {
+    const cell = map.current?.at(event.clientX, event.clientY);
+    if (!cell || !onPaint) return;
+    event.currentTarget.setPointerCapture(event.pointerId);
+    onPaint(cell, "start");
+  }
+  function up(event: PointerEvent<HTMLElement>) {
+    if (onPaint && event.currentTarget.hasPointerCapture(event.pointerId))
+      onPaint(cursor === null ? [] : [...cursor], "end");
   }
   return (
-    // biome-ignore lint/a11y/useSemanticElements: no element is a map that arrows move in.
     <div
       ref={scroller}
-      className="tensor-map"
+      className={onPaint ? "tensor-map painting" : "tensor-map"}
       role="application"
       aria-label={props.label ?? w.mapOf(tensor.pin)}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows move in it.
       tabIndex={0}
       onKeyDown={key}
+      onPointerDown={down}
       onPointerMove={move}
+      onPointerUp={up}
       onPointerLeave={() => onHover(null)}
       onClick={(event) => {
         const cell = map.current?.at(event.clientX, event.clientY);
-        if (cell) onPick(cell);
+        if (cell && !onPaint) onPick(cell);
       }}
     >
       <div ref={space} className="tensor-space">

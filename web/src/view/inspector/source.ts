@@ -25,14 +25,9 @@ export function runSource(
   const blocks = [pin, how.against ?? ""].filter((each) => each !== "").map(blockOf);
   return {
     numbers: (box) => studio.look(page, pin, indexOf(box), how),
-    shades: async (box, range) => {
-      const { header, elements } = await studio.look(page, pin, indexOf(box), {
-        ...how,
-        shades: [range.low, range.high],
-      });
-      return header.dtype === "uint8"
-        ? (elements as Uint8Array)
-        : shadesOf(asNumbers({ header, elements }), range);
+    shades: async (box, { low, high }) => {
+      const frame = await studio.look(page, pin, indexOf(box), { ...how, shades: [low, high] });
+      return frame.elements as Uint8Array;
     },
     onChange: (call) => {
       const stops = blocks.map((block) => live(page).onBlock(block, call));
@@ -48,9 +43,14 @@ export function blockOf(pin: string): string {
 }
 
 /** Numbers that are here already, in row-major order. */
-export function heldSource(pin: string, shape: readonly number[], elements: ArrayLike<number>): TensorSource {
+export function heldSource(
+  pin: string,
+  shape: readonly number[],
+  elements: ArrayLike<number>,
+  dtype = "float64",
+): TensorSource {
   const numbers = (box: Box): Frame => ({
-    header: { request: 0, pin, dtype: "float64", shape: box.map(lengthOf), step: 0 },
+    header: { request: 0, pin, dtype, shape: box.map(lengthOf), step: 0 },
     elements: Float64Array.from(taken(elements, shape, box)),
   });
   return {

@@ -1,12 +1,12 @@
 import { type ReactElement, useEffect, useRef } from "react";
 import { item, namesOf } from "../../model/action.ts";
 import * as actions from "../../model/actions.ts";
+import { formatOf } from "../../model/axes.ts";
 import { type Json, readWire } from "../../model/document.ts";
 import { type AttrRow, type BlockView, type Graph, type InputPin, keyOf, specOf } from "../../model/graph.ts";
 import { nameFault } from "../../model/names.ts";
 import { PLACEHOLDER } from "../../model/ops.ts";
 import { shortSpec, specText } from "../../model/words.ts";
-import { axesOf } from "../canvas/Block.tsx";
 import { labelOf } from "../canvas/Monitor.tsx";
 import { act, useGraph, useSelection } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
@@ -242,7 +242,7 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
         {info.kind === "tensor" ? (
           <MatrixGrid label={row.name} free={false} value={row.value} onChange={put} />
         ) : (
-          <AttrField attr={info} value={row.value} axes={axesOf(view)} onChange={put} />
+          <AttrField attr={info} value={row.value} axes={formatOf(view)} onChange={put} />
         )}
       </span>
     </>
