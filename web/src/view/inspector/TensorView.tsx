@@ -52,6 +52,11 @@ export interface TensorViewControl {
   /** Makes cells larger or smaller; with 0 as large as fits. */
   zoom(by: 1 | 0 | -1): void;
   focus(): void;
+  /**
+   * Shows these marks at the next frame, without React: for what moves with the pointer. From then on they stand for
+   * the properties `marks` and `cursor`.
+   */
+  mark(marks: readonly Mark[]): void;
 }
 
 /** Widths of cells, from a pixel to a number with all its digits. */
@@ -96,8 +101,10 @@ export function TensorView(props: Props): ReactElement {
       map.current = null;
     };
   }, []);
+  const marked = useRef<readonly Mark[]>(null);
   useEffect(() => {
-    const all = cursor === null ? marks : [...marks, { kind: "cursor", cell: cursor } as const];
+    const all =
+      marked.current ?? (cursor === null ? marks : [...marks, { kind: "cursor", cell: cursor } as const]);
     map.current?.set({ ...tensor, source, arrangement, range, marks: all, width });
   });
   useEffect(() => source.onChange(() => map.current?.refresh()), [source]);
@@ -114,7 +121,15 @@ export function TensorView(props: Props): ReactElement {
     setWidth(by === 0 ? null : ((by > 0 ? larger : smaller) ?? now));
     if (cursor !== null) requestAnimationFrame(() => map.current?.reveal(cursor));
   };
-  useImperativeHandle(props.ref, () => ({ reveal, zoom, focus: () => scroller.current?.focus() }));
+  useImperativeHandle(props.ref, () => ({
+    reveal,
+    zoom,
+    focus: () => scroller.current?.focus(),
+    mark: (all) => {
+      marked.current = all;
+      map.current?.mark(all);
+    },
+  }));
   const wheel = useRef(zoom);
   wheel.current = zoom;
   useEffect(() => {

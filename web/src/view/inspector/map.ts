@@ -113,6 +113,14 @@ export class TensorMap {
     } else this.place();
   }
 
+  /** Shows other marks. */
+  mark(marks: readonly Mark[]): void {
+    if (!this.shown) return;
+    this.shown = { ...this.shown, marks };
+    this.dirty.marks = true;
+    this.soon();
+  }
+
   /** The numbers are others: asks for them again, and shows the old ones until they come. */
   refresh(): void {
     this.wanted = "";

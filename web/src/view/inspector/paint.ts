@@ -361,9 +361,43 @@ function boxes(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: 
   for (const { x, y } of places) g.rect(Math.round(x) + inset, Math.round(y) + inset, width, height);
 }
 
-function outline(colour: (colours: Colours) => string, width: number, dash: number[], inset = 1): Draw {
+/** The edges between cells that are marked and those that are not: around all neighbours together. */
+function around(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: Tiles): void {
+  const { width, height } = tiles.cell;
+  // Whole eighths of a pixel, so that neighbours meet in one number.
+  const key = (x: number, y: number): number => Math.round(x * 8) * 2 ** 22 + Math.round(y * 8);
+  const marked = new Set(places.map(({ x, y }) => key(x, y)));
+  g.beginPath();
+  for (const { x, y } of places) {
+    const [left, top, right, bottom] = [x, y, x + width, y + height].map(Math.round) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const edge = (beyond: number, ax: number, ay: number, bx: number, by: number): void => {
+      if (marked.has(beyond)) return;
+      g.moveTo(ax, ay);
+      g.lineTo(bx, by);
+    };
+    edge(key(x, y - height), left, top, right, top);
+    edge(key(x, y + height), left, bottom, right, bottom);
+    edge(key(x - width, y), left, top, left, bottom);
+    edge(key(x + width, y), right, top, right, bottom);
+  }
+}
+
+function outline(
+  colour: (colours: Colours) => string,
+  width: number,
+  dash: number[],
+  inset = 1,
+  together = false,
+): Draw {
   return (g, places, tiles, colours) => {
-    boxes(g, places, tiles, inset);
+    if (together && tiles.cell.width >= LEAST_MARK) around(g, places, tiles);
+    else boxes(g, places, tiles, inset);
+    g.lineCap = "square";
     g.lineWidth = width + 2;
     g.strokeStyle = "rgb(255 255 255 / 85%)";
     g.setLineDash([]);
@@ -377,8 +411,8 @@ function outline(colour: (colours: Colours) => string, width: number, dash: numb
 }
 
 const MARKS: Readonly<Record<MarkKind, Draw>> = {
-  from: outline(() => "#0b57d0", 2, []),
-  feeds: outline(() => "#7b1fa2", 2, [3, 2]),
+  from: outline(() => "#0b57d0", 2, [], 1, true),
+  feeds: outline(() => "#7b1fa2", 2, [4, 4], 1, true),
   tie: (g, places, tiles, colours) => {
     outline(() => "#14181f", 1.5, [1, 2])(g, places, tiles, colours);
     const { width, height } = tiles.cell;
