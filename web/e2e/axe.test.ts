@@ -70,7 +70,7 @@ describe("axe finds nothing serious", () => {
     await page.click("#block-pool .block-title");
     for (const [left, right, bottom] of [
       ["palette", "properties", "problems"],
-      ["outline", "docs", "values"],
+      ["outline", "docs", "inspector"],
       ["outline", "properties", "monitors"],
     ]) {
       await page.click(`#tab-${left}`);

@@ -9,6 +9,8 @@ export const ROOM_FOR_NUMBERS = 28;
 export const ROOM_FOR_SHAPES = 6;
 const MOST_WIDTH = 64;
 const GAP = 10;
+/** Room around all tiles. */
+export const EDGE = 8;
 const LABEL = 16;
 
 export interface Size {
@@ -51,8 +53,8 @@ export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell
   const gap = several ? GAP : 0;
   const pitch = { width: columns * cell.width + gap, height: rows * cell.height + label + gap };
   const whole = {
-    width: Math.max(0, across.length * pitch.width - gap),
-    height: Math.max(0, down.length * pitch.height - gap),
+    width: Math.max(0, across.length * pitch.width - gap) + 2 * EDGE,
+    height: Math.max(0, down.length * pitch.height - gap) + 2 * EDGE,
   };
   return { shape, arrangement, rows, columns, across, down, cell, pitch, label, whole };
 }
@@ -87,17 +89,17 @@ export function placeOf(tiles: Tiles, cell: readonly number[]): { x: number; y: 
   const [i, j] = [tiles.across.indexOf(on("across")), tiles.down.indexOf(on("down"))];
   if (i < 0 || j < 0) return undefined;
   return {
-    x: i * tiles.pitch.width + on("columns") * tiles.cell.width,
-    y: j * tiles.pitch.height + tiles.label + on("rows") * tiles.cell.height,
+    x: EDGE + i * tiles.pitch.width + on("columns") * tiles.cell.width,
+    y: EDGE + j * tiles.pitch.height + tiles.label + on("rows") * tiles.cell.height,
   };
 }
 
 /** The cell at a point; undefined between tiles and outside. */
 export function cellAt(tiles: Tiles, x: number, y: number): number[] | undefined {
-  const [i, j] = [Math.floor(x / tiles.pitch.width), Math.floor(y / tiles.pitch.height)];
+  const [i, j] = [Math.floor((x - EDGE) / tiles.pitch.width), Math.floor((y - EDGE) / tiles.pitch.height)];
   const [tileAcross, tileDown] = [tiles.across[i] ?? -1, tiles.down[j] ?? -1];
-  const column = Math.floor((x - i * tiles.pitch.width) / tiles.cell.width);
-  const row = Math.floor((y - j * tiles.pitch.height - tiles.label) / tiles.cell.height);
+  const column = Math.floor((x - EDGE - i * tiles.pitch.width) / tiles.cell.width);
+  const row = Math.floor((y - EDGE - j * tiles.pitch.height - tiles.label) / tiles.cell.height);
   const inside = row >= 0 && row < tiles.rows && column >= 0 && column < tiles.columns;
   if (tileAcross < 0 || tileDown < 0 || !inside) return undefined;
   return cellIn(tiles.arrangement, { rows: row, columns: column, across: tileAcross, down: tileDown });
@@ -125,42 +127,48 @@ export interface View extends Size {
 export type Seen = Readonly<Record<Place, Span>>;
 
 export function seenIn(tiles: Tiles, view: View): Seen {
-  const along = (
-    start: number,
-    length: number,
-    pitch: number,
-    many: number,
-    before: number,
-    size: number,
-    count: number,
-  ) => {
-    const first = clamp(Math.floor(start / pitch), 0, Math.max(many - 1, 0));
-    const end = clamp(Math.floor((start + length - 1e-6) / pitch) + 1, first + 1, Math.max(many, 1));
-    if (end - first > 1) return [span(first, end), span(0, count)] as const;
-    const offset = start - first * pitch - before;
-    const from = clamp(Math.floor(offset / size), 0, Math.max(count - 1, 0));
-    return [span(first, end), span(from, clamp(Math.ceil((offset + length) / size), from, count))] as const;
-  };
   const { pitch, cell, label } = tiles;
-  const [across, columns] = along(
-    view.x,
-    view.width,
-    pitch.width,
-    tiles.across.length,
-    0,
-    cell.width,
-    tiles.columns,
-  );
-  const [down, rows] = along(
-    view.y,
-    view.height,
-    pitch.height,
-    tiles.down.length,
-    label,
-    cell.height,
-    tiles.rows,
-  );
+  const [across, columns] = touched({
+    from: view.x - EDGE,
+    to: view.x - EDGE + view.width,
+    pitch: pitch.width,
+    tiles: tiles.across.length,
+    before: 0,
+    cell: cell.width,
+    cells: tiles.columns,
+  });
+  const [down, rows] = touched({
+    from: view.y - EDGE,
+    to: view.y - EDGE + view.height,
+    pitch: pitch.height,
+    tiles: tiles.down.length,
+    before: label,
+    cell: cell.height,
+    cells: tiles.rows,
+  });
   return { across, columns, down, rows };
+}
+
+/** A stretch of one direction, and what stands along it. */
+interface Stretch {
+  from: number;
+  to: number;
+  pitch: number;
+  tiles: number;
+  /** In front of the first cell of each tile. */
+  before: number;
+  cell: number;
+  cells: number;
+}
+
+/** The tiles that a stretch touches, and their cells: all of them if there are more tiles than one. */
+function touched({ from, to, pitch, tiles, before, cell, cells }: Stretch): [Span, Span] {
+  const first = clamp(Math.floor(from / pitch), 0, Math.max(tiles - 1, 0));
+  const end = clamp(Math.ceil(to / pitch), first + 1, Math.max(tiles, 1));
+  if (end - first > 1) return [span(first, end), span(0, cells)];
+  const start = first * pitch + before;
+  const least = clamp(Math.floor((from - start) / cell), 0, Math.max(cells - 1, 0));
+  return [span(first, end), span(least, clamp(Math.ceil((to - start) / cell), least, cells))];
 }
 
 function span(first: number, end: number): Span {

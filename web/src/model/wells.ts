@@ -34,12 +34,9 @@ export function defaultWells(shape: readonly number[], axes: readonly string[] =
     free.splice(free.indexOf(axis), 1);
   };
   const named = axes.length === shape.length && axes.includes("H") && axes.includes("W");
-  if (named)
-    for (const place of PLACES)
-      take(
-        place,
-        free.find((axis) => WANTED[place].includes(axes[axis] as string)),
-      );
+  const wanted = (place: Place) =>
+    WANTED[place].map((name) => axes.indexOf(name)).find((axis) => free.includes(axis));
+  if (named) for (const place of PLACES) take(place, wanted(place));
   else for (const place of ["columns", "rows", "across", "down"] as const) take(place, free.at(-1));
   // An image of one row is still an image: something must run along the columns.
   if (taken.columns === null && taken.rows === null) take("columns", free.at(-1));

@@ -5,7 +5,7 @@ import { type PageState, studio, useStudio } from "../state/store.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
 import { Dialogs } from "./dialogs/Dialogs.tsx";
-import { Inspector } from "./inspector/Inspector.tsx";
+import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
 import { useInspectorWords } from "./inspector/words.ts";
 import { Locked, useLocked } from "./Locked.tsx";
 import { usePage, useProblems } from "./page.ts";
@@ -69,6 +69,7 @@ function Workbench({ page }: { page: PageState }): ReactElement {
     name: "inspector" as const,
     label: useInspectorWords().inspector,
     show: () => <Inspector page={page} />,
+    tools: () => <InspectorTools />,
   };
   return (
     <>

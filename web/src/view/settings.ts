@@ -31,7 +31,7 @@ const FIRST: Settings = {
   rerun: true,
   left: 232,
   right: 344,
-  bottom: 200,
+  bottom: 300,
   leftOpen: true,
   rightOpen: true,
   bottomOpen: true,

@@ -20,7 +20,6 @@ interface Shared {
   readonly page: PageState;
   readonly cursor: Cursor | null;
   readonly locked: boolean;
-  readonly several: boolean;
   rangeFor(pane: string, measures: Measures | null): { range: Range; mode: RangeChoice["mode"] };
   choose(pane: string, choice: RangeChoice): void;
   measured(pane: string, measures: Measures | null): void;
@@ -55,7 +54,6 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
     page,
     cursor: hovered ?? picked,
     locked: locked && shown.length > 1,
-    several: shown.length > 1,
     rangeFor(pane, measures) {
       const common = shared.locked && pane !== COMPARED;
       const { mode, typed } = choices[common ? OF_ALL : pane] ?? { mode: "all" };
@@ -73,33 +71,24 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       setHovered(null);
     },
   };
-  if (shown.length === 0 && !comparing)
-    return (
-      <div className="inspector">
-        <Head several={false} />
-        <p className="empty">{w.selectSomething}</p>
-      </div>
-    );
+  if (shown.length === 0 && !comparing) return <p className="empty">{w.selectSomething}</p>;
   return (
-    <div className="inspector">
-      <Head several={shown.length > 1} />
-      <div className="panes">
-        {here.map(({ pin }) => (
-          <TensorPane key={pin} shared={shared} pin={pin} pinned canPin />
-        ))}
-        {follows && room > 0 && (
-          <TensorPane
-            key="follows"
-            shared={shared}
-            pin={followed}
-            pinned={false}
-            canPin={room > 1 || here.length === 0}
-            offered={offered}
-            onChoose={setChosen}
-          />
-        )}
-        {comparing && <ComparedPane shared={shared} a={a} b={b} />}
-      </div>
+    <div className="panes">
+      {here.map(({ pin }) => (
+        <TensorPane key={pin} shared={shared} pin={pin} pinned canPin />
+      ))}
+      {follows && room > 0 && (
+        <TensorPane
+          key="follows"
+          shared={shared}
+          pin={followed}
+          pinned={false}
+          canPin={room > 1 || here.length === 0}
+          offered={offered}
+          onChoose={setChosen}
+        />
+      )}
+      {comparing && <ComparedPane shared={shared} a={a} b={b} />}
     </div>
   );
 }
@@ -108,48 +97,46 @@ function exists(page: PageState, { pin }: PinOn): boolean {
   return page.graph.blocks.has(pin.slice(0, pin.indexOf(":")));
 }
 
-/** What is said of all panes. */
-function Head({ several }: { several: boolean }): ReactElement {
+/** What is said of all panes: whether they have the same colours, and where they are docked. */
+export function InspectorTools(): ReactElement {
   const w = useInspectorWords();
   const locked = usePanes((state) => state.locked);
   const dock = useSettings((settings) => settings.inspectorDock);
   const other = dock === "bottom" ? "right" : "bottom";
+  function move() {
+    const { right } = useSettings.getState();
+    change(
+      other === "right"
+        ? { inspectorDock: other, rightOpen: true, rightTab: "inspector", right: Math.max(ROOM, right) }
+        : { inspectorDock: other, bottomOpen: true, bottomTab: "inspector", rightTab: "properties" },
+    );
+  }
   return (
-    <div className="inspector-head">
-      {several && (
-        <button
-          type="button"
-          className="button"
-          aria-pressed={locked}
-          title={w.lockHow}
-          onClick={panes.toggleLock}
-        >
-          {w.lock}
-        </button>
-      )}
+    <>
+      <button
+        type="button"
+        className="button plain"
+        aria-pressed={locked}
+        title={w.lockHow}
+        onClick={panes.toggleLock}
+      >
+        {w.lock}
+      </button>
       <button
         type="button"
         className="button icon plain"
         aria-label={w.dock[other]}
         title={w.dock[other]}
-        onClick={() =>
-          change(
-            other === "right"
-              ? {
-                  inspectorDock: other,
-                  rightOpen: true,
-                  rightTab: "inspector",
-                  right: Math.max(480, useSettings.getState().right),
-                }
-              : { inspectorDock: other, bottomOpen: true, bottomTab: "inspector", rightTab: "properties" },
-          )
-        }
+        onClick={move}
       >
-        <Icon name={other === "right" ? "right" : "down"} />
+        <Icon name={other === "right" ? "dockRight" : "dockBelow"} />
       </button>
-    </div>
+    </>
   );
 }
+
+/** The least width in which a tensor can be read at the right. */
+const ROOM = 480;
 
 interface TensorPaneProps {
   shared: Shared;

@@ -14,6 +14,7 @@ import {
 import { type Box, lengthOf, stridesOf } from "../../model/slices.ts";
 import {
   cellIn,
+  EDGE,
   placeOf,
   ROOM_FOR_NUMBERS,
   ROOM_FOR_SHAPES,
@@ -98,8 +99,8 @@ export function paintCells(g: CanvasRenderingContext2D, scene: Scene): void {
   for (let j = seen.down.first; j < seen.down.end; j++)
     for (let i = seen.across.first; i < seen.across.end; i++) {
       const [across, down] = [tiles.across[i] as number, tiles.down[j] as number];
-      const x = i * tiles.pitch.width - view.x;
-      const y = j * tiles.pitch.height - view.y;
+      const x = EDGE + i * tiles.pitch.width - view.x;
+      const y = EDGE + j * tiles.pitch.height - view.y;
       if (tiles.label > 0) {
         g.fillStyle = colours.inkSoft;
         g.font = `11px ${colours.mono}`;
