@@ -1,6 +1,6 @@
 /** Names of the axes of tensors, where a block's data format says them. */
 
-import { type BlockView, type Graph, keyOf } from "./graph.ts";
+import { type BlockView, type Graph, keyOf, specOf, type Wire } from "./graph.ts";
 
 /** The letters of a block's axes, where it has a data format. */
 export function formatOf(view: BlockView): string | undefined {
@@ -19,16 +19,43 @@ function namesAt(view: BlockView | undefined, pin: string, rank: number): string
   return names.length === rank ? [...names] : undefined;
 }
 
-/** The names of an output's axes: as its block says, or else the blocks that take it; numbers if none does. */
+/** Ops that give axes another order or another meaning, although shapes may be the same. */
+const REORDERS = /Transpose|Reshape|MatMul|Conv|SpaceTo|ToSpace|ToBatch|ToDepth/;
+
+/**
+ * The names of an output's axes: as its block says, or else the blocks that take it, or those around it that keep
+ * the shape; numbers if none does.
+ */
 export function axesOf(graph: Graph, block: string, pin: string, rank: number): string[] {
-  const own = namesAt(graph.blocks.get(block), pin, rank);
-  if (own) return own;
-  for (const wire of graph.outOf.get(block) ?? []) {
-    const ours = wire.source === keyOf({ block, pin }) || wire.source === `${block}:${pin}`;
-    const names = ours ? namesAt(graph.blocks.get(wire.to.block), wire.to.pin, rank) : undefined;
-    if (names) return names;
-  }
-  return numbered(rank);
+  const seen = new Set<string>();
+  const named = (source: string): string[] | undefined => {
+    if (seen.has(source) || rank < 3) return undefined;
+    seen.add(source);
+    const colon = source.indexOf(":");
+    const [name, key] = [source.slice(0, colon), source.slice(colon + 1)];
+    const own = namesAt(graph.blocks.get(name), key, rank);
+    if (own) return own;
+    const takers = (graph.outOf.get(name) ?? []).filter((wire) => wire.source === source);
+    for (const { to } of takers) {
+      const names = namesAt(graph.blocks.get(to.block), to.pin, rank);
+      if (names) return names;
+    }
+    return alike(graph, source, name, takers)
+      .map(named)
+      .find((names) => names !== undefined);
+  };
+  return named(`${block}:${pin}`) ?? numbered(rank);
+}
+
+/** Outputs beside this one with the same shape, of blocks that leave axes as they are: first those it comes from. */
+function alike(graph: Graph, source: string, block: string, takers: readonly Wire[]): string[] {
+  const shape = String(specOf(graph, source)?.shape);
+  const keeps = (name: string): boolean => !REORDERS.test(graph.blocks.get(name)?.op ?? "");
+  const before = keeps(block) ? (graph.into.get(block) ?? []).map((wire) => wire.source) : [];
+  const after = takers
+    .filter(({ to }) => keeps(to.block))
+    .flatMap(({ to }) => graph.blocks.get(to.block)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
+  return [...before, ...after].filter((each) => String(specOf(graph, each)?.shape) === shape);
 }
 
 export function numbered(rank: number): string[] {

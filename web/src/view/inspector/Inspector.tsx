@@ -100,7 +100,7 @@ function exists(page: PageState, { pin }: PinOn): boolean {
 /** What is said of all panes: whether they have the same colours, and where they are docked. */
 export function InspectorTools(): ReactElement {
   const w = useInspectorWords();
-  const locked = usePanes((state) => state.locked);
+  const { locked, pinned } = usePanes();
   const dock = useSettings((settings) => settings.inspectorDock);
   const other = dock === "bottom" ? "right" : "bottom";
   function move() {
@@ -113,15 +113,17 @@ export function InspectorTools(): ReactElement {
   }
   return (
     <>
-      <button
-        type="button"
-        className="button plain"
-        aria-pressed={locked}
-        title={w.lockHow}
-        onClick={panes.toggleLock}
-      >
-        {w.lock}
-      </button>
+      {pinned.length > 0 && (
+        <button
+          type="button"
+          className="button plain"
+          aria-pressed={locked}
+          title={w.lockHow}
+          onClick={panes.toggleLock}
+        >
+          {w.lock}
+        </button>
+      )}
       <button
         type="button"
         className="button icon plain"

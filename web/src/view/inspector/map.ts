@@ -252,7 +252,7 @@ export class TensorMap {
         palette,
         colours,
         parts: this.held.map(partOf),
-        tileName: (across, down) => tileName(shown, across, down),
+        tileNames: (across, down) => tileNames(shown, across, down),
       });
     }
     paintMarks(marks, tiles, view, shown.marks, colours);
@@ -313,8 +313,13 @@ function partOf({ box, shades, frame }: Held): Part {
   return { box, shades, text: frame && ((i) => elementText(frame, i)) };
 }
 
-/** As in "D 3 · C 1". */
-function tileName({ axes, arrangement: { wells } }: Shown, across: number, down: number): string {
-  const name = (axis: number | null, place: number) => (axis === null ? "" : `${axes[axis]} ${place}`);
-  return [name(wells.across, across), name(wells.down, down)].filter((each) => each !== "").join(" · ");
+/** As in "D 3 · C 1", or "3 · 1" where that is too long or the axes have no names. */
+function tileNames({ axes, arrangement: { wells } }: Shown, across: number, down: number): string[] {
+  const parts = [
+    { axis: wells.across, place: across },
+    { axis: wells.down, place: down },
+  ].filter(({ axis }) => axis !== null);
+  const full = parts.map(({ axis, place }) => `${axes[axis as number]} ${place}`).join(" · ");
+  const short = parts.map(({ place }) => place).join(" · ");
+  return axes.every((name) => /^\d+$/.test(name)) ? [short] : [full, short];
 }

@@ -75,8 +75,8 @@ export interface Scene {
   readonly parts: readonly Part[];
   readonly palette: Palette;
   readonly colours: Colours;
-  /** The name of a tile at these places of its axes. */
-  tileName(across: number, down: number): string;
+  /** Names of a tile at these places of its axes, the fullest first. */
+  tileNames(across: number, down: number): string[];
 }
 
 /** One picture for the cells of a tile, used again and again. */
@@ -106,8 +106,9 @@ export function paintCells(g: CanvasRenderingContext2D, scene: Scene): void {
         g.font = `11px ${colours.mono}`;
         g.textBaseline = "middle";
         g.textAlign = "left";
-        const name = across < 0 || down < 0 ? "…" : scene.tileName(across, down);
-        g.fillText(name, x, y + tiles.label / 2, Math.max(tiles.pitch.width - 4, 20));
+        const names = across < 0 || down < 0 ? ["…"] : scene.tileNames(across, down);
+        const name = names.find((each) => g.measureText(each).width <= tiles.pitch.width - 2);
+        if (name !== undefined) g.fillText(name, x, y + tiles.label / 2);
       }
       if (across >= 0 && down >= 0) paintTile(g, scene, across, down, x, y + tiles.label);
     }
