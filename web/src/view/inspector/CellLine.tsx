@@ -10,7 +10,7 @@ import { nameOf } from "./Table.tsx";
 import { useInspectorWords } from "./words.ts";
 
 interface Props {
-  pin: string;
+  label: string;
   source: TensorSource;
   cell: readonly number[] | null;
   cells: Cells | undefined;
@@ -18,7 +18,7 @@ interface Props {
 }
 
 /** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
-export function CellLine({ pin, source, cell, cells, onEdit }: Props): ReactElement {
+export function CellLine({ label, source, cell, cells, onEdit }: Props): ReactElement {
   const w = useInspectorWords();
   const words = useWords();
   const held = useCell(cells ? null : source, cell);
@@ -27,7 +27,7 @@ export function CellLine({ pin, source, cell, cells, onEdit }: Props): ReactElem
   return (
     <footer className="cell-line">
       <span className="mono" role="status" aria-live="polite">
-        {cell ? `${pin}${nameOf(cell)} = ${text}` : w.noCell}
+        {cell ? `${label}${nameOf(cell)} = ${text}` : w.noCell}
       </span>
       {cells && cell && value !== undefined && (
         <Entry<Json>

@@ -5,6 +5,7 @@ import type { PageState } from "../../state/store.ts";
 import { change, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { type Cursor, Pane } from "./Pane.tsx";
+import { shortened } from "./paint.ts";
 import { MOST_PANES, type PinOn, panes, usePanes } from "./panes.ts";
 import { nameOf } from "./Table.tsx";
 import { type Measures, useTensor } from "./tensor.ts";
@@ -59,7 +60,8 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       const { mode, typed } = choices[common ? OF_ALL : pane] ?? { mode: "all" };
       if (mode === "typed") return { mode, range: typed as Range };
       const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
-      return { mode, range: commonRange(all.map((each) => rangeOf(each, mode))) };
+      const range = commonRange(all.map((each) => rangeOf(each, mode)));
+      return { mode, range: pane === COMPARED ? bothWays(range) : range };
     },
     choose(pane, choice) {
       setChoices({ ...choices, [shared.locked && pane !== COMPARED ? OF_ALL : pane]: choice });
@@ -217,6 +219,12 @@ function TensorPane({ shared, pin, pinned, canPin, offered, onChoose }: TensorPa
   );
 }
 
+/** Differences have two directions, also where all go in one. */
+function bothWays({ low, high }: Range): Range {
+  const most = Math.max(Math.abs(low), Math.abs(high));
+  return { low: -most, high: most };
+}
+
 const COMPARED = "A against B";
 const COMPARISONS = ["difference", "relative", "ulp"] as const;
 
@@ -229,7 +237,9 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
   return (
     <Pane
       page={shared.page}
-      pin={`${a.pin} − ${b.pin}`}
+      pin={a.pin}
+      label={`(${a.pin} − ${b.pin})`}
+      compares
       looked={looked}
       {...rangeProps(shared, COMPARED, looked.measures)}
       title={
@@ -274,7 +284,7 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
                     <span className="mono">
                       {first} | {second}
                     </span>
-                    <span className="mono">{difference}</span>
+                    <span className="mono">{shortened(difference, 10)}</span>
                   </button>
                 </li>
               ))}

@@ -45,6 +45,10 @@ export interface Cursor {
 interface Props {
   page: PageState;
   pin: string;
+  /** How it is named, if not by its pin. */
+  label?: string;
+  /** Whether it is what two tensors differ by, which no block holds. */
+  compares?: boolean;
   looked: Looked;
   range: Range;
   mode: RangeMode | "typed";
@@ -52,7 +56,7 @@ interface Props {
   /** What stands in the head: which tensor it is, and what can be done with it. */
   title: ReactNode;
   tools?: ReactNode;
-  /** What stands beside the map above the statistics. */
+  /** What stands beside the map, between colours and statistics. */
   beside?: ReactNode;
   onMode(mode: RangeMode): void;
   onRange(range: Range): void;
@@ -65,7 +69,7 @@ const MOST_COPIED = 1 << 16;
 
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
-  const { page, pin, looked, cursor, range } = props;
+  const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const view = useRef<TensorViewControl>(null);
   const [way, setWay] = useState<Way>("map");
@@ -76,7 +80,7 @@ export function Pane(props: Props): ReactElement {
   const { info, source, measures, failed, cells } = looked;
   if (info === null || measures === null)
     return (
-      <section className="pane" aria-label={pin}>
+      <section className="pane" aria-label={label}>
         <header className="pane-head">
           {props.title}
           <span className="pane-tools">{props.tools}</span>
@@ -134,7 +138,7 @@ export function Pane(props: Props): ReactElement {
     }
   }
   function keys(event: KeyboardEvent) {
-    const plain = !event.ctrlKey && !event.altKey && !event.metaKey;
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !compares;
     if (event.key.toLowerCase() !== "n" || !plain || isField(event.target)) return;
     event.preventDefault();
     void findBad();
@@ -170,19 +174,19 @@ export function Pane(props: Props): ReactElement {
     ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
       { id: "numpy", label: w.copyNumpy, run: () => void copy("numpy") },
       { id: "csv", label: w.copyCsv, run: () => void copy("csv") },
-      { id: "npy", label: w.download, run: () => download(page.page, pin) },
+      { id: "npy", label: w.download, disabled: compares, run: () => download(page.page, pin) },
     ]);
   }
-  const hasBad = (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
+  const hasBad = !compares && (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
   return (
-    <section className="pane" aria-label={pin} onKeyDown={keys}>
+    <section className={compares ? "pane compares" : "pane"} aria-label={label} onKeyDown={keys}>
       <header className="pane-head">
         {props.title}
         <span className="shape-chip">{shortSpec({ dtype: info.dtype, shape: [...info.shape] })}</span>
         <span className="pane-tools">
           {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
           <span className="group" role="group" aria-label={w.ways}>
-            {WAYS.map((each) => (
+            {WAYS.filter((each) => each !== "list" || !compares).map((each) => (
               <button
                 key={each}
                 type="button"
@@ -286,7 +290,6 @@ export function Pane(props: Props): ReactElement {
             (cells ? <ConstantList cells={cells} onEdit={edit} /> : <RunList page={page.page} pin={pin} />)}
         </div>
         <aside className="pane-side">
-          {props.beside}
           {!text && (
             <>
               <Histogram measures={measures} range={range} onRange={props.onRange} />
@@ -302,6 +305,7 @@ export function Pane(props: Props): ReactElement {
                   {props.mode === "typed" && <option value="typed">{w.range.typed}</option>}
                 </select>
               </label>
+              {props.beside}
               <Statistics measures={measures} />
             </>
           )}
@@ -322,7 +326,7 @@ export function Pane(props: Props): ReactElement {
         </aside>
       </div>
       <CellLine
-        pin={pin}
+        label={label}
         source={source}
         cell={cell}
         cells={cells}

@@ -202,15 +202,16 @@ export function shortened(text: string, letters: number): string {
   if (text.length <= letters) return text;
   const value = Number(text);
   if (!Number.isFinite(value)) return text.slice(0, letters);
-  for (let digits = letters; digits > 0; digits--) {
-    const rounded = String(Number(value.toPrecision(digits))).replace(/^(-?)0\./, "$1.");
+  for (let digits = 4; digits > 1; digits--) {
+    const rounded = String(Number(value.toPrecision(digits)));
     if (rounded.length <= letters) return rounded;
   }
-  for (let digits = 2; digits >= 0; digits--) {
-    const power = value.toExponential(digits).replace("e+", "e");
-    if (power.length <= letters) return power;
-  }
-  return "…";
+  const size = Math.abs(value);
+  const power = value.toExponential(0).replace("e+", "e");
+  if (size >= 1) return power.length <= letters ? power : "…";
+  // Without room for its first digit a number near zero is shown by its sign: -.00
+  const sign = value < 0 ? "-" : "";
+  return sign + size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
 }
 
 function lines(
