@@ -5,6 +5,7 @@ import "./view/style/shell.css";
 import "./view/style/panels.css";
 import "./view/style/canvas.css";
 import "./view/style/inspector.css";
+import "./view/style/explain.css";
 import type { OpInfo } from "./model/ops.ts";
 import { enter } from "./net/client.ts";
 import { studio, useStudio } from "./state/store.ts";

@@ -234,6 +234,7 @@ const COMMANDS: readonly Command[] = [
     run: gradient,
   },
   { id: "gradients", group: "edit", keys: ["Shift+G"], when: blocks },
+  { id: "explain", group: "view", keys: ["E"], when: blocks },
   {
     id: "frame",
     group: "edit",

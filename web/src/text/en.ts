@@ -68,6 +68,7 @@ export const en = {
     disconnect: "Disconnect",
     gradient: "Add gradient block",
     gradients: "Gradients of this with respect to…",
+    explain: "Explain cell by cell",
     frame: "Frame around the selection",
     note: "Add a note",
     monitor: "Add a monitor",

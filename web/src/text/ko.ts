@@ -66,6 +66,7 @@ export const ko: Texts = {
     disconnect: "연결 끊기",
     gradient: "기울기 블록 추가",
     gradients: "…에 대한 기울기",
+    explain: "셀 단위로 설명",
     frame: "선택을 프레임으로 묶기",
     note: "메모 추가",
     monitor: "모니터 추가",

@@ -1,4 +1,4 @@
-import { type ReactElement, useEffect } from "react";
+import { lazy, type ReactElement, Suspense, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
 import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
@@ -26,9 +26,12 @@ import { TopBar } from "./shell/TopBar.tsx";
 import { ui, useUi } from "./ui.ts";
 import { useTexts, useWords } from "./words.ts";
 
+const Explain = lazy(() => import("./explain/Explain.tsx"));
+
 export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   const gallery = useUi((state) => state.gallery);
+  const explained = useUi((state) => state.explain);
   const locked = useLocked();
   useEffect(provideCommands, []);
   useEffect(
@@ -45,7 +48,17 @@ export function App(): ReactElement {
   return (
     <div className="studio">
       <TopBar />
-      {locked ? <Locked /> : page === null || gallery ? <GalleryMain /> : <Workbench page={page} />}
+      {locked ? (
+        <Locked />
+      ) : page === null || gallery ? (
+        <GalleryMain />
+      ) : explained !== null && page.graph.blocks.has(explained) ? (
+        <Suspense fallback={null}>
+          <Explain key={page.page} page={page} block={explained} />
+        </Suspense>
+      ) : (
+        <Workbench page={page} />
+      )}
       <StatusBar />
       <Overlays />
     </div>

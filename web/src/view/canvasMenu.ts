@@ -15,6 +15,7 @@ type Entry = CommandId | typeof LINE;
 
 const AT_BLOCK: readonly Entry[] = [
   "run here",
+  "explain",
   "inspector",
   "docs",
   LINE,

@@ -88,6 +88,10 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     );
     ui.openDialog({ kind: "gradients", ys });
   },
+  explain: (page) => {
+    const [name] = blocksOf(page);
+    if (name !== undefined) ui.openExplain(name);
+  },
   note: (page) => {
     const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
     act(

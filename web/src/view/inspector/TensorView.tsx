@@ -151,13 +151,12 @@ export function TensorView(props: Props): ReactElement {
   function key(event: KeyboardEvent) {
     const tiles = map.current?.layout;
     if (!tiles || event.altKey || event.metaKey) return;
-    const here = cursor ?? arrangement.at;
+    const now = marked.current ? placeMarked(marked.current) : cursor;
+    const here = now ?? arrangement.at;
     const step = STEPS[event.key];
     if (step !== undefined) {
       const far = event.ctrlKey && (step === "first" || step === "last");
-      go(
-        cursor === null ? [...here] : stepped(tiles, here, far ? (step === "first" ? "start" : "end") : step),
-      );
+      go(now === null ? [...here] : stepped(tiles, here, far ? (step === "first" ? "start" : "end") : step));
     } else if (event.key === "PageUp" || event.key === "PageDown") {
       go(turned(arrangement, tensor.shape, here, event.key === "PageDown" ? 1 : -1));
     } else if (event.key === "Enter") onPick([...here]);
@@ -211,6 +210,10 @@ export function TensorView(props: Props): ReactElement {
       </div>
     </div>
   );
+}
+
+function placeMarked(marks: readonly Mark[]): readonly number[] | null {
+  return marks.find(({ kind }) => kind === "cursor" || kind === "pinned")?.cell ?? null;
 }
 
 /** The next slice: of the first slider that moves, or of the tiles. */

@@ -81,7 +81,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
 }
 
 /** MathML as it is, anything else as text. */
-function Formula({ formula }: { formula: string }): ReactElement {
+export function Formula({ formula }: { formula: string }): ReactElement {
   const html = useMemo(
     () => (formula.trimStart().startsWith("<math") ? safeMarkup(formula) : null),
     [formula],

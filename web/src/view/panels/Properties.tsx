@@ -134,6 +134,10 @@ function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): Re
               {texts.commands.gradient}
             </button>
           )}
+          <button type="button" className="button" onClick={() => ui.run("explain")}>
+            <Icon name="spot" />
+            {texts.commands.explain}
+          </button>
           <button type="button" className="button" onClick={() => ui.run("run here")}>
             <Icon name="to" />
             {texts.commands["run here"]}
