@@ -173,7 +173,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
       scene: stage.scene,
       selection: page.selection,
       editing,
-      onText: (note, text) => act(setNote(studio.page(number)?.document ?? {}, note, text)),
+      onText: (note, text) =>
+        act(setNote(studio.page(number)?.document ?? {}, note, text, useSettings.getState().language)),
       onDone: () => ui.setEditing(null),
     });
   }, [near, stage, stage?.scene, page.graph, page.places, page.selection, editing, number]);

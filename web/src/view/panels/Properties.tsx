@@ -2,13 +2,14 @@ import { type ReactElement, useEffect, useRef } from "react";
 import { item, namesOf } from "../../model/action.ts";
 import * as actions from "../../model/actions.ts";
 import { formatOf } from "../../model/axes.ts";
-import { type Json, readWire } from "../../model/document.ts";
+import { inLanguage, type Json, readWire } from "../../model/document.ts";
 import { type AttrRow, type BlockView, type Graph, type InputPin, keyOf, specOf } from "../../model/graph.ts";
 import { nameFault } from "../../model/names.ts";
 import { PLACEHOLDER } from "../../model/ops.ts";
 import { shortSpec, specText } from "../../model/words.ts";
 import { labelOf } from "../canvas/Monitor.tsx";
 import { act, useGraph, useSelection } from "../page.ts";
+import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui, useUi } from "../ui.ts";
 import { AttrField } from "../widgets/AttrField.tsx";
@@ -357,6 +358,9 @@ function WireProperties({ graph, id }: { graph: Graph; id: string }): ReactEleme
 
 function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
+  const note = graph.document.notes?.[name];
+  const text = inLanguage(language, note?.text, note?.texts);
   return (
     <div className="section">
       <div className="section-title">
@@ -366,11 +370,11 @@ function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactE
         className="field"
         rows={12}
         aria-label={w.noteText}
-        key={graph.document.notes?.[name]?.text}
-        defaultValue={graph.document.notes?.[name]?.text ?? ""}
+        key={text}
+        defaultValue={text}
         onBlur={(event) => {
-          if (event.target.value !== graph.document.notes?.[name]?.text)
-            act(actions.setNote(graph.document, name, event.target.value));
+          if (event.target.value !== text)
+            act(actions.setNote(graph.document, name, event.target.value, language));
         }}
       />
     </div>
