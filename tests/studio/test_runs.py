@@ -1,19 +1,15 @@
 """Pages run in a process of their own: what tabs see of it, and what becomes of it when it goes wrong."""
 
 import base64
-import json
 import os
 import signal
-import struct
 import time
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import page_file
+from conftest import opened_frame, page_file
 
-NUMBERS = count()
 COUNTER = {
     "blocks": {
         "n": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
@@ -32,23 +28,6 @@ CHAIN = {
     },
     "run": {"feeds": {"x": {"dtype": "float32", "value": [[1, 2], [3, 4]]}}},
 }
-
-
-@pytest.fixture
-def opened(shared):
-    """Opens a page with this content in a tab, and closes it after the test."""
-    found = []
-
-    def make(content):
-        name = f"page{next(NUMBERS)}"
-        page_file(shared.folder, name, content)
-        tab = shared.tab()
-        found.append((tab, tab.open(path=f"{name}.page.json")["page"]))
-        return found[-1]
-
-    yield make
-    for tab, page in found:
-        tab.send("close", page=page)
 
 
 def states(tab):
@@ -389,11 +368,7 @@ def test_parts_of_values_come_as_bytes(opened):
     ):
         tab.send("look", page=page, request=request, pin="twice:z", index=index)
         frame = tab.hear("bytes")
-        (length,) = struct.unpack("<I", frame[:4])
-        head = json.loads(frame[4 : 4 + length])
-        begin = 4 + length + (-(4 + length) % 8)
-        assert begin % 8 == 0
-        array = np.frombuffer(frame[begin:], "<f4").reshape(head["shape"])
+        head, array = opened_frame(frame)
         assert (head["request"], head["pin"], head["dtype"], head["step"]) == (
             request, "twice:z", "float32", 1,
         )  # fmt: skip
