@@ -4,6 +4,7 @@ import time
 
 import numpy as np
 import pytest
+from asking import Asker
 from conftest import opened_frame
 
 CHAIN = {
@@ -23,60 +24,7 @@ CHAIN = {
 @pytest.fixture
 def ran(opened):
     """Opens a page, runs it, and gives what asks of its values."""
-
-    def make(content):
-        tab, page = opened(content)
-        ended = tab.run(page)
-        assert "problem" not in ended, ended["problem"]
-        return Asker(tab, page)
-
-    return make
-
-
-class Asker:
-    def __init__(self, tab, page):
-        self.tab, self.page = tab, page
-        self.requests = 0
-
-    def ask(self, kind, **fields):
-        self.requests += 1
-        self.tab.send(kind, page=self.page, request=self.requests, **fields)
-        return self.requests
-
-    def hear(self):
-        """The next answer to the last question: a message, or the frame of a part."""
-        while True:
-            message = self.tab.next()
-            if isinstance(message, bytes):
-                return message
-            if message.get("request") == self.requests:
-                return message
-
-    def look(self, pin, **how):
-        self.ask("look", pin=pin, **how)
-        answer = self.hear()
-        assert isinstance(answer, bytes), answer
-        return opened_frame(answer)
-
-    def measure(self, pin, **how):
-        """The exact answer."""
-        self.ask("measure", pin=pin, **how)
-        while (answer := self.hear()).get("sampled"):
-            pass
-        return answer
-
-    def bad(self, pin, **how):
-        self.ask("find bad", pin=pin, **how)
-        answer = self.hear()
-        assert answer["kind"] == "found bad", answer
-        return answer
-
-    def refused(self, kind, **fields):
-        self.ask(kind, **fields)
-        answer = self.hear()
-        assert not isinstance(answer, bytes)
-        assert answer["kind"] == "refused", answer
-        return answer["text"]
+    return lambda content: Asker(*opened(content))
 
 
 # -- parts ------------------------------------------------------------------------------------------
@@ -166,7 +114,7 @@ def test_values_of_every_type_and_rank_are_looked_at_measured_and_searched(ran, 
     assert (found["dtype"], found["shape"]) == (dtype, list(plain.shape))
     assert sum(found.get("counts", [])) == plain.size
     assert asker.measure("c:output", against="c:output")["mismatches"] == 0
-    assert asker.bad("c:output")["cell"] is None
+    assert asker.answer("find bad", pin="c:output")["cell"] is None
 
 
 # -- statistics -------------------------------------------------------------------------------------
@@ -274,11 +222,11 @@ def test_a_value_larger_than_what_may_be_sent_opens_by_parts(ran):
 
 def test_bad_cells_are_found_in_order_with_the_output_that_had_one_first(ran):
     asker = ran(CHAIN)
-    first = asker.bad("log:y")
+    first = asker.answer("find bad", pin="log:y")
     assert (first["cell"], first["first_pin"], first["first_cell"]) == ([0, 1], "x:output", [1, 1])
-    assert asker.bad("log:y", after=[0, 1])["cell"] == [0, 2]
-    assert asker.bad("log:y", after=[1, 2])["cell"] == [0, 1]
-    assert asker.bad("twice:y") == {
+    assert asker.answer("find bad", pin="log:y", after=[0, 1])["cell"] == [0, 2]
+    assert asker.answer("find bad", pin="log:y", after=[1, 2])["cell"] == [0, 1]
+    assert asker.answer("find bad", pin="twice:y") == {
         "kind": "found bad", "request": asker.requests, "cell": None,
     }  # fmt: skip
 
@@ -292,8 +240,8 @@ def test_a_bad_cell_of_another_branch_is_not_blamed(ran):
         "sum": {"op": "Mul", "in": {"x": "log:y", "y": infinite}},
     }
     asker = ran({"blocks": blocks})
-    assert asker.bad("log:y")["first_pin"] == "log:y"
-    found = asker.bad("sum:z")
+    assert asker.answer("find bad", pin="log:y")["first_pin"] == "log:y"
+    found = asker.answer("find bad", pin="sum:z")
     assert (found["first_pin"], found["first_cell"]) == ("log:y", [0])
 
 

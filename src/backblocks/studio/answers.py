@@ -22,6 +22,8 @@ from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.studio import numbers
+from backblocks.studio.cell_checks import check
+from backblocks.studio.explaining import explain
 from backblocks.studio.held import Held
 from backblocks.studio.measuring import Finding, at_once, measure, next_bad
 from backblocks.studio.messages import (
@@ -88,8 +90,16 @@ class Answers:
                     self._measure(tab, asked)
                 case FindBad():
                     self._find_bad(tab, asked)
+                case Explain():
+                    self._send(tab, explain(asked, self._held))
+                case CheckCell():
+                    key = (CheckCell, tab, asked.block)
+                    self._begin(key, tab, asked, check(asked, self._held))
         except OpError as error:
             self._refuse(tab, asked, str(error))
+        except Exception as error:  # a fault of ours, which is said rather than hidden
+            traceback.print_exc()
+            self._refuse(tab, asked, f"The studio failed: {error!r}.")
 
     def _refuse(self, tab: int, asked: Asked, text: str) -> None:
         self._send(tab, Refused(text, asked.request, asked.page))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Block, Symbol, blocks_behind
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import flat
+from backblocks.ops._op import Value, flat
+from backblocks.ops._pins import Pin
 from backblocks.pages.making import PageGraph
+from backblocks.pages.model import GRADIENTS, PAGE
 from backblocks.studio.job import Job
 
 
@@ -19,6 +21,7 @@ class Held:
         self.outputs: dict[str, tuple[Array, int]] = {}
         """Each with the step that gave it."""
         self.graph = PageGraph()
+        self._kinds: dict[str, str] = {}
         self._pins: dict[int, str] = {}
         self._step = 0
 
@@ -32,10 +35,12 @@ class Held:
         for wire, symbol in graph.wires.items():
             if ":" in wire:
                 pins.setdefault(id(symbol), wire)
-        for name, parts in graph.parts.items():
-            if [part.name for part in parts] == [name]:
-                for pin, taken in _inputs(name, parts[0]):
-                    pins.setdefault(id(taken), pin)
+        for name, block in job.page.blocks.items():
+            if name in graph.parts and block.op not in _MADE_OF_BLOCKS:
+                made = graph.parts[name][0]
+                for pin, taken in _single(made.op.inputs, made.inputs):
+                    pins.setdefault(id(taken), f"{name}:{pin}")
+        self._kinds = {name: block.op for name, block in job.page.blocks.items()}
         self.graph, self._pins, self._step = graph, pins, step
 
     def pin(self, symbol: Symbol) -> str:
@@ -55,15 +60,21 @@ class Held:
         raise OpError("has no value yet", op=pin, hint="Run the page, or to this block.")
 
     def block(self, name: str) -> Block:
-        """The block of the graph that a block of the page is. Others are made of many, or of none."""
-        parts = self.graph.parts.get(name)
-        if parts is None:
-            hint = "Choose a block of the page that can run, and run it."
+        """The block of the graph that a block of the page is, if it is an op."""
+        kind = self._kinds.get(name, "")
+        if kind in _MADE_OF_BLOCKS:
+            raise OpError("must be an op", op=name, got=kind, hint=_MADE_OF_BLOCKS[kind])
+        if name not in self.graph.parts:
+            hint = "Run the page, or to this block."
             raise OpError("must be a block that has run", op=name, hint=hint)
-        if [part.name for part in parts] != [name]:
-            hint = "Choose one of the ops that it is made of, on a page of its own."
-            raise OpError("is no op but made of several blocks", op=name, hint=hint)
-        return parts[0]
+        return self.graph.parts[name][0]
+
+    def tensors(self, name: str) -> dict[str, Symbol]:
+        """By pin what an op takes and gives, inputs first; "values[1]" of a list."""
+        block = self.block(name)
+        pins = [*block.op.inputs, *block.op.outputs]
+        values = [*block.inputs, *block.outputs]
+        return dict(_single(pins, values))
 
     def behind(self, pin: str) -> Iterator[tuple[str, Array]]:
         """The values that a value was computed from, in the order of computing, and itself the last."""
@@ -85,16 +96,23 @@ class Held:
 
     def _taken(self, pin: str) -> Symbol | None:
         """What is wired to an input, or typed into it."""
-        name = pin.partition(":")[0]
-        parts = self.graph.parts.get(name, ())
-        if [part.name for part in parts] != [name]:
+        name, _, own = pin.partition(":")
+        if name not in self.graph.parts or self._kinds.get(name) in _MADE_OF_BLOCKS:
             return None
-        return dict(_inputs(name, parts[0])).get(pin)
+        block = self.graph.parts[name][0]
+        return dict(_single(block.op.inputs, block.inputs)).get(own)
 
 
-def _inputs(name: str, block: Block) -> Iterator[tuple[str, Symbol]]:
-    for pin, value in zip(block.op.inputs, block.inputs, strict=False):
+_MADE_OF_BLOCKS = {
+    PAGE: "Open that page, and choose one of its blocks.",
+    GRADIENTS: "Add the gradient block of an op, and choose that.",
+}
+
+
+def _single(pins: Sequence[Pin], values: Sequence[Value]) -> Iterator[tuple[str, Symbol]]:
+    """Each tensor by name, with lists opened."""
+    for pin, value in zip(pins, values, strict=False):  # a variable and a constant have no inputs
         if isinstance(value, tuple):
-            yield from ((f"{name}:{pin.name}[{i}]", each) for i, each in enumerate(value))
+            yield from ((f"{pin.name}[{i}]", each) for i, each in enumerate(value))
         elif value is not None:
-            yield f"{name}:{pin.name}", value
+            yield pin.name, value
