@@ -117,6 +117,11 @@ export class Nest {
     return this.tensors.includes(tensor);
   }
 
+  /** Whether something is computed with a tensor. */
+  uses(tensor: string): boolean {
+    return this.of.includes(tensor) || this.holders.some((seat) => seat.tensor === tensor);
+  }
+
   /** How many points a cell of a tensor would belong to if all tensors had no end: a whole window. */
   around(tensor: string): number {
     const free = this.sizes.filter((_, loop) =>

@@ -93,18 +93,24 @@ export function lightsOf(
   for (const twin of here) light(twin, "here", [place]);
   for (const row of rows) {
     const { tensors } = row.explained;
-    const known = Object.keys(tensors).filter((name) => row.nests.some((nest) => nest.has(name)));
-    const exact = known.filter((name) => tensors[name]?.pin === pin);
-    const from = exact.length
-      ? exact
-      : known.filter((name) => here.includes(tensors[name]?.pin ?? "")).slice(-1);
-    for (const name of from) {
+    for (const name of startsIn(row, pin, here)) {
       lightRow(row, name, place, holdingIn(row, holding), (other, how, places) =>
         light(tensors[other]?.pin ?? "", how, places),
       );
     }
   }
   return lights;
+}
+
+/** The tensors of a row to begin from: this one, or else a twin of it that takes part in what is computed. */
+function startsIn({ explained, nests }: Row, pin: string, twins: readonly string[]): string[] {
+  const { tensors, outputs } = explained;
+  const known = Object.keys(tensors).filter((name) => nests.some((nest) => nest.has(name)));
+  const counts = (name: string): boolean => outputs.includes(name) || nests.some((nest) => nest.uses(name));
+  const own = known.filter((name) => tensors[name]?.pin === pin);
+  const others = known.filter((name) => twins.includes(tensors[name]?.pin ?? "") && counts(name));
+  if (own.some(counts)) return own.filter(counts);
+  return others.length ? others.slice(-1) : own;
 }
 
 function lightRow(

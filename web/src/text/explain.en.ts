@@ -15,6 +15,13 @@ export const explainEn = {
   pause: "Pause",
   pinned: "pinned",
   oneRange: "One colour range in each row",
+  legend: {
+    label: "What the marks mean",
+    from: "comes from",
+    feeds: "leads to",
+    winner: "wins",
+    tie: "ties",
+  },
   keys: "Arrows move, Enter pins, Escape releases, S steps, P plays",
   loading: "Looking at what the last run gave…",
   run: "Run",

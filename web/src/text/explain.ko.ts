@@ -17,6 +17,7 @@ export const explainKo: ExplainWords = {
   pause: "일시 정지",
   pinned: "고정됨",
   oneRange: "줄마다 같은 색 범위",
+  legend: { label: "표시의 뜻", from: "나온 곳", feeds: "가는 곳", winner: "이김", tie: "동점" },
   keys: "화살표로 이동, Enter로 고정, Escape로 해제, S로 한 칸씩, P로 재생",
   loading: "마지막 실행 결과를 살펴보는 중…",
   run: "실행",

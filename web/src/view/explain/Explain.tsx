@@ -95,7 +95,14 @@ export default function Explain({ page, block }: { page: PageState; block: strin
         <label className="small">
           <input type="checkbox" checked={locked} onChange={() => setLocked(!locked)} /> {w.oneRange}
         </label>
-        <span className="soft small explain-keys">{w.keys}</span>
+        <ul className="explain-legend small" aria-label={w.legend.label}>
+          {(["from", "feeds", "winner", "tie"] as const).map((kind) => (
+            <li key={kind}>
+              <span className={`explain-swatch ${kind}`} aria-hidden="true" />
+              {w.legend[kind]}
+            </li>
+          ))}
+        </ul>
       </header>
       {picture === null ? (
         <div className="explain-empty">
@@ -117,7 +124,10 @@ export default function Explain({ page, block }: { page: PageState; block: strin
           </div>
           <aside className="explain-aside" aria-label={w.contributions}>
             {at === null ? (
-              <p className="empty">{w.pointAt}</p>
+              <>
+                <p className="empty">{w.pointAt}</p>
+                <p className="soft small">{w.keys}</p>
+              </>
             ) : (
               <Contributions picture={picture} pin={at.pin} place={at.place} />
             )}
@@ -160,10 +170,10 @@ function firstOutput(picture: Picture | null): string | undefined {
   return explained?.tensors[explained.outputs[0] ?? ""]?.pin;
 }
 
-/** The ops whose differences matter at a cell: the one that made it and the ones that take it; all if none is. */
+/** The ops whose differences matter at a cell: the one that made it, or else those that take it. */
 function opsFor(picture: Picture, pin: string | undefined): string[] {
   const { made, taken } = pin === undefined ? { made: [], taken: [] } : whereIs(picture, pin);
-  const rows = [...made, ...taken].map(({ row }) => row);
+  const rows = (made.length ? made : taken).map(({ row }) => row);
   return [...new Set((rows.length ? rows : picture.rows).map((row) => row.explained.op))];
 }
 
@@ -294,7 +304,7 @@ function Rows({ picture, graph, locked, panels }: RowsProps): ReactElement {
         const strips = here.map((shown) => {
           const names = Object.keys(shown.row.explained.tensors).filter(
             (name) =>
-              shown.row.nests.some((nest) => nest.has(name)) &&
+              (shown.row.nests.length === 0 || shown.row.nests.some((nest) => nest.has(name))) &&
               !seen.has(shown.row.explained.tensors[name]?.pin ?? ""),
           );
           for (const name of names) seen.add(shown.row.explained.tensors[name]?.pin ?? "");

@@ -107,8 +107,8 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
     <section className="explain-tensor" aria-label={`${role} ${name}`}>
       <header>
         <h3 className="mono">{name}</h3>
-        <span className="soft small">
-          {tensor.dtype} [{tensor.shape.join(", ")}]
+        <span className="soft small" title={`${tensor.pin} ${tensor.dtype}`}>
+          [{tensor.shape.join(", ")}] {tensor.pin}
         </span>
         {tensor.shape.length > 1 && (
           <button

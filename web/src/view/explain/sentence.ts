@@ -13,7 +13,7 @@ export interface Named {
   readonly name: string;
 }
 
-/** The rows that have a tensor among their outputs, or else among their inputs. */
+/** The rows that make a tensor, and those that compute with it. What is only shown beside others is neither. */
 export function whereIs(picture: Picture, pin: string): { made: Named[]; taken: Named[] } {
   const named = picture.rows.flatMap((row) =>
     Object.entries(row.explained.tensors)
@@ -21,7 +21,15 @@ export function whereIs(picture: Picture, pin: string): { made: Named[]; taken: 
       .map(([name]) => ({ row, name })),
   );
   const made = named.filter(({ row, name }) => row.explained.outputs.includes(name));
-  return { made, taken: named.filter((each) => !made.includes(each)) };
+  const taken = named.filter(
+    ({ row, name }) => !row.explained.outputs.includes(name) && row.nests.some((nest) => nest.uses(name)),
+  );
+  return { made, taken };
+}
+
+/** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
+function labelIn(picture: Picture, row: Row, name: string): string {
+  return row === picture.rows[0] ? name : (row.explained.tensors[name]?.pin ?? name);
 }
 
 export function cellText(cell: readonly number[]): string {
@@ -36,7 +44,8 @@ export function sentenceOf(picture: Picture, pin: string, place: number, words: 
   const { made, taken } = whereIs(picture, pin);
   const shape = picture.tensors.get(pin)?.tensor.shape ?? [];
   const [first] = [...made, ...taken];
-  const head = `${first?.name ?? pin}${cellText(cellAt(place, shape))} = ${valueText(picture.holding(pin, place), words)}`;
+  const called = first ? labelIn(picture, first.row, first.name) : pin;
+  const head = `${called}${cellText(cellAt(place, shape))} = ${valueText(picture.holding(pin, place), words)}`;
   const parts = [head];
   if (made[0]) parts.push(madeText(picture, made[0], place, words));
   if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, words));
@@ -45,13 +54,18 @@ export function sentenceOf(picture: Picture, pin: string, place: number, words: 
 
 function madeText(picture: Picture, { row, name }: Named, place: number, words: ExplainWords): string {
   const derivations = derive(row.nests, name, place, holdingIn(row, picture.holding));
-  return derivations.map((each) => derivedText(row, each, words)).join(words.and(["", ""]));
+  return derivations.map((each) => derivedText(picture, row, each, words)).join(words.and(["", ""]));
 }
 
-function derivedText(row: Row, { nest, contributions }: Derivation, words: ExplainWords): string {
+function derivedText(
+  picture: Picture,
+  row: Row,
+  { nest, contributions }: Derivation,
+  words: ExplainWords,
+): string {
   const region = (tensor: string): string => {
     const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
-    return `${tensor}${regionText(places, row.shapes[tensor] as number[])}`;
+    return `${labelIn(picture, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
   };
   const compared =
     nest.rule === "winner's" ? nest.of.slice(0, 1) : nest.rule === "winners" ? nest.of.slice(0, 1) : nest.of;
@@ -81,7 +95,7 @@ function feedsText(
     if (!tensor || places.length === 0) return [];
     const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
     const wins = chosen ? words.wins(lit?.get("winner")?.size ?? 0, places.length) : "";
-    return [`${words.feeds(`${output}${regionText(places, tensor.shape)}`)}${wins}`];
+    return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");
 }
