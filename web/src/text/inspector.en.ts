@@ -28,7 +28,7 @@ export const inspectorEn = {
   axes: "Axes",
   wells: { rows: "Rows", columns: "Columns", across: "Tiles across", down: "Tiles down", sliders: "Sliders" },
   axisIn: (axis: string, size: number, well: string) =>
-    `Axis ${axis} of ${number.format(size)}, in ${well}. Left and right move it.`,
+    `${axis} ${size}: axis in ${well}. Left and right move it.`,
   moveAxis: "Drag it to another place, or move it with the arrow keys",
   placeOn: (axis: string) => `Place on axis ${axis}`,
   noCell: "Point at a cell, or move there with the arrow keys.",

@@ -26,8 +26,7 @@ export const inspectorKo: InspectorWords = {
   zoom: { 1: "셀 크게", [-1]: "셀 작게", 0: "모든 셀" },
   axes: "축",
   wells: { rows: "행", columns: "열", across: "가로 타일", down: "세로 타일", sliders: "슬라이더" },
-  axisIn: (axis, size, well) =>
-    `축 ${axis}, 크기 ${number.format(size)}, ${well}. 왼쪽과 오른쪽 화살표로 옮깁니다.`,
+  axisIn: (axis, size, well) => `${axis} ${size}: ${well}의 축. 왼쪽과 오른쪽 화살표로 옮깁니다.`,
   moveAxis: "다른 자리로 끌거나 화살표 키로 옮기세요",
   placeOn: (axis) => `축 ${axis}의 위치`,
   noCell: "셀을 가리키거나 화살표 키로 이동하세요.",

@@ -60,8 +60,7 @@ export function AxisWells({ tensor, arrangement, onArrange }: Props): ReactEleme
                 onPointerUp={(event) => drop(event, axis)}
                 onPointerCancel={() => setOver(null)}
               >
-                {tensor.axes[axis]}
-                <span className="axis-size">{tensor.shape[axis]}</span>
+                {tensor.axes[axis]} <span className="axis-size">{tensor.shape[axis]}</span>
               </button>
             ))}
           </div>
