@@ -423,6 +423,52 @@ def test_images_and_histograms_are_told(opened):
     assert told["one"]["values"] == [[6.0]]
 
 
+def test_a_trend_has_a_curve_for_each_element_and_says_what_it_takes_the_mean_of(opened):
+    shows = [{"pin": "x:output"}, {"pin": "many:output"}, {"pin": "twice:z", "element": [0, 1]}]
+    blocks = CHAIN["blocks"] | {"many": {"op": "Fill", "in": {"dims": [17], "value": 3.0}}}
+    monitors = {"all": {"kind": "trend", "shows": shows}, "now": {"kind": "number", "shows": shows}}
+    tab, page = opened(CHAIN | {"blocks": blocks, "monitors": monitors})
+    tab.run(page, mode="steps", steps=2)
+    told = [m["monitors"]["all"] for m in tab.heard if "all" in m.get("monitors", {})]
+    assert all(each["curves"] == told[0]["curves"] for each in told)
+    assert told[0]["curves"] == [
+        {"shown": 0, "element": [0, 0]},
+        {"shown": 0, "element": [0, 1]},
+        {"shown": 0, "element": [1, 0]},
+        {"shown": 0, "element": [1, 1]},
+        {"shown": 1, "mean_of": 17},
+        {"shown": 2},
+    ]
+    joined = [[n for each in told for n in each["values"][i]] for i in range(6)]
+    assert joined == [[n, n] for n in (1, 2, 3, 4, 3, 4)]
+    now = [m["monitors"]["now"] for m in tab.heard if "now" in m.get("monitors", {})]
+    assert (now[-1]["steps"], now[-1]["values"]) == ([2], [[1], [2], [3], [4], [3], [4]])
+
+
+def test_the_lesson_of_max_pooling_shows_the_largest_of_each_window(shared):
+    tab = shared.tab()
+    page = tab.open(lesson="max_pool_3d_grad")["page"]
+    tab.run(page)
+    told = [m["monitors"]["pooled"] for m in tab.heard if "pooled" in m.get("monitors", {})]
+    assert told[-1]["values"] == [[15], [16], [31], [32]]
+    tab.send("close", page=page)
+
+
+@pytest.mark.parametrize("run", [{}, {"until": "yes:output"}])
+def test_a_page_that_only_has_monitors_runs_all_its_blocks(opened, run):
+    yes = {"op": "Const", "attrs": {"value": {"dtype": "bool", "value": True}}}
+    monitors = {
+        "one": {"kind": "number", "shows": [{"pin": "twice:z"}]},
+        "lost": {"kind": "number", "shows": [{"pin": "gone:z"}]},
+    }
+    content = CHAIN | {"blocks": CHAIN["blocks"] | {"yes": yes}, "monitors": monitors}
+    tab, page = opened(content | {"run": CHAIN["run"] | run})
+    tab.send("watch", page=page, pins=["root:y", "other:y"])
+    assert "problem" not in tab.run(page, mode="until" if run else "once")
+    assert set(results(tab)) == {"root:y", "other:y"}
+    assert any("one" in m.get("monitors", {}) for m in tab.heard)
+
+
 def test_a_page_is_exported_as_a_script(opened):
     tab, page = opened(CHAIN | {"run": CHAIN["run"] | {"fetch": ["root:y"]}})
     for to, words in (("python", "backblocks"), ("tensorflow", "tensorflow")):

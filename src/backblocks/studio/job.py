@@ -53,17 +53,20 @@ def job_of(order: Start) -> Job:
     run = page.run
     asked = order.to or [*run.fetch, *run.targets]
     until = _until(page) if order.mode == "until" else ""
-    monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
-    pins = [shown.pin for monitor in monitors.values() for shown in monitor.shows]
-    wanted = [*asked, *pins, *([until] if until else [])]
-    if wanted:
+    if asked:
+        monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
+        wanted = [*asked, *_pins(monitors), *([until] if until else [])]
         graph = page.graph(only=wanted)
         needed = page.needed_for(wanted)
         targets = [name for name in wanted if ":" not in name and not _is_fed(graph, name)]
-    else:
-        graph = build(page).graph  # all that is sound
+    else:  # all that is sound
+        graph = build(page).graph
+        if until and until not in graph.wires:
+            graph = page.graph(only=[until])  # says what is wrong with it
+        monitors = _monitors(page, graph.parts)
         needed = set(graph.made_for.values())
         targets = [name for name in graph.parts if not _is_fed(graph, name)]
+    pins = [pin for pin in _pins(monitors) if pin in graph.wires]
     wires = _wires(graph)
     every = [wire for name in page.blocks if name in needed for wire in wires[name]]
     constants = {
@@ -106,6 +109,10 @@ def _monitors(page: Page, blocks: Container[str]) -> dict[str, Monitor]:
         for name, monitor in page.monitors.items()
         if all(shown.pin.partition(":")[0] in blocks for shown in monitor.shows)
     }
+
+
+def _pins(monitors: dict[str, Monitor]) -> list[str]:
+    return [shown.pin for monitor in monitors.values() for shown in monitor.shows]
 
 
 def _is_fed(graph: PageGraph, name: str) -> bool:

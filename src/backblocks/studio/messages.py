@@ -399,12 +399,25 @@ class Results(Message, tag="results"):
     pins: dict[str, Summary]
 
 
+class Curve(Struct, omit_defaults=True):
+    """What one curve of a trend, or one number, is of."""
+
+    shown: int
+    """Which of the monitor's `shows`."""
+    element: list[int] = field(default_factory=list)
+    """Which element of it, where it has several."""
+    mean_of: int = 0
+    """Of how many elements it is the mean, where there are too many to tell apart."""
+
+
 class Series(Struct, omit_defaults=True):
     """What a monitor got to show: the newest values of each of its `shows`, in order."""
 
     steps: list[int] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    """For a number or a trend: one for each element that is shown."""
     values: list[list[float | None]] = field(default_factory=list)
-    """For a number or a trend: for each shown output its values at those steps."""
+    """For each of the curves its values at those steps."""
     picture: str = ""
     """For an image: float32 rows as base64."""
     picture_shape: list[int] = field(default_factory=list)

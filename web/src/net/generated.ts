@@ -372,10 +372,22 @@ export interface Results {
   pins: Record<string, Summary>;
 }
 
+/** What one curve of a trend, or one number, is of. */
+export interface Curve {
+  /** Which of the monitor's `shows`. */
+  shown: number;
+  /** Which element of it, where it has several. */
+  element?: number[];
+  /** Of how many elements it is the mean, where there are too many to tell apart. */
+  mean_of?: number;
+}
+
 /** What a monitor got to show: the newest values of each of its `shows`, in order. */
 export interface Series {
   steps?: number[];
-  /** For a number or a trend: for each shown output its values at those steps. */
+  /** For a number or a trend: one for each element that is shown. */
+  curves?: Curve[];
+  /** For each of the curves its values at those steps. */
   values?: (number | null)[][];
   /** For an image: float32 rows as base64. */
   picture?: string;
