@@ -334,6 +334,19 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     assert "problem" not in tab.run(page, to=["a"])
 
 
+def test_a_crash_in_quick_steps_says_how_to_find_the_block(studio):
+    tab, page = alone(studio, COUNTER)
+    tab.run(page)
+    (worker,) = worker_of(studio)
+    tab.send("run", page=page, mode="free")
+    for _ in range(3):
+        tab.hear("run state", state="running")
+    os.kill(worker, signal.SIGSEGV)
+    problem = tab.hear("run state", state="idle")["problem"]
+    assert problem.get("block") or "make one step at a time" in problem["hint"]
+    assert "problem" not in tab.run(page)
+
+
 def test_too_much_memory_is_refused_at_the_block_before_anything_runs(start):
     tab, page = alone(start("--memory", "200"), heavy(6000))
     problem = tab.run(page)["problem"]
@@ -467,6 +480,33 @@ def test_a_page_that_only_has_monitors_runs_all_its_blocks(opened, run):
     assert "problem" not in tab.run(page, mode="until" if run else "once")
     assert set(results(tab)) == {"root:y", "other:y"}
     assert any("one" in m.get("monitors", {}) for m in tab.heard)
+
+
+def test_what_blocks_print_is_told_at_the_block(opened):
+    blocks = COUNTER["blocks"] | {
+        "say": {
+            "op": "Print",
+            "in": {"input": "more:output_ref", "data": ["more:output_ref"]},
+            "attrs": {"message": "n is "},
+        },
+        "cry": {
+            "op": "PrintV2",
+            "in": {"input": {"dtype": "string", "value": "done"}},
+            "attrs": {"output_stream": "stdout"},
+            "after": ["say"],
+        },
+    }
+    tab, page = opened({"blocks": blocks})
+    tab.run(page, mode="steps", steps=3)
+    said = [
+        (each["block"], each["text"])
+        for message in tab.heard
+        if message["kind"] == "printed"
+        for each in message["texts"]
+    ]
+    assert said == [
+        each for n in (1, 2, 3) for each in (("say", f"n is [{n}]\n"), ("cry", "done\n"))
+    ]
 
 
 def test_a_page_is_exported_as_a_script(opened):

@@ -159,7 +159,13 @@ class Studio:
     def welcome(self) -> m.Welcome:
         open_now = {page.unsaved for page in self.desk.pages.values()}
         unsaved = [
-            m.Unsaved(name, str(found.document.get("title", "")), found.changes, found.since)
+            m.Unsaved(
+                name,
+                str(found.document.get("title", "")),
+                found.changes,
+                found.since,
+                found.page,
+            )
             for name, found in self.desk.state.unsaved()
             if name not in open_now
         ]

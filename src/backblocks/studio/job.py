@@ -38,6 +38,8 @@ class Job:
     feeds: dict[str, Any]
     files: dict[str, str]
     """Blocks that touch files."""
+    speaks: bool
+    """Whether blocks of it write to the terminal."""
 
 
 def page_of(document: dict[str, Any], path: Path) -> Page:
@@ -92,6 +94,7 @@ def job_of(order: Start) -> Job:
             for block in graph.touching_files()
             if graph.made_for[block.name] in needed
         },
+        speaks=any(block.op.name in ("Print", "PrintV2") for block in graph),
     )
 
 

@@ -204,13 +204,15 @@ class Lesson(Struct):
     picture: str = ""
 
 
-class Unsaved(Struct):
-    """A page that has no file yet, but a journal."""
+class Unsaved(Struct, omit_defaults=True):
+    """A page that has no file, but a journal."""
 
     name: str
     title: str
     changes: int
     since: float
+    lost: str = ""
+    """Its file, if it had one that is gone."""
 
 
 class Welcome(Message, tag="welcome"):
@@ -223,7 +225,7 @@ class Welcome(Message, tag="welcome"):
     start: str = ""
     """The page that was asked for on the command line."""
     unsaved: list[Unsaved] = field(default_factory=list)
-    """Pages without a file whose changes were found in journals."""
+    """Pages without a file, or whose file is gone, whose changes were found in journals."""
 
 
 class Opened(Message, tag="opened"):
@@ -434,6 +436,20 @@ class Monitored(Message, tag="monitored"):
     """What was shown before is over: variables were reset."""
 
 
+class Said(Struct):
+    """What a block wrote to the terminal."""
+
+    block: str
+    text: str
+
+
+class Printed(Message, tag="printed"):
+    """What blocks such as Print wrote since the last such message, in order."""
+
+    page: int
+    texts: list[Said]
+
+
 class Slice(Struct):
     """The header of a binary frame."""
 
@@ -595,6 +611,6 @@ Commands = (
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
-    | Checked | RunState | BlockStates | Results | Monitored | Listed
+    | Checked | RunState | BlockStates | Results | Monitored | Printed | Listed
     | Measured | FoundBad | Explained | CellChecked | Exported | Refused
 )  # fmt: skip

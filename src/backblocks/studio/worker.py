@@ -36,6 +36,7 @@ from backblocks.studio.messages import (
     BlockStates,
     Message,
     Monitored,
+    Printed,
     Problem,
     Results,
     RunState,
@@ -44,6 +45,7 @@ from backblocks.studio.messages import (
 from backblocks.studio.problems import own_block, problem
 from backblocks.studio.shows import Shows
 from backblocks.studio.summaries import summary
+from backblocks.studio.terminal import Terminal
 
 _TICK = 0.05
 _BETWEEN_PICTURES = 0.2
@@ -77,11 +79,13 @@ class Worker:
         self._unseen: set[str] = set()
         self._log = BlockLog()
         self._shows = Shows()
+        self._terminal = Terminal()
         self._state: State = "idle"
         self._step = self._last_step = 0
         self._since = 0.0
 
     def run(self) -> None:
+        self._terminal.listen()
         for work in (self._take_orders, self._keep_telling, self._answers.keep_finding):
             threading.Thread(target=self._or_end, args=(work,), daemon=True).start()
         self._send(pipe.BINARY, 0, msgspec.json.encode(pipe.Written(0)))
@@ -224,7 +228,7 @@ class Worker:
             now = time.perf_counter()
             due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
             # To follow each block costs as much as a small block, so quick steps are followed now and then.
-            with self._following(session) if due or slow else self._unfollowed():
+            with self._following(session) if due or slow or job.speaks else self._unfollowed():
                 over = self._one(session, job, everything=due or small)
             slow = time.perf_counter() - now > _SLOW
             left = None if left is None else left - 1
@@ -313,6 +317,9 @@ class Worker:
         name = self._block_of(event.block.name)
         if event.kind == "started":
             self._mark_started(name)
+            self._terminal.enter(name)
+        elif event.kind in ("finished", "failed"):
+            self._terminal.leave()
         self._log.see(name, event)
 
     def _mark_started(self, name: str) -> None:
@@ -348,6 +355,8 @@ class Worker:
                 self._tell(BlockStates(order.page, order.revision, states, self._log.progress))
             if series := self._shows.rest() if over else self._shows.new():
                 self._tell(Monitored(order.page, series))
+            if texts := self._terminal.new():
+                self._tell(Printed(order.page, texts))
 
     def _tell_state(
         self,

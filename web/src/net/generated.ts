@@ -181,12 +181,14 @@ export interface Lesson {
   picture: string;
 }
 
-/** A page that has no file yet, but a journal. */
+/** A page that has no file, but a journal. */
 export interface Unsaved {
   name: string;
   title: string;
   changes: number;
   since: number;
+  /** Its file, if it had one that is gone. */
+  lost?: string;
 }
 
 /** The first message. `session` is another one after the server has started anew. */
@@ -198,7 +200,7 @@ export interface Welcome {
   lessons: Lesson[];
   /** The page that was asked for on the command line. */
   start?: string;
-  /** Pages without a file whose changes were found in journals. */
+  /** Pages without a file, or whose file is gone, whose changes were found in journals. */
   unsaved?: Unsaved[];
 }
 
@@ -406,6 +408,19 @@ export interface Monitored {
   fresh?: boolean;
 }
 
+/** What a block wrote to the terminal. */
+export interface Said {
+  block: string;
+  text: string;
+}
+
+/** What blocks such as Print wrote since the last such message, in order. */
+export interface Printed {
+  kind: "printed";
+  page: number;
+  texts: Said[];
+}
+
 /** The header of a binary frame. */
 export interface Slice {
   request: number;
@@ -592,6 +607,7 @@ export type Message =
   | BlockStates
   | Results
   | Monitored
+  | Printed
   | Listed
   | Measured
   | FoundBad
