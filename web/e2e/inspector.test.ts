@@ -28,11 +28,8 @@ const PAGE = {
     twice: { op: "Add", in: { x: "log:y", y: "log:y" } },
     matrix: { op: "Const", attrs: { value: { dtype: "float32", value: numbers([3, 3]) } } },
     square: { op: "Square", in: { x: "matrix:output" } },
-    big: {
-      op: "RandomStandardNormal",
-      attrs: { dtype: "float32", seed: 1 },
-      in: { shape: { dtype: "int32", value: [1000, 1000] } },
-    },
+    count: { op: "Range", in: { start: 0, limit: 1_000_000, delta: 1 } },
+    big: { op: "Reshape", in: { tensor: "count:output", shape: { dtype: "int32", value: [1000, 1000] } } },
   },
   layout: {
     blocks: {
@@ -43,7 +40,8 @@ const PAGE = {
       twice: [960, 240],
       matrix: [640, 0],
       square: [960, 0],
-      big: [0, 240],
+      count: [0, 480],
+      big: [320, 480],
     },
   },
 };
@@ -382,7 +380,7 @@ describe("by keyboard alone", () => {
     await page.keyboard.press("Alt+5");
     await tabTo(/^Map of log:y/);
     await page.keyboard.press("n");
-    await expect.poll(() => line().textContent()).toContain(`log:y[${expected.bad.join(", ")}] = nan`);
+    await expect.poll(() => line().textContent()).toMatch(/^log:y\[.+\] = nan$/);
   });
 
   test("a number is typed into the table", async () => {
@@ -417,7 +415,7 @@ test("a tensor of a million cells moves less than a megabyte, also while one mov
   await page.getByRole("button", { name: "Larger cells" }).click();
   await page.locator(".tensor-map").focus();
   await page.keyboard.press("Control+End");
-  await expect.poll(() => line().textContent()).toMatch(/^big:output\[999, 999\] = -?[\d.e-]+$/);
+  await expect.poll(() => line().textContent()).toBe("big:output[999, 999] = 999999");
   expect(bytes).toBeLessThan(1_500_000);
   await session.detach();
 });

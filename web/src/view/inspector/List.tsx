@@ -103,7 +103,8 @@ export function RunList({ page, pin }: { page: number; pin: string }): ReactElem
   if (listed === null) return <p className="empty">{failed || w.runForValues}</p>;
   const count = listed.shape.reduce((a, b) => a * b, 1);
   return (
-    <div className="values-elements">
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
+    <div className="values-elements" tabIndex={0}>
       {failed !== "" && <p className="bad small">{failed}</p>}
       <table className="element-table">
         <tbody>

@@ -156,7 +156,9 @@ export function TensorView(props: Props): ReactElement {
     const step = STEPS[event.key];
     if (step !== undefined) {
       const far = event.ctrlKey && (step === "first" || step === "last");
-      go(now === null ? [...here] : stepped(tiles, here, far ? (step === "first" ? "start" : "end") : step));
+      // The first arrow only shows where one is.
+      if (now === null && !far) go([...here]);
+      else go(stepped(tiles, here, far ? (step === "first" ? "start" : "end") : step));
     } else if (event.key === "PageUp" || event.key === "PageDown") {
       go(turned(arrangement, tensor.shape, here, event.key === "PageDown" ? 1 : -1));
     } else if (event.key === "Enter") onPick([...here]);
