@@ -27,6 +27,11 @@ class Edit(Struct, omit_defaults=True):
     before: str | UnsetType = UNSET
 
 
+Comparison = Literal["difference", "relative", "ulp"]
+"""Of two outputs: first less second, that divided by the larger size of the two, or how many numbers of
+their type lie between them."""
+
+
 # -- what the browser says --------------------------------------------------------------------
 
 
@@ -116,12 +121,55 @@ class Look(Command, tag="look"):
     """Asks for a part of the last value of an output, which comes as a binary frame.
 
     `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
+    With `shades` [low, high] it comes as one byte a cell: 0 NaN, 1 minus infinity, 2 infinity, 3 zero,
+    4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
     """
 
     page: int
     request: int
     pin: str
     index: list[int | list[int]] = field(default_factory=list)
+    shades: list[float] | None = None
+    against: str = ""
+    comparison: Comparison = "difference"
+
+
+class Measure(Command, tag="measure"):
+    """Asks what an output holds, or how it compares with another one; `Measured` answers."""
+
+    page: int
+    request: int
+    pin: str
+    against: str = ""
+    comparison: Comparison = "difference"
+
+
+class FindBad(Command, tag="find bad"):
+    """Asks for the next NaN or infinity of an output in row-major order, after the cell `after` if there
+    is one, beginning again from the first at the end; `FoundBad` answers.
+    """
+
+    page: int
+    request: int
+    pin: str
+    after: list[int] | None = None
+
+
+class Explain(Command, tag="explain"):
+    """Asks which cells of a block's tensors belong together; `Explained` answers."""
+
+    page: int
+    request: int
+    block: str
+
+
+class CheckCell(Command, tag="check cell"):
+    """Asks how one cell of what a gradient block gives compares with a finite difference."""
+
+    page: int
+    request: int
+    block: str
+    cell: list[int]
 
 
 class Elements(Command, tag="elements"):
@@ -394,6 +442,118 @@ class Listed(Message, tag="listed"):
     texts: list[str]
 
 
+class Worst(Struct):
+    """A cell where two outputs differ most: its place, and what each holds there, as text."""
+
+    cell: list[int]
+    first: str
+    second: str
+    difference: str
+
+
+class Measured(Message, tag="measured"):
+    """What an output holds, or what the comparison of two gives. NaN and infinities are counted apart."""
+
+    request: int
+    pin: str
+    dtype: str
+    shape: list[int]
+    step: int
+    low: float | None = None
+    high: float | None = None
+    mean: float | None = None
+    deviation: float | None = None
+    first_percent: float | None = None
+    last_percent: float | None = None
+    """Between these two lie 98 of 100 cells."""
+    zeros: int = 0
+    nans: int = 0
+    infinities: int = 0
+    counts: list[int] = field(default_factory=list)
+    """Of cells in 64 equal ranges from low to high."""
+    sampled: bool = False
+    """Of a part of the cells, spread evenly: the exact answer follows with the same `request`."""
+    mismatches: int | None = None
+    """Cells that differ, of two outputs."""
+    worst: list[Worst] = field(default_factory=list)
+
+
+class FoundBad(Message, tag="found bad"):
+    """The next NaN or infinity, and the output that had one first in the order of computing."""
+
+    request: int
+    cell: list[int] | None
+    first_pin: str = ""
+    first_cell: list[int] = field(default_factory=list)
+
+
+class Cells(Struct, omit_defaults=True):
+    """Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
+    step. A coordinate may instead be what another tensor holds at its cell of the same point.
+    """
+
+    at: list[Coordinate]
+    shape: list[int] | None = None
+    """The sizes it is looked at with, if they are not its own."""
+
+
+class Coordinate(Struct, omit_defaults=True):
+    offset: int = 0
+    steps: dict[str, int] = field(default_factory=dict)
+    held_by: str = ""
+
+
+class Way(Struct, omit_defaults=True):
+    """Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
+    tensor is none. All cells of one point belong together.
+    """
+
+    loops: dict[str, int]
+    cells: dict[str, Cells]
+    """By input or output, "values[1]" of a list."""
+    rule: str
+    """How the output comes from the points that lead to its cell (see backblocks.ops._cells)."""
+    of: list[str] = field(default_factory=list)
+    """The tensors that the rule takes, in its order."""
+
+
+class Tensor(Struct, omit_defaults=True):
+    """A tensor of a block: the name by which `Look` and `Measure` take it, and what it is."""
+
+    pin: str
+    dtype: str
+    shape: list[int]
+    axes: list[str] = field(default_factory=list)
+    """Names of its axes, such as N D H W C."""
+    constant: bool = False
+    """Typed into the block or a Const, so that it can be edited."""
+
+
+class Explained(Message, tag="explained"):
+    request: int
+    block: str
+    op: str
+    step: int
+    tensors: dict[str, Tensor]
+    """Inputs in their order, then outputs."""
+    outputs: list[str]
+    ways: list[Way]
+    forward: str = ""
+    """The block of this page whose gradient this block is."""
+
+
+class CellChecked(Message, tag="cell checked"):
+    """A gradient at a cell beside the slope that a finite difference gives there."""
+
+    request: int
+    given: float
+    slope: float
+    agrees: bool
+    valid: bool
+    """False where there is no slope to compare with, such as at a tie; `text` says why."""
+    text: str
+
+
 class Exported(Message, tag="exported"):
     request: int
     text: str
@@ -410,9 +570,10 @@ class Refused(Message, tag="refused"):
 
 Commands = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | Run | Control | Watch | Look | Elements | Export
+    | Run | Control | Watch | Look | Elements | Measure | FindBad | Explain | CheckCell | Export
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
-    | Checked | RunState | BlockStates | Results | Monitored | Listed | Exported | Refused
+    | Checked | RunState | BlockStates | Results | Monitored | Listed
+    | Measured | FoundBad | Explained | CellChecked | Exported | Refused
 )  # fmt: skip

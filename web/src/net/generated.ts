@@ -103,6 +103,8 @@ export interface Watch {
  * Asks for a part of the last value of an output, which comes as a binary frame.
  *
  * `index` has for each axis a place or [first, behind the last, step]; axes it leaves out are whole.
+ * With `shades` [low, high] it comes as one byte a cell: 0 NaN, 1 minus infinity, 2 infinity, 3 zero,
+ * 4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
  */
 export interface Look {
   kind: "look";
@@ -110,6 +112,48 @@ export interface Look {
   request: number;
   pin: string;
   index?: (number | number[])[];
+  shades?: number[] | null;
+  against?: string;
+  comparison?: "difference" | "relative" | "ulp";
+}
+
+/** Asks what an output holds, or how it compares with another one; `Measured` answers. */
+export interface Measure {
+  kind: "measure";
+  page: number;
+  request: number;
+  pin: string;
+  against?: string;
+  comparison?: "difference" | "relative" | "ulp";
+}
+
+/**
+ * Asks for the next NaN or infinity of an output in row-major order, after the cell `after` if there
+ * is one, beginning again from the first at the end; `FoundBad` answers.
+ */
+export interface FindBad {
+  kind: "find bad";
+  page: number;
+  request: number;
+  pin: string;
+  after?: number[] | null;
+}
+
+/** Asks which cells of a block's tensors belong together; `Explained` answers. */
+export interface Explain {
+  kind: "explain";
+  page: number;
+  request: number;
+  block: string;
+}
+
+/** Asks how one cell of what a gradient block gives compares with a finite difference. */
+export interface CheckCell {
+  kind: "check cell";
+  page: number;
+  request: number;
+  block: string;
+  cell: number[];
 }
 
 /** Asks for elements `first` to `first + count` of an output as texts, in row-major order. */
@@ -370,6 +414,117 @@ export interface Listed {
   texts: string[];
 }
 
+/** A cell where two outputs differ most: its place, and what each holds there, as text. */
+export interface Worst {
+  cell: number[];
+  first: string;
+  second: string;
+  difference: string;
+}
+
+/** What an output holds, or what the comparison of two gives. NaN and infinities are counted apart. */
+export interface Measured {
+  kind: "measured";
+  request: number;
+  pin: string;
+  dtype: string;
+  shape: number[];
+  step: number;
+  low?: number | null;
+  high?: number | null;
+  mean?: number | null;
+  deviation?: number | null;
+  first_percent?: number | null;
+  /** Between these two lie 98 of 100 cells. */
+  last_percent?: number | null;
+  zeros?: number;
+  nans?: number;
+  infinities?: number;
+  /** Of cells in 64 equal ranges from low to high. */
+  counts?: number[];
+  /** Of a part of the cells, spread evenly: the exact answer follows with the same `request`. */
+  sampled?: boolean;
+  /** Cells that differ, of two outputs. */
+  mismatches?: number | null;
+  worst?: Worst[];
+}
+
+/** The next NaN or infinity, and the output that had one first in the order of computing. */
+export interface FoundBad {
+  kind: "found bad";
+  request: number;
+  cell: number[] | null;
+  first_pin?: string;
+  first_cell?: number[];
+}
+
+/**
+ * Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
+ * step. A coordinate may instead be what another tensor holds at its cell of the same point.
+ */
+export interface Cells {
+  at: Coordinate[];
+  /** The sizes it is looked at with, if they are not its own. */
+  shape?: number[] | null;
+}
+
+export interface Coordinate {
+  offset?: number;
+  steps?: Record<string, number>;
+  held_by?: string;
+}
+
+/**
+ * Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
+ * tensor is none. All cells of one point belong together.
+ */
+export interface Way {
+  loops: Record<string, number>;
+  /** By input or output, "values[1]" of a list. */
+  cells: Record<string, Cells>;
+  /** How the output comes from the points that lead to its cell (see backblocks.ops._cells). */
+  rule: string;
+  /** The tensors that the rule takes, in its order. */
+  of?: string[];
+}
+
+/** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */
+export interface Tensor {
+  pin: string;
+  dtype: string;
+  shape: number[];
+  /** Names of its axes, such as N D H W C. */
+  axes?: string[];
+  /** Typed into the block or a Const, so that it can be edited. */
+  constant?: boolean;
+}
+
+export interface Explained {
+  kind: "explained";
+  request: number;
+  block: string;
+  op: string;
+  step: number;
+  /** Inputs in their order, then outputs. */
+  tensors: Record<string, Tensor>;
+  outputs: string[];
+  ways: Way[];
+  /** The block of this page whose gradient this block is. */
+  forward?: string;
+}
+
+/** A gradient at a cell beside the slope that a finite difference gives there. */
+export interface CellChecked {
+  kind: "cell checked";
+  request: number;
+  given: number;
+  slope: number;
+  agrees: boolean;
+  /** False where there is no slope to compare with, such as at a tie; `text` says why. */
+  valid: boolean;
+  text: string;
+}
+
 export interface Exported {
   kind: "exported";
   request: number;
@@ -398,6 +553,10 @@ export type Command =
   | Watch
   | Look
   | Elements
+  | Measure
+  | FindBad
+  | Explain
+  | CheckCell
   | Export;
 
 export type Message =
@@ -415,5 +574,9 @@ export type Message =
   | Results
   | Monitored
   | Listed
+  | Measured
+  | FoundBad
+  | Explained
+  | CellChecked
   | Exported
   | Refused;
