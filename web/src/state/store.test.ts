@@ -374,3 +374,22 @@ test("what is asked for is answered by its number", async () => {
   say({ kind: "refused", text: "It has not run yet.", request: sent("elements")[0]?.request ?? 0 });
   await expect(refused).rejects.toThrow("not run yet");
 });
+
+test("a large value is measured twice: early from a part of it, then exactly", async () => {
+  await open();
+  const early = vi.fn();
+  const measuring = studio.measure(1, "a:output", {}, early);
+  const request = sent("measure").at(-1)?.request ?? 0;
+  const measured = {
+    kind: "measured",
+    request,
+    pin: "a:output",
+    dtype: "float32",
+    shape: [3],
+    step: 1,
+  } as const;
+  say({ ...measured, high: 2, sampled: true });
+  say({ ...measured, high: 3 });
+  expect(early).toHaveBeenCalledWith(expect.objectContaining({ high: 2 }));
+  await expect(measuring).resolves.toMatchObject({ high: 3 });
+});

@@ -14,13 +14,19 @@ import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
 import type { Frame } from "../net/frames.ts";
 import type {
+  CellChecked,
   Changed,
   Checked,
   Command,
   Draft,
+  Explained,
   Export,
   File,
+  FoundBad,
   Listed,
+  Look,
+  Measure,
+  Measured,
   Message,
   Opened,
   Problem,
@@ -99,6 +105,8 @@ export const useStudio = create<StudioState>()(() => ({
 }));
 
 interface Waiting {
+  /** Takes an answer that another one follows. */
+  early?(value: unknown): void;
   resolve(value: unknown): void;
   reject(reason: Error): void;
 }
@@ -251,10 +259,14 @@ export class Studio {
   }
 
   /** Sends a command that is answered under its request's number. */
-  private ask<Answer>(command: (request: number) => Command): Promise<Answer> {
+  private ask<Answer>(
+    command: (request: number) => Command,
+    early?: (answer: Answer) => void,
+  ): Promise<Answer> {
     const request = ++this.requests;
     return new Promise<Answer>((resolve, reject) => {
-      this.waiting.set(request, { resolve: resolve as (value: unknown) => void, reject });
+      const waiting = { resolve, reject, ...(early && { early }) };
+      this.waiting.set(request, waiting as Waiting);
       if (!this.send(command(request))) {
         this.waiting.delete(request);
         reject(new Error(texts[this.language].notices.lost));
@@ -331,8 +343,41 @@ export class Studio {
     if (page > 0) this.send({ kind: "watch", page, pins: [...pins] });
   }
 
-  look(page: number, pin: string, index: (number | number[])[] = []): Promise<Frame> {
-    return this.ask((request) => ({ kind: "look", page, request, pin, index }));
+  look(
+    page: number,
+    pin: string,
+    index: (number | number[])[] = [],
+    how: Pick<Look, "shades" | "against" | "comparison"> = {},
+  ): Promise<Frame> {
+    return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
+  }
+
+  /** What an output holds; `early` gets what a part of a large one tells before all of it is known. */
+  measure(
+    page: number,
+    pin: string,
+    how: Pick<Measure, "against" | "comparison"> = {},
+    early: (measured: Measured) => void = () => {},
+  ): Promise<Measured> {
+    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), early);
+  }
+
+  findBad(page: number, pin: string, after: readonly number[] | null): Promise<FoundBad> {
+    return this.ask((request) => ({
+      kind: "find bad",
+      page,
+      request,
+      pin,
+      ...(after && { after: [...after] }),
+    }));
+  }
+
+  explain(page: number, block: string): Promise<Explained> {
+    return this.ask((request) => ({ kind: "explain", page, request, block }));
+  }
+
+  checkCell(page: number, block: string, cell: readonly number[]): Promise<CellChecked> {
+    return this.ask((request) => ({ kind: "check cell", page, request, block, cell: [...cell] }));
   }
 
   elements(page: number, pin: string, first: number, count: number): Promise<Listed> {
@@ -379,9 +424,18 @@ export class Studio {
     results: (message) => live(message.page).takeResults(message),
     monitored: (message) => live(message.page).takeMonitored(message),
     listed: (message) => this.answer(message.request, message),
+    measured: (message) => this.measured(message),
+    "found bad": (message) => this.answer(message.request, message),
+    explained: (message) => this.answer(message.request, message),
+    "cell checked": (message) => this.answer(message.request, message),
     exported: (message) => this.answer(message.request, message),
     refused: (message) => this.refused(message),
   };
+
+  private measured(message: Measured): void {
+    if (message.sampled) this.waiting.get(message.request)?.early?.(message);
+    else this.answer(message.request, message);
+  }
 
   /** After the connection was lost, all pages are opened again. */
   private welcomed(welcome: Welcome): void {
