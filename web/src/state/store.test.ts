@@ -348,6 +348,16 @@ describe("running", () => {
     expect(sent("run")).toHaveLength(1);
   });
 
+  test("a change of another tab runs nothing here: that tab runs it", async () => {
+    await open();
+    ran(0.01);
+    const edits = [{ path: ["blocks", "x", "attrs", "value"], value: 1 }];
+    say({ kind: "changed", page: 1, revision: 4, edits, label: "set" });
+    expect(live(1).isStale("loss:output")).toBe(true);
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(1);
+  });
+
   test("moving a block makes nothing stale", async () => {
     await open();
     ran(0.01);

@@ -198,17 +198,17 @@ export class Studio {
   }
 
   private own({ page }: PageState, { synced, change }: sync.Own): void {
-    this.show(page, synced, change.edits);
+    this.show(page, synced, change.edits, true);
     const { number, label } = change;
     // What is changed while the page is opened again is sent when it is open.
     if (page > 0) this.send({ kind: "change", page, number, edits: change.edits as never, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
-  private show(page: number, synced: sync.Synced, edits: readonly Edit[]): void {
+  private show(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
-    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced));
+    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced), here);
   }
 
   private labelText(label: Label): string {
@@ -561,14 +561,14 @@ export class Studio {
     this.runAgain(checked);
   }
 
-  /** A change re-runs a page that is sound, ran quickly, and is at rest. */
+  /** A change of this tab re-runs a page that is sound, ran quickly, and is at rest. */
   private runAgain({ page, revision, problems }: Checked): void {
     const now = this.page(page);
     const last = this.lastRun.get(page);
     if (!this.rerun || !now || !last || problems.length || now.run.state !== "idle" || now.run.problem)
       return;
     const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < QUICK;
-    const changed = live(page).changedSince(revision);
+    const changed = live(page).changedHereSince(revision);
     if (quick && changed) this.run(page, last);
   }
 
