@@ -1,9 +1,11 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
+import type { PageDocument } from "../../model/document.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import { dropFiles } from "../export/drop.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
+import { Sketch } from "./Sketch.tsx";
 
 /** What is shown while no page is: lessons that run when they are opened, files, and a new page. */
 export function Gallery(): ReactElement {
@@ -61,11 +63,7 @@ export function Gallery(): ReactElement {
               className="card"
               onClick={() => void ui.openPage({ lesson: lesson.name })}
             >
-              {lesson.picture && (
-                <span className="picture">
-                  <img src={lesson.picture} alt="" />
-                </span>
-              )}
+              <Sketch document={lesson.document as PageDocument} />
               <strong>{lesson.title}</strong>
               <span className="card-about">{lesson.about.replaceAll("`", "")}</span>
             </button>
