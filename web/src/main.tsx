@@ -3,7 +3,6 @@ import "./view/style/tokens.css";
 import "./view/style/base.css";
 import "./view/style/shell.css";
 import "./view/style/panels.css";
-import "./view/style/canvas.css";
 import type { OpInfo } from "./model/ops.ts";
 import { enter } from "./net/client.ts";
 import { studio, useStudio } from "./state/store.ts";

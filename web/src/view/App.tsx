@@ -2,25 +2,13 @@ import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
 import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
-import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
-import { Dialogs } from "./dialogs/Dialogs.tsx";
 import { Locked, useLocked } from "./Locked.tsx";
-import { usePage, useProblems } from "./page.ts";
-import { Docs } from "./panels/Docs.tsx";
-import { Gallery } from "./panels/Gallery.tsx";
-import { Monitors } from "./panels/Monitors.tsx";
-import { Outline } from "./panels/Outline.tsx";
-import { Palette } from "./panels/Palette.tsx";
-import { Problems } from "./panels/Problems.tsx";
-import { Properties } from "./panels/Properties.tsx";
-import { SearchBox } from "./panels/SearchBox.tsx";
-import { Values } from "./panels/Values.tsx";
+import { Dialogs, Gallery, loadRest, Workbench } from "./later.tsx";
+import { usePage } from "./page.ts";
 import { change, followSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
 import { Menu } from "./shell/Menu.tsx";
-import { Splitter } from "./shell/Splitter.tsx";
-import { TabPanel } from "./shell/Tabs.tsx";
 import { TopBar } from "./shell/TopBar.tsx";
 import { ui, useUi } from "./ui.ts";
 import { useTexts, useWords } from "./words.ts";
@@ -30,6 +18,7 @@ export function App(): ReactElement {
   const gallery = useUi((state) => state.gallery);
   const locked = useLocked();
   useEffect(provideCommands, []);
+  useEffect(loadRest, []);
   useEffect(
     () =>
       followSettings(() => {
@@ -44,141 +33,9 @@ export function App(): ReactElement {
   return (
     <div className="studio">
       <TopBar />
-      {locked ? <Locked /> : page === null || gallery ? <GalleryMain /> : <Workbench page={page} />}
+      {locked ? <Locked /> : page === null || gallery ? <Gallery /> : <Workbench page={page} />}
       <StatusBar />
       <Overlays />
-    </div>
-  );
-}
-
-function GalleryMain(): ReactElement {
-  return (
-    <main className="workplace">
-      <Gallery />
-    </main>
-  );
-}
-
-function Workbench({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
-  const settings = useSettings();
-  const problems = useProblems();
-  const monitors = Object.keys(page.document.monitors ?? {}).length;
-  return (
-    <>
-      {settings.leftOpen && (
-        <>
-          <TabPanel
-            id="left"
-            className="left"
-            label={w.leftPanel}
-            size={{ width: settings.left }}
-            current={settings.leftTab}
-            onTab={(leftTab) => change({ leftTab })}
-            onFold={() => change({ leftOpen: false })}
-            tabs={[
-              { name: "palette", label: w.palette, show: () => <Palette /> },
-              { name: "outline", label: w.outline, show: () => <Outline /> },
-            ]}
-          />
-          <Splitter
-            side="left"
-            size={settings.left}
-            most={480}
-            label={w.sizeOf(w.leftPanel)}
-            controls="left"
-            onSize={(left) => change({ left })}
-            onCollapse={() => change({ leftOpen: false })}
-          />
-        </>
-      )}
-      <main className="workplace">
-        <div className="main-canvas">
-          <DraftBanner page={page} />
-          <Canvas page={page} />
-        </div>
-        {settings.bottomOpen && (
-          <>
-            <Splitter
-              side="bottom"
-              size={settings.bottom}
-              most={560}
-              label={w.sizeOf(w.bottomPanel)}
-              controls="bottom"
-              onSize={(bottom) => change({ bottom })}
-              onCollapse={() => change({ bottomOpen: false })}
-            />
-            <TabPanel
-              id="bottom"
-              className="bottom"
-              label={w.bottomPanel}
-              size={{ height: settings.bottom }}
-              current={settings.bottomTab}
-              onTab={(bottomTab) => change({ bottomTab })}
-              onFold={() => change({ bottomOpen: false })}
-              tabs={[
-                {
-                  name: "problems",
-                  label: w.problems,
-                  count: problems.length,
-                  bad: true,
-                  show: () => <Problems />,
-                },
-                { name: "values", label: w.values, show: () => <Values page={page} /> },
-                {
-                  name: "monitors",
-                  label: w.monitors,
-                  count: monitors,
-                  show: () => <Monitors page={page} />,
-                },
-              ]}
-            />
-          </>
-        )}
-      </main>
-      {settings.rightOpen && (
-        <>
-          <Splitter
-            side="right"
-            size={settings.right}
-            most={560}
-            label={w.sizeOf(w.rightPanel)}
-            controls="right"
-            onSize={(right) => change({ right })}
-            onCollapse={() => change({ rightOpen: false })}
-          />
-          <TabPanel
-            id="right"
-            className="right"
-            label={w.rightPanel}
-            size={{ width: settings.right }}
-            current={settings.rightTab}
-            onTab={(rightTab) => change({ rightTab })}
-            onFold={() => change({ rightOpen: false })}
-            tabs={[
-              { name: "properties", label: w.properties, show: () => <Properties /> },
-              { name: "docs", label: w.docs, show: () => <Docs /> },
-            ]}
-          />
-        </>
-      )}
-    </>
-  );
-}
-
-/** Says that changes of an earlier session are in the page, and offers to discard them. */
-function DraftBanner({ page }: { page: PageState }): ReactElement | null {
-  const w = useWords();
-  if (page.draft === null) return null;
-  return (
-    <div className="banner" role="status">
-      <span>{w.draftFound(page.draft.changes, new Date(page.draft.since * 1000))}</span>
-      <button type="button" className="button" onClick={() => studio.draftSeen(page.page)}>
-        {w.keepDraft}
-      </button>
-      <button type="button" className="button" onClick={() => studio.revert(page.page)}>
-        {w.discardDraft}
-      </button>
     </div>
   );
 }
@@ -226,14 +83,14 @@ function StatusBar(): ReactElement {
 
 function Overlays(): ReactElement {
   const menu = useUi((state) => state.menu);
-  const search = useUi((state) => state.search);
+  const dialog = useUi((state) => state.dialog !== null);
+  const asked = usePage((page) => page.saveRefused !== null || page.run.needs_files !== undefined, false);
   return (
     <>
-      {search && <SearchBox key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />}
+      {(dialog || asked) && <Dialogs />}
       {menu && (
         <Menu label={menu.label} items={menu.items} x={menu.at.x} y={menu.at.y} onClose={ui.closeMenu} />
       )}
-      <Dialogs />
       <Notices />
     </>
   );

@@ -1,4 +1,6 @@
 import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { ui } from "../ui.ts";
+import { useWords } from "../words.ts";
 
 interface Props {
   title: string;
@@ -39,5 +41,14 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
         {actions !== undefined && <div className="dialog-actions">{actions}</div>}
       </div>
     </dialog>
+  );
+}
+
+export function Close(): ReactElement {
+  const w = useWords();
+  return (
+    <button type="button" className="button" onClick={ui.closeDialog}>
+      {w.close}
+    </button>
   );
 }

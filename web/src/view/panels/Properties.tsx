@@ -7,7 +7,7 @@ import { nameFault } from "../../model/names.ts";
 import { PLACEHOLDER } from "../../model/ops.ts";
 import { shortSpec, specText } from "../../model/words.ts";
 import { axesOf } from "../canvas/Block.tsx";
-import { labelOf } from "../canvas/Monitor.tsx";
+import { labelOf } from "../canvas/monitored.ts";
 import { act, useGraph, useSelection } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui, useUi } from "../ui.ts";

@@ -18,7 +18,7 @@ import { commands, isEnabled, keysText } from "../../state/keys.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import type { WireEnd } from "../canvas/pointer.ts";
 import { act, currentPage, useGraph, useOps } from "../page.ts";
-import { type Search, ui } from "../ui.ts";
+import { type Search, ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 
 interface Entry {
@@ -32,7 +32,12 @@ interface Entry {
 }
 
 /** One box to find everything: blocks to add, blocks of the page, commands. */
-export function SearchBox({ search }: { search: Search }): ReactElement {
+export function SearchBox(): ReactElement | null {
+  const search = useUi((state) => state.search);
+  return search && <Box key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />;
+}
+
+function Box({ search }: { search: Search }): ReactElement {
   const w = useWords();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);

@@ -7,7 +7,7 @@ import { CONST } from "../../model/ops.ts";
 import type { Listed } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
-import { shortNumber } from "../canvas/Monitor.tsx";
+import { shortNumber } from "../canvas/monitored.ts";
 import { act } from "../page.ts";
 import { type Cells, cellsOf, constantOf, placeOf, readCell, shownCell } from "../widgets/constant.ts";
 import { Entry } from "../widgets/Entry.tsx";
