@@ -218,7 +218,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
     const pin = h.one(
       [...h.graph.blocks.values()].flatMap((view) => view.inputs).filter((each) => each.state === "constant"),
     );
-    return given(pin, h.point(), ({ ref }, at) => actions.constantToBlock(h.graph, ref, at));
+    return given(pin, 0, ({ ref }) => actions.constantToBlock(h.graph, ref));
   },
   usePage: (h) => actions.usePage(h.document, "parts/layer.page.json", h.point()),
   extract: (h) => {

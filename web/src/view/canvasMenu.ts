@@ -15,6 +15,7 @@ type Entry = CommandId | typeof LINE;
 
 const AT_BLOCK: readonly Entry[] = [
   "run here",
+  "target",
   "values",
   "docs",
   LINE,
@@ -29,6 +30,8 @@ const AT_BLOCK: readonly Entry[] = [
   "paste",
   "duplicate",
   "rename",
+  "replace",
+  "constants",
   "heal",
   "remove",
   LINE,
@@ -38,6 +41,7 @@ const AT_BLOCK: readonly Entry[] = [
   LINE,
   "frame",
   "extract",
+  "port",
   "tidy",
   "align left",
   "align top",

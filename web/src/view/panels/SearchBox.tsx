@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { addConnected, item } from "../../model/actions.ts";
+import { addConnected, item, replaceOp } from "../../model/actions.ts";
 import { inputOfOp, offered, outputOfOp, type Reason } from "../../model/fits.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { OpInfo, Ops } from "../../model/ops.ts";
@@ -110,6 +110,7 @@ function Box({ search }: { search: Search }): ReactElement {
         </div>
       )}
       {search.wire && <div className="search-about">{w.onWire(search.wire)}</div>}
+      {search.replace && <div className="search-about">{w.replaceBy(search.replace)}</div>}
       <div className="found" id={list} role="listbox" aria-label={label} tabIndex={-1}>
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are taken by the field above.
@@ -186,6 +187,10 @@ function fitting(
 function add(search: Search, op: OpInfo, pin: string | undefined): void {
   const page = currentPage();
   if (page === undefined) return;
+  if (search.replace !== null) {
+    act(replaceOp(page.graph, search.replace, op));
+    return;
+  }
   if (search.end === null) {
     const { x, y } = search.place;
     ui.addOp(
