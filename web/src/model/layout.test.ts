@@ -89,6 +89,33 @@ test("circles do no harm", () => {
   expect(columns(untidy(graph, placesOf(graph))).size).toBe(2);
 });
 
+test("columns untangle wires", () => {
+  const next = chance(3);
+  const blocks: PageDocument["blocks"] = {};
+  const places: Record<string, number[]> = {};
+  for (let row = 0; row < 12; row++) {
+    for (let column = 0; column < 12; column++) {
+      const block = column
+        ? { op: "Relu", in: { features: `r${row}_${column - 1}:activations` } }
+        : { op: "Const" };
+      Object.assign(blocks, { [`r${row}_${column}`]: block });
+      places[`r${row}_${column}`] = [Math.floor(next() * 2000), Math.floor(next() * 2000)];
+    }
+  }
+  const graph = graphWith({ blocks, layout: { blocks: places } });
+  const after = columns(untidy(graph, placesOf(graph)));
+  const height = (name: string): number => (after.get(name) as Rect).y;
+  const crossing = graph.wires.filter((a) =>
+    graph.wires.some(
+      (b) =>
+        after.get(a.from.block)?.x === after.get(b.from.block)?.x &&
+        height(a.from.block) < height(b.from.block) &&
+        height(a.to.block) > height(b.to.block),
+    ),
+  );
+  expect(crossing).toEqual([]);
+});
+
 test("a thousand blocks stand in columns in no time", () => {
   const next = chance(7);
   const blocks: Record<string, { op: string; in?: Record<string, string> }> = {};
@@ -100,6 +127,6 @@ test("a thousand blocks stand in columns in no time", () => {
   const graph = graphWith({ blocks });
   const given = untidy(graph, placesOf(graph));
   const start = performance.now();
-  expect(crowded(columns(given))).toBe(0);
+  expect(crowded(tidy(given))).toBe(0);
   expect(performance.now() - start).toBeLessThan(2000);
 });

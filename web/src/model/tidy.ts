@@ -2,9 +2,13 @@
 
 import dagre from "@dagrejs/dagre";
 import { COLUMN_GAP, GAP, type Rect } from "./geometry.ts";
-import { atCorner, type Places, type Untidy } from "./layout.ts";
+import { atCorner, columns, type Places, type Untidy } from "./layout.ts";
+
+/** Of more blocks dagre takes many seconds: 18 for a thousand. */
+const MOST = 400;
 
 export function tidy(given: Untidy): Places {
+  if (given.blocks.length > MOST) return columns(given);
   const graph = new dagre.graphlib.Graph({ compound: true });
   // Frames need room for their edges and titles.
   const gap = Object.keys(given.frames).length ? GAP + 16 : GAP;
