@@ -333,6 +333,11 @@ export class Studio {
     this.run(page, { ...last, allow_files: true });
   }
 
+  /** The user's no to files: the run that asked for them has not begun, so there is nothing to end. */
+  refuseFiles(page: number): void {
+    this.update(page, (now) => ({ ...now, run: { ...IDLE, page } }));
+  }
+
   control(page: number, what: "pause" | "go on" | "step" | "stop" | "reset"): void {
     this.send({ kind: "control", page, what });
   }

@@ -201,6 +201,9 @@ export const viewEn = {
   // A studio with a password
   lockedTitle: "This studio is locked",
   lockedAbout: "Open it by the address that it printed when it was started, or type its password.",
+  startedAnew:
+    "The studio was started anew and does not know this tab any more. Open the address that it printed in another tab of this browser: this one then goes on by itself, and nothing is lost.",
+  typePassword: "Type its password",
   password: "Password",
   enter: "Enter",
   wrongPassword: "This is not the password.",

@@ -205,6 +205,9 @@ export const viewKo: ViewWords = {
 
   lockedTitle: "스튜디오가 잠겨 있습니다",
   lockedAbout: "시작할 때 출력된 주소로 열거나 비밀번호를 입력하세요.",
+  startedAnew:
+    "스튜디오가 다시 시작되어 이 탭을 알지 못합니다. 출력된 주소를 이 브라우저의 다른 탭에서 열면 이 탭도 저절로 이어지며, 잃는 것은 없습니다.",
+  typePassword: "비밀번호 입력",
   password: "비밀번호",
   enter: "들어가기",
   wrongPassword: "비밀번호가 틀립니다.",

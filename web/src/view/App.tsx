@@ -3,7 +3,7 @@ import { copySelection, pasteText } from "../state/clipboard.ts";
 import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { provideCommands } from "./commands.ts";
-import { Locked, useLocked } from "./Locked.tsx";
+import { Locked, StartedAnew, useLocked } from "./Locked.tsx";
 import { Dialogs, Gallery, loadRest, Workbench } from "./later.tsx";
 import { usePage } from "./page.ts";
 import { change, followSettings, useSettings } from "./settings.ts";
@@ -33,7 +33,14 @@ export function App(): ReactElement {
   return (
     <div className="studio">
       <TopBar />
-      {locked ? <Locked /> : page === null || gallery ? <Gallery /> : <Workbench page={page} />}
+      {locked && page !== null && <StartedAnew />}
+      {page === null && locked ? (
+        <Locked />
+      ) : page === null || gallery ? (
+        <Gallery />
+      ) : (
+        <Workbench page={page} />
+      )}
       <StatusBar />
       <Overlays />
     </div>

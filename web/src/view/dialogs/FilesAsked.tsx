@@ -9,10 +9,10 @@ export function FilesAsked({ page }: { page: PageState }): ReactElement {
   return (
     <Dialog
       title={w.filesAsked}
-      onClose={() => studio.control(page.page, "stop")}
+      onClose={() => studio.refuseFiles(page.page)}
       actions={
         <>
-          <button type="button" className="button" onClick={() => studio.control(page.page, "stop")}>
+          <button type="button" className="button" onClick={() => studio.refuseFiles(page.page)}>
             {w.cancel}
           </button>
           <button type="button" className="button main" onClick={() => studio.allowFiles(page.page)}>
