@@ -3,8 +3,7 @@
 import type { Point } from "../model/geometry.ts";
 import { type CommandId, commands, isEnabled, keysText } from "../state/keys.ts";
 import { texts } from "../text/index.ts";
-import { itemOfHit } from "./canvas/pointer.ts";
-import type { Hit } from "./canvas/stage.ts";
+import { type Hit, itemOfHit } from "./canvas/stage.ts";
 import { useSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 import { ui } from "./ui.ts";

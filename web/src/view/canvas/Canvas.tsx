@@ -2,6 +2,8 @@ import { ReactFlow, ReactFlowProvider, useOnViewportChange, useReactFlow } from 
 import { type DragEvent, type ReactElement, useEffect, useMemo, useRef, useState } from "react";
 import "@xyflow/react/dist/base.css";
 import "../style/canvas.css";
+import "../style/blocks.css";
+import "../style/boxes.css";
 import { type Item, namesOf, readItem } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
 import { bounds, type Point, type Rect } from "../../model/geometry.ts";

@@ -342,6 +342,23 @@ export function itemOf(box: BoxLook): Item {
   return item(KINDS[box.kind], box.name);
 }
 
+/** What a click there chooses. */
+export function itemOfHit(hit: Hit): Item | null {
+  switch (hit.kind) {
+    case "block":
+    case "input":
+    case "output":
+      return item("block", hit.block);
+    case "wire":
+    case "bend":
+      return item("wire", hit.wire);
+    case "box":
+      return itemOf(hit.box);
+    case "open":
+      return null;
+  }
+}
+
 function titleOf(scene: Scene, { kind, name }: BoxLook): string {
   const { document } = scene.graph;
   return kind === "notes"
