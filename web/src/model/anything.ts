@@ -157,7 +157,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
       actions.rectsOf(h.document, h.items(), h.places),
       h.one(["x", "y"]) ?? "x",
     ),
-  tidy: (h) => actions.placeTidily(h.document, columns(untidy(h.graph, h.places)), h.places),
+  tidy: (h) => actions.placeTidily(h.graph, columns(untidy(h.graph, h.places)), h.places),
   addFrame: (h) => actions.addFrame(h.document, h.some([...h.graph.blocks.keys()]), h.places, "Frame"),
   setFrame: (h) =>
     given(h.one(Object.keys(h.document.frames ?? {})), 0, (name) =>

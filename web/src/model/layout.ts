@@ -1,6 +1,6 @@
 /** What a tidy layout is made from, and the one for large pages. The better one is in `tidy.ts`, which runs in a worker. */
 
-import { BLOCK_WIDTH, COLUMN_GAP, GAP, onGrid, type Rect } from "./geometry.ts";
+import { BLOCK_WIDTH, COLUMN_GAP, GAP, onGrid, type Point, type Rect } from "./geometry.ts";
 import type { Graph } from "./graph.ts";
 
 /** What a layout is made from: plain data, so that it can go to a worker. */
@@ -12,6 +12,12 @@ export interface Untidy {
 }
 
 export type Places = ReadonlyMap<string, Rect>;
+
+/** Where blocks stand, and through which points wires go that pass others: by "from to". */
+export interface Tidied {
+  readonly places: Places;
+  readonly bends: ReadonlyMap<string, readonly Point[]>;
+}
 
 /** The blocks to be laid out: all, or only some. */
 export function untidy(graph: Graph, places: ReadonlyMap<string, Rect>, only?: ReadonlySet<string>): Untidy {
@@ -39,7 +45,7 @@ interface Box {
 const SWEEPS = 6;
 
 /** A simpler layout that takes no time: columns by depth, in which each block stands where its wires pull it. */
-export function columns(given: Untidy): Places {
+export function columns(given: Untidy): Tidied {
   const before = grouped(given.wires.map(([from, to]) => [to, from]));
   const behind = grouped(given.wires);
   const stacks = stacksOf(given);
@@ -124,12 +130,18 @@ function depthsOf({ blocks, wires }: Untidy): Map<string, number> {
 }
 
 /** The whole keeps its left top corner. */
-export function atCorner({ blocks }: Untidy, placed: readonly [string, Rect][]): Places {
+export function atCorner(
+  { blocks }: Untidy,
+  placed: readonly [string, Rect][],
+  bent: readonly [string, readonly Point[]][] = [],
+): Tidied {
   const least = (rects: readonly Rect[], axis: "x" | "y"): number =>
     rects.reduce((low, rect) => Math.min(low, rect[axis]), Infinity);
   const [old, fresh] = [blocks.map(({ rect }) => rect), placed.map(([, rect]) => rect)];
   const [dx, dy] = [least(old, "x") - least(fresh, "x"), least(old, "y") - least(fresh, "y")];
-  return new Map(
-    placed.map(([name, rect]) => [name, { ...rect, x: onGrid(rect.x + dx), y: onGrid(rect.y + dy) }]),
-  );
+  const moved = <At extends Point>(at: At): At => ({ ...at, x: onGrid(at.x + dx), y: onGrid(at.y + dy) });
+  return {
+    places: new Map(placed.map(([name, rect]) => [name, moved(rect)])),
+    bends: new Map(bent.map(([wire, points]) => [wire, points.map(moved)])),
+  };
 }

@@ -139,12 +139,14 @@ export class Scene {
   }
 
   /** Where text on a wire lies under no block and on no other text, the middle first; the shape alone if there is no room for more. */
-  private textOn(id: string, curve: Curve, label: string): WireLook["text"] {
+  private textOn(id: string, curves: readonly Curve[], label: string): WireLook["text"] {
     this.textGrid.delete(id);
+    const middle = (curves.length - 1) / 2;
+    const inner = [...curves.keys()].sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+    const points = inner.flatMap((place) => PLACES.map((t) => pointOn(curves[place] as Curve, t)));
     for (const words of label === "" ? [] : new Set([label, label.slice(label.indexOf(" ") + 1)])) {
       const width = words.length * LETTER + 8;
-      for (const t of PLACES) {
-        const at = pointOn(curve, t);
+      for (const at of points) {
         const rect = { x: at.x - width / 2, y: at.y - 8, width, height: 16 };
         if (this.grid.within(rect).size > 0 || this.textGrid.within(rect).size > 0) continue;
         this.textGrid.set(id, rect);
@@ -172,7 +174,7 @@ export class Scene {
       box,
       family: wire.order ? "any" : family(spec?.dtype),
       label,
-      text: this.textOn(wire.id, curves[curves.length >> 1] as Curve, label),
+      text: this.textOn(wire.id, curves, label),
       bad: !wire.order && problems.some((problem) => problem.arg === wire.to.pin),
     });
     this.wireGrid.set(wire.id, box);

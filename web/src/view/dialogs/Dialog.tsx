@@ -19,6 +19,8 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    // What has the focus first may be at the end of what is to be read.
+    if (dialog) dialog.scrollTop = 0;
     return () => dialog?.close();
   }, []);
   return (

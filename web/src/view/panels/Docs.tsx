@@ -21,7 +21,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
   return (
     <article className="docs">
       <h2>{op.name}</h2>
-      <p>{op.summary}</p>
+      <Markdown text={op.summary} />
       {op.formula && <Formula formula={op.formula} />}
       <Markdown text={op.documentation} />
       <Pins title={w.inputs} pins={op.inputs} />
