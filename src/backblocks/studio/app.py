@@ -182,7 +182,7 @@ class Studio:
 
 def _lesson(name: str) -> m.Lesson:
     document = read_document(examples.path(name).read_bytes())
-    return m.Lesson(name, document.get("title", ""), document.get("about", ""))
+    return m.Lesson(name, document.get("title", ""), document.get("about", ""), document)
 
 
 def create_app(

@@ -201,7 +201,8 @@ class Lesson(Struct):
     name: str
     title: str
     about: str
-    picture: str = ""
+    document: dict[str, Any]
+    """The page itself, of which the gallery draws a small picture."""
 
 
 class Unsaved(Struct, omit_defaults=True):

@@ -362,6 +362,30 @@ describe("arranging", () => {
   });
 });
 
+test("a constant becomes a block left of where it was, and is wired", () => {
+  const page: PageDocument = {
+    format: 1,
+    blocks: { sum: { op: "AddV2", in: { x: 1, y: { dtype: "float32", value: 2 } } } },
+    layout: { blocks: { sum: [400, 80] } },
+  };
+  const document = edited(page, actions.constantToBlock(graphWith(page), { block: "sum", pin: "y" }));
+  expect(document.blocks?.sum?.in).toEqual({ x: 1, y: "sum_y:output" });
+  expect(document.blocks?.sum_y?.attrs).toEqual({ value: { dtype: "float32", value: 2 } });
+  expect(document.layout?.blocks?.sum_y).toEqual([88, 80]);
+});
+
+test("an output becomes a pin of the page with its type, a placeholder one that it takes, and is none again", () => {
+  const graph = graphOf(line, ops, lineChecked);
+  const guess = { block: "guess", pin: "z" };
+  const given = edited(line, actions.togglePort(graph, guess));
+  expect(given.ports?.outputs?.guess).toEqual({ pin: "guess:z", dtype: "float32", shape: [3, 1] });
+  const after = graphOf(given, ops, lineChecked);
+  expect(edited(given, actions.togglePort(after, guess)).ports?.outputs?.guess).toBeUndefined();
+  const page: PageDocument = { format: 1, blocks: { fed: { op: "Placeholder", attrs: { dtype: "int32" } } } };
+  const taken = edited(page, actions.togglePort(graphWith(page), { block: "fed" }));
+  expect(Object.keys(taken.ports?.inputs ?? {})).toEqual(["fed"]);
+});
+
 test("an order of blocks is changed by moving one before another", () => {
   const document = edited(line, actions.setOrder(line, "learn_b", "x"));
   expect(Object.keys(document.blocks ?? {}).slice(0, 2)).toEqual(["learn_b", "x"]);

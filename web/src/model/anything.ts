@@ -157,7 +157,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
       actions.rectsOf(h.document, h.items(), h.places),
       h.one(["x", "y"]) ?? "x",
     ),
-  tidy: (h) => actions.placeTidily(h.document, columns(untidy(h.graph, h.places)), h.places),
+  tidy: (h) => actions.placeTidily(h.graph, columns(untidy(h.graph, h.places)), h.places),
   addFrame: (h) => actions.addFrame(h.document, h.some([...h.graph.blocks.keys()]), h.places, "Frame"),
   setFrame: (h) =>
     given(h.one(Object.keys(h.document.frames ?? {})), 0, (name) =>
@@ -218,7 +218,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
     const pin = h.one(
       [...h.graph.blocks.values()].flatMap((view) => view.inputs).filter((each) => each.state === "constant"),
     );
-    return given(pin, h.point(), ({ ref }, at) => actions.constantToBlock(h.graph, ref, at));
+    return given(pin, 0, ({ ref }) => actions.constantToBlock(h.graph, ref));
   },
   usePage: (h) => actions.usePage(h.document, "parts/layer.page.json", h.point()),
   extract: (h) => {

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { type Item, item, namesOf } from "./action.ts";
-import { copyText, cutOut, duplicate, paste, readClip } from "./clipboard.ts";
+import { copyText, cutOut, duplicate, laidOut, paste, readClip } from "./clipboard.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { placesOf } from "./geometry.ts";
-import { example, exampleTexts, graphWith, line } from "./samples.ts";
+import { example, exampleTexts, graphWith, line, ops } from "./samples.ts";
 
 const places = placesOf(graphWith(line));
 
@@ -23,6 +23,12 @@ function everything(page: PageDocument): Item[] {
     ),
   ];
 }
+
+test("blocks of a page without places do not come to stand on each other", () => {
+  const clip: PageDocument = { blocks: { a: { op: "Const" }, b: { op: "Neg", in: { x: "a:output" } } } };
+  const { layout } = pasted({ blocks: {} }, laidOut(clip, ops));
+  expect(layout?.blocks).toEqual({ a: [32, 32], b: [344, 32] });
+});
 
 test("a whole page copied into an empty one is the same page", () => {
   for (const name of exampleTexts.keys()) {

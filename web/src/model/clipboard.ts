@@ -18,9 +18,11 @@ import {
 import { Draft } from "./draft.ts";
 import { done } from "./edit-blocks.ts";
 import { withInside } from "./edit-places.ts";
-import { bounds, boxOf, onGrid, type Point, type Rect, whole } from "./geometry.ts";
+import { bounds, boxOf, onGrid, type Point, placesOf, type Rect, whole } from "./geometry.ts";
+import { graphOf } from "./graph.ts";
 import { uniqueName } from "./names.ts";
 import { parseExact, stringifyExact, unmarked } from "./numbers.ts";
+import type { Ops } from "./ops.ts";
 import { removeInput } from "./references.ts";
 
 const BOXED = ["frames", "notes", "monitors"] as const;
@@ -82,6 +84,12 @@ export function readClip(text: string): PageDocument | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** What was copied with a place for each block: a page that somebody wrote by hand may have none. */
+export function laidOut(clip: PageDocument, ops: Ops): PageDocument {
+  const places = [...placesOf(graphOf(clip, ops))].map(([name, { x, y }]) => [name, [x, y]] as const);
+  return { ...clip, layout: { ...clip.layout, blocks: Object.fromEntries(places) } };
 }
 
 export interface Pasting {

@@ -8,10 +8,13 @@ import {
   BLOCK_WIDTH,
   blockHeight,
   COLUMN_GAP,
+  FOOTER_HEIGHT,
   freePlace,
   type Point,
   placesOf,
   type Rect,
+  ROW_HEIGHT,
+  TITLE_HEIGHT,
 } from "./geometry.ts";
 import { type BlockView, type Graph, graphOf, inputPin, outputPinOf } from "./graph.ts";
 import { GRADIENTS, type GradientInfo } from "./ops.ts";
@@ -133,8 +136,12 @@ export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonl
 }
 
 /** A constant that an input has becomes a block, so that others can be wired to it. */
-export function constantToBlock(graph: Graph, to: InputRef, at: Point): Adding {
+export function constantToBlock(graph: Graph, to: InputRef): Adding {
   const draft = new Draft(graph.document);
+  const places = placesOf(graph);
+  const beside = places.get(to.block) ?? { x: 0, y: 0 };
+  const left = { x: beside.x - BLOCK_WIDTH - COLUMN_GAP, y: beside.y };
+  const at = freePlace(places.values(), left, TITLE_HEIGHT + 2 * ROW_HEIGHT + FOOTER_HEIGHT);
   const value = inputPin(graph, to)?.value ?? 0;
   const name = putBlock(
     draft,

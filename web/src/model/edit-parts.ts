@@ -11,6 +11,7 @@ import {
 } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { done, putBlock, removeEntries } from "./edit-blocks.ts";
+import { setPort } from "./edit-page.ts";
 import { bounds, type Point, placesOf, type Rect } from "./geometry.ts";
 import { type Graph, keyOf, outputPinOf, resolved, specOf } from "./graph.ts";
 import { uniqueName } from "./names.ts";
@@ -192,4 +193,15 @@ function typeAt(graph: Graph, ref: OutputRef): Pick<Port, "dtype" | "shape"> {
 export function portFor(graph: Graph, ref: OutputRef): Port {
   const { dtype, shape = null } = typeAt(graph, ref);
   return { pin: wireText(resolved(ref, graph.blocks) ?? ref), dtype, shape };
+}
+
+/** Makes an output a pin of the page when it is used as a block, or takes that pin away. Placeholders are what it takes. */
+export function togglePort(graph: Graph, ref: OutputRef): Action {
+  const side = graph.blocks.get(ref.block)?.op === PLACEHOLDER ? "inputs" : "outputs";
+  const ports = graph.document.ports?.[side] ?? {};
+  const port = portFor(graph, ref);
+  const known = Object.keys(ports).find((name) => ports[name]?.pin === port.pin);
+  if (known !== undefined) return setPort(graph.document, side, known, undefined);
+  const name = uniqueName(ref.block.replaceAll("/", "_"), (each) => Object.hasOwn(ports, each));
+  return setPort(graph.document, side, name, port);
 }

@@ -5,6 +5,8 @@ import type { Frame, Json, Monitor, Note, PageDocument, Shown } from "./document
 import { Draft } from "./draft.ts";
 import { done } from "./edit-blocks.ts";
 import { type Boxed, bounds, boxOf, frameAround, GAP, type Point, type Rect, whole } from "./geometry.ts";
+import type { Graph } from "./graph.ts";
+import type { Tidied } from "./layout.ts";
 import { uniqueName } from "./names.ts";
 
 const SECTIONS = { block: "blocks", frame: "frames", note: "notes", monitor: "monitors" } as const;
@@ -132,12 +134,12 @@ export function distribute(document: PageDocument, rects: ReadonlyMap<Item, Rect
 }
 
 /**
- * Puts blocks where a tidy layout has them; `before` is where all stood. Wires that were bent go straight again. If all
+ * Puts blocks where a tidy layout has them, and wires around those that they pass; `before` is where all stood. If all
  * blocks have moved, notes and monitors move out of their way.
  */
 export function placeTidily(
-  document: PageDocument,
-  places: ReadonlyMap<string, Rect>,
+  { document, wires }: Graph,
+  { places, bends }: Tidied,
   before: ReadonlyMap<string, Rect>,
 ): Action {
   const draft = new Draft(document);
@@ -145,6 +147,14 @@ export function placeTidily(
   putPlaces(draft, new Map([...places].map(([name, rect]) => [item("block", name), rect])));
   for (const id of Object.keys(document.layout?.wires ?? {})) {
     if (places.has(id.slice(0, id.indexOf(":")))) draft.remove(["layout", "wires", id]);
+  }
+  for (const { id, from, to, order } of wires) {
+    const points = bends.get(`${from.block} ${to.block}`) ?? [];
+    if (points.length && !order)
+      draft.put(
+        ["layout", "wires", id],
+        points.map(({ x, y }) => [x, y]),
+      );
   }
   refit(draft, places);
   if (places.size === before.size)

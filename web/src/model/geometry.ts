@@ -165,6 +165,16 @@ export function bounds(rects: Iterable<Rect | undefined>): Rect | undefined {
   return left === Infinity ? undefined : { x: left, y: top, width: right - left, height: bottom - top };
 }
 
+/** The rectangle of which these are opposite corners. */
+export function rectBetween(a: Point, b: Point): Rect {
+  return {
+    x: Math.min(a.x, b.x),
+    y: Math.min(a.y, b.y),
+    width: Math.abs(a.x - b.x),
+    height: Math.abs(a.y - b.y),
+  };
+}
+
 export function contains(rect: Rect, point: Point): boolean {
   return (
     point.x >= rect.x &&
@@ -345,4 +355,19 @@ function distanceToLine(a: Point, b: Point, p: Point): number {
   const length = dx * dx + dy * dy;
   const t = length === 0 ? 0 : Math.max(0, Math.min(1, ((p.x - a.x) * dx + (p.y - a.y) * dy) / length));
   return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
+}
+
+/** Whether a line that was drawn crosses curves. */
+export function crosses(curves: readonly Curve[], line: readonly Point[]): boolean {
+  return curves.some((curve) => {
+    const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));
+    return points
+      .slice(1)
+      .some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
+  });
+}
+
+function meet(a: Point, b: Point, c: Point, d: Point): boolean {
+  const side = (p: Point, q: Point, r: Point) => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
+  return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
 }

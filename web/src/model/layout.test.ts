@@ -1,7 +1,19 @@
 import { describe, expect, test } from "vitest";
 import { apply, type PageDocument } from "./document.ts";
 import { placeTidily } from "./edit-places.ts";
-import { boxOf, overlaps, placesOf, type Rect } from "./geometry.ts";
+import {
+  bendsOf,
+  boxOf,
+  contains,
+  curvesThrough,
+  overlaps,
+  type Point,
+  placesOf,
+  pointOn,
+  type Rect,
+  wireEnds,
+} from "./geometry.ts";
+import type { Wire } from "./graph.ts";
 import { columns, type Places, untidy } from "./layout.ts";
 import { chance, example, exampleTexts, graphWith } from "./samples.ts";
 import { tidy } from "./tidy.ts";
@@ -19,7 +31,7 @@ describe.each([
 ])("%s", (_, layout) => {
   const graph = graphWith(example("spheres_and_cubes"));
   const before = placesOf(graph);
-  const after = layout(untidy(graph, before));
+  const after = layout(untidy(graph, before)).places;
 
   test("puts every block somewhere, and none on another", () => {
     expect([...after.keys()].sort()).toEqual([...before.keys()].sort());
@@ -48,16 +60,17 @@ test("only what is selected moves", () => {
   const page = example("xor_gradients");
   const graph = graphWith(page);
   const only = new Set(["product1", "sum1", "hidden"]);
-  const places = tidy(untidy(graph, placesOf(graph), only));
-  expect(new Set(places.keys())).toEqual(only);
-  const { document } = apply(page, placeTidily(page, places, placesOf(graph)).edits);
+  const tidied = tidy(untidy(graph, placesOf(graph), only));
+  expect(new Set(tidied.places.keys())).toEqual(only);
+  const { document } = apply(page, placeTidily(graph, tidied, placesOf(graph)).edits);
   expect(document.layout?.blocks?.out).toEqual(page.layout?.blocks?.out);
 });
 
 test.each([...exampleTexts.keys()])("in %s nothing covers another after it was tidied", (name) => {
   const page = example(name);
   const before = placesOf(graphWith(page));
-  const { document } = apply(page, placeTidily(page, tidy(untidy(graphWith(page), before)), before).edits);
+  const graph = graphWith(page);
+  const { document } = apply(page, placeTidily(graph, tidy(untidy(graph, before)), before).edits);
   const places = placesOf(graphWith(document));
   const boxes = [
     ...Object.keys(page.notes ?? {}).map((each) => boxOf(document, "notes", each, places)),
@@ -80,13 +93,62 @@ test.each([...exampleTexts.keys()])("in %s nothing covers another after it was t
   expect(above?.y).toBeLessThan(Math.min(...[...places.values()].map(({ y }) => y)));
 });
 
+test("a wire goes around the blocks that it passes", () => {
+  const page: PageDocument = {
+    blocks: {
+      a: { op: "Const" },
+      b: { op: "Relu", in: { features: "a:output" } },
+      c: { op: "AddV2", in: { x: "a:output", y: "b:activations" } },
+    },
+  };
+  const graph = graphWith(page);
+  const { document } = apply(
+    page,
+    placeTidily(graph, tidy(untidy(graph, placesOf(graph))), placesOf(graph)).edits,
+  );
+  const after = graphWith(document);
+  const places = placesOf(after);
+  const wire = after.byId.get("c:x") as Wire;
+  const [start, end] = wireEnds(after, places, wire) as [Point, Point];
+  const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
+  const points = curves.flatMap((curve) => Array.from({ length: 50 }, (_, i) => pointOn(curve, i / 50)));
+  expect(points.filter((point) => contains(places.get("b") as Rect, point))).toEqual([]);
+});
+
 test("circles do no harm", () => {
   const circle: PageDocument = {
     blocks: { a: { op: "Relu", in: { features: "b" } }, b: { op: "Relu", in: { features: "a" } } },
   };
   const graph = graphWith(circle);
-  expect(tidy(untidy(graph, placesOf(graph))).size).toBe(2);
-  expect(columns(untidy(graph, placesOf(graph))).size).toBe(2);
+  expect(tidy(untidy(graph, placesOf(graph))).places.size).toBe(2);
+  expect(columns(untidy(graph, placesOf(graph))).places.size).toBe(2);
+});
+
+test("columns untangle wires", () => {
+  const next = chance(3);
+  const blocks: PageDocument["blocks"] = {};
+  const places: Record<string, number[]> = {};
+  for (let row = 0; row < 12; row++) {
+    for (let column = 0; column < 12; column++) {
+      const block = column
+        ? { op: "Relu", in: { features: `r${row}_${column - 1}:activations` } }
+        : { op: "Const" };
+      Object.assign(blocks, { [`r${row}_${column}`]: block });
+      places[`r${row}_${column}`] = [Math.floor(next() * 2000), Math.floor(next() * 2000)];
+    }
+  }
+  const graph = graphWith({ blocks, layout: { blocks: places } });
+  const after = columns(untidy(graph, placesOf(graph))).places;
+  const height = (name: string): number => (after.get(name) as Rect).y;
+  const crossing = graph.wires.filter((a) =>
+    graph.wires.some(
+      (b) =>
+        after.get(a.from.block)?.x === after.get(b.from.block)?.x &&
+        height(a.from.block) < height(b.from.block) &&
+        height(a.to.block) > height(b.to.block),
+    ),
+  );
+  expect(crossing).toEqual([]);
 });
 
 test("a thousand blocks stand in columns in no time", () => {
@@ -100,6 +162,6 @@ test("a thousand blocks stand in columns in no time", () => {
   const graph = graphWith({ blocks });
   const given = untidy(graph, placesOf(graph));
   const start = performance.now();
-  expect(crowded(columns(given))).toBe(0);
+  expect(crowded(tidy(given).places)).toBe(0);
   expect(performance.now() - start).toBeLessThan(2000);
 });

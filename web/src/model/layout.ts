@@ -1,6 +1,6 @@
-/** What a tidy layout is made from, and a simple one. The better one is in `tidy.ts`, which is large and runs in a worker. */
+/** What a tidy layout is made from, and the one for large pages. The better one is in `tidy.ts`, which runs in a worker. */
 
-import { BLOCK_WIDTH, COLUMN_GAP, GAP, onGrid, type Rect } from "./geometry.ts";
+import { BLOCK_WIDTH, COLUMN_GAP, GAP, onGrid, type Point, type Rect } from "./geometry.ts";
 import type { Graph } from "./graph.ts";
 
 /** What a layout is made from: plain data, so that it can go to a worker. */
@@ -12,6 +12,12 @@ export interface Untidy {
 }
 
 export type Places = ReadonlyMap<string, Rect>;
+
+/** Where blocks stand, and through which points wires go that pass others: by "from to". */
+export interface Tidied {
+  readonly places: Places;
+  readonly bends: ReadonlyMap<string, readonly Point[]>;
+}
 
 /** The blocks to be laid out: all, or only some. */
 export function untidy(graph: Graph, places: ReadonlyMap<string, Rect>, only?: ReadonlySet<string>): Untidy {
@@ -30,40 +36,85 @@ export function untidy(graph: Graph, places: ReadonlyMap<string, Rect>, only?: R
   return { blocks, wires, frames };
 }
 
-/** A simpler layout that takes no time: columns by depth, each sorted by where its wires come from. */
-export function columns(given: Untidy): Places {
-  const depth = depthsOf(given);
-  const byDepth = new Map<number, { name: string; rect: Rect }[]>();
-  for (const block of given.blocks) {
-    const column = depth.get(block.name) ?? 0;
-    byDepth.set(column, [...(byDepth.get(column) ?? []), block]);
-  }
-  const into = new Map<string, string[]>();
-  for (const [from, to] of given.wires) into.set(to, [...(into.get(to) ?? []), from]);
-  const placed = new Map<string, Rect>();
-  for (const column of [...byDepth.keys()].sort((a, b) => a - b)) {
-    const middle = ({ name, rect }: { name: string; rect: Rect }): number => {
-      const ys = (into.get(name) ?? []).flatMap((each) => placed.get(each)?.y ?? []);
-      return ys.length ? ys.reduce((sum, y) => sum + y, 0) / ys.length : rect.y;
-    };
-    let y = 0;
-    for (const { name, rect } of [...(byDepth.get(column) ?? [])].sort((a, b) => middle(a) - middle(b))) {
-      placed.set(name, { ...rect, x: column * (BLOCK_WIDTH + COLUMN_GAP), y });
-      y += rect.height + GAP;
-    }
-  }
-  return atCorner(given, [...placed]);
+interface Box {
+  readonly name: string;
+  readonly rect: Rect;
 }
 
+/** How often all columns are sorted anew: after that hardly anything changes. */
+const SWEEPS = 6;
+
+/** A simpler layout that takes no time: columns by depth, in which each block stands where its wires pull it. */
+export function columns(given: Untidy): Tidied {
+  const before = grouped(given.wires.map(([from, to]) => [to, from]));
+  const behind = grouped(given.wires);
+  const stacks = stacksOf(given);
+  const middles = new Map(given.blocks.map(({ name, rect }) => [name, rect.y + rect.height / 2]));
+  for (let sweep = 0; sweep < SWEEPS; sweep++) {
+    for (const stack of stacks) settle(stack, before, middles);
+    for (const stack of stacks.toReversed()) settle(stack, behind, middles);
+  }
+  const placed = stacks.flatMap((stack, column) =>
+    stack.map(({ name, rect }): [string, Rect] => {
+      const y = (middles.get(name) as number) - rect.height / 2;
+      return [name, { ...rect, x: column * (BLOCK_WIDTH + COLUMN_GAP), y }];
+    }),
+  );
+  return atCorner(given, placed);
+}
+
+function grouped(pairs: Untidy["wires"]): Map<string, string[]> {
+  const groups = new Map<string, string[]>();
+  for (const [key, each] of pairs) {
+    const group = groups.get(key);
+    if (group) group.push(each);
+    else groups.set(key, [each]);
+  }
+  return groups;
+}
+
+function stacksOf(given: Untidy): Box[][] {
+  const depth = depthsOf(given);
+  const stacks: Box[][] = [];
+  for (const block of given.blocks.toSorted((a, b) => a.rect.y - b.rect.y)) {
+    const column = depth.get(block.name) ?? 0;
+    while (stacks.length <= column) stacks.push([]);
+    stacks[column]?.push(block);
+  }
+  return stacks;
+}
+
+/** Sorts a column by where the wires of its blocks lead, and moves them there as far as they have room. */
+function settle(stack: Box[], pulling: ReadonlyMap<string, string[]>, middles: Map<string, number>): void {
+  const middle = (name: string) => middles.get(name) ?? 0;
+  const wanted = new Map(
+    stack.map(({ name }) => [name, mean((pulling.get(name) ?? []).map(middle)) ?? middle(name)]),
+  );
+  const want = ({ name }: Box) => wanted.get(name) as number;
+  stack.sort((a, b) => want(a) - want(b));
+  let bottom = -Infinity;
+  for (const box of stack) {
+    const top = Math.max(want(box) - box.rect.height / 2, bottom);
+    middles.set(box.name, top + box.rect.height / 2);
+    bottom = top + box.rect.height + GAP;
+  }
+  // All were only ever pushed down.
+  const down = mean(stack.map((box) => middle(box.name) - want(box))) ?? 0;
+  for (const { name } of stack) middles.set(name, middle(name) - down);
+}
+
+function mean(numbers: readonly number[]): number | undefined {
+  return numbers.length ? numbers.reduce((sum, each) => sum + each, 0) / numbers.length : undefined;
+}
+
+/** How far each block is from those that need nothing; these stand just left of the first that needs them. */
 function depthsOf({ blocks, wires }: Untidy): Map<string, number> {
   const left = new Map(blocks.map(({ name }) => [name, 0]));
-  const next = new Map<string, string[]>();
-  for (const [from, to] of wires) {
-    left.set(to, (left.get(to) ?? 0) + 1);
-    next.set(from, [...(next.get(from) ?? []), to]);
-  }
+  const next = grouped(wires);
+  for (const [, to] of wires) left.set(to, (left.get(to) ?? 0) + 1);
   const depth = new Map(blocks.map(({ name }) => [name, 0]));
   const ready = blocks.map(({ name }) => name).filter((name) => left.get(name) === 0);
+  const sources = [...ready];
   for (const name of ready) {
     for (const to of next.get(name) ?? []) {
       depth.set(to, Math.max(depth.get(to) ?? 0, (depth.get(name) ?? 0) + 1));
@@ -71,16 +122,26 @@ function depthsOf({ blocks, wires }: Untidy): Map<string, number> {
       if (left.get(to) === 0) ready.push(to);
     }
   }
+  for (const name of sources) {
+    const users = (next.get(name) ?? []).map((to) => depth.get(to) ?? 0);
+    if (users.length) depth.set(name, Math.max(0, Math.min(...users) - 1));
+  }
   return depth;
 }
 
 /** The whole keeps its left top corner. */
-export function atCorner({ blocks }: Untidy, placed: readonly [string, Rect][]): Places {
+export function atCorner(
+  { blocks }: Untidy,
+  placed: readonly [string, Rect][],
+  bent: readonly [string, readonly Point[]][] = [],
+): Tidied {
   const least = (rects: readonly Rect[], axis: "x" | "y"): number =>
     rects.reduce((low, rect) => Math.min(low, rect[axis]), Infinity);
   const [old, fresh] = [blocks.map(({ rect }) => rect), placed.map(([, rect]) => rect)];
   const [dx, dy] = [least(old, "x") - least(fresh, "x"), least(old, "y") - least(fresh, "y")];
-  return new Map(
-    placed.map(([name, rect]) => [name, { ...rect, x: onGrid(rect.x + dx), y: onGrid(rect.y + dy) }]),
-  );
+  const moved = <At extends Point>(at: At): At => ({ ...at, x: onGrid(at.x + dx), y: onGrid(at.y + dy) });
+  return {
+    places: new Map(placed.map(([name, rect]) => [name, moved(rect)])),
+    bends: new Map(bent.map(([wire, points]) => [wire, points.map(moved)])),
+  };
 }

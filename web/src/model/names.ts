@@ -12,9 +12,9 @@ export function nameFault(name: string, taken: Readonly<Record<string, unknown>>
   return Object.hasOwn(taken, name) ? "taken" : undefined;
 }
 
-/** The name itself if it is free, or with the first number behind it that makes it so. */
+/** The name itself if it can be used, or with the first number behind it that makes it so. */
 export function uniqueName(wanted: string, taken: (name: string) => boolean): string {
-  if (!taken(wanted)) return wanted;
+  if (!taken(wanted) && !/^\d+$/.test(wanted)) return wanted;
   const [, stem, number] = /^(.*?)(?:_(\d+))?$/.exec(wanted) as unknown as [
     string,
     string,

@@ -40,6 +40,7 @@ test("names", () => {
   expect(snakeName("LRN")).toBe("lrn");
   expect(uniqueName("a", (name) => ["a", "a_2"].includes(name))).toBe("a_3");
   expect(uniqueName("a_7", (name) => name === "a_7")).toBe("a_8");
+  expect(uniqueName("7", () => false)).toBe("7_2");
   expect(nameFault("a b", {})).toBe("form");
   expect(nameFault("12", {})).toBe("digits");
   expect(nameFault("x", { x: 1 })).toBe("taken");

@@ -178,7 +178,8 @@ export interface Lesson {
   name: string;
   title: string;
   about: string;
-  picture: string;
+  /** The page itself, of which the gallery draws a small picture. */
+  document: Record<string, unknown>;
 }
 
 /** A page that has no file, but a journal. */

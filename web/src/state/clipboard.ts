@@ -1,6 +1,6 @@
 /** Copying and pasting what is selected, as text. */
 
-import { copyText, type Pasting, paste, readClip } from "../model/clipboard.ts";
+import { copyText, laidOut, type Pasting, paste, readClip } from "../model/clipboard.ts";
 import { texts } from "../text/index.ts";
 import { type PageState, studio } from "./store.ts";
 
@@ -16,7 +16,7 @@ export function pasteText(page: number, text: string, how: Pasting = {}): boolea
     if (now) studio.notice("info", texts[studio.language].notices.notAPage);
     return false;
   }
-  const adding = paste(now.document, clip, how);
+  const adding = paste(now.document, laidOut(clip, now.graph.ops), how);
   studio.act(page, adding);
   studio.select(page, adding.added);
   return true;

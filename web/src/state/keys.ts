@@ -4,7 +4,7 @@
  */
 
 import * as actions from "../model/actions.ts";
-import { type Direction, reach } from "../model/graph.ts";
+import { type Direction, outputPinOf, reach } from "../model/graph.ts";
 import type { Texts } from "../text/index.ts";
 import { copySelection, pasteText } from "./clipboard.ts";
 import { isDirty, type PageState, studio } from "./store.ts";
@@ -79,6 +79,29 @@ function gradient(page: PageState): void {
     const [first] = view ? actions.gradientsFor(view) : [];
     if (now && first) add(now, actions.addGradient(now.graph, name, first));
   }
+}
+
+/** Each constant of the blocks becomes a block of its own, in one step. */
+function constantsOut(page: PageState): void {
+  const pins = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.inputs ?? []);
+  for (const { ref, state } of pins) {
+    const now = studio.page(page.page);
+    if (now && state === "constant")
+      studio.act(page.page, actions.constantToBlock(now.graph, ref), "constants");
+  }
+  studio.closeStep(page.page);
+}
+
+function hasConstants(page: PageState): boolean {
+  return blocksOf(page).some((name) =>
+    page.graph.blocks.get(name)?.inputs.some((pin) => pin.state === "constant"),
+  );
+}
+
+/** The first output of the one block that is selected. */
+function selectedOutput(page: PageState): ReturnType<typeof outputPinOf> {
+  const [block, more] = blocksOf(page);
+  return block === undefined || more !== undefined ? undefined : outputPinOf(page.graph, { block });
 }
 
 function rects(page: PageState): ReturnType<typeof actions.rectsOf> {
@@ -182,6 +205,8 @@ const COMMANDS: readonly Command[] = [
     run: (page) => remove(page, true),
   },
   { id: "rename", group: "edit", keys: ["F2"], when: has("block", "frame") },
+  { id: "replace", group: "edit", keys: ["R"], when: (page) => blocksOf(page).length === 1 },
+  { id: "constants", group: "edit", keys: ["K"], when: hasConstants, run: constantsOut },
   {
     id: "select all",
     group: "select",
@@ -247,6 +272,16 @@ const COMMANDS: readonly Command[] = [
   { id: "use page", group: "page", keys: [] },
   { id: "extract", group: "page", keys: [], when: blocks },
   {
+    id: "port",
+    group: "page",
+    keys: ["P"],
+    when: (page) => selectedOutput(page) !== undefined,
+    run: (page) => {
+      const pin = selectedOutput(page);
+      if (pin) studio.act(page.page, actions.togglePort(page.graph, pin.ref));
+    },
+  },
+  {
     id: "tidy",
     group: "arrange",
     keys: ["Shift+T"],
@@ -303,6 +338,16 @@ const COMMANDS: readonly Command[] = [
     run: ({ page }) => studio.control(page, "stop"),
   },
   { id: "reset", group: "run", keys: ["Shift+F8"], run: ({ page }) => studio.control(page, "reset") },
+  {
+    id: "target",
+    group: "run",
+    keys: ["Shift+R"],
+    when: (page) => blocksOf(page).length === 1,
+    run: (page) => {
+      const [block] = blocksOf(page);
+      if (block !== undefined) studio.act(page.page, actions.toggleTarget(page.document, block));
+    },
+  },
   { id: "new", group: "page", keys: ["Alt+N"] },
   { id: "open", group: "page", keys: ["Mod+O"], anywhere: true },
   { id: "save", group: "page", keys: ["Mod+S"], anywhere: true },

@@ -35,7 +35,7 @@ test("a value is stale after a change until a run of that change gives it anew",
   const results = (revision: number): void =>
     live.takeResults({ kind: "results", page: 1, revision, step: 1, pins: { "a:x": summary } });
   results(3);
-  live.changed(["a"], 4);
+  live.changed(["a"], 4, true);
   expect(live.isStale("a:x")).toBe(true);
   results(3);
   expect(live.isStale("a:x")).toBe(true);

@@ -24,6 +24,8 @@ export class Live {
   private readonly shown = new Map<string, Series>();
   /** The revision in which something that a block depends on was changed last. */
   private readonly changedIn = new Map<string, number>();
+  /** The same of what was changed in this tab. */
+  private readonly changedHereIn = new Map<string, number>();
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly always = new Set<() => void>();
 
@@ -46,10 +48,10 @@ export class Live {
     return held !== undefined && held.revision < (this.changedIn.get(blockOf(pin)) ?? 0);
   }
 
-  /** Whether anything that has a value was changed, at the latest in this revision, since it got its value. */
-  changedSince(revision: number): boolean {
+  /** Whether anything that has a value was changed in this tab, at the latest in this revision, since it got its value. */
+  changedHereSince(revision: number): boolean {
     for (const [pin, held] of this.summaries) {
-      const changed = this.changedIn.get(blockOf(pin)) ?? 0;
+      const changed = this.changedHereIn.get(blockOf(pin)) ?? 0;
       if (held.revision < changed && changed <= revision) return true;
     }
     return false;
@@ -108,11 +110,12 @@ export class Live {
     this.tell(Object.keys(monitors).map((name) => `monitor/${name}`));
   }
 
-  /** These blocks depend on what was changed in this revision. */
-  changed(blocks: Iterable<string>, revision: number): void {
+  /** These blocks depend on what was changed in this revision, in this tab or elsewhere. */
+  changed(blocks: Iterable<string>, revision: number, here: boolean): void {
     const keys: string[] = [];
     for (const block of blocks) {
       this.changedIn.set(block, revision);
+      if (here) this.changedHereIn.set(block, revision);
       keys.push(`block/${block}`);
     }
     if (keys.length) this.tell(keys);
@@ -128,7 +131,8 @@ export class Live {
 
   clear(): void {
     const keys = [...this.listeners.keys()];
-    for (const each of [this.states, this.summaries, this.shown, this.changedIn]) each.clear();
+    for (const each of [this.states, this.summaries, this.shown, this.changedIn, this.changedHereIn])
+      each.clear();
     this.tell(keys);
   }
 }

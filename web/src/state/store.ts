@@ -7,8 +7,6 @@
 import { create } from "zustand";
 import type { Action, Item, Label } from "../model/action.ts";
 import { between, type Edit, type PageDocument } from "../model/document.ts";
-import { placesOf, type Rect } from "../model/geometry.ts";
-import { type Graph, graphOf, reach } from "../model/graph.ts";
 import { closed } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
@@ -18,7 +16,6 @@ import type {
   Changed,
   Checked,
   Command,
-  Draft,
   Explained,
   Export,
   File,
@@ -29,42 +26,16 @@ import type {
   Measured,
   Message,
   Opened,
-  Problem,
   Refused,
   Run,
-  RunState,
-  SaveRefused,
-  Version,
   Welcome,
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
 import { forget, live, renumberLive } from "./live.ts";
+import { IDLE, newPage, type PageState, touched, withDocument, withGraph } from "./page-state.ts";
 
-export interface PageState {
-  /** The server's number of the page, which is its key here. */
-  readonly page: number;
-  readonly path: string;
-  /** By which a page without a file is found again. */
-  readonly unsaved: string;
-  readonly synced: sync.Synced;
-  readonly document: PageDocument;
-  readonly graph: Graph;
-  /** Where the blocks stand. */
-  readonly places: ReadonlyMap<string, Rect>;
-  readonly selection: ReadonlySet<Item>;
-  readonly checked?: Checked;
-  readonly problems: readonly Problem[];
-  readonly run: RunState;
-  /** The revision that the file holds; -1 if none. */
-  readonly savedRevision: number;
-  /** All changes up to this revision are on the disk. */
-  readonly journaled: number;
-  /** Changes of an earlier session that were found again; null once the user has seen it. */
-  readonly draft: Draft | null;
-  readonly versions: readonly Version[] | null;
-  readonly saveRefused: SaveRefused | null;
-}
+export { isDirty, isSafe, type PageState } from "./page-state.ts";
 
 export interface Notice {
   readonly id: number;
@@ -88,7 +59,6 @@ export interface StudioState {
   readonly recent: readonly string[];
 }
 
-const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" };
 const MOST_RECENT = 20;
 
 export const useStudio = create<StudioState>()(() => ({
@@ -198,17 +168,17 @@ export class Studio {
   }
 
   private own({ page }: PageState, { synced, change }: sync.Own): void {
-    this.show(page, synced, change.edits);
+    this.show(page, synced, change.edits, true);
     const { number, label } = change;
     // What is changed while the page is opened again is sent when it is open.
     if (page > 0) this.send({ kind: "change", page, number, edits: change.edits as never, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
-  private show(page: number, synced: sync.Synced, edits: readonly Edit[]): void {
+  private show(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
-    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced));
+    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced), here);
   }
 
   private labelText(label: Label): string {
@@ -331,6 +301,11 @@ export class Studio {
   allowFiles(page: number): void {
     const last = this.lastRun.get(page);
     this.run(page, { ...last, allow_files: true });
+  }
+
+  /** The user's no to files: the run that asked for them has not begun, so there is nothing to end. */
+  refuseFiles(page: number): void {
+    this.update(page, (now) => ({ ...now, run: { ...IDLE, page } }));
   }
 
   control(page: number, what: "pause" | "go on" | "step" | "stop" | "reset"): void {
@@ -561,14 +536,14 @@ export class Studio {
     this.runAgain(checked);
   }
 
-  /** A change re-runs a page that is sound, ran quickly, and is at rest. */
+  /** A change of this tab re-runs a page that is sound, ran quickly, and is at rest. */
   private runAgain({ page, revision, problems }: Checked): void {
     const now = this.page(page);
     const last = this.lastRun.get(page);
     if (!this.rerun || !now || !last || problems.length || now.run.state !== "idle" || now.run.problem)
       return;
     const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < QUICK;
-    const changed = live(page).changedSince(revision);
+    const changed = live(page).changedHereSince(revision);
     if (quick && changed) this.run(page, last);
   }
 
@@ -586,69 +561,5 @@ function renumber<T>(map: Map<number, T>, old: number, page: number): void {
 
 /** In seconds. */
 const QUICK = 0.5;
-
-function newPage(message: Opened, synced: sync.Synced, ops: Ops): PageState {
-  const graph = graphOf(synced.document, ops);
-  return {
-    page: message.page,
-    path: message.path ?? "",
-    unsaved: message.unsaved ?? "",
-    synced,
-    document: synced.document,
-    graph,
-    places: placesOf(graph),
-    selection: new Set(),
-    problems: [],
-    run: { ...IDLE, page: message.page },
-    savedRevision: message.saved_revision ?? -1,
-    journaled: message.revision,
-    draft: message.draft ?? null,
-    versions: null,
-    saveRefused: null,
-  };
-}
-
-function withGraph(page: PageState, ops: Ops): PageState {
-  const graph = graphOf(page.document, ops, page.checked, page.graph);
-  return { ...page, graph, places: placesOf(graph) };
-}
-
-function withDocument(page: PageState, synced: sync.Synced): PageState {
-  const { document } = synced;
-  if (document === page.document) return { ...page, synced };
-  const next = withGraph({ ...page, synced, document }, page.graph.ops);
-  const selection = new Set([...page.selection].filter((item) => exists(next, item)));
-  return { ...next, selection: selection.size === page.selection.size ? page.selection : selection };
-}
-
-function exists({ graph, document }: PageState, item: Item): boolean {
-  const slash = item.indexOf("/");
-  const [kind, name] = [item.slice(0, slash), item.slice(slash + 1)];
-  if (kind === "block") return graph.blocks.has(name);
-  if (kind === "wire") return graph.byId.has(name);
-  return Object.hasOwn((document[`${kind}s`] ?? {}) as object, name);
-}
-
-/** The blocks whose results may be others after these edits. */
-function touched(graph: Graph, edits: readonly Edit[]): Set<string> {
-  const blocks = new Set<string>();
-  for (const { path } of edits) {
-    const [section, name] = path;
-    if (section === "blocks" && typeof name === "string") blocks.add(name);
-    else if (section === "blocks" || section === "run")
-      for (const each of graph.blocks.keys()) blocks.add(each);
-  }
-  return reach(graph, blocks, "downstream");
-}
-
-/** Whether the document differs from the file. */
-export function isDirty(page: PageState): boolean {
-  return sync.revisionToCome(page.synced) !== page.savedRevision;
-}
-
-/** Whether all changes are on the disk: nothing would be lost if everything stopped now. */
-export function isSafe(page: PageState): boolean {
-  return page.synced.pending.length === 0 && page.journaled >= page.synced.revision;
-}
 
 export const studio = new Studio();

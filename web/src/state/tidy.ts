@@ -1,8 +1,7 @@
 /** Tidies a page in a worker, so that the page can be panned meanwhile, and not for ever. */
 
 import { placeTidily } from "../model/edit-places.ts";
-import type { Rect } from "../model/geometry.ts";
-import { columns, type Places, type Untidy, untidy } from "../model/layout.ts";
+import { columns, type Tidied, type Untidy, untidy } from "../model/layout.ts";
 import { texts } from "../text/index.ts";
 import { studio } from "./store.ts";
 
@@ -13,22 +12,23 @@ export async function tidyPage(page: number, only?: ReadonlySet<string>): Promis
   const now = studio.page(page);
   if (!now) return;
   const given = untidy(now.graph, now.places, only);
-  const places = await inWorker(given);
-  if (!places) studio.notice("info", texts[studio.language].notices.tidyLate);
+  const tidied = await inWorker(given);
+  if (!tidied) studio.notice("info", texts[studio.language].notices.tidyLate);
   const after = studio.page(page);
   if (!after) return;
-  const there = [...(places ?? columns(given))].filter(([name]) => after.graph.blocks.has(name));
-  if (there.length) studio.act(page, placeTidily(after.document, new Map(there), after.places));
+  const { places, bends } = tidied ?? columns(given);
+  const there = new Map([...places].filter(([name]) => after.graph.blocks.has(name)));
+  if (there.size) studio.act(page, placeTidily(after.graph, { places: there, bends }, after.places));
 }
 
 /** Nothing if it takes too long. */
-function inWorker(given: Untidy): Promise<Places | undefined> {
+function inWorker(given: Untidy): Promise<Tidied | undefined> {
   const worker = new Worker(new URL("./tidy.worker.ts", import.meta.url), { type: "module" });
-  return new Promise<Places | undefined>((resolve) => {
+  return new Promise<Tidied | undefined>((resolve) => {
     const timer = setTimeout(() => resolve(undefined), DEADLINE);
-    worker.onmessage = ({ data }: MessageEvent<[string, Rect][]>) => {
+    worker.onmessage = ({ data }: MessageEvent<Tidied>) => {
       clearTimeout(timer);
-      resolve(new Map(data));
+      resolve(data);
     };
     worker.onerror = () => {
       clearTimeout(timer);

@@ -1,32 +1,17 @@
-import { lazy, type ReactElement, Suspense, useEffect } from "react";
+import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
 import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
-import { Canvas } from "./canvas/Canvas.tsx";
 import { provideCommands } from "./commands.ts";
-import { Dialogs } from "./dialogs/Dialogs.tsx";
-import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
-import { useInspectorWords } from "./inspector/words.ts";
-import { Locked, useLocked } from "./Locked.tsx";
-import { usePage, useProblems } from "./page.ts";
-import { Docs } from "./panels/Docs.tsx";
-import { Gallery } from "./panels/Gallery.tsx";
-import { Monitors } from "./panels/Monitors.tsx";
-import { Outline } from "./panels/Outline.tsx";
-import { Palette } from "./panels/Palette.tsx";
-import { Problems } from "./panels/Problems.tsx";
-import { Properties } from "./panels/Properties.tsx";
-import { SearchBox } from "./panels/SearchBox.tsx";
+import { Locked, StartedAnew, useLocked } from "./Locked.tsx";
+import { Dialogs, Explain, Gallery, loadRest, Workbench } from "./later.tsx";
+import { usePage } from "./page.ts";
 import { change, followSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
 import { Menu } from "./shell/Menu.tsx";
-import { Splitter } from "./shell/Splitter.tsx";
-import { TabPanel } from "./shell/Tabs.tsx";
 import { TopBar } from "./shell/TopBar.tsx";
 import { ui, useUi } from "./ui.ts";
 import { useTexts, useWords } from "./words.ts";
-
-const Explain = lazy(() => import("./explain/Explain.tsx"));
 
 export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
@@ -34,6 +19,7 @@ export function App(): ReactElement {
   const explained = useUi((state) => state.explain);
   const locked = useLocked();
   useEffect(provideCommands, []);
+  useEffect(loadRest, []);
   useEffect(
     () =>
       followSettings(() => {
@@ -48,158 +34,18 @@ export function App(): ReactElement {
   return (
     <div className="studio">
       <TopBar />
-      {locked ? (
+      {locked && page !== null && <StartedAnew />}
+      {page === null && locked ? (
         <Locked />
       ) : page === null || gallery ? (
-        <GalleryMain />
+        <Gallery />
       ) : explained !== null && page.graph.blocks.has(explained) ? (
-        <Suspense fallback={null}>
-          <Explain key={page.page} page={page} block={explained} />
-        </Suspense>
+        <Explain key={page.page} page={page} block={explained} />
       ) : (
         <Workbench page={page} />
       )}
       <StatusBar />
       <Overlays />
-    </div>
-  );
-}
-
-function GalleryMain(): ReactElement {
-  return (
-    <main className="workplace">
-      <Gallery />
-    </main>
-  );
-}
-
-function Workbench({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
-  const settings = useSettings();
-  const problems = useProblems();
-  const monitors = Object.keys(page.document.monitors ?? {}).length;
-  const inspector = {
-    name: "inspector" as const,
-    label: useInspectorWords().inspector,
-    show: () => <Inspector page={page} />,
-    tools: () => <InspectorTools />,
-  };
-  return (
-    <>
-      {settings.leftOpen && (
-        <>
-          <TabPanel
-            id="left"
-            className="left"
-            label={w.leftPanel}
-            size={{ width: settings.left }}
-            current={settings.leftTab}
-            onTab={(leftTab) => change({ leftTab })}
-            onFold={() => change({ leftOpen: false })}
-            tabs={[
-              { name: "palette", label: w.palette, show: () => <Palette /> },
-              { name: "outline", label: w.outline, show: () => <Outline /> },
-            ]}
-          />
-          <Splitter
-            side="left"
-            size={settings.left}
-            most={480}
-            label={w.sizeOf(w.leftPanel)}
-            controls="left"
-            onSize={(left) => change({ left })}
-            onCollapse={() => change({ leftOpen: false })}
-          />
-        </>
-      )}
-      <main className="workplace">
-        <div className="main-canvas">
-          <DraftBanner page={page} />
-          <Canvas page={page} />
-        </div>
-        {settings.bottomOpen && (
-          <>
-            <Splitter
-              side="bottom"
-              size={settings.bottom}
-              most={Math.max(560, window.innerHeight * 0.8)}
-              label={w.sizeOf(w.bottomPanel)}
-              controls="bottom"
-              onSize={(bottom) => change({ bottom })}
-              onCollapse={() => change({ bottomOpen: false })}
-            />
-            <TabPanel
-              id="bottom"
-              className="bottom"
-              label={w.bottomPanel}
-              size={{ height: settings.bottom }}
-              current={settings.bottomTab}
-              onTab={(bottomTab) => change({ bottomTab })}
-              onFold={() => change({ bottomOpen: false })}
-              tabs={[
-                {
-                  name: "problems",
-                  label: w.problems,
-                  count: problems.length,
-                  bad: true,
-                  show: () => <Problems />,
-                },
-                ...(settings.inspectorDock === "bottom" ? [inspector] : []),
-                {
-                  name: "monitors",
-                  label: w.monitors,
-                  count: monitors,
-                  show: () => <Monitors page={page} />,
-                },
-              ]}
-            />
-          </>
-        )}
-      </main>
-      {settings.rightOpen && (
-        <>
-          <Splitter
-            side="right"
-            size={settings.right}
-            most={Math.max(560, window.innerWidth * 0.7)}
-            label={w.sizeOf(w.rightPanel)}
-            controls="right"
-            onSize={(right) => change({ right })}
-            onCollapse={() => change({ rightOpen: false })}
-          />
-          <TabPanel
-            id="right"
-            className="right"
-            label={w.rightPanel}
-            size={{ width: settings.right }}
-            current={settings.rightTab}
-            onTab={(rightTab) => change({ rightTab })}
-            onFold={() => change({ rightOpen: false })}
-            tabs={[
-              { name: "properties", label: w.properties, show: () => <Properties /> },
-              { name: "docs", label: w.docs, show: () => <Docs /> },
-              ...(settings.inspectorDock === "right" ? [inspector] : []),
-            ]}
-          />
-        </>
-      )}
-    </>
-  );
-}
-
-/** Says that changes of an earlier session are in the page, and offers to discard them. */
-function DraftBanner({ page }: { page: PageState }): ReactElement | null {
-  const w = useWords();
-  if (page.draft === null) return null;
-  return (
-    <div className="banner" role="status">
-      <span>{w.draftFound(page.draft.changes, new Date(page.draft.since * 1000))}</span>
-      <button type="button" className="button" onClick={() => studio.draftSeen(page.page)}>
-        {w.keepDraft}
-      </button>
-      <button type="button" className="button" onClick={() => studio.revert(page.page)}>
-        {w.discardDraft}
-      </button>
     </div>
   );
 }
@@ -247,14 +93,14 @@ function StatusBar(): ReactElement {
 
 function Overlays(): ReactElement {
   const menu = useUi((state) => state.menu);
-  const search = useUi((state) => state.search);
+  const dialog = useUi((state) => state.dialog !== null);
+  const asked = usePage((page) => page.saveRefused !== null || page.run.needs_files !== undefined, false);
   return (
     <>
-      {search && <SearchBox key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />}
+      {(dialog || asked) && <Dialogs />}
       {menu && (
         <Menu label={menu.label} items={menu.items} x={menu.at.x} y={menu.at.y} onClose={ui.closeMenu} />
       )}
-      <Dialogs />
       <Notices />
     </>
   );

@@ -3,8 +3,7 @@
 import type { Point } from "../model/geometry.ts";
 import { type CommandId, commands, isEnabled, keysText } from "../state/keys.ts";
 import { texts } from "../text/index.ts";
-import { itemOfHit } from "./canvas/pointer.ts";
-import type { Hit } from "./canvas/stage.ts";
+import { type Hit, itemOfHit } from "./canvas/stage.ts";
 import { useSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 import { ui } from "./ui.ts";
@@ -15,6 +14,7 @@ type Entry = CommandId | typeof LINE;
 
 const AT_BLOCK: readonly Entry[] = [
   "run here",
+  "target",
   "explain",
   "inspector",
   "docs",
@@ -30,6 +30,8 @@ const AT_BLOCK: readonly Entry[] = [
   "paste",
   "duplicate",
   "rename",
+  "replace",
+  "constants",
   "heal",
   "remove",
   LINE,
@@ -39,6 +41,7 @@ const AT_BLOCK: readonly Entry[] = [
   LINE,
   "frame",
   "extract",
+  "port",
   "tidy",
   "align left",
   "align top",

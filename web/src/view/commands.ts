@@ -62,6 +62,10 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     if (name !== undefined) ui.openField(name, "name");
     else showPanel("right", "properties");
   },
+  replace: (page) => {
+    const [name] = blocksOf(page);
+    if (name !== undefined) ui.openSearch({ replace: name });
+  },
   connect: (page) => {
     const [name] = blocksOf(page);
     if (name !== undefined) ui.openDialog({ kind: "connect", block: name, end: null });

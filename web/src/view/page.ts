@@ -69,3 +69,11 @@ export function select(items: Iterable<Item>): void {
   const page = studio.page();
   if (page !== undefined) studio.select(page.page, items);
 }
+
+/** What a page's file is called without its ending, or would be. */
+export function fileName(page: PageState): string {
+  const stem =
+    page.path.replace(/^.*\//, "").replace(/\.page\.json$/, "") ||
+    (page.document.title ?? "").toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "_");
+  return stem.replace(/^_+|_+$/g, "") || "page";
+}

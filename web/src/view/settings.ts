@@ -49,12 +49,21 @@ function kept(): Partial<Settings> {
   }
 }
 
-export const useSettings = create<Settings>()(() => ({ ...FIRST, ...kept() }));
+/** In a narrow window panels lie over the canvas, one at a time, and none until it is asked for. */
+const narrow = matchMedia("(max-width: 1000px)");
+const FOLDED: Partial<Settings> = { leftOpen: false, rightOpen: false };
+
+const shown = (): Settings => ({ ...FIRST, ...kept(), ...(narrow.matches && FOLDED) });
+
+export const useSettings = create<Settings>()(shown);
+
+narrow.addEventListener("change", () => useSettings.setState(shown()));
 
 export function change(settings: Partial<Settings>): void {
-  useSettings.setState(settings);
+  const opened = settings.leftOpen || settings.rightOpen;
+  useSettings.setState({ ...(narrow.matches && opened && FOLDED), ...settings });
   try {
-    localStorage.setItem(KEY, JSON.stringify(useSettings.getState()));
+    localStorage.setItem(KEY, JSON.stringify({ ...kept(), ...settings }));
   } catch {
     // A browser that keeps nothing still works.
   }

@@ -26,6 +26,8 @@ export interface Search {
   end: WireEnd | null;
   /** The wire on which the block is put. */
   wire: string | null;
+  /** The block that becomes one of another op. */
+  replace: string | null;
   mode: "blocks" | "commands" | "page";
 }
 
@@ -116,7 +118,9 @@ export const ui = {
 
   openSearch(search: Partial<Search> = {}): void {
     const place = search.place ?? canvas?.centre() ?? { x: 0, y: 0 };
-    useUi.setState({ search: { at: null, end: null, wire: null, mode: "blocks", ...search, place } });
+    useUi.setState({
+      search: { at: null, end: null, wire: null, replace: null, mode: "blocks", ...search, place },
+    });
   },
   closeSearch(): void {
     useUi.setState({ search: null });

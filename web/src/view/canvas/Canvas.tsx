@@ -1,6 +1,9 @@
 import { ReactFlow, ReactFlowProvider, useOnViewportChange, useReactFlow } from "@xyflow/react";
 import { type DragEvent, type ReactElement, useEffect, useMemo, useRef, useState } from "react";
 import "@xyflow/react/dist/base.css";
+import "../style/canvas.css";
+import "../style/blocks.css";
+import "../style/boxes.css";
 import { type Item, namesOf, readItem } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
 import { bounds, type Point, type Rect } from "../../model/geometry.ts";
@@ -8,7 +11,7 @@ import { keyOf } from "../../model/graph.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
 import { openMenuFor } from "../canvasMenu.ts";
-import { dropFiles } from "../export/drop.ts";
+import { dropFiles } from "../later.tsx";
 import { act, select } from "../page.ts";
 import { OP_DRAGGED } from "../panels/Palette.tsx";
 import { change, useSettings } from "../settings.ts";

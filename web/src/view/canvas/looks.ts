@@ -24,8 +24,10 @@ export interface WireLook {
   readonly curves: readonly Curve[];
   readonly box: Rect;
   readonly family: Family;
+  /** Type and shape of what it carries. */
   readonly label: string;
-  readonly labelAt: Point | null;
+  /** What of it stands on the wire, and where; null if there is no room. */
+  readonly text: { readonly words: string; readonly at: Point } | null;
   /** Whether what it carries is not what its input takes. */
   readonly bad: boolean;
 }
@@ -49,7 +51,7 @@ export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
 
 /** The width of a letter on a wire, and places on it where text may stand. */
 const LETTER = 6.4;
-const PLACES = [0.5, 0.35, 0.65, 0.2, 0.8, 0.12, 0.88];
+const PLACES = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
 
 const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
 
@@ -61,6 +63,7 @@ export class Scene {
   /** Blocks with something wrong that is more than an input which waits to be wired. */
   readonly conflicts = new Set<string>();
   private readonly wireGrid = new Grid();
+  private readonly textGrid = new Grid();
   private readonly homes: Rect[];
   private shifted = new Set<string>();
 
@@ -135,12 +138,20 @@ export class Scene {
     return bounds([...this.places.values(), ...this.boxes.map((box) => box.rect)]);
   }
 
-  /** Where text on a wire does not lie under a block, the middle first; null if there is no such place. */
-  private freePlace(curve: Curve, label: string): Point | null {
-    const width = label.length * LETTER + 8;
-    for (const t of PLACES) {
-      const { x, y } = pointOn(curve, t);
-      if (this.grid.within({ x: x - width / 2, y: y - 8, width, height: 16 }).size === 0) return { x, y };
+  /** Where text on a wire lies under no block and on no other text, the middle first; the shape alone if there is no room for more. */
+  private textOn(id: string, curves: readonly Curve[], label: string): WireLook["text"] {
+    this.textGrid.delete(id);
+    const middle = (curves.length - 1) / 2;
+    const inner = [...curves.keys()].sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+    const points = inner.flatMap((place) => PLACES.map((t) => pointOn(curves[place] as Curve, t)));
+    for (const words of label === "" ? [] : new Set([label, label.slice(label.indexOf(" ") + 1)])) {
+      const width = words.length * LETTER + 8;
+      for (const at of points) {
+        const rect = { x: at.x - width / 2, y: at.y - 8, width, height: 16 };
+        if (this.grid.within(rect).size > 0 || this.textGrid.within(rect).size > 0) continue;
+        this.textGrid.set(id, rect);
+        return { words, at };
+      }
     }
     return null;
   }
@@ -163,7 +174,7 @@ export class Scene {
       box,
       family: wire.order ? "any" : family(spec?.dtype),
       label,
-      labelAt: label === "" ? null : this.freePlace(curves[curves.length >> 1] as Curve, label),
+      text: this.textOn(wire.id, curves, label),
       bad: !wire.order && problems.some((problem) => problem.arg === wire.to.pin),
     });
     this.wireGrid.set(wire.id, box);

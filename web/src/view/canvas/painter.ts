@@ -124,15 +124,16 @@ export class Painter {
     for (const id of ids) {
       const look = scene.wires.get(id);
       if (look === undefined || look.label === "") continue;
-      const width = this.width(look.label) + 8;
       const asked = id === emphasis.hovered || emphasis.wires.has(id);
-      const at = look.labelAt ?? (asked ? look.curves[0]?.[3] : undefined);
-      if (!at) continue;
+      const words = asked ? look.label : look.text?.words;
+      const at = look.text?.at ?? look.curves[0]?.[3];
+      if (words === undefined || at === undefined) continue;
+      const width = this.width(words) + 8;
       const { x, y } = at;
       pen.fillStyle = colours.ground;
       pen.fillRect(x - width / 2, y - 8, width, 16);
       pen.fillStyle = look.bad ? colours.bad : asked ? colours.ink : colours.inkSoft;
-      pen.fillText(look.label, x, y + 0.5);
+      pen.fillText(words, x, y + 0.5);
     }
   }
 

@@ -6,19 +6,19 @@ import { moveBy, resize, withInside } from "../../model/edit-places.ts";
 import { bendWire, connect, disconnect, dropOnWire, reconnect } from "../../model/edit-wires.ts";
 import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
 import {
-  type Curve,
+  crosses,
   encloses,
   inputOffset,
   onGrid,
   outputOffset,
   overlaps,
   type Point,
-  pointOn,
   type Rect,
+  rectBetween,
 } from "../../model/geometry.ts";
 import { type Graph, graphOf, outputPinOf, type Wire } from "../../model/graph.ts";
 import type { BoxLook } from "./looks.ts";
-import { type Hit, itemOf, type Stage } from "./stage.ts";
+import { type Hit, itemOf, itemOfHit, type Stage } from "./stage.ts";
 
 /** One end of a wire that is being drawn. */
 export type WireEnd = { from: OutputRef } | { to: InputRef };
@@ -261,7 +261,7 @@ export class Pointer {
       stage.emphasis = { ...stage.emphasis, hovered: this.wireUnder(doing) ?? null };
     } else if (doing.kind === "marquee") {
       doing.to = at;
-      this.host.marquee(between(stage.toScreen(doing.from), stage.toScreen(at)));
+      this.host.marquee(rectBetween(stage.toScreen(doing.from), stage.toScreen(at)));
       this.host.select(new Set([...doing.before, ...this.inside(doing)]));
     } else if (doing.kind === "wire") {
       const hit = stage.hit(at, this.reach(event) * 1.6);
@@ -506,37 +506,12 @@ export class Pointer {
   private inside({ from, to }: Doing & { kind: "marquee" }): Item[] {
     const { scene } = this.stage;
     if (scene === null) return [];
-    const rect = between(from, to);
+    const rect = rectBetween(from, to);
     const blocks = [...scene.grid.within(rect)].map((name) => item("block", name));
     const boxes = scene.boxes.filter((box) =>
       box.kind === "frames" ? encloses(rect, box.rect) : overlaps(box.rect, rect),
     );
     return [...blocks, ...boxes.map(itemOf)];
-  }
-}
-
-function between(a: Point, b: Point): Rect {
-  return {
-    x: Math.min(a.x, b.x),
-    y: Math.min(a.y, b.y),
-    width: Math.abs(a.x - b.x),
-    height: Math.abs(a.y - b.y),
-  };
-}
-
-export function itemOfHit(hit: Hit): Item | null {
-  switch (hit.kind) {
-    case "block":
-    case "input":
-    case "output":
-      return item("block", hit.block);
-    case "wire":
-    case "bend":
-      return item("wire", hit.wire);
-    case "box":
-      return itemOf(hit.box);
-    case "open":
-      return null;
   }
 }
 
@@ -552,19 +527,4 @@ function sizeElement(root: HTMLElement, which: Item, rect: Rect): void {
   if (element === null) return;
   element.style.width = `${rect.width}px`;
   element.style.height = `${rect.height}px`;
-}
-
-/** Whether a line that was drawn crosses curves. */
-function crosses(curves: readonly Curve[], line: readonly Point[]): boolean {
-  return curves.some((curve) => {
-    const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));
-    return points
-      .slice(1)
-      .some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
-  });
-}
-
-function meet(a: Point, b: Point, c: Point, d: Point): boolean {
-  const side = (p: Point, q: Point, r: Point) => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
-  return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
 }

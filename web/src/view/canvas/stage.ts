@@ -38,6 +38,8 @@ export type Hit =
 /** Below this zoom, or with more blocks in view than this, blocks are painted and no elements. */
 export const FAR_ZOOM = 0.55;
 export const MOST_NEAR = 80;
+/** How far dots of the ground are from each other. */
+const DOTS = 24;
 const BOX_ZOOM = 0.2;
 const MOST_BOXES = 16;
 
@@ -76,7 +78,6 @@ export class Stage {
   private nearIn: Rect | null = null;
   private near: Near = { blocks: [], boxes: [] };
   private isFar = false;
-  private dots: CanvasPattern | null = null;
 
   constructor(readonly canvas: HTMLCanvasElement) {}
 
@@ -91,7 +92,6 @@ export class Stage {
   restyle(): void {
     const g = this.canvas.getContext("2d") as CanvasRenderingContext2D;
     this.painter = new Painter(g, readColours(), this.view.zoom);
-    this.dots = dotted(g, this.painter.colours.dots);
     this.request();
   }
 
@@ -240,7 +240,9 @@ export class Stage {
 
   private zoomCrossed(): boolean {
     const [a, b] = [this.zoomThen, this.view.zoom];
-    return [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge) || (this.isFar ? b > a : b < a * 0.8);
+    // Zoomed in, most of what is near is far outside the view by and by, and costs time at every frame.
+    const others = this.isFar ? b > a : b < a * 0.8 || b > a * 1.25;
+    return others || [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge);
   }
 
   // -- painting ----------------------------------------------------------------------------------
@@ -261,12 +263,21 @@ export class Stage {
     this.onPaint();
   }
 
+  /** A grid to see how far one has gone. One path of squares takes half the time of a pattern that is scaled. */
   private paintDots(g: CanvasRenderingContext2D, ratio: number): void {
     const { x, y, zoom } = this.view;
-    if (this.dots === null || zoom < 0.45) return;
-    this.dots.setTransform(new DOMMatrix([ratio * zoom, 0, 0, ratio * zoom, ratio * x, ratio * y]));
-    g.fillStyle = this.dots;
-    g.fillRect(0, 0, this.canvas.width, this.canvas.height);
+    if (zoom < 0.45) return;
+    const { width, height } = this.canvas;
+    const step = DOTS * zoom * ratio * (zoom < 0.8 ? 2 : 1);
+    const side = Math.max(1, Math.round(1.5 * zoom * ratio));
+    const first = (at: number) => ((at * ratio) % step) - step;
+    g.beginPath();
+    for (let left = first(x); left < width; left += step) {
+      for (let top = first(y); top < height; top += step)
+        g.rect(Math.round(left), Math.round(top), side, side);
+    }
+    g.fillStyle = this.painter?.colours.dots ?? "";
+    g.fill();
   }
 
   private paintScene(scene: Scene, painter: Painter): void {
@@ -333,19 +344,27 @@ export function itemOf(box: BoxLook): Item {
   return item(KINDS[box.kind], box.name);
 }
 
+/** What a click there chooses. */
+export function itemOfHit(hit: Hit): Item | null {
+  switch (hit.kind) {
+    case "block":
+    case "input":
+    case "output":
+      return item("block", hit.block);
+    case "wire":
+    case "bend":
+      return item("wire", hit.wire);
+    case "box":
+      return itemOf(hit.box);
+    case "open":
+      return null;
+  }
+}
+
 function titleOf(scene: Scene, { kind, name }: BoxLook): string {
   const { document } = scene.graph;
   const note = document.notes?.[name];
   return kind === "notes"
     ? inLanguage(useSettings.getState().language, note?.text, note?.texts).replace(/[*_#`]/g, "")
     : (document.monitors?.[name]?.title ?? name);
-}
-
-function dotted(g: CanvasRenderingContext2D, colour: string): CanvasPattern | null {
-  const tile = document.createElement("canvas");
-  tile.width = tile.height = 24;
-  const t = tile.getContext("2d") as CanvasRenderingContext2D;
-  t.fillStyle = colour;
-  t.fillRect(0, 0, 1.5, 1.5);
-  return g.createPattern(tile, "repeat");
 }

@@ -1,4 +1,6 @@
 import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { ui } from "../ui.ts";
+import { useWords } from "../words.ts";
 
 interface Props {
   title: string;
@@ -17,6 +19,8 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
+    // What has the focus first may be at the end of what is to be read.
+    if (dialog) dialog.scrollTop = 0;
     return () => dialog?.close();
   }, []);
   return (
@@ -39,5 +43,14 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
         {actions !== undefined && <div className="dialog-actions">{actions}</div>}
       </div>
     </dialog>
+  );
+}
+
+export function Close(): ReactElement {
+  const w = useWords();
+  return (
+    <button type="button" className="button" onClick={ui.closeDialog}>
+      {w.close}
+    </button>
   );
 }

@@ -1,7 +1,7 @@
 import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import type { Range } from "../../model/shades.ts";
 import { pictureOf, scaleFor } from "../canvas/colourmap.ts";
-import { shortNumber } from "../canvas/Monitor.tsx";
+import { shortNumber } from "../canvas/monitored.ts";
 import type { Measures } from "./tensor.ts";
 import { useInspectorWords } from "./words.ts";
 

@@ -1,6 +1,6 @@
-import { type ReactElement, useMemo } from "react";
+import type { ReactElement } from "react";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
-import { safeHtml, safeMarkup } from "../canvas/Note.tsx";
+import { Markdown, Markup } from "../Markdown.tsx";
 import { useOps, useSelectedBlock } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
 import { useWords } from "../words.ts";
@@ -18,14 +18,12 @@ export function Docs(): ReactElement {
 
 export function OpDocs({ op }: { op: OpInfo }): ReactElement {
   const w = useWords();
-  const html = useMemo(() => safeHtml(op.documentation), [op]);
   return (
     <article className="docs">
       <h2>{op.name}</h2>
-      <p>{op.summary}</p>
+      <Markdown text={op.summary} />
       {op.formula && <Formula formula={op.formula} />}
-      {/* biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify. */}
-      <div className="markdown" dangerouslySetInnerHTML={{ __html: html }} />
+      <Markdown text={op.documentation} />
       <Pins title={w.inputs} pins={op.inputs} />
       <Pins title={w.outputs} pins={op.outputs} />
       {op.attrs.length > 0 && (
@@ -82,13 +80,8 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
 
 /** MathML as it is, anything else as text. */
 export function Formula({ formula }: { formula: string }): ReactElement {
-  const html = useMemo(
-    () => (formula.trimStart().startsWith("<math") ? safeMarkup(formula) : null),
-    [formula],
-  );
-  if (html === null) return <div className="formula mono">{formula}</div>;
-  // biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify.
-  return <div className="formula" dangerouslySetInnerHTML={{ __html: html }} />;
+  if (!formula.trimStart().startsWith("<math")) return <div className="formula mono">{formula}</div>;
+  return <Markup className="formula" html={formula} />;
 }
 
 function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): ReactElement | null {

@@ -1,9 +1,12 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
+import type { PageDocument } from "../../model/document.ts";
 import { studio, useStudio } from "../../state/store.ts";
-import { dropFiles } from "../export/drop.ts";
+import { dropFiles } from "../later.tsx";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
+import { SearchBox } from "./SearchBox.tsx";
+import { Sketch } from "./Sketch.tsx";
 
 /** What is shown while no page is: lessons that run when they are opened, files, and a new page. */
 export function Gallery(): ReactElement {
@@ -21,73 +24,72 @@ export function Gallery(): ReactElement {
     void dropFiles([...event.dataTransfer.files], { x: 0, y: 0 });
   };
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: files can also be opened by the buttons inside.
-    <div className="gallery" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
-      <div className="gallery-inner">
-        <h1>{w.galleryTitle}</h1>
-        <p className="lead">{w.galleryLead}</p>
-        <div className="gallery-actions">
-          <button type="button" className="button main" onClick={() => ui.run("new")}>
-            <Icon name="plus" />
-            {w.newPage}
-          </button>
-          <button type="button" className="button" onClick={() => ui.run("open")}>
-            <Icon name="folder" />
-            {w.openFile}
-          </button>
-        </div>
-        {(welcome?.unsaved ?? []).length > 0 && (
-          <>
-            <h2>{w.draftsFound}</h2>
-            <ul className="file-list">
-              {welcome?.unsaved?.map((draft) => (
-                <li key={draft.name}>
-                  <button type="button" onClick={() => void ui.openPage({ unsaved: draft.name })}>
-                    <Icon name="history" />
-                    <span>{draft.title || w.untitled}</span>
-                    <span className="when">{w.when(new Date(draft.since * 1000))}</span>
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
-        <h2>{w.lessons}</h2>
-        <div className="cards">
-          {welcome?.lessons.map((lesson) => (
-            <button
-              key={lesson.name}
-              type="button"
-              className="card"
-              onClick={() => void ui.openPage({ lesson: lesson.name })}
-            >
-              {lesson.picture && (
-                <span className="picture">
-                  <img src={lesson.picture} alt="" />
-                </span>
-              )}
-              <strong>{lesson.title}</strong>
-              <span className="card-about">{lesson.about.replaceAll("`", "")}</span>
+    <main className="workplace">
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: files can also be opened by the buttons inside. */}
+      <div className="gallery" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
+        <div className="gallery-inner">
+          <h1>{w.galleryTitle}</h1>
+          <p className="lead">{w.galleryLead}</p>
+          <div className="gallery-actions">
+            <button type="button" className="button main" onClick={() => ui.run("new")}>
+              <Icon name="plus" />
+              {w.newPage}
             </button>
-          ))}
+            <button type="button" className="button" onClick={() => ui.run("open")}>
+              <Icon name="folder" />
+              {w.openFile}
+            </button>
+          </div>
+          {(welcome?.unsaved ?? []).length > 0 && (
+            <>
+              <h2>{w.draftsFound}</h2>
+              <ul className="file-list">
+                {welcome?.unsaved?.map((draft) => (
+                  <li key={draft.name}>
+                    <button type="button" onClick={() => void ui.openPage({ unsaved: draft.name })}>
+                      <Icon name="history" />
+                      <span>{draft.title || w.untitled}</span>
+                      <span className="when">{w.when(new Date(draft.since * 1000))}</span>
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
+          <h2>{w.lessons}</h2>
+          <div className="cards">
+            {welcome?.lessons.map((lesson) => (
+              <button
+                key={lesson.name}
+                type="button"
+                className="card"
+                onClick={() => void ui.openPage({ lesson: lesson.name })}
+              >
+                <Sketch document={lesson.document as PageDocument} />
+                <strong>{lesson.title}</strong>
+                <span className="card-about">{lesson.about.replaceAll("`", "")}</span>
+              </button>
+            ))}
+          </div>
+          {pages.length > 0 && (
+            <>
+              <h2>{w.filesIn(welcome?.folder ?? "")}</h2>
+              <ul className="file-list">
+                {pages.slice(0, 20).map((file) => (
+                  <li key={file.path}>
+                    <button type="button" onClick={() => void ui.openPage({ path: file.path })}>
+                      <Icon name="file" />
+                      <span>{file.path}</span>
+                      <span className="when">{w.when(new Date(file.changed * 1000))}</span>
+                    </button>
+                  </li>
+                ))}
+              </ul>
+            </>
+          )}
         </div>
-        {pages.length > 0 && (
-          <>
-            <h2>{w.filesIn(welcome?.folder ?? "")}</h2>
-            <ul className="file-list">
-              {pages.slice(0, 20).map((file) => (
-                <li key={file.path}>
-                  <button type="button" onClick={() => void ui.openPage({ path: file.path })}>
-                    <Icon name="file" />
-                    <span>{file.path}</span>
-                    <span className="when">{w.when(new Date(file.changed * 1000))}</span>
-                  </button>
-                </li>
-              ))}
-            </ul>
-          </>
-        )}
       </div>
-    </div>
+      <SearchBox />
+    </main>
   );
 }

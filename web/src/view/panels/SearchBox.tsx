@@ -8,7 +8,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { addConnected, item } from "../../model/actions.ts";
+import { addConnected, item, replaceOp } from "../../model/actions.ts";
 import { inputOfOp, offered, outputOfOp, type Reason } from "../../model/fits.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { OpInfo, Ops } from "../../model/ops.ts";
@@ -18,7 +18,7 @@ import { commands, isEnabled, keysText } from "../../state/keys.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import type { WireEnd } from "../canvas/pointer.ts";
 import { act, currentPage, useGraph, useOps } from "../page.ts";
-import { type Search, ui } from "../ui.ts";
+import { type Search, ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 
 interface Entry {
@@ -32,7 +32,12 @@ interface Entry {
 }
 
 /** One box to find everything: blocks to add, blocks of the page, commands. */
-export function SearchBox({ search }: { search: Search }): ReactElement {
+export function SearchBox(): ReactElement | null {
+  const search = useUi((state) => state.search);
+  return search && <Box key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />;
+}
+
+function Box({ search }: { search: Search }): ReactElement {
   const w = useWords();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
@@ -105,6 +110,7 @@ export function SearchBox({ search }: { search: Search }): ReactElement {
         </div>
       )}
       {search.wire && <div className="search-about">{w.onWire(search.wire)}</div>}
+      {search.replace && <div className="search-about">{w.replaceBy(search.replace)}</div>}
       <div className="found" id={list} role="listbox" aria-label={label} tabIndex={-1}>
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are taken by the field above.
@@ -181,6 +187,10 @@ function fitting(
 function add(search: Search, op: OpInfo, pin: string | undefined): void {
   const page = currentPage();
   if (page === undefined) return;
+  if (search.replace !== null) {
+    act(replaceOp(page.graph, search.replace, op));
+    return;
+  }
   if (search.end === null) {
     const { x, y } = search.place;
     ui.addOp(

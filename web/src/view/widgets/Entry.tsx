@@ -3,6 +3,24 @@ import { createContext, type KeyboardEvent, type ReactElement, useContext, useId
 /** Whether widgets are stops of the Tab key. Those in blocks are not: the canvas is one stop. */
 export const TabIndex = createContext(0);
 
+/** How plain text is shown and read. */
+export const asText = { format: (value: string) => value, read: (value: string) => ({ value }) };
+
+/** How names are shown and read that stand one after the other; `wrong` says what is not one. */
+export function asNames(wrong: (name: string) => string | undefined): {
+  format(names: readonly string[]): string;
+  read(typed: string): Read<readonly string[]>;
+} {
+  return {
+    format: (names) => names.join(", "),
+    read: (typed) => {
+      const names = typed.split(/[\s,]+/).filter((each) => each !== "");
+      const error = names.map(wrong).find((each) => each !== undefined);
+      return error === undefined ? { value: names } : { error };
+    },
+  };
+}
+
 export type Read<T> = { value: T } | { error: string };
 
 interface Props<T> {

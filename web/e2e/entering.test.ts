@@ -1,0 +1,77 @@
+/** Who is let in, what a tab says that is not, and how it comes back. */
+
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import type { Browser, Page } from "playwright-core";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { launch, Studio } from "./harness.ts";
+
+let studio: Studio;
+let browser: Browser;
+
+beforeEach(async () => {
+  studio = new Studio();
+  browser = await launch();
+});
+afterEach(async () => {
+  delete process.env.BACKBLOCKS_PASSWORD;
+  await browser.close();
+  await studio.end();
+});
+
+const withoutToken = (address: string): string => address.replace(/#.*/, "").replace("0.0.0.0", "127.0.0.1");
+
+async function typePassword(page: Page, password: string): Promise<void> {
+  await page.fill("#password", password);
+  await page.press("#password", "Enter");
+}
+
+test("a studio that others can reach asks for its password, and lets in who knows it", async () => {
+  process.env.BACKBLOCKS_PASSWORD = "a long secret";
+  const address = await studio.start("--host", "0.0.0.0");
+  const page = await browser.newPage();
+  await page.goto(withoutToken(address));
+  await page.waitForSelector("#password");
+  await typePassword(page, "a wrong secret");
+  await page.waitForSelector("[role=alert]");
+  expect(await page.locator(".card").count()).toBe(0);
+  await typePassword(page, "a long secret");
+  await page.waitForSelector(".card");
+});
+
+test("without the address that was printed nothing is shown but how to get in", async () => {
+  const address = await studio.start();
+  const page = await browser.newPage();
+  await page.goto(withoutToken(address));
+  await page.waitForSelector("#password");
+  expect(await page.locator("main").textContent()).toContain("the address that it printed");
+});
+
+test("after the server was started anew a tab says what to do, and goes on by itself with its changes", async () => {
+  writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
+  const address = await studio.start();
+  const context = await browser.newContext();
+  const page = await context.newPage();
+  await page.goto(address);
+  await page.locator(".file-list button", { hasText: "kept" }).click();
+  await page.waitForSelector(".canvas");
+  await studio.kill("SIGKILL");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("square");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#block-square");
+  const again = await studio.start("--port", new URL(address).port);
+  const banner = page.locator(".banner[role=alert]");
+  await banner.waitFor();
+  expect(await banner.textContent()).toContain("Open the address that it printed");
+  const other = await context.newPage();
+  await other.goto(again);
+  await other.waitForSelector(".card");
+  await banner.waitFor({ state: "detached" });
+  await page.waitForFunction(() =>
+    /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
+  );
+  await other.locator(".file-list button", { hasText: "kept" }).click();
+  await other.waitForSelector("#block-square");
+});

@@ -1,0 +1,233 @@
+/** Files: versions of a page, parts of it as pages, files that it reads and writes, and files dropped on it. */
+
+import { existsSync, readFileSync } from "node:fs";
+import path from "node:path";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { library, listedValues, type Opened, open } from "./harness.ts";
+
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  opened = await open();
+  page = opened.page;
+  await page.waitForSelector(".card");
+});
+afterAll(async () => {
+  await opened?.end();
+});
+afterEach(() => {
+  expect(opened.errors.splice(0)).toEqual([]);
+});
+
+const CONST = { op: "Const", attrs: { value: { dtype: "float32", value: [1, 2, 3] } } };
+
+/** A new page with these blocks, pasted as text. */
+async function paste(blocks: Record<string, unknown>, more: object = {}): Promise<void> {
+  const tabs = await page.locator(".page-tab").count();
+  await page.keyboard.press("Alt+n");
+  await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
+  await page.locator(".canvas").focus();
+  await page.evaluate(
+    (text) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", text);
+      document
+        .querySelector(".canvas")
+        ?.dispatchEvent(
+          new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }),
+        );
+    },
+    JSON.stringify({ format: 1, blocks, ...more }),
+  );
+  await page.waitForSelector(`[id="block-${Object.keys(blocks)[0]}"]`);
+  await page.keyboard.press("Escape");
+}
+
+async function command(name: string): Promise<void> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+Shift+p");
+  await page.keyboard.type(name);
+  await page.keyboard.press("Enter");
+}
+
+async function saveAs(name: string): Promise<void> {
+  await page.keyboard.press("Control+Shift+s");
+  await page.fill("#save-path", name);
+  await page.press("#save-path", "Enter");
+  await saved();
+}
+
+async function saved(): Promise<void> {
+  await page.waitForFunction(() => document.querySelector(".save-state")?.textContent === "Saved");
+}
+
+async function add(op: string): Promise<void> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type(op);
+  await page.keyboard.press("Enter");
+}
+
+async function drop(name: string, base64: string): Promise<void> {
+  await page.evaluate(
+    ([file, text]) => {
+      const data = new DataTransfer();
+      const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
+      data.items.add(new File([bytes], file));
+      const canvas = document.querySelector(".canvas") as HTMLElement;
+      const { left, top } = canvas.getBoundingClientRect();
+      const at = { clientX: left + 300, clientY: top + 200, bubbles: true, cancelable: true };
+      canvas.dispatchEvent(new DragEvent("drop", { dataTransfer: data, ...at }));
+    },
+    [name, base64] as const,
+  );
+}
+
+/** What the value window lists for a block after a run. */
+async function valuesOf(block: string, count: number): Promise<string[]> {
+  await page.click(`[id="block-${block}"] .block-title`);
+  await page.keyboard.press("Alt+5");
+  await page.waitForFunction((rows) => document.querySelectorAll(".element-table tr").length >= rows, count);
+  return Object.values(await listedValues(page));
+}
+
+test("an older version is taken back, as one step that can be undone, and the page can be reverted to its file", async () => {
+  const file = path.join(opened.studio.folder, "versions.page.json");
+  await paste({ start: CONST });
+  await saveAs("versions.page.json");
+  const first = readFileSync(file, "utf8");
+  await add("square");
+  await page.waitForSelector("#block-square");
+  await page.keyboard.press("Control+s");
+  await saved();
+  expect(readFileSync(file, "utf8")).not.toBe(first);
+  await command("versions");
+  await page.locator("dialog [role=option]").first().click();
+  await page.waitForSelector("#block-square", { state: "detached" });
+  expect(readFileSync(file, "utf8")).not.toBe(first);
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+z");
+  await page.waitForSelector("#block-square");
+  await add("neg");
+  await page.waitForSelector("#block-neg");
+  await command("revert");
+  await page.waitForSelector("#block-neg", { state: "detached" });
+  await saved();
+});
+
+test("a page writes files only after a yes", async () => {
+  const written = path.join(opened.studio.folder, "out.txt");
+  const text = (value: string) => ({ op: "Const", attrs: { value: { dtype: "string", value } } });
+  await paste({
+    name: text("out.txt"),
+    words: text("written"),
+    write: { op: "WriteFile", in: { filename: "name:output", contents: "words:output" } },
+  });
+  await saveAs("writing.page.json");
+  await page.keyboard.press("Control+Enter");
+  const dialog = page.locator("dialog");
+  await dialog.waitFor();
+  expect(await dialog.textContent()).toContain("write");
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
+  expect(existsSync(written)).toBe(false);
+  await page.keyboard.press("Control+Enter");
+  await dialog.getByRole("button", { name: "Allow" }).click();
+  await page.waitForSelector('[id="block-write"] .live-mark.done');
+  expect(readFileSync(written, "utf8")).toBe("written");
+});
+
+test("a selection becomes a page of its own that gives the same numbers as a block", async () => {
+  await paste({
+    start: CONST,
+    minus: { op: "Neg", in: { x: "start:output" } },
+    twice: { op: "AddV2", in: { x: "minus:y", y: "minus:y" } },
+    end: { op: "Abs", in: { x: "twice:z" } },
+  });
+  await saveAs("whole.page.json");
+  await page.waitForFunction(() => document.querySelectorAll(".block-footer .spec").length === 4);
+  await page.click("#block-minus .block-title");
+  await page.click("#block-twice .block-title", { modifiers: ["Shift"] });
+  await command("page of its own");
+  await page.fill("#extract-path", "parts/twice.page.json");
+  await page.press("#extract-path", "Enter");
+  await page.waitForSelector("#block-twice", { state: "detached" });
+  expect(await page.locator(".block").count()).toBe(3);
+  expect(existsSync(path.join(opened.studio.folder, "parts/twice.page.json"))).toBe(true);
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector("#block-end .live-mark.done");
+  expect((await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
+});
+
+test.each(["npz", "safetensors"])("arrays of a dropped %s file become constants", async (kind) => {
+  const made = library(`
+import base64, io, json, struct
+import numpy as np
+arrays = {"weights": np.array([[1.5, -2], [0, 4]], "float32"), "steps": np.array([1, 2, 3], "int64")}
+out = io.BytesIO()
+if "${kind}" == "npz":
+    np.savez_compressed(out, **arrays)
+else:
+    head, at, body = {}, 0, b""
+    for name, array in arrays.items():
+        data = array.tobytes()
+        dtype = {"float32": "F32", "int64": "I64"}[array.dtype.name]
+        head[name] = {"dtype": dtype, "shape": array.shape, "data_offsets": [at, at + len(data)]}
+        at, body = at + len(data), body + data
+    text = json.dumps(head).encode()
+    out.write(struct.pack("<Q", len(text)) + text + body)
+print(json.dumps(base64.b64encode(out.getvalue()).decode()))
+`) as string;
+  await paste({ start: CONST });
+  await drop(`arrays.${kind}`, made);
+  await page.waitForSelector("#block-steps");
+  expect((await valuesOf("weights", 4)).map(Number)).toEqual([1.5, -2, 0, 4]);
+  expect(await page.locator("#block-steps .spec").textContent()).toBe("i64 3");
+});
+
+test("an image monitor shows a map with its legend, and a histogram its bars", async () => {
+  const matrix = {
+    dtype: "float32",
+    value: [
+      [0, 1, 2],
+      [3, 4, 5],
+    ],
+  };
+  await paste(
+    { values: { op: "Const", attrs: { value: matrix } }, minus: { op: "Neg", in: { x: "values:output" } } },
+    {
+      monitors: {
+        map: { kind: "image", shows: [{ pin: "minus:y" }] },
+        bars: { kind: "histogram", shows: [{ pin: "minus:y" }] },
+      },
+      layout: {
+        blocks: { values: [0, 0], minus: [320, 0] },
+        monitors: { map: [0, 240, 320, 200], bars: [360, 240, 320, 200] },
+      },
+    },
+  );
+  await page.keyboard.press("Control+Enter");
+  const map = page.locator(".canvas canvas.map");
+  await map.waitFor();
+  const cells = await map.evaluate((canvas: HTMLCanvasElement) => {
+    const data = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+    return {
+      width: canvas.width,
+      height: canvas.height,
+      colours: new Set(
+        Array.from(data)
+          .join()
+          .match(/(\d+,){3}255/g),
+      ).size,
+    };
+  });
+  expect(cells).toEqual({ width: 3, height: 2, colours: 6 });
+  expect(await page.locator(".canvas .legend .high").textContent()).toBe("0");
+  expect(await page.locator(".canvas .legend .low").textContent()).toBe("-5");
+  const bars = await page
+    .locator(".canvas .histogram rect")
+    .evaluateAll((all) => all.filter((bar) => Number(bar.getAttribute("height")) > 0).length);
+  expect(bars).toBe(6);
+});

@@ -1,0 +1,22 @@
+import DOMPurify from "dompurify";
+import { Marked } from "marked";
+import { type ReactElement, useMemo } from "react";
+import { escaped } from "./canvas/pen.ts";
+
+const markdown = new Marked({ gfm: true, renderer: { html: ({ text }) => escaped(text) } });
+
+/** Markdown as people read it. HTML that is written in it is shown as text. */
+export function Markdown({ text }: { text: string }): ReactElement {
+  return <Markup className="markdown" html={markdown.parse(text, { async: false })} />;
+}
+
+/** Markup without scripts, styles and pictures from elsewhere. */
+export function Markup({ html, className }: { html: string; className: string }): ReactElement {
+  const safe = useMemo(
+    () =>
+      DOMPurify.sanitize(html, { FORBID_TAGS: ["style", "img", "form", "input"], FORBID_ATTR: ["style"] }),
+    [html],
+  );
+  // biome-ignore lint/security/noDangerouslySetInnerHtml: it has been through DOMPurify.
+  return <div className={className} dangerouslySetInnerHTML={{ __html: safe }} />;
+}

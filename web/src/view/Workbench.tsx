@@ -1,0 +1,150 @@
+import type { ReactElement } from "react";
+import { type PageState, studio } from "../state/store.ts";
+import { Canvas } from "./canvas/Canvas.tsx";
+import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
+import { useInspectorWords } from "./inspector/words.ts";
+import { Docs } from "./later.tsx";
+import { useProblems } from "./page.ts";
+import { Monitors } from "./panels/Monitors.tsx";
+import { Outline } from "./panels/Outline.tsx";
+import { Palette } from "./panels/Palette.tsx";
+import { Problems } from "./panels/Problems.tsx";
+import { Properties } from "./panels/Properties.tsx";
+import { SearchBox } from "./panels/SearchBox.tsx";
+import { change, useSettings } from "./settings.ts";
+import { Splitter } from "./shell/Splitter.tsx";
+import { TabPanel } from "./shell/Tabs.tsx";
+import { useWords } from "./words.ts";
+
+/** A page with everything to edit and run it. */
+export function Workbench({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const settings = useSettings();
+  const problems = useProblems();
+  const monitors = Object.keys(page.document.monitors ?? {}).length;
+  const inspector = {
+    name: "inspector" as const,
+    label: useInspectorWords().inspector,
+    show: () => <Inspector page={page} />,
+    tools: () => <InspectorTools />,
+  };
+  return (
+    <>
+      {settings.leftOpen && (
+        <>
+          <TabPanel
+            id="left"
+            className="left"
+            label={w.leftPanel}
+            size={{ width: settings.left }}
+            current={settings.leftTab}
+            onTab={(leftTab) => change({ leftTab })}
+            onFold={() => change({ leftOpen: false })}
+            tabs={[
+              { name: "palette", label: w.palette, show: () => <Palette /> },
+              { name: "outline", label: w.outline, show: () => <Outline /> },
+            ]}
+          />
+          <Splitter
+            side="left"
+            size={settings.left}
+            most={480}
+            label={w.sizeOf(w.leftPanel)}
+            controls="left"
+            onSize={(left) => change({ left })}
+            onCollapse={() => change({ leftOpen: false })}
+          />
+        </>
+      )}
+      <main className="workplace">
+        <div className="main-canvas">
+          <DraftBanner page={page} />
+          <Canvas page={page} />
+        </div>
+        {settings.bottomOpen && (
+          <>
+            <Splitter
+              side="bottom"
+              size={settings.bottom}
+              most={Math.max(560, window.innerHeight * 0.8)}
+              label={w.sizeOf(w.bottomPanel)}
+              controls="bottom"
+              onSize={(bottom) => change({ bottom })}
+              onCollapse={() => change({ bottomOpen: false })}
+            />
+            <TabPanel
+              id="bottom"
+              className="bottom"
+              label={w.bottomPanel}
+              size={{ height: settings.bottom }}
+              current={settings.bottomTab}
+              onTab={(bottomTab) => change({ bottomTab })}
+              onFold={() => change({ bottomOpen: false })}
+              tabs={[
+                {
+                  name: "problems",
+                  label: w.problems,
+                  count: problems.length,
+                  bad: true,
+                  show: () => <Problems />,
+                },
+                ...(settings.inspectorDock === "bottom" ? [inspector] : []),
+                {
+                  name: "monitors",
+                  label: w.monitors,
+                  count: monitors,
+                  show: () => <Monitors page={page} />,
+                },
+              ]}
+            />
+          </>
+        )}
+      </main>
+      {settings.rightOpen && (
+        <>
+          <Splitter
+            side="right"
+            size={settings.right}
+            most={Math.max(560, window.innerWidth * 0.7)}
+            label={w.sizeOf(w.rightPanel)}
+            controls="right"
+            onSize={(right) => change({ right })}
+            onCollapse={() => change({ rightOpen: false })}
+          />
+          <TabPanel
+            id="right"
+            className="right"
+            label={w.rightPanel}
+            size={{ width: settings.right }}
+            current={settings.rightTab}
+            onTab={(rightTab) => change({ rightTab })}
+            onFold={() => change({ rightOpen: false })}
+            tabs={[
+              { name: "properties", label: w.properties, show: () => <Properties /> },
+              { name: "docs", label: w.docs, show: () => <Docs /> },
+              ...(settings.inspectorDock === "right" ? [inspector] : []),
+            ]}
+          />
+        </>
+      )}
+      <SearchBox />
+    </>
+  );
+}
+
+/** Says that changes of an earlier session are in the page, and offers to discard them. */
+function DraftBanner({ page }: { page: PageState }): ReactElement | null {
+  const w = useWords();
+  if (page.draft === null) return null;
+  return (
+    <div className="banner" role="status">
+      <span>{w.draftFound(page.draft.changes, new Date(page.draft.since * 1000))}</span>
+      <button type="button" className="button" onClick={() => studio.draftSeen(page.page)}>
+        {w.keepDraft}
+      </button>
+      <button type="button" className="button" onClick={() => studio.revert(page.page)}>
+        {w.discardDraft}
+      </button>
+    </div>
+  );
+}

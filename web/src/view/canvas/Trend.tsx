@@ -1,0 +1,98 @@
+import { type ReactElement, useEffect, useRef, useState } from "react";
+import uPlot from "uplot";
+import "uplot/dist/uPlot.min.css";
+import type { Monitor } from "../../model/document.ts";
+import type { Series } from "../../net/generated.ts";
+import { readColours } from "./colours.ts";
+import { LINES, labelOf, shortNumber } from "./monitored.ts";
+
+const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
+
+/** Values over steps, as lines that grow while the page runs. */
+export function Trend({ monitor, series }: { monitor: Monitor; series: Series }): ReactElement {
+  const ref = useRef<HTMLDivElement>(null);
+  const plot = useRef<uPlot | null>(null);
+  const shows = monitor.shows ?? [];
+  const names = shows.map(labelOf).join("\n");
+  const { low, high } = monitor;
+  const [themed, setThemed] = useState(0);
+  useEffect(() => {
+    const watch = new MutationObserver(() => setThemed((n) => n + 1));
+    watch.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    return () => watch.disconnect();
+  }, []);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new theme has other colours.
+  useEffect(() => {
+    const holder = ref.current;
+    if (holder === null) return;
+    const colours = readColours();
+    const axis = {
+      stroke: colours.inkSoft,
+      grid: { stroke: colours.line, width: 1 },
+      ticks: { show: false },
+      font: `10px ${colours.mono}`,
+    };
+    const made = new uPlot(
+      {
+        width: Math.max(holder.clientWidth, 80),
+        height: Math.max(holder.clientHeight, 60),
+        legend: { show: false },
+        cursor: { show: true, y: false },
+        scales: { x: { time: false }, y: { range: (_plot, least, most) => rangeOf(least, most, low, high) } },
+        axes: [
+          { ...axis, size: 22, gap: 2 },
+          { ...axis, size: 48, gap: 2, values: (_plot, splits) => splits.map(shortNumber) },
+        ],
+        series: [
+          {},
+          ...names.split("\n").map((label, i) => ({
+            label,
+            stroke: colours[LINES[i % LINES.length] as "float"],
+            width: 1.5,
+            dash: DASHES[Math.floor(i / LINES.length) % DASHES.length] as number[],
+            points: { show: false },
+          })),
+        ],
+      },
+      [[]],
+      holder,
+    );
+    plot.current = made;
+    const watch = new ResizeObserver(() =>
+      made.setSize({ width: Math.max(holder.clientWidth, 80), height: Math.max(holder.clientHeight, 60) }),
+    );
+    watch.observe(holder);
+    return () => {
+      watch.disconnect();
+      made.destroy();
+      plot.current = null;
+    };
+  }, [names, low, high, themed]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a plot that was made anew has no data yet.
+  useEffect(() => {
+    plot.current?.setData([series.steps ?? [], ...(series.values ?? [])] as uPlot.AlignedData);
+  }, [series, names, low, high, themed]);
+  return (
+    <div className="trend-box">
+      <div ref={ref} className="trend" />
+      <div className="keys">
+        {shows.map((shown, i) => (
+          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown is known by its place.
+          <span key={i} className={`key ${LINES[i % LINES.length]}`}>
+            {labelOf(shown)} <b>{shortNumber(series.values?.[i]?.at(-1))}</b>
+          </span>
+        ))}
+      </div>
+    </div>
+  );
+}
+
+function rangeOf(
+  least: number | null,
+  most: number | null,
+  low?: number | null,
+  high?: number | null,
+): [number, number] {
+  const [a, b] = [low ?? least ?? 0, high ?? most ?? 1];
+  return a === b ? [a - 1, b + 1] : [a, low === undefined || high === undefined ? b + (b - a) * 0.04 : b];
+}

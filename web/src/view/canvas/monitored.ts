@@ -1,0 +1,19 @@
+/** How monitors name and colour what they show. */
+
+import type { Shown } from "../../model/document.ts";
+
+/** Colours of lines and bars, by their classes, one after the other. */
+export const LINES = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
+
+export function labelOf(shown: Shown | undefined): string {
+  if (shown === undefined) return "";
+  return shown.label ?? shown.pin + (shown.element ? `[${shown.element.join("][")}]` : "");
+}
+
+export function shortNumber(value: number | null | undefined): string {
+  if (value === null || value === undefined) return "–";
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  if (value === 0) return "0";
+  const size = Math.abs(value);
+  return size >= 1e6 || size < 1e-4 ? value.toExponential(2) : String(Number(value.toPrecision(5)));
+}

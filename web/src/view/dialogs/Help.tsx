@@ -1,0 +1,45 @@
+import type { ReactElement } from "react";
+import { type CommandGroup, commands, keysText } from "../../state/keys.ts";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { Close, Dialog } from "./Dialog.tsx";
+
+const GROUPS: CommandGroup[] = ["edit", "select", "arrange", "run", "page", "view"];
+
+export function Help(): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const all = [...commands.values()];
+  return (
+    <Dialog title={w.keys} wide onClose={ui.closeDialog} actions={<Close />}>
+      <div className="keys-table">
+        <section>
+          <h3>{w.onCanvas}</h3>
+          {w.canvasKeys.map(([keys, what]) => (
+            <div key={keys}>
+              <span>{what}</span>
+              <kbd>{keys}</kbd>
+            </div>
+          ))}
+        </section>
+        {GROUPS.map((group) => (
+          <section key={group}>
+            <h3>{w.commandGroups[group]}</h3>
+            {all
+              .filter((command) => command.group === group && command.keys.length > 0)
+              .map(({ id, keys }) => (
+                <div key={id}>
+                  <span>{texts.commands[id]}</span>
+                  <span>
+                    {keys.slice(0, 2).map((each) => (
+                      <kbd key={each}>{keysText(each)}</kbd>
+                    ))}
+                  </span>
+                </div>
+              ))}
+          </section>
+        ))}
+      </div>
+    </Dialog>
+  );
+}

@@ -1,0 +1,36 @@
+import type { ReactElement } from "react";
+import { useStudio } from "../../state/store.ts";
+import { shownBytes } from "../canvas/pictures.ts";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { Choices } from "./Choices.tsx";
+import { Close, Dialog } from "./Dialog.tsx";
+
+export function OpenFile({
+  title,
+  onFile,
+}: {
+  title: "open" | "use page";
+  onFile(path: string): void;
+}): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const files = useStudio((state) => state.files);
+  const pages = files.filter((file) => file.path.endsWith(".page.json"));
+  return (
+    <Dialog title={texts.commands[title]} onClose={ui.closeDialog} actions={<Close />}>
+      {pages.length === 0 ? (
+        <p className="soft">{w.noFiles}</p>
+      ) : (
+        <Choices
+          label={texts.commands[title]}
+          choices={pages.map((file) => ({ id: file.path, name: file.path, detail: shownBytes(file.bytes) }))}
+          onChoose={(path) => {
+            ui.closeDialog();
+            onFile(path);
+          }}
+        />
+      )}
+    </Dialog>
+  );
+}

@@ -1,0 +1,109 @@
+import { type FormEvent, type ReactElement, useState } from "react";
+import { type PageState, studio } from "../../state/store.ts";
+import { fileName } from "../page.ts";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { Close, Dialog } from "./Dialog.tsx";
+
+/** Where each page was to be saved last, for the question whether to overwrite what is there. */
+const wantedPaths = new Map<number, string>();
+
+export function SaveAs({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const [path, setPath] = useState(page.path || `${fileName(page)}.page.json`);
+  const wrong = !/^[^/\\].*\.page\.json$/.test(path) || path.split("/").includes("..");
+  function save(event: FormEvent) {
+    event.preventDefault();
+    if (wrong) return;
+    wantedPaths.set(page.page, path);
+    studio.save(page.page, path);
+    ui.closeDialog();
+  }
+  return (
+    <Dialog
+      title={texts.commands["save as"]}
+      onClose={ui.closeDialog}
+      actions={
+        <>
+          <Close />
+          <button type="submit" form="save-as" className="button main" disabled={wrong}>
+            {texts.commands.save}
+          </button>
+        </>
+      }
+    >
+      <form id="save-as" onSubmit={save}>
+        <label htmlFor="save-path">{w.pathInFolder}</label>
+        <input
+          id="save-path"
+          className="field mono"
+          value={path}
+          autoFocus
+          aria-invalid={wrong}
+          onChange={(event) => setPath(event.target.value)}
+        />
+        {wrong && <p className="bad small">{w.pathRule}</p>}
+      </form>
+    </Dialog>
+  );
+}
+
+export function SaveRefused({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const refused = page.saveRefused;
+  const done = () => studio.saveRefusalSeen(page.page);
+  if (refused === null) return <span />;
+  return (
+    <Dialog
+      title={w.saveRefused[refused.reason]}
+      onClose={done}
+      actions={
+        <>
+          <button type="button" className="button" onClick={done}>
+            {w.cancel}
+          </button>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              done();
+              ui.openDialog({ kind: "save as" });
+            }}
+          >
+            {w.saveElsewhere}
+          </button>
+          {refused.reason === "changed outside" && (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                studio.revert(page.page);
+                done();
+              }}
+            >
+              {w.takeTheirs}
+            </button>
+          )}
+          {refused.reason !== "failed" && (
+            <button
+              type="button"
+              className="button danger"
+              onClick={() =>
+                studio.save(
+                  page.page,
+                  refused.reason === "exists" ? (wantedPaths.get(page.page) ?? "") : "",
+                  true,
+                )
+              }
+            >
+              {w.overwrite}
+            </button>
+          )}
+        </>
+      }
+    >
+      <p>{refused.text}</p>
+    </Dialog>
+  );
+}

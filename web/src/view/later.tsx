@@ -1,0 +1,56 @@
+/** Parts of the view that the first picture does without: files of their own, fetched when they are needed or there is time. */
+
+import { type ComponentType, type ReactElement, useEffect, useState } from "react";
+
+const loads: (() => Promise<unknown>)[] = [];
+
+/**
+ * A part that is fetched when it is first shown; `meanwhile` stands in for it. React's own `lazy` would show a part
+ * that is there already a moment late, and keys that are pressed in between would be lost.
+ */
+function later<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  meanwhile: (props: Props) => ReactElement | null = () => null,
+): (props: Props) => ReactElement | null {
+  let Part: ComponentType<Props> | null = null;
+  const fetched = async () => {
+    Part ??= await load();
+  };
+  loads.push(fetched);
+  // biome-ignore lint/correctness/noComponentHookFactories: it is made once for each part, when this file is read.
+  return function Later(props: Props) {
+    const [, setThere] = useState(Part !== null);
+    useEffect(() => void fetched().then(() => setThere(true)), []);
+    return Part === null ? meanwhile(props) : <Part {...props} />;
+  };
+}
+
+export const Workbench = later(
+  async () => (await import("./Workbench.tsx")).Workbench,
+  () => <main className="workplace" />,
+);
+export const Gallery = later(
+  async () => (await import("./panels/Gallery.tsx")).Gallery,
+  () => <main className="workplace" />,
+);
+export const Explain = later(
+  async () => (await import("./explain/Explain.tsx")).default,
+  () => <main className="workplace" />,
+);
+export const Dialogs = later(async () => (await import("./dialogs/Dialogs.tsx")).Dialogs);
+export const Docs = later(async () => (await import("./panels/Docs.tsx")).Docs);
+export const Trend = later(async () => (await import("./canvas/Trend.tsx")).Trend);
+export const Markdown = later(
+  async () => (await import("./Markdown.tsx")).Markdown,
+  ({ text }) => <div className="markdown">{text}</div>,
+);
+
+export async function dropFiles(files: readonly File[], at: { x: number; y: number }): Promise<void> {
+  const { dropFiles } = await import("./export/drop.ts");
+  await dropFiles(files, at);
+}
+
+/** Fetches what is not there yet, so that nobody waits for it later. */
+export function loadRest(): void {
+  for (const load of loads) void load();
+}

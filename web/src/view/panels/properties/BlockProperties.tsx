@@ -1,0 +1,215 @@
+import { type ReactElement, useEffect, useRef } from "react";
+import { item } from "../../../model/action.ts";
+import * as actions from "../../../model/actions.ts";
+import { formatOf } from "../../../model/axes.ts";
+import type { Json } from "../../../model/document.ts";
+import { type AttrRow, type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
+import { nameFault } from "../../../model/names.ts";
+import { PLACEHOLDER } from "../../../model/ops.ts";
+import { specText } from "../../../model/words.ts";
+import { act } from "../../page.ts";
+import { Icon } from "../../shell/icons.tsx";
+import { ui, useUi } from "../../ui.ts";
+import { AttrField } from "../../widgets/AttrField.tsx";
+import { asText, Entry } from "../../widgets/Entry.tsx";
+import { MatrixGrid } from "../../widgets/MatrixGrid.tsx";
+import { useTexts, useWords } from "../../words.ts";
+import { InputRow } from "./InputRow.tsx";
+
+export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const root = useRef<HTMLDivElement>(null);
+  const field = useUi((state) => state.field);
+  const { document } = graph;
+  useEffect(() => {
+    if (field === null || field.block !== view.name) return;
+    const row = root.current?.querySelector(
+      field.name ? `[data-field="${CSS.escape(field.name)}"]` : "[data-field]",
+    );
+    const target = row?.querySelector<HTMLElement>(".cell, input, select, button") ?? row;
+    if (target instanceof HTMLElement) target.focus();
+    ui.fieldShown();
+  }, [field, view.name]);
+  const problems = graph.problems.get(view.name) ?? [];
+  return (
+    <div ref={root}>
+      <div className="section">
+        <div className="section-title">
+          <h2>{view.name}</h2>
+          <span className="soft">{view.op}</span>
+        </div>
+        {problems.map((problem) => (
+          <p className="bad small" key={problem.text}>
+            {problem.text} {problem.hint}
+          </p>
+        ))}
+        <div className="rows">
+          <span className="label">{w.name}</span>
+          <span data-field="name">
+            <Entry
+              label={w.name}
+              value={view.name}
+              format={asText.format}
+              read={(name) => {
+                const fault = name === view.name ? undefined : nameFault(name, document.blocks ?? {});
+                return fault ? { error: texts.names[fault] } : { value: name };
+              }}
+              onChange={(name) => {
+                act(actions.renameBlock(document, view.name, name));
+                ui.select([item("block", name)]);
+              }}
+            />
+          </span>
+          <span className="label">{w.about}</span>
+          <Entry
+            label={w.about}
+            value={view.block.about ?? ""}
+            {...asText}
+            onChange={(about) => act(actions.setAbout(document, view.name, about))}
+          />
+        </div>
+      </div>
+      {view.inputs.length > 0 && (
+        <div className="section">
+          <h3>{w.inputs}</h3>
+          <div className="rows">
+            {view.inputs.map((pin) => (
+              <InputRow key={pin.key} graph={graph} pin={pin} />
+            ))}
+          </div>
+        </div>
+      )}
+      {view.rows.length + view.rest.length > 0 && (
+        <div className="section">
+          <h3>{w.attributes}</h3>
+          <div className="rows">
+            {[...view.rows, ...view.rest].map((row) => (
+              <AttrLine key={row.name} graph={graph} view={view} row={row} />
+            ))}
+          </div>
+        </div>
+      )}
+      {view.op === PLACEHOLDER && (
+        <div className="section">
+          <h3>{w.fed}</h3>
+          <MatrixGrid
+            label={w.fed}
+            free={false}
+            value={graph.document.run?.feeds?.[view.name]}
+            onChange={(value) => act(actions.setFeed(document, view.name, value))}
+          />
+        </div>
+      )}
+      <Outputs graph={graph} view={view} />
+      <div className="section">
+        <label className="small">
+          <input
+            type="checkbox"
+            checked={document.run?.targets?.includes(view.name) ?? false}
+            onChange={() => act(actions.toggleTarget(document, view.name))}
+          />{" "}
+          {w.everyTime}
+        </label>
+      </div>
+      <div className="section">
+        <div className="constant-fill">
+          {actions.gradientsFor(view).length > 0 && (
+            <button type="button" className="button" onClick={() => ui.run("gradient")}>
+              <Icon name="gradient" />
+              {texts.commands.gradient}
+            </button>
+          )}
+          <button type="button" className="button" onClick={() => ui.run("explain")}>
+            <Icon name="spot" />
+            {texts.commands.explain}
+          </button>
+          <button type="button" className="button" onClick={() => ui.run("run here")}>
+            <Icon name="to" />
+            {texts.commands["run here"]}
+          </button>
+        </div>
+      </div>
+    </div>
+  );
+}
+
+function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: AttrRow }): ReactElement {
+  const w = useWords();
+  const put = (value: Json | undefined) => act(actions.setAttr(graph.document, view.name, row.name, value));
+  const info = row.info ?? { name: row.name, kind: "json", options: [] };
+  return (
+    <>
+      <span className={row.missing ? "label bad" : "label"} title={row.info?.about}>
+        {row.name}
+        {row.set && row.info !== undefined && !row.info.required && (
+          <button
+            type="button"
+            className="button icon plain"
+            aria-label={w.asBefore(row.name)}
+            title={w.asBefore(row.name)}
+            onClick={() => put(undefined)}
+          >
+            <Icon name="reset" />
+          </button>
+        )}
+      </span>
+      <span data-field={row.name} className={info.kind === "tensor" ? "wide" : ""}>
+        {info.kind === "tensor" ? (
+          <MatrixGrid label={row.name} free={false} value={row.value} onChange={put} />
+        ) : (
+          <AttrField attr={info} value={row.value} axes={formatOf(view)} onChange={put} />
+        )}
+      </span>
+    </>
+  );
+}
+
+function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactElement | null {
+  const w = useWords();
+  const texts = useTexts();
+  const { document } = graph;
+  if (view.outputs.length === 0) return null;
+  const fetched = new Set(document.run?.fetch ?? []);
+  return (
+    <div className="section">
+      <h3>{w.outputs}</h3>
+      {view.outputs.map((pin) => {
+        const key = keyOf(pin.ref);
+        const spec = specOf(graph, key);
+        return (
+          <div className="wire-line" key={pin.key}>
+            <span className="mono">{pin.key}</span>
+            {spec && <span className="shape-chip">{specText(spec, texts)}</span>}
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={w.connectFrom(pin.key)}
+              title={w.connectFrom(pin.key)}
+              onClick={() => ui.connectFrom(pin.ref)}
+            >
+              <Icon name="to" />
+            </button>
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={w.watch(pin.key)}
+              title={w.watch(pin.key)}
+              onClick={() => ui.addMonitor(key)}
+            >
+              <Icon name="monitor" />
+            </button>
+            <label className="small">
+              <input
+                type="checkbox"
+                checked={fetched.has(key)}
+                onChange={() => act(actions.toggleFetch(document, key))}
+              />{" "}
+              {w.wanted}
+            </label>
+          </div>
+        );
+      })}
+    </div>
+  );
+}

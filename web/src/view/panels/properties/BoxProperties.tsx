@@ -1,0 +1,56 @@
+import type { ReactElement } from "react";
+import * as actions from "../../../model/actions.ts";
+import { inLanguage } from "../../../model/document.ts";
+import type { Graph } from "../../../model/graph.ts";
+import { act } from "../../page.ts";
+import { useSettings } from "../../settings.ts";
+import { asNames, asText, Entry } from "../../widgets/Entry.tsx";
+import { useWords } from "../../words.ts";
+import { Section } from "./Section.tsx";
+
+export function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
+  const w = useWords();
+  const language = useSettings((settings) => settings.language);
+  const note = graph.document.notes?.[name];
+  const text = inLanguage(language, note?.text, note?.texts);
+  return (
+    <Section title={w.note}>
+      <textarea
+        className="field"
+        rows={12}
+        aria-label={w.noteText}
+        key={text}
+        defaultValue={text}
+        onBlur={(event) => {
+          if (event.target.value !== text)
+            act(actions.setNote(graph.document, name, event.target.value, language));
+        }}
+      />
+    </Section>
+  );
+}
+
+export function FrameProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
+  const w = useWords();
+  const frame = graph.document.frames?.[name];
+  return (
+    <Section title={w.frame}>
+      <div className="rows">
+        <span className="label">{w.title}</span>
+        <Entry
+          label={w.title}
+          value={frame?.title ?? ""}
+          {...asText}
+          onChange={(title) => act(actions.setFrame(graph.document, name, { title }))}
+        />
+        <span className="label">{w.blocks}</span>
+        <Entry<readonly string[]>
+          label={w.blocks}
+          value={frame?.blocks ?? []}
+          {...asNames((each) => (graph.blocks.has(each) ? undefined : w.noSuchBlock(each)))}
+          onChange={(blocks) => act(actions.setFrame(graph.document, name, { blocks }))}
+        />
+      </div>
+    </Section>
+  );
+}
