@@ -94,7 +94,7 @@ function feedsText(
     const places = [...(lit?.get("feeds") ?? [])];
     if (!tensor || places.length === 0) return [];
     const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
-    const wins = chosen ? words.wins(lit?.get("winner")?.size ?? 0, places.length) : "";
+    const wins = chosen ? words.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
     return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");
