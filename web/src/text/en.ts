@@ -66,6 +66,7 @@ export const en = {
     "select upstream": "Select all it needs",
     "select downstream": "Select all that needs it",
     "select connected": "Select all connected",
+    "select wire": "Select the next wire at it",
     connect: "Connect from here…",
     disconnect: "Disconnect",
     gradient: "Add gradient block",

@@ -64,6 +64,7 @@ export const ko: Texts = {
     "select upstream": "필요로 하는 블록 선택",
     "select downstream": "이어지는 블록 선택",
     "select connected": "연결된 블록 모두 선택",
+    "select wire": "연결된 다음 선 선택",
     connect: "여기서 연결…",
     disconnect: "연결 끊기",
     gradient: "기울기 블록 추가",

@@ -227,7 +227,9 @@ export const viewEn = {
   canvasKeys: [
     ["← →", "Follow wires"],
     ["↑ ↓", "Next block above or below"],
-    ["Ctrl + arrows", "Move the selection"],
+    ["Ctrl + arrows", "Move the selection, bend a wire"],
+    ["Ctrl + Shift + arrows", "Resize a frame, note or monitor"],
+    ["Shift + ↑ ↓, Ctrl + Space", "Select several in the outline"],
     ["Enter", "Edit the block"],
     ["Space + drag", "Pan"],
     ["Alt + drag", "Cut wires"],
