@@ -21,6 +21,7 @@ afterEach(() => {
 
 async function paste(blocks: Record<string, unknown>): Promise<void> {
   const tabs = await page.locator(".page-tab").count();
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
   await page.keyboard.press("Alt+n");
   await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
   await page.locator(".canvas").focus();
@@ -38,6 +39,22 @@ async function paste(blocks: Record<string, unknown>): Promise<void> {
   );
   await page.waitForSelector(`[id="block-${Object.keys(blocks)[0]}"]`);
   await page.keyboard.press("Escape");
+}
+
+interface Copied {
+  blocks: Record<string, unknown>;
+  layout: { blocks: { minus: [number, number] }; wires: Record<string, number[][]> };
+}
+
+/** What is selected, as it is copied. */
+async function copied(): Promise<Copied> {
+  return page.evaluate(() => {
+    const data = new DataTransfer();
+    document
+      .querySelector(".canvas")
+      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
+    return JSON.parse(data.getData("text/plain"));
+  });
 }
 
 const numbers = (value: number[]) => ({ op: "Const", attrs: { value: { dtype: "float32", value } } });
@@ -67,16 +84,27 @@ test("a wire is chosen and bent by keys alone", async () => {
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("w");
-  expect(await page.locator("#right h2").textContent()).toBe("Wire");
+  await page.locator("#right h2", { hasText: "Wire" }).waitFor();
   for (let i = 0; i < 3; i++) await page.keyboard.press("Control+ArrowDown");
   await page.keyboard.press("Control+a");
-  const bends = await page.evaluate(() => {
-    const data = new DataTransfer();
-    document
-      .querySelector(".canvas")
-      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
-    return JSON.parse(data.getData("text/plain")).layout.wires;
-  });
-  expect(Object.keys(bends)).toEqual(["minus:x"]);
-  expect(bends["minus:x"]).toHaveLength(1);
+  const { wires } = (await copied()).layout;
+  expect(Object.keys(wires)).toEqual(["minus:x"]);
+  expect(wires["minus:x"]).toHaveLength(1);
+});
+
+test("arrows follow wires, with Ctrl they move a block, and in the outline they select several", async () => {
+  await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  const before = await copied();
+  expect(Object.keys(before.blocks)).toEqual(["minus"]);
+  for (let i = 0; i < 2; i++) await page.keyboard.press("Control+ArrowDown");
+  const after = await copied();
+  expect(after.layout.blocks.minus[1]).toBe(before.layout.blocks.minus[1] + 16);
+  await page.keyboard.press("ArrowLeft");
+  expect(Object.keys((await copied()).blocks)).toEqual(["start"]);
+  await page.keyboard.press("Alt+1");
+  await page.locator("[role=treeitem][data-node='block/start']").focus();
+  await page.keyboard.press("Shift+ArrowDown");
+  expect(Object.keys((await copied()).blocks).sort()).toEqual(["minus", "start"]);
 });

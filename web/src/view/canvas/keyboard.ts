@@ -23,7 +23,7 @@ const WAYS: Record<Way, [number, number]> = {
 
 export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
   const page = currentPage();
-  if (page === undefined || event.target !== event.currentTarget) return;
+  if (page === undefined) return;
   const way = WAYS[event.key as Way];
   const taken = () => {
     event.preventDefault();
