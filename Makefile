@@ -41,9 +41,10 @@ screenshots: $(READY) web browser ## make the pictures of the studio in docs/ an
 	cd web && npm run screenshots
 
 # The sanitizers must be loaded before Python. Python itself leaves memory behind, on purpose.
+# They make kernels several times slower, so what counts as hanging takes longer too.
 SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-name=lib$(each).so))" \
 	PYTHONMALLOC=malloc ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	.venv-sanitize/bin/pytest -n 2 -q
+	.venv-sanitize/bin/pytest -n 2 -q --timeout 1800
 sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(SANITIZED) tests/native
 	$(SANITIZED) tests/ops -k "Pool or Conv or Dilation"

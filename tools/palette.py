@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ import msgspec
 import numpy as np
 
 import backblocks
-from backblocks.documentation import gradient, is_smooth, summary
-from backblocks.dtypes import ALL, QUANTIZED
+from backblocks.documentation import gradient, summary
+from backblocks.dtypes import ALL, QUANTIZED, is_smooth
 from backblocks.errors import OpError
-from backblocks.graph.gradients import gradients
-from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.graph.gradient_ops import gradient_ops, worked_calls
 from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._op import Attr, Case, Op, Value, each_value, flat
@@ -80,7 +79,7 @@ def op_info(op: Op) -> OpInfo:
         ],
         cases=_cases(op),
         aliases=_aliases(op),
-        gradients=_gradients(op),
+        gradients=[GradientInfo(**asdict(each)) for each in gradient_ops(op)],
     )
 
 
@@ -115,7 +114,7 @@ def _attr(attr: Attr) -> AttrInfo:
 def _ranks(op: Op) -> dict[str, list[int] | None]:
     """By pin the numbers of axes that the shape rule lets through; None for any. "-> " marks outputs."""
     found: dict[str, set[int]] = {}
-    for inputs, attrs in _calls(op):
+    for inputs, attrs in worked_calls(op):
         specs = each_value(_spec, inputs)
         for place, pin in enumerate(op.inputs):
             if isinstance(specs[place], Spec) and specs[place].dtype != RESOURCE:
@@ -157,14 +156,7 @@ def _accepted(op: Op, specs: list[Value], attrs: dict[str, Any]) -> bool:
 
 
 def _spec(array: Any) -> Spec:
-    return Spec(array.shape, array.dtype) if is_smooth(array) else Spec.of(array)
-
-
-def _calls(op: Op) -> Iterator[tuple[list[Value], dict[str, Any]]]:
-    """The inputs, as arrays, and attributes of the cases."""
-    for case in op.cases:
-        inputs, attrs, _ = op.bind((), case.args)
-        yield op.arrays(inputs), attrs
+    return Spec(array.shape, array.dtype) if is_smooth(array.dtype) else Spec.of(array)
 
 
 # -- worked cases ---------------------------------------------------------------------------------
@@ -228,88 +220,6 @@ def _holding(array: Any, variable: bool) -> dict[str, Any]:
         if variable
         else {"op": "Const", "attrs": {"value": words}}
     )
-
-
-# -- gradients ------------------------------------------------------------------------------------
-
-
-def _gradients(op: Op) -> list[GradientInfo]:
-    """For each input whose gradient is one op, and the same in every case, what that is."""
-    if op.gradient is None or any(pin.dtype == "resource" for pin in op.inputs):
-        return []
-    seen: dict[str, list[GradientInfo | None]] = {}
-    for inputs, attrs in _calls(op):
-        for name, info in _traced(op, inputs, attrs):
-            seen.setdefault(name, []).append(info)
-    found = [seen[pin.name] for pin in op.inputs if pin.name in seen]
-    return [ways[0] for ways in found if ways[0] is not None and ways.count(ways[0]) == len(ways)]
-
-
-def _traced(
-    op: Op, inputs: list[Value], attrs: dict[str, Any]
-) -> Iterator[tuple[str, GradientInfo | None]]:
-    """Differentiates the op on symbols of open sizes, so that nothing holds for these sizes only."""
-    for is_open in (True, False):
-        symbols = each_value(lambda array, is_open=is_open: _symbol(array, is_open), inputs)  # type: ignore[misc]
-        try:
-            result = op(*symbols, **attrs)
-            outputs = [*result] if isinstance(result, list | tuple) else [result]
-            ys = [y for y in outputs if isinstance(y, Symbol) and is_smooth(y)]
-            dys = [placeholder(y.shape, y.dtype) for y in ys]
-            xs = [x for x in symbols if isinstance(x, Symbol) and x.value is None]
-            dxs = gradients(ys, xs, dys)
-        except OpError:
-            continue  # sizes must be known, or this mode has no gradient
-        sources = {id(dy): f"gradient {y.pin}" for y, dy in zip(ys, dys, strict=True)}
-        sources |= {id(y): f"output {y.pin}" for y in outputs if isinstance(y, Symbol)}
-        names = {}
-        for pin, symbol in zip(op.inputs, symbols, strict=True):
-            if isinstance(symbol, Symbol):
-                sources[id(symbol)] = f"input {pin.name}"
-                names[id(symbol)] = pin.name
-        for x, dx in zip(xs, dxs, strict=True):
-            if dx is not None:
-                yield names[id(x)], _one_op(attrs, names[id(x)], dx, sources)
-        return
-
-
-def _symbol(array: Any, is_open: bool) -> Symbol:
-    if not is_smooth(array):
-        return constant(array)
-    return placeholder((None,) * array.ndim if is_open else array.shape, array.dtype)
-
-
-def _one_op(
-    attrs: dict[str, Any], input: str, dx: Symbol, sources: dict[int, str]
-) -> GradientInfo | None:
-    """How dx is made, if it is one block (and the shapes of inputs) with the attributes of this op."""
-    made = dx.block
-    if id(dx) in sources:
-        return None
-    wires = {}
-    for pin, symbol in zip(made.op.inputs, made.inputs, strict=True):
-        if isinstance(symbol, tuple) or (symbol is not None and not _source(symbol, sources)):
-            return None
-        if symbol is not None:
-            wires[pin.name] = _source(symbol, sources)
-    copied = []
-    for attr in made.op.attrs.values():
-        value = made.attrs[attr.name]
-        if attr.name in attrs and value == attrs[attr.name]:
-            copied.append(attr.name)
-        elif attr.required or value != attr.kind.parse(attr.default):
-            return None
-    return GradientInfo(input=input, op=made.op.name, gives=dx.pin, inputs=wires, attrs=copied)
-
-
-def _source(symbol: Symbol, sources: dict[int, str]) -> str:
-    if id(symbol) in sources:
-        return sources[id(symbol)]
-    if symbol.block.op.name == "Shape":
-        of = sources.get(id(symbol.block.inputs[0]), "")
-        if of.startswith("input "):
-            return "shape " + of.removeprefix("input ")
-    return ""
 
 
 # -- search ---------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES, is_float
+from backblocks.dtypes import NAMES, is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
@@ -55,7 +55,9 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
     symbols = each_value(_symbol, op.arrays(inputs))
     xs = [symbol for symbol in flat(symbols) if symbol.value is None]
     result = op(*symbols, **attrs)
-    ys = [y for y in (result if isinstance(result, list | tuple) else [result]) if is_smooth(y)]
+    ys = [
+        y for y in (result if isinstance(result, list | tuple) else [result]) if is_smooth(y.dtype)
+    ]
     try:
         dys = [placeholder(y.shape, y.dtype) for y in ys]
         dxs = [dx for dx in gradients(ys, xs, dys) if dx is not None]
@@ -69,11 +71,7 @@ def _where_it_stops(op: Op, case: Case) -> OpError | None:
 
 
 def _symbol(array: Any) -> Symbol:
-    return placeholder(array.shape, array.dtype) if is_smooth(array) else constant(array)
-
-
-def is_smooth(value: Any) -> bool:
-    return is_float(value.dtype) or bool(value.dtype.kind == "c")
+    return placeholder(array.shape, array.dtype) if is_smooth(array.dtype) else constant(array)
 
 
 # -- worked cases ---------------------------------------------------------------------------------

@@ -72,6 +72,11 @@ def is_float(dtype: DType) -> bool:
     return dtype.kind == "f" or dtype == BY_NAME["bfloat16"]
 
 
+def is_smooth(dtype: DType) -> bool:
+    """Whether its numbers can change a little, so that there are slopes."""
+    return is_float(dtype) or dtype.kind == "c"
+
+
 def lowest(dtype: DType) -> Any:
     """What every other value of the type is at least: where a maximum starts from."""
     return -np.inf if is_float(dtype) else np.iinfo(dtype).min

@@ -32,6 +32,8 @@ def test_examples_are_whole(name):
     assert page.run.fetch
     assert page.monitors
     assert any(len(note.text) > 100 for note in page.notes.values())
+    for texts in (page.titles, page.abouts, *(note.texts for note in page.notes.values())):
+        assert re.search("[가-힣]", texts["ko"]), "in Korean too"
     assert page.layout.blocks.keys() == page.blocks.keys()
     assert page.layout.monitors.keys() == page.monitors.keys()
     places = [tuple(place) for place in page.layout.blocks.values()]
@@ -72,6 +74,67 @@ def test_conv_3d_backprop_input(run):
     assert back[:, 0].tolist() == [8840, 21640]
     assert back[:, -1].tolist() == [184280, 450520]
     assert (np.diff(back) == np.array([[11696], [28592]])).all()
+
+
+def test_max_pooling_keeps_the_largest_and_sends_back_to_it(run):
+    page = bb.open_page(examples.path("lesson_max_pool"))
+    volume = np.array(page.blocks["volume"].attrs["value"]["value"]).reshape(4, 4, 4)
+    values = run("lesson_max_pool")
+    boxes = volume.reshape(2, 2, 2, 2, 2, 2).transpose(0, 2, 4, 1, 3, 5).reshape(8, 8)
+    assert values["pool:output"].reshape(-1).tolist() == boxes.max(1).tolist()
+    back = values["back:output"].reshape(4, 4, 4)
+    assert [back[volume == largest].item() for largest in boxes.max(1)] == list(range(1, 9))
+    assert np.count_nonzero(back) == 8
+
+
+def test_a_tie_is_paid_once_or_to_all(run):
+    values = run("lesson_ties")
+    assert values["first:output"].reshape(-1).tolist() == [0, 1, 0, 0]
+    assert values["all:output"].reshape(-1).tolist() == [0, 1, 1, 0]
+    assert (values["sum_first:output"], values["sum_all:output"]) == (1, 2)
+
+
+def test_average_pooling_at_an_edge_counts_what_exists(run):
+    back = run("lesson_avg_pool_edge")["back:output"]
+    np.testing.assert_allclose(back.sum(), 16, rtol=1e-6)
+    corner, inner = back[0, 0, 0, 0], back[0, 1, 1, 0]
+    np.testing.assert_allclose(corner, 1 / 4 + 2 / 6 + 1 / 9, rtol=1e-6)
+    np.testing.assert_allclose(inner, 1 / 4 + 4 / 6 + 4 / 9, rtol=1e-6)
+
+
+def test_a_convolution_and_its_gradients_are_one_sum(run):
+    values = run("lesson_convolution")
+    grad = np.zeros((3, 3))
+    grad[1, 1], grad[2, 2] = 1, 2
+    image = np.pad(np.array([[1, 1, 1], [1, 2, 1], [1, 1, 1]]), 1)
+    weights = np.outer([1, 2, 1], [1, 0, -1])
+    total = (values["conv:output"].reshape(3, 3) * grad).sum()
+    assert (values["back_image:output"].reshape(5, 5) * image).sum() == total
+    assert (values["back_filter:output"].reshape(3, 3) * weights).sum() == total
+
+
+def test_strides_and_dilations_leave_so_many_windows(run):
+    values = run("lesson_strides")
+    assert [value.shape[1:3] for value in values.values()] == [(5, 5), (3, 3), (3, 3), (1, 1)]
+    assert (values["plain:output"][:, ::2, ::2] == values["stride_2:output"]).all()
+
+
+def test_the_second_gradient_picks_the_winners(run):
+    page = bb.open_page(examples.path("lesson_second_gradient"))
+    volume, wish = (
+        np.array(page.blocks[name].attrs["value"]["value"]).reshape(2, 2, 2, 2, 2)
+        for name in ("volume", "wish")
+    )
+    boxes, wishes = (each.transpose(1, 3, 0, 2, 4).reshape(4, 8) for each in (volume, wish))
+    wanted = wishes[np.arange(4), boxes.argmax(1)]
+    again = run("lesson_second_gradient")["again:output"].reshape(-1)
+    np.testing.assert_allclose(again, wanted, rtol=1e-6)
+
+
+def test_both_layouts_pool_to_the_same_numbers(run):
+    values = run("lesson_layouts")
+    assert not values["difference:z"].any()
+    assert (values["last:output"].transpose(0, 4, 1, 2, 3) == values["first:output"]).all()
 
 
 def test_linear_regression(run):

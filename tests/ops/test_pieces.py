@@ -7,6 +7,7 @@ import pytest
 
 import backblocks as bb
 from backblocks.ops import _stopping
+from backblocks.ops._op import REGISTRY, flat
 
 raw = bb.raw_ops
 rng = np.random.default_rng(0)
@@ -14,6 +15,7 @@ stack = rng.random((5, 1, 30, 20)).astype(np.float32)
 table = rng.random((3, 20, 40)).astype(np.float32)
 rows = rng.integers(0, 50, (7, 1000)).astype(np.float32)
 rows[3, 5] = np.nan
+words = np.array([b"%d" % i for i in range(90)], object)
 
 CALLS = {
     "a product": lambda: raw.MatMul(a=stack[0, 0], b=table[0]),
@@ -66,3 +68,122 @@ def test_pieces_give_what_is_given_at_once(monkeypatch, name):
     for one, other in both:
         assert (one.dtype, one.shape) == (other.dtype, other.shape)
         np.testing.assert_allclose(one, other, rtol=1e-3 if one.dtype.itemsize == 2 else 1e-5)
+
+
+def given(op, case):
+    inputs, attrs, _ = op.bind((), case.args)
+    if op.gives_back:
+        return op.new_values(case.args)
+    return flat(op.run(op.arrays(inputs), attrs, kernel="meaning"))
+
+
+@pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.cases], ids=lambda op: op.name)
+def test_the_meaning_of_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
+    """Here one cell is a long piece of work, so that every meaning is done in pieces."""
+    monkeypatch.chdir(tmp_path)
+    cases = [case for case in op.cases if not op.files]
+    at_once = [list(given(op, case)) for case in cases]
+    for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
+        if hasattr(module, "MOST"):
+            monkeypatch.setattr(module, "MOST", _stopping.CELL)
+    for case, whole in zip(cases, at_once, strict=True):
+        for one, other in zip(whole, given(op, case), strict=True):
+            assert (one.dtype, one.shape, type(other)) == (other.dtype, other.shape, np.ndarray)
+            assert str(one.tolist()) == str(other.tolist())
+
+
+@pytest.fixture
+def small_pieces(monkeypatch):
+    for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
+        if hasattr(module, "MOST"):
+            monkeypatch.setattr(module, "MOST", 16 * _stopping.CELL)
+
+
+ROWS = {
+    "distinct": rng.permutation(300),
+    "a few values": rng.integers(0, 3, 300),
+    "one value": np.ones(300),
+    "nan among them": np.where(rng.random(300) < 0.5, np.nan, rng.random(300)),
+    "nothing but nan": np.full(300, np.nan),
+    "mostly one": np.where(rng.random(300) < 0.95, 0, rng.random(300)),
+    "in order": np.arange(300),
+    "complex": rng.integers(0, 3, 300) + 1j * rng.random(300),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_sorted_in_groups_keeps_equals_in_order(small_pieces, name):
+    order = _stopping.sorted_order(ROWS[name])
+    np.testing.assert_array_equal(order, np.argsort(ROWS[name], kind="stable"))
+
+
+def test_sorting_looks_whether_it_is_to_stop_for_every_group(monkeypatch, small_pieces):
+    looks = []
+    monkeypatch.setattr(_stopping, "look", lambda: looks.append(0))
+    _stopping.sorted_order(ROWS["distinct"])
+    cut = -(-300 // 16)
+    assert len(looks) > 2 * cut
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("name", ["Uniform", "StandardNormal", "TruncatedNormal"])
+def test_numbers_drawn_in_parts_are_those_drawn_at_once(monkeypatch, name, dtype):
+    draw = getattr(raw, name if name == "TruncatedNormal" else f"Random{name}")
+    at_once = draw(shape=[1003], dtype=dtype, seed=1, seed2=2)
+    monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
+    in_parts = draw(shape=[1003], dtype=dtype, seed=1, seed2=2)
+    assert in_parts.tobytes() == at_once.tobytes()
+
+
+LONG = {
+    "cells": lambda: raw.Softmax(logits=rows),
+    "picked": lambda: raw.Gather(params=rows, indices=np.arange(7).repeat(9)),
+    "picked one by one": lambda: raw.GatherNd(params=rows, indices=np.ones((90, 2), int)),
+    "added at places": lambda: raw.SegmentSum(data=rows, segment_ids=np.arange(7)),
+    "put at places": lambda: raw.InvertPermutation(x=np.arange(90)),
+    "turned over": lambda: raw.Transpose(x=rows, perm=[1, 0]),
+    "repeated": lambda: raw.BroadcastTo(input=rows[0], shape=[9, 1000]),
+    "framed": lambda: raw.Pad(input=rows, paddings=[[1, 1], [1, 1]]),
+    "running totals": lambda: raw.Cumsum(x=rows[0], axis=0),
+    "rows added up": lambda: raw.Sum(input=rows, axis=[1]),
+    "buckets": lambda: raw.Bucketize(input=rows, boundaries=[1.0, 2.0]),
+    "texts": lambda: raw.StringJoin(inputs=[words, words]),
+    "texts of numbers": lambda: raw.AsString(input=rows[0]),
+    "numbers of texts": lambda: raw.StringToNumber(string_tensor=words),
+    "lengths of texts": lambda: raw.StringLength(input=words),
+    "texts cut": lambda: raw.StringSplitV2(input=words, sep=" "),
+    "values each once": lambda: raw.Unique(x=rows[0]),
+    "values that are not there": lambda: raw.ListDiff(x=rows[0], y=rows[1]),
+    "rows in another order": lambda: raw.RandomShuffle(value=rows[0], seed=1),
+    "chance": lambda: raw.RandomStandardNormal(shape=[90], dtype="float32"),
+    "choices": lambda: raw.Multinomial(logits=rows[:2], num_samples=90),
+    "a new value": lambda: bb.ops.scatter_add.new_values(
+        {"ref": rows, "indices": np.arange(7), "updates": rows}
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pieces, name):
+    monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
+    monkeypatch.setattr(_stopping, "_ITEMS", 16)
+    for op in REGISTRY.values():
+        op.plans.clear()
+
+    class Counting(_stopping.Stop):
+        looks = 0
+
+        def is_set(self):
+            self.looks += 1
+            return self.looks == 5
+
+    stop = Counting()
+    before = _stopping._stop.set(stop)
+    try:
+        with pytest.raises(_stopping.Stopped):
+            LONG[name]()
+    finally:
+        _stopping._stop.reset(before)
+        for op in REGISTRY.values():
+            op.plans.clear()
+    assert stop.looks == 5

@@ -8,6 +8,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -17,12 +18,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+
+from backblocks.dtypes import BY_NAME
 
 pytest.importorskip("websockets")
 from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 60.0
+_PAGES = itertools.count()
 _BACKBLOCKS = Path(sys.executable).parent / "backblocks"
 
 
@@ -189,6 +194,23 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Studio]:
     studio.end()
 
 
+@pytest.fixture
+def opened(shared: Studio) -> Iterator[Callable[[Any], tuple[Tab, int]]]:
+    """Opens a page with this content in a tab, and closes it after the test."""
+    found: list[tuple[Tab, int]] = []
+
+    def make(content: Any) -> tuple[Tab, int]:
+        name = f"page{next(_PAGES)}"
+        page_file(shared.folder, name, content)
+        tab = shared.tab()
+        found.append((tab, tab.open(path=f"{name}.page.json")["page"]))
+        return found[-1]
+
+    yield make
+    for tab, page in found:
+        tab.send("close", page=page)
+
+
 def _free_port() -> str:
     import socket
 
@@ -202,3 +224,13 @@ def page_file(folder: Path, name: str, document: dict[str, Any]) -> Path:
     path = folder / f"{name}.page.json"
     path.write_text(json.dumps({"format": 1, **document}))
     return path
+
+
+def opened_frame(frame: bytes) -> tuple[Any, np.ndarray[Any, Any]]:
+    """The header of a binary frame, and the array that it brings."""
+    (length,) = struct.unpack("<I", frame[:4])
+    head = json.loads(frame[4 : 4 + length])
+    begin = 4 + length + (-(4 + length) % 8)
+    assert begin % 8 == 0
+    array = np.frombuffer(frame[begin:], BY_NAME[head["dtype"]])
+    return head, array.reshape(head["shape"])

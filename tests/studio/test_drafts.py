@@ -164,6 +164,34 @@ def test_a_page_without_a_file_is_found_again(start):
     assert tab.hear("refused", request=77)
 
 
+def test_a_draft_whose_file_was_deleted_is_listed_and_opens_as_a_page_without_one(start):
+    studio = start()
+    file = page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    tab.hear("journaled")
+    studio.kill()
+    assert "unsaved" not in start().tab().heard[0]
+    file.unlink()
+    tab = start().tab()
+    (found,) = tab.heard[0]["unsaved"]
+    assert (found["title"], found["changes"], found["lost"]) == ("mine", 1, str(file))
+    again = tab.open(unsaved=found["name"])
+    assert (again["document"]["title"], again.get("path", "")) == ("mine", "")
+    tab.send("revert", page=again["page"])
+    tab.hear("changed")
+    tab.send("close", page=again["page"])
+    again = tab.open(unsaved=found["name"])  # what the file held is not lost either
+    assert again["document"]["title"] == START.get("title", "")
+    tab.send("save", page=again["page"], path="p.page.json")
+    tab.hear("saved")
+    assert file.exists()
+    tab.send("close", page=again["page"])
+    tab.send("open", request=77, unsaved=found["name"])
+    assert tab.hear("refused", request=77)
+
+
 def test_a_draft_that_was_saved_is_not_offered_again(start):
     studio = start()
     page_file(studio.folder, "p", START)

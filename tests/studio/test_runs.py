@@ -1,19 +1,15 @@
 """Pages run in a process of their own: what tabs see of it, and what becomes of it when it goes wrong."""
 
 import base64
-import json
 import os
 import signal
-import struct
 import time
-from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import page_file
+from conftest import opened_frame, page_file
 
-NUMBERS = count()
 COUNTER = {
     "blocks": {
         "n": {"op": "VariableV2", "initial": {"dtype": "float32", "value": 0}},
@@ -32,23 +28,6 @@ CHAIN = {
     },
     "run": {"feeds": {"x": {"dtype": "float32", "value": [[1, 2], [3, 4]]}}},
 }
-
-
-@pytest.fixture
-def opened(shared):
-    """Opens a page with this content in a tab, and closes it after the test."""
-    found = []
-
-    def make(content):
-        name = f"page{next(NUMBERS)}"
-        page_file(shared.folder, name, content)
-        tab = shared.tab()
-        found.append((tab, tab.open(path=f"{name}.page.json")["page"]))
-        return found[-1]
-
-    yield make
-    for tab, page in found:
-        tab.send("close", page=page)
 
 
 def states(tab):
@@ -355,6 +334,19 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     assert "problem" not in tab.run(page, to=["a"])
 
 
+def test_a_crash_in_quick_steps_says_how_to_find_the_block(studio):
+    tab, page = alone(studio, COUNTER)
+    tab.run(page)
+    (worker,) = worker_of(studio)
+    tab.send("run", page=page, mode="free")
+    for _ in range(3):
+        tab.hear("run state", state="running")
+    os.kill(worker, signal.SIGSEGV)
+    problem = tab.hear("run state", state="idle")["problem"]
+    assert problem.get("block") or "make one step at a time" in problem["hint"]
+    assert "problem" not in tab.run(page)
+
+
 def test_too_much_memory_is_refused_at_the_block_before_anything_runs(start):
     tab, page = alone(start("--memory", "200"), heavy(6000))
     problem = tab.run(page)["problem"]
@@ -389,11 +381,7 @@ def test_parts_of_values_come_as_bytes(opened):
     ):
         tab.send("look", page=page, request=request, pin="twice:z", index=index)
         frame = tab.hear("bytes")
-        (length,) = struct.unpack("<I", frame[:4])
-        head = json.loads(frame[4 : 4 + length])
-        begin = 4 + length + (-(4 + length) % 8)
-        assert begin % 8 == 0
-        array = np.frombuffer(frame[begin:], "<f4").reshape(head["shape"])
+        head, array = opened_frame(frame)
         assert (head["request"], head["pin"], head["dtype"], head["step"]) == (
             request, "twice:z", "float32", 1,
         )  # fmt: skip
@@ -446,6 +434,79 @@ def test_images_and_histograms_are_told(opened):
     assert [sum(each) for each in told["bars"]["counts"]] == [4, 4]
     assert (told["bars"]["edges"][0], told["bars"]["edges"][-1]) == (1.0, 8.0)
     assert told["one"]["values"] == [[6.0]]
+
+
+def test_a_trend_has_a_curve_for_each_element_and_says_what_it_takes_the_mean_of(opened):
+    shows = [{"pin": "x:output"}, {"pin": "many:output"}, {"pin": "twice:z", "element": [0, 1]}]
+    blocks = CHAIN["blocks"] | {"many": {"op": "Fill", "in": {"dims": [17], "value": 3.0}}}
+    monitors = {"all": {"kind": "trend", "shows": shows}, "now": {"kind": "number", "shows": shows}}
+    tab, page = opened(CHAIN | {"blocks": blocks, "monitors": monitors})
+    tab.run(page, mode="steps", steps=2)
+    told = [m["monitors"]["all"] for m in tab.heard if "all" in m.get("monitors", {})]
+    assert all(each["curves"] == told[0]["curves"] for each in told)
+    assert told[0]["curves"] == [
+        {"shown": 0, "element": [0, 0]},
+        {"shown": 0, "element": [0, 1]},
+        {"shown": 0, "element": [1, 0]},
+        {"shown": 0, "element": [1, 1]},
+        {"shown": 1, "mean_of": 17},
+        {"shown": 2},
+    ]
+    joined = [[n for each in told for n in each["values"][i]] for i in range(6)]
+    assert joined == [[n, n] for n in (1, 2, 3, 4, 3, 4)]
+    now = [m["monitors"]["now"] for m in tab.heard if "now" in m.get("monitors", {})]
+    assert (now[-1]["steps"], now[-1]["values"]) == ([2], [[1], [2], [3], [4], [3], [4]])
+
+
+def test_the_lesson_of_max_pooling_shows_the_largest_of_each_window(shared):
+    tab = shared.tab()
+    page = tab.open(lesson="max_pool_3d_grad")["page"]
+    tab.run(page)
+    told = [m["monitors"]["pooled"] for m in tab.heard if "pooled" in m.get("monitors", {})]
+    assert told[-1]["values"] == [[15], [16], [31], [32]]
+    tab.send("close", page=page)
+
+
+@pytest.mark.parametrize("run", [{}, {"until": "yes:output"}])
+def test_a_page_that_only_has_monitors_runs_all_its_blocks(opened, run):
+    yes = {"op": "Const", "attrs": {"value": {"dtype": "bool", "value": True}}}
+    monitors = {
+        "one": {"kind": "number", "shows": [{"pin": "twice:z"}]},
+        "lost": {"kind": "number", "shows": [{"pin": "gone:z"}]},
+    }
+    content = CHAIN | {"blocks": CHAIN["blocks"] | {"yes": yes}, "monitors": monitors}
+    tab, page = opened(content | {"run": CHAIN["run"] | run})
+    tab.send("watch", page=page, pins=["root:y", "other:y"])
+    assert "problem" not in tab.run(page, mode="until" if run else "once")
+    assert set(results(tab)) == {"root:y", "other:y"}
+    assert any("one" in m.get("monitors", {}) for m in tab.heard)
+
+
+def test_what_blocks_print_is_told_at_the_block(opened):
+    blocks = COUNTER["blocks"] | {
+        "say": {
+            "op": "Print",
+            "in": {"input": "more:output_ref", "data": ["more:output_ref"]},
+            "attrs": {"message": "n is "},
+        },
+        "cry": {
+            "op": "PrintV2",
+            "in": {"input": {"dtype": "string", "value": "done"}},
+            "attrs": {"output_stream": "stdout"},
+            "after": ["say"],
+        },
+    }
+    tab, page = opened({"blocks": blocks})
+    tab.run(page, mode="steps", steps=3)
+    said = [
+        (each["block"], each["text"])
+        for message in tab.heard
+        if message["kind"] == "printed"
+        for each in message["texts"]
+    ]
+    assert said == [
+        each for n in (1, 2, 3) for each in (("say", f"n is [{n}]\n"), ("cry", "done\n"))
+    ]
 
 
 def test_a_page_is_exported_as_a_script(opened):

@@ -35,6 +35,16 @@ def test_every_route_is_walked_here(tmp_path):
         assert bool(changes) == (path in {each.partition("?")[0] for each in POSTS})
 
 
+def test_a_browser_that_an_earlier_studio_let_in_is_told_what_to_do(shared):
+    old = shared.cookie.partition("=")[0] + "=of-an-earlier-studio"
+    status, text, _ = shared.ask("GET", "/api/value", Cookie=old)
+    assert (status, text) == (
+        401,
+        b"The studio was started anew. Open the studio by the address that it printed.\n",
+    )
+    assert b"anew" not in shared.ask("GET", "/api/value")[1]
+
+
 @pytest.mark.parametrize("path", GETS)
 def test_reading_needs_the_cookie(shared, path):
     page_file(shared.folder, "a", {"blocks": {}})

@@ -1,18 +1,9 @@
 /** Nothing serious that axe-core finds, in any view and theme. */
 
-import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, test } from "vitest";
+import { inEveryTheme } from "./axe.ts";
 import { type Opened, open } from "./harness.ts";
-
-const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
-const THEMES = ["light", "dark", "contrast"] as const;
-
-interface Fault {
-  id: string;
-  impact: string;
-  nodes: { html: string; failureSummary: string }[];
-}
 
 let opened: Opened;
 
@@ -23,30 +14,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await opened?.end();
 });
-
-/** Serious faults, in one line each. The policy of the page lets nothing be added to it, so axe is evaluated. */
-async function faults(page: Page): Promise<string[]> {
-  const { readFileSync } = await import("node:fs");
-  await page.evaluate(readFileSync(AXE, "utf8"));
-  const found = (await page.evaluate(
-    "axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations)",
-  )) as Fault[];
-  return found
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .flatMap(({ id, nodes }) =>
-      nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.replaceAll("\n", " ")}`),
-    );
-}
-
-async function inEveryTheme(page: Page): Promise<void> {
-  for (const theme of THEMES) {
-    await page.evaluate((name) => {
-      document.documentElement.dataset.theme = name;
-    }, theme);
-    await page.waitForTimeout(150);
-    expect.soft(await faults(page), theme).toEqual([]);
-  }
-}
 
 async function dialog(page: Page, command: string): Promise<void> {
   await page.keyboard.press("Control+Shift+P");
@@ -70,7 +37,7 @@ describe("axe finds nothing serious", () => {
     await page.click("#block-pool .block-title");
     for (const [left, right, bottom] of [
       ["palette", "properties", "problems"],
-      ["outline", "docs", "values"],
+      ["outline", "docs", "inspector"],
       ["outline", "properties", "monitors"],
     ]) {
       await page.click(`#tab-${left}`);

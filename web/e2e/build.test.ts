@@ -30,7 +30,8 @@ async function values(page: Page, block: string): Promise<number[]> {
   await page.keyboard.press("Control+f");
   await page.keyboard.type(block);
   await page.keyboard.press("Enter");
-  await page.click("#tab-values");
+  await page.click("#tab-inspector");
+  await page.getByRole("button", { name: "List", exact: true }).click();
   await page.waitForSelector(".element-table td:last-child");
   await page.waitForTimeout(400);
   return Object.values(await listedValues(page)).map(Number);

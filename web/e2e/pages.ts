@@ -65,3 +65,27 @@ export const hubOf = (count: number): string => {
   const columns = Math.ceil(Math.sqrt(count));
   return `b${Math.floor(columns / 2) + columns * 2}`;
 };
+
+/** A page with tensors to look at: a small one, one of a million cells, one of 400 million. */
+export function tensorPage(): string {
+  const filled = (value: number, shape: number[]) => ({
+    op: "Fill",
+    in: { dims: { dtype: "int32", value: shape }, value: { dtype: "float32", value } },
+  });
+  const blocks = {
+    small: filled(2, [4, 4]),
+    million: {
+      op: "RandomStandardNormal",
+      attrs: { dtype: "float32", seed: 1 },
+      in: { shape: { dtype: "int32", value: [1000, 1000] } },
+    },
+    large: filled(3, [20_000, 20_000]),
+  };
+  return JSON.stringify({
+    format: 1,
+    title: "tensors",
+    blocks,
+    run: { fetch: ["small:output", "million:output", "large:output"] },
+    layout: { blocks: { small: [0, 0], million: [320, 0], large: [640, 0] } },
+  });
+}

@@ -4,7 +4,7 @@ import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { open } from "./harness.ts";
-import { hubOf, largePage } from "./pages.ts";
+import { hubOf, largePage, tensorPage } from "./pages.ts";
 
 const BLOCKS = 1000;
 
@@ -86,8 +86,91 @@ function show(what: string, { fps, p95, worst }: Measured): void {
   );
 }
 
+function say(what: string, value: string): void {
+  console.log(`${what.padEnd(34)} ${value}`);
+}
+
+/** How long it takes from choosing a block to the map of what it holds, and the bytes that come for it. */
+async function timeToSee(page: Page, block: string): Promise<{ milliseconds: number; bytes: number }> {
+  const session = await page.context().newCDPSession(page);
+  await session.send("Network.enable");
+  let bytes = 0;
+  session.on("Network.webSocketFrameReceived", ({ response }) => {
+    // Binary frames come as base64.
+    bytes += response.opcode === 2 ? (response.payloadData.length * 3) / 4 : response.payloadData.length;
+  });
+  const milliseconds = await page.evaluate(
+    (name) =>
+      new Promise<number>((resolve) => {
+        const start = performance.now();
+        const at = document.querySelector(`#block-${name} .block-title`) as HTMLElement;
+        const box = at.getBoundingClientRect();
+        const where = {
+          bubbles: true,
+          clientX: box.x + 20,
+          clientY: box.y + 8,
+          pointerId: 1,
+          isPrimary: true,
+        };
+        for (const kind of ["pointerdown", "mousedown", "pointerup", "mouseup", "click"])
+          at.dispatchEvent(
+            kind.startsWith("pointer") ? new PointerEvent(kind, where) : new MouseEvent(kind, where),
+          );
+        const drawn = () => {
+          const canvas = document.querySelector<HTMLCanvasElement>(
+            `.pane[aria-label^="${name}:"] .tensor-map canvas`,
+          );
+          const g = canvas?.width ? canvas.getContext("2d") : null;
+          if (g && (g.getImageData(20, 20, 1, 1).data[3] as number) > 0) resolve(performance.now() - start);
+          else requestAnimationFrame(drawn);
+        };
+        drawn();
+      }),
+    block,
+  );
+  await page.waitForTimeout(500);
+  await session.detach();
+  return { milliseconds, bytes };
+}
+
+/** Draws the same cells at every frame: setting the theme that is there makes all maps draw again. */
+const REDRAW = `document.documentElement.dataset.theme = document.documentElement.dataset.theme;`;
+
+async function inspect(page: Page): Promise<void> {
+  await page.setViewportSize({ width: 2000, height: 1640 });
+  await page.evaluate(() => {
+    const settings = {
+      bottom: 1250,
+      bottomTab: "inspector",
+      leftOpen: false,
+      rightOpen: false,
+      theme: "light",
+    };
+    localStorage.setItem("backblocks settings", JSON.stringify(settings));
+  });
+  await page.reload();
+  await page.locator(".file-list button", { hasText: "tensors" }).click();
+  await page.waitForSelector("#block-million");
+  await page.keyboard.press("Control+Enter");
+  await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
+  await page.waitForTimeout(500);
+  await timeToSee(page, "small");
+  const { milliseconds, bytes } = await timeToSee(page, "million");
+  say("a million cells are seen", `${milliseconds.toFixed(0)} ms   ${(bytes / 1e6).toFixed(2)} MB moved`);
+  show("1,000 x 1,000 cells redrawn", await frames(page, 2500, REDRAW));
+  await timeToSee(page, "small");
+  const large = await timeToSee(page, "large");
+  say(
+    "400 million cells are seen",
+    `${large.milliseconds.toFixed(0)} ms   ${(large.bytes / 1e6).toFixed(2)} MB moved`,
+  );
+}
+
 const { page, studio, errors, end } = await open({
-  prepare: (each) => writeFileSync(path.join(each.folder, "large.page.json"), largePage(BLOCKS)),
+  prepare: ({ folder }) => {
+    writeFileSync(path.join(folder, "large.page.json"), largePage(BLOCKS));
+    writeFileSync(path.join(folder, "tensors.page.json"), tensorPage());
+  },
 });
 try {
   await page.waitForSelector(".file-list button");
@@ -109,7 +192,7 @@ try {
         wait();
       }),
   );
-  console.log(`${`open ${BLOCKS} blocks`.padEnd(34)} ${(opening / 1000).toFixed(2)} s`);
+  say(`open ${BLOCKS} blocks`, `${(opening / 1000).toFixed(2)} s`);
   await page.waitForTimeout(1500);
   await page.focus(".canvas");
   for (const zoom of [1, 0.35, 0.15]) {
@@ -133,6 +216,7 @@ try {
     await page.mouse.move(box.x + 60 + 90 * Math.sin(i / 8), box.y + 14 + 60 * Math.cos(i / 9));
   show("drag a block with 20 wires", await dragged);
   await page.mouse.up();
+  await inspect(page);
   if (errors.length > 0) console.log(errors.join("\n"));
 } finally {
   await end();

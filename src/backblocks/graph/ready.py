@@ -21,7 +21,9 @@ from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import KEPT, keeping
 from backblocks.ops._op import Fill, Plan, Value, each_value, flat
+from backblocks.ops._patient import is_whole
 from backblocks.ops._spec import Spec, is_known
+from backblocks.ops._stopping import copied
 
 WRITTEN_OUT = 2
 """Runs after which it pays to write steps out."""
@@ -180,7 +182,7 @@ def _by_plan(step: Step, plan: Plan) -> Compute:
 
 def _by_meaning(step: Step, plan: Plan) -> Compute:
     """For a step of one output without a kernel. What the meaning gives is taken as it is if it may be."""
-    meaning, attrs, takes, (give,) = step.block.op.meaning, plan.attrs, step.takes, step.outputs
+    meaning, attrs, takes, (give,) = plan.meaning, plan.attrs, step.takes, step.outputs
     dtype = plan.specs[0].dtype
 
     def compute(slots: list[Any]) -> None:
@@ -193,9 +195,10 @@ def _by_meaning(step: Step, plan: Plan) -> Compute:
 
 def _own(value: Any, dtype: DType) -> Array:
     """What a meaning gave as an array in row-major order that is no part of another."""
-    if type(value) is not np.ndarray or value.dtype is not dtype or value.base is not None:
+    if type(value) is not np.ndarray:
         return np.array(value, dtype, order="C")
-    return value if value.flags.c_contiguous else value.copy()
+    whole = value.dtype is dtype and value.flags.c_contiguous and is_whole(value)
+    return value if whole else copied(value, dtype)
 
 
 def _checked(step: Step) -> Compute:
@@ -225,7 +228,8 @@ def _writing(step: Step, plan: Plan | None) -> Compute:
         if plan is None:
             known = zip(arrays, specs, strict=True)
             op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
-        values = op.values(op.meaning(*arrays, **attrs))
+        meaning = op.meaning_on(arrays) if plan is None else plan.meaning
+        values = op.values(meaning(*arrays, **attrs))
         for slot, value, dtype in zip(written, values, dtypes, strict=True):
             new = _own(value, dtype)
             slots[slot] = new.copy() if any(new is array for array in arrays) else new

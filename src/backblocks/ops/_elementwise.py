@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import is_half, wide
+from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op
+from backblocks.ops._op import Fill, Op, flat
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops._stopping import CELL, MOST, cell_by_cell
 
@@ -113,6 +114,29 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
+def cell_to_cell(op: Op, rule: str = "apply") -> None:
+    """Declares that each output cell comes from the cells at the same place of all inputs, broadcast."""
+
+    @op.cells
+    def _(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
+        loops, places = over(y.sizes)
+        named = {
+            name: spec
+            for pin, value in zip(op.inputs, inputs, strict=True)
+            for name, spec in zip(pin_names(pin.name, value), flat((value,)), strict=True)
+        }
+        cells = {name: broadcast_cells(spec.sizes, places) for name, spec in named.items()}
+        cells[op.outputs[0].name] = Cells(places)
+        return [Way(rule, tuple(named), loops, cells)]
+
+
+def broadcast_cells(sizes: tuple[int, ...], places: tuple[Coordinate, ...]) -> Cells:
+    """The cell of a tensor of these sizes that is broadcast: its axes are the last of these places."""
+    last = places[len(places) - len(sizes) :]
+    pairs = zip(last, sizes, strict=True)
+    return Cells(tuple(place if size != 1 else Coordinate() for place, size in pairs))
+
+
 def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
     """NumPy's own function, which writes straight into the result."""
     dtypes = [spec.dtype for spec in inputs]
@@ -174,6 +198,7 @@ def _complete(
     op = Op(name, signature, variables, rounded_once, slope_range=slope_range)
     op.shape(shape)
     op.grad(grad)
+    cell_to_cell(op)
     if isinstance(ufunc, np.ufunc):
         op.kernel("in place", warns=True)(functools.partial(in_place, ufunc))
     for about, case in cases.items():

@@ -6,8 +6,9 @@ An op is declared by one decorated function, which is its meaning in plain NumPy
     def max_pool(input, *, ksize: Window, ...): ...
 
 Positional parameters are tensors, keyword-only ones attributes. The declaration is completed, in the
-same file, by a shape rule, a gradient, faster kernels, worked cases, refusals and differences from
-TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off the registry.
+same file, by a shape rule, a gradient, the cells that belong together, faster kernels, worked cases,
+refusals and differences from TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read
+off the registry.
 """
 
 from __future__ import annotations
@@ -29,12 +30,15 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
+from backblocks.ops._cells import Way
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
+from backblocks.ops._patient import is_whole, stoppable
 from backblocks.ops._pins import Pin, read_signature
 from backblocks.ops._plan import MOST_PLANS, call_key
 from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops._stopping import CELL, MOST, copied
 from backblocks.ops.attrs import Kind
 
 REGISTRY: dict[str, Op] = {}
@@ -133,11 +137,12 @@ class Kernel:
 class Plan:
     """A call that has passed its shape rule: what comes out, and how it is computed.
 
-    Without `fill`, the op's meaning gives the outputs.
+    Without `fill`, the meaning gives the outputs: the op's, which can be ended if arrays are large.
     """
 
     attrs: Attrs
     specs: tuple[Value, ...]
+    meaning: Callable[..., Any]
     fill: Fill | None
     warns: bool
     makers: tuple[Callable[[], Array], ...]
@@ -170,6 +175,7 @@ class Op:
     start_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
+    cell_rule: Callable[..., list[Way]] | None = None
     kernels: list[Kernel] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -257,6 +263,14 @@ class Op:
     def no_gradient(self, because: str) -> None:
         """Says why asking for a gradient through this op is an error."""
         self.no_gradient_because = because
+
+    def cells(self, rule: Callable[..., list[Way]]) -> Callable[..., list[Way]]:
+        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and Ways out.
+
+        `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
+        """
+        self.cell_rule = rule
+        return rule
 
     def kernel(
         self, name: str, warns: bool = False
@@ -434,6 +448,20 @@ class Op:
             error.op = error.op or self.name
             raise
 
+    def ways(
+        self, inputs: Sequence[Value], attrs: Attrs, outputs: Sequence[Value] | None = None
+    ) -> list[Way]:
+        """Which cells of inputs and outputs belong together (see _cells.py); none if nobody has said.
+
+        Some ops take inputs by their values: give Specs that have them, also of outputs if there are.
+        """
+        if self.cell_rule is None:
+            return []
+        specs = self.infer(inputs, attrs) if outputs is None else outputs
+        return self.cell_rule(
+            specs[0] if len(specs) == 1 else self.Result(*specs), *inputs, **attrs
+        )
+
     def _with_value(
         self, specs: tuple[Value, ...], inputs: Sequence[Value], attrs: Attrs
     ) -> tuple[Value, ...]:
@@ -459,7 +487,7 @@ class Op:
         arrays = self.arrays(inputs)
         self.infer(each_value(Spec.of, arrays), attrs)
         with np.errstate(all="ignore"):
-            values = self.values(self.meaning(*arrays, **attrs))
+            values = self.values(self.meaning_on(arrays)(*arrays, **attrs))
         old = dict(zip((pin.name for pin in self.inputs), arrays, strict=True))
         return [
             np.array(value, old[name].dtype, order="C")
@@ -585,18 +613,23 @@ class Op:
     def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
         """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
         specs = self.infer(inputs, attrs)
-        fill, warns = None, True
+        fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
         if self.open_sizes and any(map(_is_open, flat(specs))):
-            return Plan(attrs, specs, fill, warns, (), empty=False, large=False)
+            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, large=False)
         pure = not (self.stateful or self.writes)
-        empty = pure and all(0 in _known(spec.shape) for spec in flat(specs))
+        empty = pure and all(0 in spec.sizes for spec in flat(specs))
         if not empty:
             for kernel in self.kernels:
                 if fill is None and wanted in ("", kernel.name):
                     fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
-        makers = tuple(_memory.maker(_known(spec.shape), spec.dtype) for spec in specs if fill)
+        makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
         large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
-        return Plan(attrs, specs, fill, warns, makers, empty, large)
+        return Plan(attrs, specs, meaning, fill, warns, makers, empty, large)
+
+    def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
+        """The meaning; one that can be ended if an input or output, all of which are given, is large."""
+        large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
+        return stoppable(self.meaning) if large else self.meaning
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
@@ -626,10 +659,10 @@ class Op:
         self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None
     ) -> Sequence[Value]:
         if plan.empty:
-            empty = each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), plan.specs)
+            empty = each_value(lambda spec: np.zeros(spec.sizes, spec.dtype), plan.specs)
             return empty if out is None else out
         with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-            results = self.values(self.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
+            results = self.values(plan.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
             if out is None:
                 taken = {id(x) for x in flat(arrays)}
                 return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
@@ -781,12 +814,6 @@ def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[
     ]
 
 
-def _known(shape: Shape) -> tuple[int, ...]:
-    if shape is None or None in shape:
-        raise TypeError(f"a shape rule left {shape_text(shape)} open although all inputs are known")
-    return shape  # type: ignore[return-value]
-
-
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
 
@@ -809,15 +836,16 @@ def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
     """The result as an array in row-major order that shares no memory with an input or another."""
     if isinstance(spec, tuple):
         return tuple(_owned(r, s, taken) for r, s in zip(result, spec, strict=True))
-    array = np.asarray(result, spec.dtype)
-    if array.base is not None or not array.flags.c_contiguous or id(array) in taken:
-        array = array.copy("C")
+    array = result if isinstance(result, np.ndarray) else np.asarray(result, spec.dtype)
+    whole = array.dtype == spec.dtype and array.flags.c_contiguous and is_whole(array)
+    if not whole or id(array) in taken:
+        array = copied(array, spec.dtype)
     taken.add(id(array))
     return array
 
 
 def _bytes(spec: Spec) -> int:
-    return math.prod(_known(spec.shape)) * spec.dtype.itemsize
+    return math.prod(spec.sizes) * spec.dtype.itemsize
 
 
 def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:

@@ -66,6 +66,9 @@ class Note(Fields):
     """A note on the page."""
 
     text: str = written("The note, in Markdown.", default="")
+    texts: dict[str, str] = written(
+        "The same in other languages, by their codes such as ko.", default=dict
+    )
 
 
 @dataclass
@@ -164,7 +167,9 @@ class PageFile(Fields):
 
     format: int = written("The version of the format.", default=FORMAT)
     title: str = written("What the page is called.", default="")
+    titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     about: str = written("What it is for, in Markdown.", default="")
+    abouts: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     blocks: dict[str, PageBlock] = written(
         "Blocks by name. Their order counts where several change one variable: they do so in this order.",
         default=dict,

@@ -140,19 +140,11 @@ class Tab:
                 page.control(command.what)
             case m.Watch():
                 page.watch(self, command.pins)
-            case m.Look():
-                page.running.send(
-                    pipe.Part(self.number, command.request, command.pin, command.index)
-                )
-            case m.Elements():
-                page.running.send(
-                    pipe.Texts(
-                        self.number, command.request, command.pin, command.first, command.count
-                    )
-                )
             case m.Export():
                 text = await asyncio.to_thread(page.script, command.to)
                 self.send(m.Exported(command.request, text))
+            case _:
+                page.running.send(pipe.Asked(self.number, command))
 
 
 class Studio:
@@ -167,7 +159,13 @@ class Studio:
     def welcome(self) -> m.Welcome:
         open_now = {page.unsaved for page in self.desk.pages.values()}
         unsaved = [
-            m.Unsaved(name, str(found.document.get("title", "")), found.changes, found.since)
+            m.Unsaved(
+                name,
+                str(found.document.get("title", "")),
+                found.changes,
+                found.since,
+                found.page,
+            )
             for name, found in self.desk.state.unsaved()
             if name not in open_now
         ]

@@ -74,7 +74,7 @@ def peak_bytes(document: dict[str, Any], path: Path) -> int | None:
     try:
         graph = page.graph()
         targets: list[Any] = run.targets
-        if not wanted and not targets:
+        if not run.fetch and not targets:
             targets = [block for block in graph if not block.op.fed]
         return Session(graph).estimate(wanted, page.feeds(), targets).peak
     except OpError:

@@ -50,6 +50,7 @@ class Found:
     """What a journal holds."""
 
     page: str
+    """The file of the page, if it had one."""
     digest: str
     """Of the file that it starts from."""
     saving: str
@@ -60,6 +61,10 @@ class Found:
     since: float
     sound_bytes: int
     """How far it can be read: the last line may have been cut off."""
+
+    @property
+    def has_file(self) -> bool:
+        return bool(self.page) and Path(self.page).exists()
 
 
 class State:
@@ -80,18 +85,20 @@ class State:
         return hashlib.sha256(os.fsencode(page)).hexdigest()[:24]
 
     def unsaved(self) -> Iterator[tuple[str, Found]]:
-        """The journals of pages that have no file, and that no studio has open."""
-        for file in sorted(self.drafts.glob(f"{_NEW}*.jsonl")):
+        """The journals of pages that have no file, or none any longer, and that no studio has open."""
+        for file in sorted(self.drafts.glob("*.jsonl")):
             name = file.stem
             with contextlib.suppress(Taken), Lock(self.drafts, name):
                 found = read(file)
-                if found is not None and found.changes:
+                if found is not None and found.changes and not found.has_file:
                     yield name, found
 
     def is_unsaved(self, name: str) -> bool:
         """Whether it names the journal of a page without a file."""
-        plain = name.startswith(_NEW) and name.removeprefix(_NEW).isalnum()
-        return plain and (self.drafts / f"{name}.jsonl").exists()
+        if not name.removeprefix(_NEW).isalnum():
+            return False
+        found = read(self.drafts / f"{name}.jsonl")
+        return found is not None and not found.has_file
 
     # -- versions -------------------------------------------------------------------------
 

@@ -13,6 +13,7 @@ import secrets
 from collections.abc import Iterable, Sequence
 from http.cookies import CookieError, SimpleCookie
 
+from starlette.datastructures import Headers
 from starlette.requests import HTTPConnection
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -44,11 +45,15 @@ class Keys:
         """Whether a request or socket shows that it was let in."""
         if bearer := connection.headers.get("authorization", ""):
             return _equal(bearer, f"Bearer {self.cookie}")
-        try:
-            cookies = SimpleCookie(connection.headers.get("cookie", ""))
-        except CookieError:
-            return False
+        cookies = _cookies(connection.headers)
         return self.cookie_name in cookies and _equal(cookies[self.cookie_name].value, self.cookie)
+
+
+def _cookies(headers: Headers) -> SimpleCookie:
+    try:
+        return SimpleCookie(headers.get("cookie", ""))
+    except CookieError:
+        return SimpleCookie()
 
 
 def _equal(given: str, secret: str) -> bool:
@@ -111,7 +116,12 @@ class Guard:
         if not is_socket and scope["path"] == "/enter" and not reads:
             return None
         if not self.keys.opens(connection):
-            return 401, "Open the studio by the address that it printed."
+            anew = (
+                "The studio was started anew. "
+                if self.keys.cookie_name in _cookies(headers)
+                else ""
+            )
+            return 401, f"{anew}Open the studio by the address that it printed."
         return None
 
     def _is_ours(self, host: str) -> bool:

@@ -38,6 +38,8 @@ class Job:
     feeds: dict[str, Any]
     files: dict[str, str]
     """Blocks that touch files."""
+    speaks: bool
+    """Whether blocks of it write to the terminal."""
 
 
 def page_of(document: dict[str, Any], path: Path) -> Page:
@@ -53,17 +55,20 @@ def job_of(order: Start) -> Job:
     run = page.run
     asked = order.to or [*run.fetch, *run.targets]
     until = _until(page) if order.mode == "until" else ""
-    monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
-    pins = [shown.pin for monitor in monitors.values() for shown in monitor.shows]
-    wanted = [*asked, *pins, *([until] if until else [])]
-    if wanted:
+    if asked:
+        monitors = _monitors(page, page.needed_for(asked) if order.to else page.blocks)
+        wanted = [*asked, *_pins(monitors), *([until] if until else [])]
         graph = page.graph(only=wanted)
         needed = page.needed_for(wanted)
         targets = [name for name in wanted if ":" not in name and not _is_fed(graph, name)]
-    else:
-        graph = build(page).graph  # all that is sound
+    else:  # all that is sound
+        graph = build(page).graph
+        if until and until not in graph.wires:
+            graph = page.graph(only=[until])  # says what is wrong with it
+        monitors = _monitors(page, graph.parts)
         needed = set(graph.made_for.values())
         targets = [name for name in graph.parts if not _is_fed(graph, name)]
+    pins = [pin for pin in _pins(monitors) if pin in graph.wires]
     wires = _wires(graph)
     every = [wire for name in page.blocks if name in needed for wire in wires[name]]
     constants = {
@@ -89,6 +94,7 @@ def job_of(order: Start) -> Job:
             for block in graph.touching_files()
             if graph.made_for[block.name] in needed
         },
+        speaks=any(block.op.name in ("Print", "PrintV2") for block in graph),
     )
 
 
@@ -106,6 +112,10 @@ def _monitors(page: Page, blocks: Container[str]) -> dict[str, Monitor]:
         for name, monitor in page.monitors.items()
         if all(shown.pin.partition(":")[0] in blocks for shown in monitor.shows)
     }
+
+
+def _pins(monitors: dict[str, Monitor]) -> list[str]:
+    return [shown.pin for monitor in monitors.values() for shown in monitor.shows]
 
 
 def _is_fed(graph: PageGraph, name: str) -> bool:

@@ -205,13 +205,15 @@ class Lesson(Struct):
     """The page itself, of which the gallery draws a small picture."""
 
 
-class Unsaved(Struct):
-    """A page that has no file yet, but a journal."""
+class Unsaved(Struct, omit_defaults=True):
+    """A page that has no file, but a journal."""
 
     name: str
     title: str
     changes: int
     since: float
+    lost: str = ""
+    """Its file, if it had one that is gone."""
 
 
 class Welcome(Message, tag="welcome"):
@@ -224,7 +226,7 @@ class Welcome(Message, tag="welcome"):
     start: str = ""
     """The page that was asked for on the command line."""
     unsaved: list[Unsaved] = field(default_factory=list)
-    """Pages without a file whose changes were found in journals."""
+    """Pages without a file, or whose file is gone, whose changes were found in journals."""
 
 
 class Opened(Message, tag="opened"):
@@ -400,12 +402,25 @@ class Results(Message, tag="results"):
     pins: dict[str, Summary]
 
 
+class Curve(Struct, omit_defaults=True):
+    """What one curve of a trend, or one number, is of."""
+
+    shown: int
+    """Which of the monitor's `shows`."""
+    element: list[int] = field(default_factory=list)
+    """Which element of it, where it has several."""
+    mean_of: int = 0
+    """Of how many elements it is the mean, where there are too many to tell apart."""
+
+
 class Series(Struct, omit_defaults=True):
     """What a monitor got to show: the newest values of each of its `shows`, in order."""
 
     steps: list[int] = field(default_factory=list)
+    curves: list[Curve] = field(default_factory=list)
+    """For a number or a trend: one for each element that is shown."""
     values: list[list[float | None]] = field(default_factory=list)
-    """For a number or a trend: for each shown output its values at those steps."""
+    """For each of the curves its values at those steps."""
     picture: str = ""
     """For an image: float32 rows as base64."""
     picture_shape: list[int] = field(default_factory=list)
@@ -420,6 +435,20 @@ class Monitored(Message, tag="monitored"):
     monitors: dict[str, Series]
     fresh: bool = False
     """What was shown before is over: variables were reset."""
+
+
+class Said(Struct):
+    """What a block wrote to the terminal."""
+
+    block: str
+    text: str
+
+
+class Printed(Message, tag="printed"):
+    """What blocks such as Print wrote since the last such message, in order."""
+
+    page: int
+    texts: list[Said]
 
 
 class Slice(Struct):
@@ -489,19 +518,22 @@ class FoundBad(Message, tag="found bad"):
 
 
 class Cells(Struct, omit_defaults=True):
-    """Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
-    step. A coordinate may instead be what another tensor holds at its cell of the same point.
-    """
+    """The cell of a tensor at each point of the loops, one coordinate for each axis."""
 
     at: list[Coordinate]
     shape: list[int] | None = None
-    """The sizes it is looked at with, if they are not its own."""
+    """The sizes it is looked at with, in row-major order, if they are not its own."""
 
 
 class Coordinate(Struct, omit_defaults=True):
+    """An offset, steps by loop, and what another tensor or a table holds in a cell of its own, if any:
+    the sum of all three.
+    """
+
     offset: int = 0
     steps: dict[str, int] = field(default_factory=dict)
     held_by: str = ""
+    held_at: list[Coordinate] = field(default_factory=list)
 
 
 class Way(Struct, omit_defaults=True):
@@ -509,13 +541,18 @@ class Way(Struct, omit_defaults=True):
     tensor is none. All cells of one point belong together.
     """
 
-    loops: dict[str, int]
-    cells: dict[str, Cells]
-    """By input or output, "values[1]" of a list."""
     rule: str
     """How the output comes from the points that lead to its cell (see backblocks.ops._cells)."""
-    of: list[str] = field(default_factory=list)
+    of: list[str]
     """The tensors that the rule takes, in its order."""
+    loops: dict[str, int]
+    """In their order, the first is the outermost: "the first largest" goes by it."""
+    cells: dict[str, Cells]
+    """By input or output, "values[1]" of a list."""
+    tables: dict[str, list[int]] = field(default_factory=dict)
+    """Numbers that coordinates are held by, where no tensor has them."""
+    inside: list[Cells] = field(default_factory=list)
+    """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
 
 
 class Tensor(Struct, omit_defaults=True):
@@ -575,6 +612,6 @@ Commands = (
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
-    | Checked | RunState | BlockStates | Results | Monitored | Listed
+    | Checked | RunState | BlockStates | Results | Monitored | Printed | Listed
     | Measured | FoundBad | Explained | CellChecked | Exported | Refused
 )  # fmt: skip

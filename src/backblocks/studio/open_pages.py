@@ -57,6 +57,8 @@ class OpenPage:
         self._desk = desk
         self._start = self.document
         """What a page without a file began with."""
+        self._lost_file = False
+        """Whether it had a file, which is gone: then even its start is worth keeping."""
         self._source = b""
         """What its file held when it was read or written last."""
         self._known = ""
@@ -104,6 +106,7 @@ class OpenPage:
                 self._known, self.saved_revision = found.digest, -1
         self.document, self.revision = found.document, found.changes
         self._start = found.start
+        self._lost_file = self.path is None and bool(found.page)
         self.draft = m.Draft(found.changes, found.since)
         self._journal.go_on(found)
 
@@ -147,7 +150,7 @@ class OpenPage:
                 task.cancel()
         self._journal.sync()
         if self.revision == self.saved_revision or (
-            self.path is None and not between(self.document, self._start)
+            self.path is None and not self._lost_file and not between(self.document, self._start)
         ):
             self._journal.end()
         self.let_go()
@@ -281,7 +284,7 @@ class OpenPage:
             self._journal = Journal(state, state.name_of(target))
             self._journal.end()
         self._source, self._known = data, _digest(data)
-        self.saved_revision, self.draft = revision, None
+        self.saved_revision, self.draft, self._lost_file = revision, None, False
 
     def revert(self, version: str) -> None:
         """Makes the document what the file or a version of it holds, by edits that can be undone."""

@@ -13,6 +13,8 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from backblocks.studio.messages import CheckCell, Elements, Explain, FindBad, Look, Measure
+
 HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
 
@@ -52,23 +54,11 @@ class WatchPins(Order):
     pins: list[str]
 
 
-class Part(Order):
-    """Wants a part of a value, for a tab."""
+class Asked(Order):
+    """A tab wants to know something of values."""
 
     tab: int
-    request: int
-    pin: str
-    index: list[int | list[int]]
-
-
-class Texts(Order):
-    """Wants elements of a value as texts, for a tab."""
-
-    tab: int
-    request: int
-    pin: str
-    first: int
-    count: int
+    command: Look | Elements | Measure | FindBad | Explain | CheckCell
 
 
 class Write(Order):
@@ -85,7 +75,7 @@ class Again(Order):
     tab: int
 
 
-Orders = Start | Edited | Steer | WatchPins | Part | Texts | Write | Again
+Orders = Start | Edited | Steer | WatchPins | Asked | Write | Again
 
 
 class Written(Struct):

@@ -256,7 +256,10 @@ class Running:
         self._child = None
         if was_running or not self._stopped:
             self._tell(0, Monitored(self.page, {}, fresh=True))
-            wrong = Problem(_reason(code, self._stopped), block if was_running else "", hint=_HINT)
+            text = _reason(code, self._stopped)
+            unknown = was_running and not block and not self._stopped
+            hint = f"{_HINT} {_FIND_IT}" if unknown else _HINT
+            wrong = Problem(text, block if was_running else "", hint=hint)
             if block in self.blocks:
                 state = "skipped" if self._stopped else "failed"
                 states = [BlockState(block, state)]  # type: ignore[arg-type]
@@ -267,6 +270,7 @@ class Running:
 
 
 _HINT = "Another process was started; variables begin again."
+_FIND_IT = "Blocks of quick steps are not followed: make one step at a time to see which it is."
 
 
 def _reason(code: int, stopped: bool) -> str:

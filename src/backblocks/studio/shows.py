@@ -8,7 +8,7 @@ from typing import Any
 from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor
 from backblocks.studio.messages import Series
-from backblocks.studio.summaries import element, histogram, image, level
+from backblocks.studio.summaries import curves, element, histogram, image, levels
 
 _MOST_POINTS = 200_000
 """Of a trend are kept; then every second goes."""
@@ -19,13 +19,23 @@ _BETWEEN_PICTURES = 4
 class _Trend:
     """The points of a number or a trend, and how many of them were told."""
 
-    def __init__(self, curves: int) -> None:
+    def __init__(self) -> None:
+        self._begin(())
+
+    def _begin(self, shapes: tuple[tuple[int, ...], ...]) -> None:
+        self._shapes = shapes
+        self.curves = [curve for i, shape in enumerate(shapes) for curve in curves(i, shape)]
         self.steps: list[int] = []
-        self.values: list[list[float | None]] = [[] for _ in range(curves)]
+        self.values: list[list[float | None]] = [[] for _ in self.curves]
         self.told = 0
 
-    def add(self, step: int, values: list[float | None]) -> None:
+    def add(self, step: int, arrays: list[Array]) -> None:
+        """Goes on, or begins anew if there are other elements than before."""
+        shapes = tuple(array.shape for array in arrays)
+        if shapes != self._shapes:
+            self._begin(shapes)
         self.steps.append(step)
+        values = (value for array in arrays for value in levels(array))
         for kept, value in zip(self.values, values, strict=True):
             kept.append(value)
 
@@ -34,7 +44,7 @@ class _Trend:
         if first == self.told:
             return None
         first = self.told - 1 if only_last else first
-        found = Series(self.steps[first:], [kept[first:] for kept in self.values])
+        found = Series(self.steps[first:], self.curves, [kept[first:] for kept in self.values])
         if self.told > _MOST_POINTS:
             self.steps = self.steps[::2]
             self.values = [kept[::2] for kept in self.values]
@@ -43,7 +53,7 @@ class _Trend:
 
     def all(self, only_last: bool) -> Series:
         first = max(0, len(self.steps) - 1) if only_last else 0
-        return Series(self.steps[first:], [kept[first:] for kept in self.values])
+        return Series(self.steps[first:], self.curves, [kept[first:] for kept in self.values])
 
 
 class Shows:
@@ -63,7 +73,7 @@ class Shows:
             self._trends = {
                 name: self._trends[name]
                 if name in self._trends and self._monitors[name].shows == monitor.shows
-                else _Trend(len(monitor.shows))
+                else _Trend()
                 for name, monitor in monitors.items()
             }
             self._arrays = {name: a for name, a in self._arrays.items() if name in monitors}
@@ -72,7 +82,7 @@ class Shows:
 
     def clear(self) -> None:
         with self._lock:
-            self._trends = {name: _Trend(len(m.shows)) for name, m in self._monitors.items()}
+            self._trends = {name: _Trend() for name in self._monitors}
             self._arrays.clear()
             self._untold.clear()
 
@@ -91,7 +101,7 @@ class Shows:
                     self._arrays[name] = cells
                     self._untold.add(name)
                 else:
-                    self._trends[name].add(step, [level(each) for each in cells])
+                    self._trends[name].add(step, cells)
 
     def new(self) -> dict[str, Series]:
         """What was not told yet."""

@@ -12,13 +12,15 @@ import numpy as np
 from backblocks.dtypes import NAMES, is_float
 from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor, Shown
-from backblocks.studio.messages import Series, Summary
+from backblocks.studio.messages import Curve, Series, Summary
 
 _SIDE = 32
 """Of the picture of an output."""
 _LARGE_SIDE = 256
 """Of an image in a monitor."""
 _BINS = 48
+_MOST_CURVES = 16
+"""Elements of one output that a number or a trend tells apart."""
 _FEW = 12
 """Elements that a summary writes out."""
 
@@ -127,12 +129,24 @@ def element(array: Array, shown: Shown) -> Array | None:
         return None
 
 
-def level(array: Array) -> float | None:
-    """The one number that a number or a trend shows: the mean, if there are several."""
+def curves(shown: int, shape: tuple[int, ...]) -> list[Curve]:
+    """What is told apart of a value: each element, or the mean if there are many."""
+    size = math.prod(shape)
+    if size == 1 or not size:
+        return [Curve(shown)]
+    if size > _MOST_CURVES:
+        return [Curve(shown, mean_of=size)]
+    return [Curve(shown, list(element)) for element in np.ndindex(shape)]
+
+
+def levels(array: Array) -> list[float | None]:
+    """The numbers of the curves."""
     numbers = _numbers(array)
     if numbers is None or not numbers.size:
-        return None
-    return _finite(numbers.reshape(-1)[0] if numbers.size == 1 else numbers.mean(dtype=np.float64))
+        return [None] * len(curves(0, array.shape))
+    if numbers.size > _MOST_CURVES:
+        return [_finite(numbers.mean(dtype=np.float64))]
+    return [_finite(number) for number in numbers.reshape(-1).tolist()]
 
 
 def image(monitor: Monitor, array: Array) -> Series:

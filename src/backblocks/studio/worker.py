@@ -1,6 +1,7 @@
 """The process that runs a page, so that whatever a page does, the studio lives on.
 
-One thread takes orders, one runs, and one tells tabs what changed, at most 20 times a second.
+One thread takes orders, one runs, one tells tabs what changed, at most 20 times a second, and one finds out
+what takes long to know of values.
 """
 
 from __future__ import annotations
@@ -21,31 +22,30 @@ from typing import Any
 
 import msgspec
 
-from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, OpMemoryError, PageError
 from backblocks.graph.events import Cancelled, Event, Report
 from backblocks.graph.session import Session
-from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop
 from backblocks.pages.folder import write_array
 from backblocks.studio import pipe
+from backblocks.studio.answers import Answers
 from backblocks.studio.block_states import BlockLog
+from backblocks.studio.held import Held
 from backblocks.studio.job import Job, job_of
 from backblocks.studio.messages import (
     BlockStates,
-    Listed,
     Message,
     Monitored,
+    Printed,
     Problem,
-    Refused,
     Results,
     RunState,
-    Slice,
     State,
 )
 from backblocks.studio.problems import own_block, problem
 from backblocks.studio.shows import Shows
-from backblocks.studio.summaries import summary, texts
+from backblocks.studio.summaries import summary
+from backblocks.studio.terminal import Terminal
 
 _TICK = 0.05
 _BETWEEN_PICTURES = 0.2
@@ -53,9 +53,6 @@ _SLOW = 0.02
 """Seconds of a step whose blocks are to be seen at work."""
 _SMALL = 1 << 20
 """Bytes that all outputs may come to for each step to fetch them, and not only those shown."""
-MOST_LOOKED_AT = 1 << 26
-"""Bytes of a part of a value that go to a tab at once."""
-MOST_TEXTS = 10_000
 
 
 class Worker:
@@ -77,16 +74,19 @@ class Worker:
         self._singles = 0
         self._edited: pipe.Edited | None = None
         self._watched: list[str] = []
-        self._values: dict[str, tuple[Array, int]] = {}
+        self._held = Held()
+        self._answers = Answers(self._held, self._answer)
         self._unseen: set[str] = set()
         self._log = BlockLog()
         self._shows = Shows()
+        self._terminal = Terminal()
         self._state: State = "idle"
         self._step = self._last_step = 0
         self._since = 0.0
 
     def run(self) -> None:
-        for work in (self._take_orders, self._keep_telling):
+        self._terminal.listen()
+        for work in (self._take_orders, self._keep_telling, self._answers.keep_finding):
             threading.Thread(target=self._or_end, args=(work,), daemon=True).start()
         self._send(pipe.BINARY, 0, msgspec.json.encode(pipe.Written(0)))
         while True:
@@ -129,10 +129,8 @@ class Worker:
                 new = [pin for pin in order.pins if pin not in self._watched]
                 self._watched = order.pins
                 self._show(new)
-            case pipe.Part():
-                self._answer(order.tab, order.request, self._part, order)
-            case pipe.Texts():
-                self._answer(order.tab, order.request, self._texts, order)
+            case pipe.Asked():
+                self._answers.take(order.tab, order.command)
             case pipe.Write():
                 self._write(order)
             case pipe.Again():
@@ -217,11 +215,8 @@ class Worker:
         self._session.seed = job.page.run.seed
         self._session.allow_files = job.order.allow_files
         self._shows.use(job.monitors)
-        for wire in [wire for wire in self._values if wire not in job.graph.wires]:
-            del self._values[wire]
-        for wire, array in job.constants.items():
-            self._values[wire] = array, self._step
-            self._unseen.add(wire)
+        self._held.use(job, self._step)
+        self._unseen |= job.constants.keys()
         return self._session
 
     def _repeat(self, session: Session, job: Job) -> None:
@@ -233,14 +228,14 @@ class Worker:
             now = time.perf_counter()
             due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
             # To follow each block costs as much as a small block, so quick steps are followed now and then.
-            with self._following(session) if due or slow else self._unfollowed():
+            with self._following(session) if due or slow or job.speaks else self._unfollowed():
                 over = self._one(session, job, everything=due or small)
             slow = time.perf_counter() - now > _SLOW
             left = None if left is None else left - 1
             shown = due or small
             if due:
                 pictured = now
-                small = sum(array.nbytes for array, _ in self._values.values()) <= _SMALL
+                small = sum(array.nbytes for array, _ in self._held.outputs.values()) <= _SMALL
                 self._show(self._watched)
             if over:
                 break
@@ -273,9 +268,9 @@ class Worker:
         got = dict(zip(wires, values, strict=True))
         for wire, value in got.items():
             if value is None:
-                self._values.pop(wire, None)
+                self._held.outputs.pop(wire, None)
             else:
-                self._values[wire] = value, self._step
+                self._held.outputs[wire] = value, self._step
         self._unseen.update(wires)
         self._shows.see(self._step, got)
         return until is not None and bool(until.all())
@@ -322,6 +317,9 @@ class Worker:
         name = self._block_of(event.block.name)
         if event.kind == "started":
             self._mark_started(name)
+            self._terminal.enter(name)
+        elif event.kind in ("finished", "failed"):
+            self._terminal.leave()
         self._log.see(name, event)
 
     def _mark_started(self, name: str) -> None:
@@ -357,6 +355,8 @@ class Worker:
                 self._tell(BlockStates(order.page, order.revision, states, self._log.progress))
             if series := self._shows.rest() if over else self._shows.new():
                 self._tell(Monitored(order.page, series))
+            if texts := self._terminal.new():
+                self._tell(Printed(order.page, texts))
 
     def _tell_state(
         self,
@@ -392,56 +392,24 @@ class Worker:
         job = self._job
         if job is None:
             return
-        new = [pin for pin in pins if pin in self._values]
+        new = [pin for pin in pins if pin in self._held.outputs]
         if pins is self._watched:
             new = [pin for pin in new if pin in self._unseen]
             self._unseen.clear()
         if new:
-            found = {pin: summary(self._values[pin][0]) for pin in new}
+            found = {pin: summary(self._held.outputs[pin][0]) for pin in new}
             self._tell(Results(job.order.page, job.order.revision, self._step, found))
 
-    def _answer(self, tab: int, request: int, find: Any, order: Any) -> None:
-        page = self._job.order.page if self._job else 0
-        try:
-            find(order)
-        except OpError as error:
-            self._tell(Refused(str(error), request, page), tab)
-
-    def _value(self, pin: str) -> tuple[Array, int]:
-        if pin not in self._values:
-            hint = "Run the page, or to this block."
-            raise OpError("has no value yet", op=pin, hint=hint)
-        return self._values[pin]
-
-    def _part(self, order: pipe.Part) -> None:
-        array, step = self._value(order.pin)
-        part = array[_index(order, array)]
-        if array.dtype.hasobject:
-            hint = "Ask for its elements."
-            raise OpError("has no numbers", op=order.pin, hint=hint)
-        if part.nbytes > MOST_LOOKED_AT:
-            hint = "Ask for fewer places, or for every second."
-            raise OpError(f"must be at most {MOST_LOOKED_AT >> 20} MiB", op=order.pin, hint=hint)
-        dtype = NAMES[array.dtype]
-        head = msgspec.json.encode(Slice(order.request, order.pin, dtype, list(part.shape), step))
-        pad = b"\0" * (-(4 + len(head)) % 8)
-        self._send(
-            pipe.BINARY, order.tab, len(head).to_bytes(4, "little") + head + pad + part.tobytes()
-        )
-
-    def _texts(self, order: pipe.Texts) -> None:
-        array, _ = self._value(order.pin)
-        first, count = max(0, order.first), min(order.count, MOST_TEXTS)
-        listed = texts(array, first, max(0, count))
-        self._tell(
-            Listed(order.request, order.pin, NAMES[array.dtype], list(array.shape), first, listed),
-            order.tab,
-        )
+    def _answer(self, tab: int, answer: Message | bytes) -> None:
+        if isinstance(answer, bytes):
+            self._send(pipe.BINARY, tab, answer)
+        else:
+            self._tell(answer, tab)
 
     def _write(self, order: pipe.Write) -> None:
         answer = pipe.Written(order.request)
         try:
-            array, _ = self._value(order.pin)
+            array, _ = self._held.value(order.pin)
             if array.dtype.hasobject:
                 raise OpError("is text, which npy files have no place for", op=order.pin)
             with open(order.file, "wb") as file:
@@ -452,23 +420,6 @@ class Worker:
 
 
 _RESET = pipe.Start(0, 0, {}, "", "once")
-
-
-def _index(order: pipe.Part, array: Array) -> tuple[Any, ...]:
-    if len(order.index) > array.ndim:
-        raise OpError(f"must have at most {array.ndim} places", op=order.pin, got=order.index)
-    found: list[Any] = []
-    for axis, (place, size) in enumerate(zip(order.index, array.shape, strict=False)):
-        if isinstance(place, int):
-            if not -size <= place < size:
-                text = f"must lie in an axis of {size}"
-                raise OpError(text, op=order.pin, arg=f"axis {axis}", got=place)
-            found.append(place)
-        elif len(place) == 3 and place[2] > 0:
-            found.append(slice(*place))
-        else:
-            raise OpError("must be a place, or first, end and step", op=order.pin, got=place)
-    return tuple(found)
 
 
 def _limit_memory(limit: int) -> None:

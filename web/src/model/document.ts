@@ -46,8 +46,21 @@ export interface Frame extends JsonObject {
   readonly blocks?: readonly string[];
 }
 
+/** A text in other languages, by their codes. */
+export type InLanguages = Readonly<Record<string, string>>;
+
 export interface Note extends JsonObject {
   readonly text?: string;
+  readonly texts?: InLanguages;
+}
+
+/** A text in the language of the reader, or as it is where it is not in that language. */
+export function inLanguage(
+  language: string,
+  text: string | undefined,
+  others: InLanguages | undefined,
+): string {
+  return others?.[language] ?? text ?? "";
 }
 
 export interface Shown extends JsonObject {
@@ -98,7 +111,9 @@ export interface Layout extends JsonObject {
 export interface PageDocument extends JsonObject {
   readonly format?: number;
   readonly title?: string;
+  readonly titles?: InLanguages;
   readonly about?: string;
+  readonly abouts?: InLanguages;
   readonly blocks?: Readonly<Record<string, PageBlock>>;
   readonly frames?: Readonly<Record<string, Frame>>;
   readonly notes?: Readonly<Record<string, Note>>;

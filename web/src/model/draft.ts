@@ -13,9 +13,26 @@ import {
 
 /** The order in which a page's file has its fields; what is unknown comes last. */
 const ORDER: readonly (readonly [RegExp, readonly string[]])[] = [
-  [/^$/, ["format", "title", "about", "blocks", "frames", "notes", "monitors", "run", "ports", "layout"]],
+  [
+    /^$/,
+    [
+      "format",
+      "title",
+      "titles",
+      "about",
+      "abouts",
+      "blocks",
+      "frames",
+      "notes",
+      "monitors",
+      "run",
+      "ports",
+      "layout",
+    ],
+  ],
   [/^blocks\/[^/]*$/, ["op", "version", "about", "in", "initial", "attrs", "after"]],
   [/^frames\/[^/]*$/, ["title", "blocks"]],
+  [/^notes\/[^/]*$/, ["text", "texts"]],
   [/^monitors\/[^/]*$/, ["kind", "shows", "title", "low", "high", "steps", "axes"]],
   [/^run$/, ["fetch", "targets", "steps", "until", "seed", "feeds"]],
   [/^ports$/, ["inputs", "outputs"]],

@@ -254,9 +254,11 @@ export function addNote(document: PageDocument, text: string, rect: Rect): Addin
   return { ...done(draft, { kind: "add note" }), added: [item("note", name)] };
 }
 
-export function setNote(document: PageDocument, name: string, text: string): Action {
+/** Writes a note: in a language if the note has a text in it, which is what a reader of that language sees. */
+export function setNote(document: PageDocument, name: string, text: string, language = "en"): Action {
   const draft = new Draft(document);
-  draft.put(["notes", name, "text"], text);
+  const translated = document.notes?.[name]?.texts?.[language] !== undefined;
+  draft.put(["notes", name, ...(translated ? ["texts", language] : ["text"])], text);
   return done(draft, { kind: "note" });
 }
 

@@ -182,12 +182,14 @@ export interface Lesson {
   document: Record<string, unknown>;
 }
 
-/** A page that has no file yet, but a journal. */
+/** A page that has no file, but a journal. */
 export interface Unsaved {
   name: string;
   title: string;
   changes: number;
   since: number;
+  /** Its file, if it had one that is gone. */
+  lost?: string;
 }
 
 /** The first message. `session` is another one after the server has started anew. */
@@ -199,7 +201,7 @@ export interface Welcome {
   lessons: Lesson[];
   /** The page that was asked for on the command line. */
   start?: string;
-  /** Pages without a file whose changes were found in journals. */
+  /** Pages without a file, or whose file is gone, whose changes were found in journals. */
   unsaved?: Unsaved[];
 }
 
@@ -373,10 +375,22 @@ export interface Results {
   pins: Record<string, Summary>;
 }
 
+/** What one curve of a trend, or one number, is of. */
+export interface Curve {
+  /** Which of the monitor's `shows`. */
+  shown: number;
+  /** Which element of it, where it has several. */
+  element?: number[];
+  /** Of how many elements it is the mean, where there are too many to tell apart. */
+  mean_of?: number;
+}
+
 /** What a monitor got to show: the newest values of each of its `shows`, in order. */
 export interface Series {
   steps?: number[];
-  /** For a number or a trend: for each shown output its values at those steps. */
+  /** For a number or a trend: one for each element that is shown. */
+  curves?: Curve[];
+  /** For each of the curves its values at those steps. */
   values?: (number | null)[][];
   /** For an image: float32 rows as base64. */
   picture?: string;
@@ -393,6 +407,19 @@ export interface Monitored {
   monitors: Record<string, Series>;
   /** What was shown before is over: variables were reset. */
   fresh?: boolean;
+}
+
+/** What a block wrote to the terminal. */
+export interface Said {
+  block: string;
+  text: string;
+}
+
+/** What blocks such as Print wrote since the last such message, in order. */
+export interface Printed {
+  kind: "printed";
+  page: number;
+  texts: Said[];
 }
 
 /** The header of a binary frame. */
@@ -459,20 +486,22 @@ export interface FoundBad {
   first_cell?: number[];
 }
 
-/**
- * Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
- * step. A coordinate may instead be what another tensor holds at its cell of the same point.
- */
+/** The cell of a tensor at each point of the loops, one coordinate for each axis. */
 export interface Cells {
   at: Coordinate[];
-  /** The sizes it is looked at with, if they are not its own. */
+  /** The sizes it is looked at with, in row-major order, if they are not its own. */
   shape?: number[] | null;
 }
 
+/**
+ * An offset, steps by loop, and what another tensor or a table holds in a cell of its own, if any:
+ * the sum of all three.
+ */
 export interface Coordinate {
   offset?: number;
   steps?: Record<string, number>;
   held_by?: string;
+  held_at?: Coordinate[];
 }
 
 /**
@@ -480,13 +509,18 @@ export interface Coordinate {
  * tensor is none. All cells of one point belong together.
  */
 export interface Way {
-  loops: Record<string, number>;
-  /** By input or output, "values[1]" of a list. */
-  cells: Record<string, Cells>;
   /** How the output comes from the points that lead to its cell (see backblocks.ops._cells). */
   rule: string;
   /** The tensors that the rule takes, in its order. */
-  of?: string[];
+  of: string[];
+  /** In their order, the first is the outermost: "the first largest" goes by it. */
+  loops: Record<string, number>;
+  /** By input or output, "values[1]" of a list. */
+  cells: Record<string, Cells>;
+  /** Numbers that coordinates are held by, where no tensor has them. */
+  tables?: Record<string, number[]>;
+  /** Further cells, of no tensor, that must lie inside of their sizes for a point to be one. */
+  inside?: Cells[];
 }
 
 /** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */
@@ -574,6 +608,7 @@ export type Message =
   | BlockStates
   | Results
   | Monitored
+  | Printed
   | Listed
   | Measured
   | FoundBad

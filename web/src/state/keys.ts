@@ -269,6 +269,7 @@ const COMMANDS: readonly Command[] = [
     run: gradient,
   },
   { id: "gradients", group: "edit", keys: ["Shift+G"], when: blocks },
+  { id: "explain", group: "view", keys: ["E"], when: blocks },
   {
     id: "frame",
     group: "edit",
@@ -377,7 +378,7 @@ const COMMANDS: readonly Command[] = [
   { id: "properties", group: "view", keys: ["Alt+2"], anywhere: true },
   { id: "docs", group: "view", keys: ["Alt+3"], anywhere: true },
   { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
-  { id: "values", group: "view", keys: ["Alt+5"], anywhere: true },
+  { id: "inspector", group: "view", keys: ["Alt+5"], anywhere: true },
   { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },

@@ -405,13 +405,13 @@ test("a large value is measured twice: early from a part of it, then exactly", a
   const measuring = studio.measure(1, "a:output", {}, early);
   const request = sent("measure").at(-1)?.request ?? 0;
   const measured = {
-    kind: "measured",
+    kind: "measured" as const,
     request,
     pin: "a:output",
     dtype: "float32",
     shape: [3],
     step: 1,
-  } as const;
+  };
   say({ ...measured, high: 2, sampled: true });
   say({ ...measured, high: 3 });
   expect(early).toHaveBeenCalledWith(expect.objectContaining({ high: 2 }));

@@ -44,7 +44,6 @@ export const viewEn = {
   properties: "Properties",
   docs: "Docs",
   problems: "Problems",
-  values: "Values",
   monitors: "Monitors",
   keys: "Keys",
   dismiss: "Dismiss",
@@ -163,7 +162,14 @@ export const viewEn = {
   nestedLists: "Nested lists of numbers, rows of one length, such as [[1, 2], [3, 4]].",
   tooLarge: "A constant has 262,144 elements at most; use a file for more.",
   constantElsewhere: "This constant lies in a file beside the page.",
-  fill: { zeros: "Zeros", ones: "Ones", ramp: "1, 2, 3…", random: "Random" },
+  fill: {
+    zeros: "Zeros",
+    ones: "Ones",
+    ramp: "1, 2, 3…",
+    "one-hot": "One-hot",
+    random: "Random",
+    ties: "Ties",
+  },
   axis: (axis: number) => `axis ${axis}`,
   firstCells: (many: number) => `Only the first ${many} rows and columns are shown.`,
   before: "before",
@@ -192,9 +198,7 @@ export const viewEn = {
 
   // Results
   noProblems: "No problems.",
-  selectForValues: "Select a block to see what it gives, element by element.",
   runForValues: "Run the page to see values.",
-  statistics: (low: string, high: string, mean: string) => `${low} to ${high}, mean ${mean}`,
   more: (many: number) => `Show more of ${number.format(many)}`,
   noMonitors: "No monitors. Select a block and press M to add one.",
 

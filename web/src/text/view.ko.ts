@@ -56,7 +56,6 @@ export const viewKo: ViewWords = {
   properties: "속성",
   docs: "문서",
   problems: "문제",
-  values: "값",
   monitors: "모니터",
   keys: "단축키",
   dismiss: "닫기",
@@ -170,7 +169,7 @@ export const viewKo: ViewWords = {
   nestedLists: "[[1, 2], [3, 4]]처럼 각 행의 길이가 같은 중첩 목록이어야 합니다.",
   tooLarge: "상수의 요소는 최대 262,144개입니다. 더 크면 파일을 사용하세요.",
   constantElsewhere: "이 상수는 페이지 옆의 파일에 있습니다.",
-  fill: { zeros: "0", ones: "1", ramp: "1, 2, 3…", random: "난수" },
+  fill: { zeros: "0", ones: "1", ramp: "1, 2, 3…", "one-hot": "원-핫", random: "난수", ties: "동점" },
   axis: (axis) => `축 ${axis}`,
   firstCells: (many) => `처음 ${many}개의 행과 열만 표시합니다.`,
   before: "앞",
@@ -197,9 +196,7 @@ export const viewKo: ViewWords = {
   axesCount: (ranks) => `축 ${ranks}개`,
 
   noProblems: "문제가 없습니다.",
-  selectForValues: "블록을 선택하면 결과를 요소별로 볼 수 있습니다.",
   runForValues: "값을 보려면 페이지를 실행하세요.",
-  statistics: (low, high, mean) => `${low} ~ ${high}, 평균 ${mean}`,
   more: (many) => `${number.format(many)}개 중 더 보기`,
   noMonitors: "모니터가 없습니다. 블록을 선택하고 M을 누르면 추가됩니다.",
 

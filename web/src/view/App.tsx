@@ -4,7 +4,7 @@ import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { provideCommands } from "./commands.ts";
 import { Locked, StartedAnew, useLocked } from "./Locked.tsx";
-import { Dialogs, Gallery, loadRest, Workbench } from "./later.tsx";
+import { Dialogs, Explain, Gallery, loadRest, Workbench } from "./later.tsx";
 import { usePage } from "./page.ts";
 import { change, followSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
@@ -16,6 +16,7 @@ import { useTexts, useWords } from "./words.ts";
 export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   const gallery = useUi((state) => state.gallery);
+  const explained = useUi((state) => state.explain);
   const locked = useLocked();
   useEffect(provideCommands, []);
   useEffect(loadRest, []);
@@ -38,6 +39,8 @@ export function App(): ReactElement {
         <Locked />
       ) : page === null || gallery ? (
         <Gallery />
+      ) : explained !== null && page.graph.blocks.has(explained) ? (
+        <Explain key={page.page} page={page} block={explained} />
       ) : (
         <Workbench page={page} />
       )}

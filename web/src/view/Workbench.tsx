@@ -1,6 +1,8 @@
 import type { ReactElement } from "react";
 import { type PageState, studio } from "../state/store.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
+import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
+import { useInspectorWords } from "./inspector/words.ts";
 import { Docs } from "./later.tsx";
 import { useProblems } from "./page.ts";
 import { Monitors } from "./panels/Monitors.tsx";
@@ -9,7 +11,6 @@ import { Palette } from "./panels/Palette.tsx";
 import { Problems } from "./panels/Problems.tsx";
 import { Properties } from "./panels/Properties.tsx";
 import { SearchBox } from "./panels/SearchBox.tsx";
-import { Values } from "./panels/Values.tsx";
 import { change, useSettings } from "./settings.ts";
 import { Splitter } from "./shell/Splitter.tsx";
 import { TabPanel } from "./shell/Tabs.tsx";
@@ -21,6 +22,12 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
   const settings = useSettings();
   const problems = useProblems();
   const monitors = Object.keys(page.document.monitors ?? {}).length;
+  const inspector = {
+    name: "inspector" as const,
+    label: useInspectorWords().inspector,
+    show: () => <Inspector page={page} />,
+    tools: () => <InspectorTools />,
+  };
   return (
     <>
       {settings.leftOpen && (
@@ -59,7 +66,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             <Splitter
               side="bottom"
               size={settings.bottom}
-              most={560}
+              most={Math.max(560, window.innerHeight * 0.8)}
               label={w.sizeOf(w.bottomPanel)}
               controls="bottom"
               onSize={(bottom) => change({ bottom })}
@@ -81,7 +88,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
                   bad: true,
                   show: () => <Problems />,
                 },
-                { name: "values", label: w.values, show: () => <Values page={page} /> },
+                ...(settings.inspectorDock === "bottom" ? [inspector] : []),
                 {
                   name: "monitors",
                   label: w.monitors,
@@ -98,7 +105,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
           <Splitter
             side="right"
             size={settings.right}
-            most={560}
+            most={Math.max(560, window.innerWidth * 0.7)}
             label={w.sizeOf(w.rightPanel)}
             controls="right"
             onSize={(right) => change({ right })}
@@ -115,6 +122,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             tabs={[
               { name: "properties", label: w.properties, show: () => <Properties /> },
               { name: "docs", label: w.docs, show: () => <Docs /> },
+              ...(settings.inspectorDock === "right" ? [inspector] : []),
             ]}
           />
         </>

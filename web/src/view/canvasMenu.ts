@@ -15,7 +15,8 @@ type Entry = CommandId | typeof LINE;
 const AT_BLOCK: readonly Entry[] = [
   "run here",
   "target",
-  "values",
+  "explain",
+  "inspector",
   "docs",
   LINE,
   "connect",

@@ -37,7 +37,7 @@ const ALWAYS: Partial<Record<CommandId, () => void>> = {
   properties: () => showPanel("right", "properties"),
   docs: () => showPanel("right", "docs"),
   problems: () => showPanel("bottom", "problems"),
-  values: () => showPanel("bottom", "values"),
+  inspector: () => showPanel(useSettings.getState().inspectorDock, "inspector"),
   monitors: () => showPanel("bottom", "monitors"),
   spotlight: () => toggle("spotlight"),
   minimap: () => toggle("minimap"),
@@ -91,6 +91,10 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
           .map((pin) => pin.ref) ?? [],
     );
     ui.openDialog({ kind: "gradients", ys });
+  },
+  explain: (page) => {
+    const [name] = blocksOf(page);
+    if (name !== undefined) ui.openExplain(name);
   },
   note: (page) => {
     const at = ui.canvas?.centre() ?? { x: 0, y: 0 };

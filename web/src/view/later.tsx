@@ -33,6 +33,10 @@ export const Gallery = later(
   async () => (await import("./panels/Gallery.tsx")).Gallery,
   () => <main className="workplace" />,
 );
+export const Explain = later(
+  async () => (await import("./explain/Explain.tsx")).default,
+  () => <main className="workplace" />,
+);
 export const Dialogs = later(async () => (await import("./dialogs/Dialogs.tsx")).Dialogs);
 export const Docs = later(async () => (await import("./panels/Docs.tsx")).Docs);
 export const Trend = later(async () => (await import("./canvas/Trend.tsx")).Trend);

@@ -15,8 +15,9 @@ export interface Settings {
   rightOpen: boolean;
   bottomOpen: boolean;
   leftTab: "palette" | "outline";
-  rightTab: "properties" | "docs";
-  bottomTab: "problems" | "values" | "monitors";
+  rightTab: "properties" | "docs" | "inspector";
+  bottomTab: "problems" | "inspector" | "monitors";
+  inspectorDock: "bottom" | "right";
 }
 
 const KEY = "backblocks settings";
@@ -30,13 +31,14 @@ const FIRST: Settings = {
   rerun: true,
   left: 232,
   right: 344,
-  bottom: 200,
+  bottom: 300,
   leftOpen: true,
   rightOpen: true,
   bottomOpen: true,
   leftTab: "palette",
   rightTab: "properties",
   bottomTab: "problems",
+  inspectorDock: "bottom",
 };
 
 function kept(): Partial<Settings> {

@@ -43,6 +43,8 @@ interface Ui {
   field: { block: string; name: string } | null;
   /** The note that is being written. */
   editing: string | null;
+  /** The block that is explained cell by cell. */
+  explain: string | null;
   /** Whether the gallery is shown although pages are open. */
   gallery: boolean;
   /** What was done last, for those who hear the page. */
@@ -56,6 +58,7 @@ export const useUi = create<Ui>()(() => ({
   docs: null,
   field: null,
   editing: null,
+  explain: null,
   gallery: false,
   said: "",
 }));
@@ -197,6 +200,13 @@ export const ui = {
   },
   setEditing(note: string | null): void {
     useUi.setState({ editing: note });
+  },
+  openExplain(block: string): void {
+    useUi.setState({ explain: block });
+  },
+  closeExplain(): void {
+    useUi.setState({ explain: null });
+    requestAnimationFrame(() => canvas?.focus());
   },
   showGallery(on: boolean): void {
     useUi.setState({ gallery: on });

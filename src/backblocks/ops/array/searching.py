@@ -51,7 +51,9 @@ def _unique(x: Array) -> tuple[Array, Array, Array]:
     cells = x.astype(wide(x.dtype), copy=False)
     _, first, number, count = np.unique(cells, True, True, True, equal_nan=False)
     order = np.argsort(first)
-    return x[first[order]], np.argsort(order)[number], count[order]
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return x[first[order]], places[number], count[order]
 
 
 def _row(x: Spec, out_idx: Any) -> Shape:
@@ -67,7 +69,10 @@ def _row(x: Spec, out_idx: Any) -> Shape:
 def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
     left, right = (row.astype(wide(row.dtype), copy=False) for row in (x, y))
-    (idx,) = np.nonzero(~np.isin(left, right))
+    number = np.unique(np.concatenate([left, right]), return_inverse=True, equal_nan=False)[1]
+    found = np.zeros(len(number), bool)
+    found[number[len(x) :]] = True
+    (idx,) = np.nonzero(~found[number[: len(x)]])
     return x[idx], idx
 
 

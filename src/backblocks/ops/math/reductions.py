@@ -30,6 +30,7 @@ from backblocks.ops._spec import (
     scalar_value,
     shape_text,
 )
+from backblocks.ops._stopping import CELL, MOST, pieces
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Flag, dtype_of
 from backblocks.ops.math.arithmetic import conjugate
@@ -208,9 +209,15 @@ def _in_place(
     reduce: Any = ufunc.reduce
     shape: Any = input.shape
     count = np.array(math.prod(shape[a] for a in axes)).astype(dtype)
+    cost = math.prod(shape) * CELL
+    at_once = cost <= MOST or 0 in axes or -len(shape) in axes
 
     def fill(input: Array, axis: Array, out: Array) -> None:
-        reduce(input, axes, dtype, out, keep_dims, first)
+        if at_once:
+            reduce(input, axes, dtype, out, keep_dims, first)
+        else:
+            for rows in pieces(len(input), cost):
+                reduce(input[rows], axes, dtype, out[rows], keep_dims, first)
         if mean:
             np.divide(out, count, out)
 

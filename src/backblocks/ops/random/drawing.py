@@ -6,7 +6,6 @@ import numpy as np
 
 from backblocks.dtypes import ALL, FLOATS, REALS
 from backblocks.errors import OpError, described
-from backblocks.ops import _philox
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, nothing, op
 from backblocks.ops._spec import (
@@ -18,12 +17,13 @@ from backblocks.ops._spec import (
     shape_text,
     sizes_from,
 )
+from backblocks.ops._stopping import SORTED, pieces
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Seed, dtype_of
 from backblocks.ops.random._draws import (
     RESERVED,
     Draw,
-    fractions,
+    fractions_at,
     normal,
     place_of,
     reserve,
@@ -31,6 +31,7 @@ from backblocks.ops.random._draws import (
     truncated_normal,
     uniform,
     whole,
+    words_at,
 )
 
 FloatType = Annotated[Any, dtype_of(*FLOATS)]
@@ -162,13 +163,14 @@ def random_shuffle(value: Array, *, seed: Seed = 0, seed2: Seed = 0) -> Array:
     if value.ndim == 0 or len(value) <= 1 or value.size <= 1:
         return value.copy()
     rows = len(value)
-    blocks = -(-(rows - 1) // 4)
-    words = _philox.blocks(*reserve(seed, seed2, blocks), blocks).reshape(-1)[: rows - 1]
+    words = words_at(reserve(seed, seed2, -(-(rows - 1) // 4)), rows - 1)
+    steps = words % np.arange(rows, 1, -1)
     order = list(range(rows))
     # Each row changes places with itself or one of those behind it.
-    for i, step in enumerate((words % np.arange(rows, 1, -1)).tolist()):
-        order[i], order[i + step] = order[i + step], order[i]
-    return np.asarray(value[order])
+    for part in pieces(rows - 1, (rows - 1) * SORTED):
+        for i, step in enumerate(steps[part].tolist(), part.start):
+            order[i], order[i + step] = order[i + step], order[i]
+    return np.asarray(value[np.array(order)])
 
 
 @random_shuffle.shape
@@ -192,7 +194,7 @@ def multinomial(
     """
     rows, count = len(logits), num_samples.item()
     place = reserve(seed, seed2, -(-count // 4) * 4 * rows * 2 * RESERVED)
-    chances = fractions(_philox.blocks(*place, -(-rows * count // 2)))[: rows * count]
+    chances = fractions_at(place, rows * count)
     x = logits.astype(np.float64)
     finite = np.isfinite(x)
     largest = np.where(finite, x, -np.inf).max(1, keepdims=True)

@@ -1,5 +1,6 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useState } from "react";
+import { formatOf } from "../../model/axes.ts";
 import type { Json } from "../../model/document.ts";
 import { pinRows } from "../../model/geometry.ts";
 import type { AttrRow, BlockView, InputPin, OutputPin } from "../../model/graph.ts";
@@ -32,7 +33,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
   const w = useWords();
   const [near, setNear] = useState(false);
   const classes = ["block", selected && "selected", conflicts.length > 0 && "conflict"];
-  const axes = axesOf(view);
+  const axes = formatOf(view);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms, and cannot be laid out freely.
     <div
@@ -78,13 +79,6 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
     </div>
   );
 });
-
-/** The letters of a block's axes, where it has a data format. */
-export function axesOf(view: BlockView): string | undefined {
-  const all = [...view.rows, ...view.rest];
-  const format = all.find((row) => row.name === "data_format")?.value;
-  return typeof format === "string" && /^[A-Z]+$/.test(format) ? format : undefined;
-}
 
 interface InputProps {
   pin: InputPin | undefined;

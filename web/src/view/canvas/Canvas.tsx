@@ -176,7 +176,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
       scene: stage.scene,
       selection: page.selection,
       editing,
-      onText: (note, text) => act(setNote(studio.page(number)?.document ?? {}, note, text)),
+      onText: (note, text) =>
+        act(setNote(studio.page(number)?.document ?? {}, note, text, useSettings.getState().language)),
       onDone: () => ui.setEditing(null),
     });
   }, [near, stage, stage?.scene, page.graph, page.places, page.selection, editing, number]);
@@ -357,7 +358,7 @@ const PAN_BUTTONS = [1];
 const PRO = { hideAttribution: true };
 
 function openHit(hit: Hit): void {
-  if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("values");
+  if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("inspector");
   else if (hit.kind === "box" && hit.box.kind === "notes") ui.setEditing(hit.box.name);
   else if (hit.kind === "wire" || hit.kind === "bend") ui.insertOn(hit.wire);
   else change({ rightOpen: true, rightTab: "properties" });

@@ -3,8 +3,10 @@
 import type { Node } from "@xyflow/react";
 import type { Item } from "../../model/action.ts";
 import { item } from "../../model/action.ts";
+import { inLanguage } from "../../model/document.ts";
 import { type BlockView, keyOf, specOf } from "../../model/graph.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
+import { useSettings } from "../settings.ts";
 import type { BlockNode } from "./Block.tsx";
 import { type BoxLook, conflictsOf, type Scene } from "./looks.ts";
 import type { MonitorNode } from "./Monitor.tsx";
@@ -90,7 +92,8 @@ function boxNode(box: BoxLook, shown: Shown): NoteNode | MonitorNode {
       type: "monitor",
       data: { name: box.name, monitor: document.monitors?.[box.name] ?? { kind: "" }, selected },
     } as MonitorNode;
-  const text = document.notes?.[box.name]?.text ?? "";
+  const note = document.notes?.[box.name];
+  const text = inLanguage(useSettings.getState().language, note?.text, note?.texts);
   const onText = (next: string) => shown.onText(box.name, next);
   return {
     ...base,

@@ -1,6 +1,7 @@
 /** The canvas layer: what it shows, when it is painted, and what lies under a point. */
 
 import { type Item, item } from "../../model/action.ts";
+import { inLanguage } from "../../model/document.ts";
 import {
   BLOCK_WIDTH,
   contains,
@@ -14,6 +15,7 @@ import {
   TITLE_HEIGHT,
 } from "../../model/geometry.ts";
 import type { BlockView, Graph, InputPin, OutputPin } from "../../model/graph.ts";
+import { useSettings } from "../settings.ts";
 import { type Colours, readColours } from "./colours.ts";
 import { type BoxLook, Scene } from "./looks.ts";
 import { type Emphasis, type Live, Painter } from "./painter.ts";
@@ -361,7 +363,8 @@ export function itemOfHit(hit: Hit): Item | null {
 
 function titleOf(scene: Scene, { kind, name }: BoxLook): string {
   const { document } = scene.graph;
+  const note = document.notes?.[name];
   return kind === "notes"
-    ? (document.notes?.[name]?.text ?? "").replace(/[*_#`]/g, "")
+    ? inLanguage(useSettings.getState().language, note?.text, note?.texts).replace(/[*_#`]/g, "")
     : (document.monitors?.[name]?.title ?? name);
 }

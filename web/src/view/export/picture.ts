@@ -1,5 +1,6 @@
 /** A page as a picture, a script or a document of its own, each with the page inside. */
 
+import { inLanguage } from "../../model/document.ts";
 import type { BlockView } from "../../model/graph.ts";
 import { stringifyExact } from "../../model/numbers.ts";
 import { live } from "../../state/live.ts";
@@ -9,6 +10,7 @@ import { Scene } from "../canvas/looks.ts";
 import { type Emphasis, type Live, Painter } from "../canvas/painter.ts";
 import { escaped, type Pen, SvgPen } from "../canvas/pen.ts";
 import { summaryPicture } from "../canvas/pictures.ts";
+import { useSettings } from "../settings.ts";
 import { withPage } from "./png.ts";
 
 const MARGIN = 32;
@@ -61,7 +63,9 @@ function paintAll(pen: Pen, scene: Scene, page: PageState): void {
   for (const name of scene.graph.blocks.keys())
     painter.block(scene, scene.block(name) as BlockView, values, PLAIN, "all");
   for (const box of scene.boxes) {
-    if (box.kind === "notes") painter.note(box, document.notes?.[box.name]?.text ?? "");
+    const note = document.notes?.[box.name];
+    const { language } = useSettings.getState();
+    if (box.kind === "notes") painter.note(box, inLanguage(language, note?.text, note?.texts));
     else if (box.kind === "monitors")
       painter.farBox(box, document.monitors?.[box.name]?.title ?? box.name, false);
   }

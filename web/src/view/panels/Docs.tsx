@@ -79,7 +79,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
 }
 
 /** MathML as it is, anything else as text. */
-function Formula({ formula }: { formula: string }): ReactElement {
+export function Formula({ formula }: { formula: string }): ReactElement {
   if (!formula.trimStart().startsWith("<math")) return <div className="formula mono">{formula}</div>;
   return <Markup className="formula" html={formula} />;
 }

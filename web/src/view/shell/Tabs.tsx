@@ -8,6 +8,8 @@ export interface Tab<Name extends string> {
   count?: number;
   bad?: boolean;
   show(): ReactNode;
+  /** What stands at the right of the tabs while it is shown. */
+  tools?(): ReactNode;
 }
 
 interface Props<Name extends string> {
@@ -65,6 +67,7 @@ export function TabPanel<Name extends string>({
             </button>
           ))}
         </div>
+        <span className="panel-tools">{shown?.tools?.()}</span>
         <button
           type="button"
           className="button plain icon fold"

@@ -1,11 +1,13 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useState } from "react";
 import { setRun } from "../../model/actions.ts";
+import { inLanguage } from "../../model/document.ts";
 import type { CommandId } from "../../state/keys.ts";
 import { commands, isEnabled, keysText } from "../../state/keys.ts";
 import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
 import { shownTime } from "../canvas/pictures.ts";
 import { commandItems } from "../canvasMenu.ts";
 import { act, usePage } from "../page.ts";
+import { useSettings } from "../settings.ts";
 import { ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 import { Icon, type IconName } from "./icons.tsx";
@@ -117,7 +119,13 @@ function MainMenu(): ReactElement {
 }
 
 function titleOf(page: PageState, untitled: string): string {
-  return page.document.title || page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "") || untitled;
+  const { title, titles } = page.document;
+  const { language } = useSettings.getState();
+  return (
+    inLanguage(language, title, titles) ||
+    page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "") ||
+    untitled
+  );
 }
 
 function PageTabs(): ReactElement {

@@ -1,23 +1,23 @@
 import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
+import { PRESETS } from "../../model/presets.ts";
 import { useWords } from "../words.ts";
 import { readList, shownList } from "./AttrField.tsx";
 import {
   type Cells,
   cellsOf,
   constantOf,
-  type Fill,
   filled,
   readCell,
   readNested,
+  readPasted,
   reshaped,
   shownCell,
 } from "./constant.ts";
 import { Entry } from "./Entry.tsx";
 
 const MOST_SHOWN = 64;
-const FILLS: Fill[] = ["zeros", "ones", "ramp", "random"];
 
 interface Props {
   label: string;
@@ -75,7 +75,7 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
         />
       </div>
       <div className="constant-fill">
-        {FILLS.map((fill) => (
+        {PRESETS.map((fill) => (
           <button key={fill} type="button" className="button" onClick={() => put(filled(cells, fill))}>
             {w.fill[fill]}
           </button>
@@ -177,9 +177,8 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
     if (!/[\t\n,]/.test(text)) return;
     event.preventDefault();
     const places: [number, Json][] = [];
-    text.split("\n").forEach((line, dy) => {
-      line.split(/[\t,]/).forEach((part, dx) => {
-        const cell = readCell(part, dtype);
+    readPasted(text, dtype).forEach((line, dy) => {
+      line.forEach((cell, dx) => {
         if (cell !== undefined && row + dy < rows && column + dx < columns)
           places.push([first + (row + dy) * columns + column + dx, cell]);
       });

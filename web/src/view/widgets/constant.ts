@@ -2,6 +2,8 @@
 
 import { isObject, isTyped, type Json } from "../../model/document.ts";
 import { isExact } from "../../model/numbers.ts";
+import { readTable } from "../../model/paste.ts";
+import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
 import { readCell as readTyped, readValue } from "../../model/values.ts";
 import { nested } from "../export/arrays.ts";
 
@@ -81,29 +83,21 @@ export function shownCell(cell: Json | undefined): string {
   return cell === undefined || cell === null ? "" : String(cell);
 }
 
-export type Fill = "zeros" | "ones" | "ramp" | "random";
-
-/** Cells filled by a rule. Random cells are the same every time, so that a page shown again looks the same. */
-export function filled(cells: Cells, how: Fill): Cells {
+/** Cells filled by a rule. */
+export function filled(cells: Cells, how: Preset, options: PresetOptions = {}): Cells {
   const { dtype } = cells;
   const whole = dtype !== undefined && /^u?int/.test(dtype);
-  let state = 12345;
-  const random = () => {
-    state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff;
-    return state / 0x7fffffff;
+  const numbers = preset(how, cells.elements.length, { whole, ...options });
+  const cell = (number: number): Json => {
+    if (dtype === "bool") return how === "random" ? number > 0 : number % 2 === 1;
+    return dtype === "string" ? String(number) : number;
   };
-  const number = (i: number): number => {
-    if (how === "zeros") return 0;
-    if (how === "ones") return 1;
-    if (how === "ramp") return i + 1;
-    return whole ? Math.floor(random() * 10) : Math.round(random() * 100) / 100;
-  };
-  const cell = (i: number): Json => {
-    if (dtype === "bool")
-      return how === "ones" || (how === "random" && random() > 0.5) || (how === "ramp" && i % 2 === 1);
-    return dtype === "string" ? String(number(i)) : number(i);
-  };
-  return { ...cells, elements: cells.elements.map((_, i) => cell(i)) };
+  return { ...cells, elements: numbers.map(cell) };
+}
+
+/** A pasted table as cells; undefined where a text is none of the type. */
+export function readPasted(text: string, dtype: string | undefined): (Json | undefined)[][] {
+  return readTable(text).map((row) => row.map((part) => readCell(part, dtype)));
 }
 
 /** A constant typed as nested lists, such as [[1, 2], [3, 4]]; undefined if the text is none. */

@@ -1,12 +1,12 @@
 import { type ReactElement, useEffect, useRef } from "react";
 import { item } from "../../../model/action.ts";
 import * as actions from "../../../model/actions.ts";
+import { formatOf } from "../../../model/axes.ts";
 import type { Json } from "../../../model/document.ts";
 import { type AttrRow, type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
 import { nameFault } from "../../../model/names.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
 import { specText } from "../../../model/words.ts";
-import { axesOf } from "../../canvas/Block.tsx";
 import { act } from "../../page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { ui, useUi } from "../../ui.ts";
@@ -120,6 +120,10 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
               {texts.commands.gradient}
             </button>
           )}
+          <button type="button" className="button" onClick={() => ui.run("explain")}>
+            <Icon name="spot" />
+            {texts.commands.explain}
+          </button>
           <button type="button" className="button" onClick={() => ui.run("run here")}>
             <Icon name="to" />
             {texts.commands["run here"]}
@@ -154,7 +158,7 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
         {info.kind === "tensor" ? (
           <MatrixGrid label={row.name} free={false} value={row.value} onChange={put} />
         ) : (
-          <AttrField attr={info} value={row.value} axes={axesOf(view)} onChange={put} />
+          <AttrField attr={info} value={row.value} axes={formatOf(view)} onChange={put} />
         )}
       </span>
     </>

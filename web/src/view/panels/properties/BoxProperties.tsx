@@ -1,24 +1,29 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
+import { inLanguage } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { act } from "../../page.ts";
+import { useSettings } from "../../settings.ts";
 import { asNames, asText, Entry } from "../../widgets/Entry.tsx";
 import { useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
 export function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
+  const note = graph.document.notes?.[name];
+  const text = inLanguage(language, note?.text, note?.texts);
   return (
     <Section title={w.note}>
       <textarea
         className="field"
         rows={12}
         aria-label={w.noteText}
-        key={graph.document.notes?.[name]?.text}
-        defaultValue={graph.document.notes?.[name]?.text ?? ""}
+        key={text}
+        defaultValue={text}
         onBlur={(event) => {
-          if (event.target.value !== graph.document.notes?.[name]?.text)
-            act(actions.setNote(graph.document, name, event.target.value));
+          if (event.target.value !== text)
+            act(actions.setNote(graph.document, name, event.target.value, language));
         }}
       />
     </Section>

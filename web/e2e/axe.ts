@@ -1,0 +1,38 @@
+/** Looks for faults of accessibility with axe-core. */
+
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import type { Page } from "playwright-core";
+import { expect } from "vitest";
+
+const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
+const THEMES = ["light", "dark", "contrast"] as const;
+
+interface Fault {
+  id: string;
+  impact: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+/** Serious faults, in one line each. The policy of the page lets nothing be added to it, so axe is evaluated. */
+async function faults(page: Page): Promise<string[]> {
+  await page.evaluate(readFileSync(AXE, "utf8"));
+  const found = (await page.evaluate(
+    "axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations)",
+  )) as Fault[];
+  return found
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .flatMap(({ id, nodes }) =>
+      nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.failureSummary.replaceAll("\n", " ")}`),
+    );
+}
+
+export async function inEveryTheme(page: Page): Promise<void> {
+  for (const theme of THEMES) {
+    await page.evaluate((name) => {
+      document.documentElement.dataset.theme = name;
+    }, theme);
+    await page.waitForTimeout(150);
+    expect.soft(await faults(page), theme).toEqual([]);
+  }
+}

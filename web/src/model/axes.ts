@@ -1,0 +1,63 @@
+/** Names of the axes of tensors, where a block's data format says them. */
+
+import { type BlockView, type Graph, keyOf, specOf, type Wire } from "./graph.ts";
+
+/** The letters of a block's axes, where it has a data format. */
+export function formatOf(view: BlockView): string | undefined {
+  const format = [...view.rows, ...view.rest].find((row) => row.name === "data_format")?.value;
+  return typeof format === "string" && /^[A-Z]+$/.test(format) ? format : undefined;
+}
+
+/** The names at one pin of a block: of filters their own, of all else the format; nothing if they are not known. */
+function namesAt(view: BlockView | undefined, pin: string, rank: number): string[] | undefined {
+  const format = view && formatOf(view);
+  if (!view || !format) return undefined;
+  const filter = pin === "filter" || (pin === "output" && /BackpropFilter/.test(view.op));
+  const space = format.includes("D") ? "DHW" : "HW";
+  // A depthwise filter has for each channel so many of the output.
+  const names = filter ? `${space}${view.op.startsWith("Depthwise") ? "CM" : "IO"}` : format;
+  return names.length === rank ? [...names] : undefined;
+}
+
+/** Ops that give axes another order or another meaning, although shapes may be the same. */
+const REORDERS = /Transpose|Reshape|MatMul|Conv|SpaceTo|ToSpace|ToBatch|ToDepth/;
+
+/**
+ * The names of an output's axes: as its block says, or else the blocks that take it, or those around it that keep
+ * the shape; numbers if none does.
+ */
+export function axesOf(graph: Graph, block: string, pin: string, rank: number): string[] {
+  const seen = new Set<string>();
+  const named = (source: string): string[] | undefined => {
+    if (seen.has(source) || rank < 3) return undefined;
+    seen.add(source);
+    const colon = source.indexOf(":");
+    const [name, key] = [source.slice(0, colon), source.slice(colon + 1)];
+    const own = namesAt(graph.blocks.get(name), key, rank);
+    if (own) return own;
+    const takers = (graph.outOf.get(name) ?? []).filter((wire) => wire.source === source);
+    for (const { to } of takers) {
+      const names = namesAt(graph.blocks.get(to.block), to.pin, rank);
+      if (names) return names;
+    }
+    return alike(graph, source, name, takers)
+      .map(named)
+      .find((names) => names !== undefined);
+  };
+  return named(`${block}:${pin}`) ?? numbered(rank);
+}
+
+/** Outputs beside this one with the same shape, of blocks that leave axes as they are: first those it comes from. */
+function alike(graph: Graph, source: string, block: string, takers: readonly Wire[]): string[] {
+  const shape = String(specOf(graph, source)?.shape);
+  const keeps = (name: string): boolean => !REORDERS.test(graph.blocks.get(name)?.op ?? "");
+  const before = keeps(block) ? (graph.into.get(block) ?? []).map((wire) => wire.source) : [];
+  const after = takers
+    .filter(({ to }) => keeps(to.block))
+    .flatMap(({ to }) => graph.blocks.get(to.block)?.outputs.map((pin) => keyOf(pin.ref)) ?? []);
+  return [...before, ...after].filter((each) => String(specOf(graph, each)?.shape) === shape);
+}
+
+export function numbered(rank: number): string[] {
+  return Array.from({ length: rank }, (_, axis) => String(axis));
+}

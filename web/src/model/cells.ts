@@ -1,0 +1,409 @@
+/**
+ * Which cells of an op's tensors belong together, from its own declaration: what `backblocks.ops._cells` says, in the
+ * browser.
+ *
+ * A way says which cell of each tensor belongs to a point of its loops: along each axis an offset and steps times
+ * loops. To go from one cell to all others is to solve these lines. Loops that share no line do not touch each other,
+ * so that the points are all combinations of what a few loops at a time can be: along each axis of a convolution, the
+ * window's place and its tap. The whole space of the loops is never walked.
+ *
+ * A cell is its place in row-major order, which stays the same however a tensor is reshaped.
+ */
+
+import type { Coordinate, Way } from "../net/generated.ts";
+
+export type Shapes = Readonly<Record<string, readonly number[]>>;
+/** What a tensor holds at a cell; undefined where that is not known. */
+export type Holding = (tensor: string, cell: number) => number | undefined;
+
+/** More points than this are not told one by one. */
+export const MOST_POINTS = 1 << 17;
+/** Where tensors hold coordinates, points are tried one by one: so many at most. */
+const MOST_TRIED = 1 << 21;
+
+export function placeOf(cell: readonly number[], shape: readonly number[]): number {
+  return cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0);
+}
+
+export function cellAt(place: number, shape: readonly number[]): number[] {
+  const cell = new Array<number>(shape.length);
+  let rest = place;
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = shape[axis] as number;
+    cell[axis] = rest % size;
+    rest = Math.floor(rest / size);
+  }
+  return cell;
+}
+
+/** Points of a way, in the order of its loops. */
+export interface Points {
+  readonly count: number;
+  /** Whether there are more of them. */
+  readonly cut: boolean;
+  /** By tensor, the place of its cell at each point. */
+  readonly places: ReadonlyMap<string, Float64Array>;
+  /** The cells whose numbers are coordinates of others. */
+  readonly holders: readonly { readonly tensor: string; readonly places: Float64Array }[];
+}
+
+/** offset + sum of steps * loops, along one axis. */
+interface Axis {
+  readonly offset: number;
+  readonly steps: ReadonlyMap<number, number>;
+  readonly size: number;
+  /** How far apart two neighbours lie in row-major order. */
+  readonly stride: number;
+  /** The seat that holds what is added, if there is one. */
+  readonly holder: Seat | undefined;
+}
+
+/** A cell that moves with the loops: of a tensor, or of a table, whose numbers the way itself has. */
+interface Seat {
+  readonly tensor: string;
+  readonly table: readonly number[] | undefined;
+  readonly axes: readonly Axis[];
+  /** Its place where all loops are 0, and how far a step of each loop moves it. */
+  readonly start: number;
+  readonly moves: readonly number[];
+}
+
+/** An axis whose coordinate must lie from low to high. */
+interface Line {
+  readonly axis: Axis;
+  readonly low: number;
+  readonly high: number;
+}
+
+/** What a few loops, which share lines, can be: `values` of each, solution after solution. */
+interface Part {
+  readonly loops: readonly number[];
+  readonly values: readonly number[];
+  readonly count: number;
+}
+
+/** A way made ready to be asked. */
+export class Nest {
+  readonly rule: string;
+  readonly of: readonly string[];
+  /** Tensors that have a cell at each point, those that hold coordinates too. */
+  readonly tensors: readonly string[];
+  private readonly sizes: readonly number[];
+  private readonly cells: readonly Seat[];
+  private readonly holders: readonly Seat[];
+  private readonly inside: readonly Line[];
+  /** How far each loop moves the number of a point in their order. */
+  private readonly turns: readonly number[];
+  private readonly groups = new Map<Seat, readonly (readonly number[])[]>();
+
+  constructor(way: Way, shapes: Shapes) {
+    this.rule = way.rule;
+    this.of = way.of;
+    this.sizes = Object.values(way.loops);
+    this.turns = stridesOf(this.sizes);
+    this.cells = Object.entries(way.cells).map(([tensor, { at, shape }]) =>
+      seatOf(way, shapes, tensor, at, shape ?? shapes[tensor] ?? []),
+    );
+    this.holders = this.cells.flatMap(({ axes }) => axes.flatMap(({ holder }) => holder ?? []));
+    const beside = (way.inside ?? []).map(({ at, shape }) => seatOf(way, shapes, "", at, shape ?? []));
+    this.inside = [...this.cells, ...this.holders, ...beside].flatMap(({ axes }) =>
+      axes.filter((axis) => !axis.holder).map((axis) => ({ axis, low: 0, high: axis.size - 1 })),
+    );
+    const seats = [...this.cells, ...this.holders].filter((seat) => !seat.table);
+    this.tensors = [...new Set(seats.map((seat) => seat.tensor))];
+  }
+
+  has(tensor: string): boolean {
+    return this.tensors.includes(tensor);
+  }
+
+  /** Whether something is computed with a tensor. */
+  uses(tensor: string): boolean {
+    return this.of.includes(tensor) || this.holders.some((seat) => seat.tensor === tensor);
+  }
+
+  /** How many points a cell of a tensor would belong to if all tensors had no end: a whole window. */
+  around(tensor: string): number {
+    const free = this.sizes.filter((_, loop) =>
+      this.seats(tensor).every(({ axes }) => axes.every(({ steps }) => !steps.has(loop))),
+    );
+    return free.reduce((count, size) => count * size, 1);
+  }
+
+  /** The points that a cell belongs to. */
+  points(tensor: string, place: number, holding: Holding): Points {
+    const found = this.seats(tensor).map((seat) => {
+      const parts = this.parts(seat, place);
+      const wanted = countOf(parts);
+      const count = Math.min(wanted, this.holders.length ? MOST_TRIED : MOST_POINTS);
+      return { turns: this.turned(parts, count), cut: wanted > count };
+    });
+    const cut = found.some((each) => each.cut);
+    const [first, ...others] = found.map((each) => each.turns);
+    const turns = others.length
+      ? distinct(Float64Array.from([first as Float64Array, ...others].flatMap((each) => [...each])))
+      : (first ?? new Float64Array());
+    return this.holders.length ? this.held(turns, cut, tensor, place, holding) : this.plain(turns, cut);
+  }
+
+  /** How many points a cell belongs to. */
+  count(tensor: string, place: number, holding: Holding): number {
+    const [seat, ...others] = this.seats(tensor);
+    if (!seat || others.length || this.holders.length) return this.points(tensor, place, holding).count;
+    return countOf(this.parts(seat, place));
+  }
+
+  /** The cells of another tensor that belong to a cell, each once and in order. */
+  linked(tensor: string, place: number, other: string, holding: Holding): Float64Array {
+    const [seat, ...others] = this.seats(tensor);
+    const target = this.cells.find((each) => each.tensor === other);
+    if (!seat || !target || others.length || this.holders.length) {
+      const { places, holders } = this.points(tensor, place, holding);
+      const held = holders.filter((each) => each.tensor === other).flatMap((each) => [...each.places]);
+      return distinct(Float64Array.from([...(places.get(other) ?? []), ...held]));
+    }
+    // No axis depends on two parts, so that what differs in one part is another cell.
+    let found: Float64Array = Float64Array.of(target.start);
+    for (const part of this.parts(seat, place)) {
+      const each = distinct(sums(part, target.moves, 0));
+      found = combined(found, each.subarray(0, Math.ceil(MOST_POINTS / found.length)));
+    }
+    return ascending(found);
+  }
+
+  private seats(tensor: string): Seat[] {
+    return [...this.cells, ...this.holders].filter((seat) => seat.tensor === tensor && !seat.table);
+  }
+
+  /** What the loops can be so that a seat is at a place, and all cells lie inside of their tensors. */
+  private parts(seat: Seat, place: number): Part[] {
+    const cell = cellAt(
+      place,
+      seat.axes.map((axis) => axis.size),
+    );
+    const here = seat.axes
+      .map((axis, i) => ({ axis, low: cell[i] as number, high: cell[i] as number }))
+      .filter(({ axis }) => !axis.holder);
+    const lines = [...this.inside, ...here];
+    const possible = lines.every(
+      ({ axis, low, high }) => axis.steps.size > 0 || (low <= axis.offset && axis.offset <= high),
+    );
+    if (!possible) return [NOTHING];
+    return this.together(seat, lines).map((loops) => solve(loops, this.sizes, lines));
+  }
+
+  /** The loops in groups that share no line, each group in the order in which it is walked. */
+  private together(seat: Seat, lines: readonly Line[]): readonly (readonly number[])[] {
+    const known = this.groups.get(seat);
+    if (known) return known;
+    let groups = this.sizes.map((_, loop) => [loop]);
+    for (const { axis } of lines) {
+      const joined = groups.filter((group) => group.some((loop) => axis.steps.has(loop)));
+      groups = [...groups.filter((group) => !joined.includes(group)), joined.flat()];
+    }
+    const decided = new Set(
+      lines.flatMap(({ axis, low, high }) =>
+        axis.steps.size === 1 && low === high && axis.size > 1 ? [...axis.steps.keys()] : [],
+      ),
+    );
+    // First what one line decides, then the small ones: large ones follow from them.
+    const size = (loop: number): number => (decided.has(loop) ? 0 : (this.sizes[loop] as number));
+    for (const group of groups) group.sort((a, b) => size(a) - size(b) || a - b);
+    groups = groups.filter((group) => group.length > 0).sort((a, b) => Math.min(...a) - Math.min(...b));
+    this.groups.set(seat, groups);
+    return groups;
+  }
+
+  /** The numbers of the points that the parts give together, in order. */
+  private turned(parts: readonly Part[], count: number): Float64Array {
+    let found: Float64Array = new Float64Array(1);
+    for (const part of parts) {
+      const each = sums(part, this.turns, 0);
+      found = combined(found, each.subarray(0, Math.ceil(count / found.length)));
+    }
+    return ascending(found.subarray(0, count));
+  }
+
+  private plain(turns: Float64Array, cut: boolean): Points {
+    const places = new Map(this.cells.map((seat) => [seat.tensor, this.placesOf(seat, turns)]));
+    return { count: turns.length, cut, places, holders: [] };
+  }
+
+  /** Where a seat is at points, which are given by their numbers. */
+  private placesOf(seat: Seat, turns: Float64Array): Float64Array {
+    const moving = this.turns.flatMap((turn, loop) =>
+      seat.moves[loop] ? [[turn, this.sizes[loop] as number, seat.moves[loop] as number] as const] : [],
+    );
+    return turns.map((number) => {
+      let place = seat.start;
+      for (const [turn, size, move] of moving) place += move * (Math.floor(number / turn) % size);
+      return place;
+    });
+  }
+
+  /** Adds what tensors hold to coordinates, and leaves out points that are none then or belong to other cells. */
+  private held(turns: Float64Array, cut: boolean, tensor: string, place: number, holding: Holding): Points {
+    const plain = new Map([...this.cells, ...this.holders].map((seat) => [seat, this.placesOf(seat, turns)]));
+    const kept: number[] = [];
+    for (let i = 0; i < turns.length; i++) {
+      const exists = this.cells.every((seat) => addHeld(seat, plain, i, holding));
+      const here = this.seats(tensor).some((seat) => plain.get(seat)?.[i] === place);
+      if (exists && here) kept.push(i);
+    }
+    const some = (seat: Seat): Float64Array => {
+      const all = plain.get(seat) as Float64Array;
+      return Float64Array.from(kept.slice(0, MOST_POINTS), (i) => all[i] as number);
+    };
+    return {
+      count: Math.min(kept.length, MOST_POINTS),
+      cut: cut || kept.length > MOST_POINTS,
+      places: new Map(this.cells.map((seat) => [seat.tensor, some(seat)])),
+      holders: this.holders
+        .filter((seat) => !seat.table)
+        .map((seat) => ({ tensor: seat.tensor, places: some(seat) })),
+    };
+  }
+}
+
+const NOTHING: Part = { loops: [], values: [], count: 0 };
+
+/** Moves a seat at a point by what its coordinates are held by; says whether its cell exists then. */
+function addHeld(seat: Seat, plain: ReadonlyMap<Seat, Float64Array>, i: number, holding: Holding): boolean {
+  const places = plain.get(seat) as Float64Array;
+  for (const { holder, size, stride, offset } of seat.axes) {
+    if (!holder) continue;
+    const at = plain.get(holder)?.[i] as number;
+    const number = holder.table ? holder.table[at] : holding(holder.tensor, at);
+    if (number === undefined || !(number + offset >= 0 && number + offset < size)) return false;
+    places[i] = (places[i] as number) + number * stride;
+  }
+  return true;
+}
+
+function seatOf(
+  way: Way,
+  shapes: Shapes,
+  tensor: string,
+  at: readonly Coordinate[],
+  shape: readonly number[],
+): Seat {
+  const loops = Object.keys(way.loops);
+  const strides = stridesOf(shape);
+  const axes = at.map(({ offset = 0, steps = {}, held_by = "", held_at = [] }, i): Axis => {
+    const numbered = Object.entries(steps).map(([loop, step]) => [loops.indexOf(loop), step] as const);
+    const table = way.tables?.[held_by];
+    const sizes = table ? [table.length] : (shapes[held_by] ?? []);
+    return {
+      offset,
+      steps: new Map(numbered.filter(([, step]) => step !== 0)),
+      size: shape[i] as number,
+      stride: strides[i] as number,
+      holder: held_by ? seatOf(way, shapes, held_by, held_at, sizes) : undefined,
+    };
+  });
+  const total = (part: (axis: Axis) => number): number =>
+    axes.reduce((sum, axis) => sum + axis.stride * part(axis), 0);
+  return {
+    tensor,
+    table: way.tables?.[tensor],
+    axes,
+    start: total((axis) => axis.offset),
+    moves: loops.map((_, loop) => total((axis) => axis.steps.get(loop) ?? 0)),
+  };
+}
+
+/** How far apart neighbours along each axis lie in row-major order. */
+function stridesOf(sizes: readonly number[]): number[] {
+  const strides = new Array<number>(sizes.length).fill(1);
+  for (let axis = sizes.length - 2; axis >= 0; axis--) {
+    strides[axis] = (strides[axis + 1] as number) * (sizes[axis + 1] as number);
+  }
+  return strides;
+}
+
+function countOf(parts: readonly Part[]): number {
+  return parts.reduce((count, part) => count * part.count, 1);
+}
+
+/** What each solution of a part adds, by what a step of each loop adds. */
+function sums({ loops, values, count }: Part, steps: readonly number[], start: number): Float64Array {
+  const found = new Float64Array(count).fill(start);
+  for (const [i, loop] of loops.entries()) {
+    const step = steps[loop] as number;
+    if (step === 0) continue;
+    for (let s = 0; s < count; s++) {
+      found[s] = (found[s] as number) + step * (values[s * loops.length + i] as number);
+    }
+  }
+  return found;
+}
+
+/** All sums of one of the first and one of the second, the second changing fastest. */
+function combined(first: Float64Array, second: Float64Array): Float64Array {
+  const all = new Float64Array(first.length * second.length);
+  let at = 0;
+  for (const a of first) for (const b of second) all[at++] = a + b;
+  return all;
+}
+
+/** Sorts in place. Most are sorted already, and sorting costs more than all the rest. */
+function ascending(numbers: Float64Array): Float64Array {
+  for (let i = 1; i < numbers.length; i++) {
+    if ((numbers[i] as number) < (numbers[i - 1] as number)) return numbers.sort();
+  }
+  return numbers;
+}
+
+function distinct(numbers: Float64Array): Float64Array {
+  const sorted = ascending(numbers.slice());
+  return sorted.filter((each, i) => i === 0 || each !== sorted[i - 1]);
+}
+
+/** All that some loops can be so that each line holds that depends on them; no more than are ever tried. */
+function solve(loops: readonly number[], sizes: readonly number[], all: readonly Line[]): Part {
+  const lines = all.filter(({ axis }) => loops.some((loop) => axis.steps.has(loop)));
+  const steps = lines.map(({ axis }) => loops.map((loop) => axis.steps.get(loop) ?? 0));
+  const reaches = steps.map((each) => reachOf(each, loops, sizes));
+  const now = new Array<number>(loops.length).fill(0);
+  const values: number[] = [];
+  const walk = (depth: number, at: readonly number[]): void => {
+    if (depth === loops.length) {
+      values.push(...now);
+      return;
+    }
+    let [first, last] = [0, (sizes[loops[depth] as number] as number) - 1];
+    for (const [i, { low, high }] of lines.entries()) {
+      const step = (steps[i] as number[])[depth] as number;
+      const [least, most] = (reaches[i] as Reach[])[depth + 1] as Reach;
+      const [from, to] = [low - (at[i] as number) - most, high - (at[i] as number) - least];
+      if (step === 0 && (from > 0 || to < 0)) return;
+      if (step !== 0) first = Math.max(first, Math.ceil((step > 0 ? from : to) / step));
+      if (step !== 0) last = Math.min(last, Math.floor((step > 0 ? to : from) / step));
+    }
+    for (let value = first; value <= last && values.length < MOST_TRIED * loops.length; value++) {
+      now[depth] = value;
+      walk(
+        depth + 1,
+        at.map((each, i) => each + ((steps[i] as number[])[depth] as number) * value),
+      );
+    }
+  };
+  walk(
+    0,
+    lines.map(({ axis }) => axis.offset),
+  );
+  return { loops, values, count: values.length / loops.length };
+}
+
+type Reach = readonly [least: number, most: number];
+
+/** The least and the most that loops from each depth on can add to a line. */
+function reachOf(steps: readonly number[], loops: readonly number[], sizes: readonly number[]): Reach[] {
+  const reach: Reach[] = [[0, 0]];
+  for (let depth = loops.length - 1; depth >= 0; depth--) {
+    const far = (steps[depth] as number) * ((sizes[loops[depth] as number] as number) - 1);
+    const [least, most] = reach[0] as Reach;
+    reach.unshift([least + Math.min(far, 0), most + Math.max(far, 0)]);
+  }
+  return reach;
+}

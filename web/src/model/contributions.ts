@@ -1,0 +1,276 @@
+/** How one cell of an output comes from the cells that lead to it: each contribution, and what they come to. */
+
+import type { Holding, Nest, Points } from "./cells.ts";
+
+export type Part =
+  /** Counts as all others do. */
+  | "counts"
+  /** The one that is taken. */
+  | "wins"
+  /** As large as the one that is taken, and comes later. */
+  | "ties"
+  /** Is looked at, and adds nothing. */
+  | "loses";
+
+export interface Contribution {
+  /** Its cell in each tensor. */
+  readonly cells: ReadonlyMap<string, number>;
+  /** What the rule's tensors hold there; undefined where that is not known. */
+  readonly factors: readonly (number | undefined)[];
+  /** By how many it is divided before it is added. */
+  readonly divisor: number | undefined;
+  /** What it adds, or what is compared. */
+  readonly amount: number | undefined;
+  /** What all up to this one come to. */
+  readonly running: number | undefined;
+  readonly part: Part;
+}
+
+/** What one way contributes. */
+export interface Derivation {
+  readonly nest: Nest;
+  readonly contributions: readonly Contribution[];
+  /** By how many the sum is divided. */
+  readonly divisor: number | undefined;
+  /** Undefined where only the op itself can tell, or values are not known. */
+  readonly total: number | undefined;
+  /** Whether there are more contributions than these. */
+  readonly cut: boolean;
+}
+
+/** How an output's cell comes about: one derivation for each way that leads to it, to be added up. */
+export function derive(
+  nests: readonly Nest[],
+  output: string,
+  place: number,
+  holding: Holding,
+): readonly Derivation[] {
+  const leading = nests.filter((nest) => nest.has(output));
+  const all = leading.map((nest) => {
+    const points = nest.points(output, place, holding);
+    const asked: Asked = { nest, output, points, holding };
+    const derived = (RULES[nest.rule] ?? applied)(asked);
+    return { nest, divisor: undefined, cut: points.cut, ...derived };
+  });
+  const some = all.filter((each) => each.contributions.length > 0);
+  return some.length ? some : all.slice(0, 1);
+}
+
+/** What the derivations come to together. */
+export function totalOf(derivations: readonly Derivation[]): number | undefined {
+  let total = 0;
+  for (const { total: each, cut } of derivations) {
+    if (each === undefined || cut) return undefined;
+    total = derivations.length === 1 ? each : total + each;
+  }
+  return total;
+}
+
+/** How far rounding may take a sum from what the op gives, in its type. */
+export function tolerance(derivations: readonly Derivation[], dtype: string): number {
+  const each = PRECISION[dtype] ?? 0;
+  let [size, count] = [0, 0];
+  for (const { contributions, divisor, nest } of derivations) {
+    const most = Math.max(0, ...contributions.map(({ amount }) => Math.abs(amount ?? 0)));
+    const summed = contributions.reduce((sum, { amount }) => sum + Math.abs(amount ?? 0), 0);
+    size +=
+      (nest.rule === "product" ? Math.abs(contributions.at(-1)?.running ?? 0) : Math.max(most, summed)) /
+      (divisor ?? 1);
+    count += contributions.length;
+  }
+  return each * size * (4 + Math.sqrt(count));
+}
+
+/** Whether a total is the shown number, but for rounding. */
+export function agrees(total: number, shown: number, within: number): boolean {
+  return Object.is(total, shown) || total === shown || Math.abs(total - shown) <= within;
+}
+
+/** The distance from 1 to the next number of a type. Whole numbers are exact. */
+const PRECISION: Readonly<Record<string, number>> = {
+  float64: 2 ** -52,
+  float32: 2 ** -23,
+  float16: 2 ** -10,
+  bfloat16: 2 ** -7,
+  complex64: 2 ** -23,
+  complex128: 2 ** -52,
+};
+
+interface Asked {
+  readonly nest: Nest;
+  readonly output: string;
+  readonly points: Points;
+  readonly holding: Holding;
+}
+
+type Derived = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
+type Rule = (asked: Asked) => Derived;
+
+function cellsAt({ places }: Points, i: number): Map<string, number> {
+  return new Map([...places].map(([tensor, all]) => [tensor, all[i] as number]));
+}
+
+function factorsAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
+  return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
+}
+
+/** Contributions, one for each point, that are put together one after the other. */
+function folded(
+  asked: Asked,
+  start: number,
+  amountOf: (
+    factors: readonly (number | undefined)[],
+    i: number,
+  ) => { amount: number | undefined; part?: Part; divisor?: number },
+  join: (before: number, amount: number) => number = (before, amount) => before + amount,
+): { contributions: Contribution[]; total: number | undefined } {
+  let running: number | undefined = start;
+  const contributions = Array.from({ length: asked.points.count }, (_, i) => {
+    const factors = factorsAt(asked, i);
+    const { amount, part = "counts", divisor } = amountOf(factors, i);
+    running = running === undefined || amount === undefined ? undefined : join(running, amount);
+    return { cells: cellsAt(asked.points, i), factors, divisor, amount, running, part };
+  });
+  return { contributions, total: running };
+}
+
+function product(factors: readonly (number | undefined)[]): number | undefined {
+  return factors.reduce((all, each) => (all === undefined || each === undefined ? undefined : all * each), 1);
+}
+
+function sum(factors: readonly (number | undefined)[]): number | undefined {
+  return factors.reduce((all, each) => (all === undefined || each === undefined ? undefined : all + each), 0);
+}
+
+/** The number of the first that is NaN, or else largest (smallest with sign -1); undefined if there is none. */
+function bestOf(amounts: readonly (number | undefined)[], sign: 1 | -1): number | undefined {
+  let best: number | undefined;
+  for (const [i, amount] of amounts.entries()) {
+    if (amount === undefined) return undefined;
+    const top = best === undefined ? undefined : (amounts[best] as number);
+    if (top === undefined || (!Number.isNaN(top) && (Number.isNaN(amount) || sign * amount > sign * top)))
+      best = i;
+  }
+  return best;
+}
+
+function same(a: number | undefined, b: number | undefined): boolean {
+  return a === b || (a !== undefined && Number.isNaN(a) && Number.isNaN(b));
+}
+
+function partOf(amounts: readonly (number | undefined)[], best: number | undefined, i: number): Part {
+  if (best === undefined) return "counts";
+  if (i === best) return "wins";
+  return same(amounts[i], amounts[best]) ? "ties" : "loses";
+}
+
+function extreme(sign: 1 | -1): Rule {
+  return (asked) => {
+    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i)));
+    const best = bestOf(amounts, sign);
+    const better = (before: number, amount: number): number =>
+      bestOf([before, amount], sign) === 0 ? before : amount;
+    return folded(
+      asked,
+      -sign * Number.POSITIVE_INFINITY,
+      (_, i) => ({ amount: amounts[i], part: partOf(amounts, best, i) }),
+      better,
+    );
+  };
+}
+
+/** Each window that reads the output's cell, and whether that cell won it. */
+function winners(asked: Asked): Derived {
+  const { nest, points, output } = asked;
+  const [given, own, ...others] = nest.of as [string, string, ...string[]];
+  const windows = new Map<number, number[]>();
+  for (let i = 0; i < points.count; i++) {
+    const window = points.places.get(given)?.[i] as number;
+    windows.get(window)?.push(i) ?? windows.set(window, [i]);
+  }
+  let running: number | undefined = 0;
+  const contributions = [...windows.values()].map((window): Contribution => {
+    const amounts = window.map((i) => sum([own, ...others].map((tensor) => read(asked, tensor, i))));
+    const best = bestOf(amounts, 1);
+    const isOwn = (i: number): boolean => points.places.get(own)?.[i] === points.places.get(output)?.[i];
+    const mine = window.findIndex(isOwn);
+    const part = best !== undefined && isOwn(window[best] as number) ? "wins" : partOf(amounts, best, mine);
+    const winner = window[best ?? 0] as number;
+    const value = read(asked, given, winner);
+    const amount = best === undefined ? undefined : part === "wins" ? value : 0;
+    running = running === undefined || amount === undefined ? undefined : running + amount;
+    const factors = nest.of.map((tensor) => read(asked, tensor, winner));
+    return { cells: cellsAt(points, winner), factors, divisor: undefined, amount, running, part };
+  });
+  return { contributions, total: running };
+}
+
+function read({ points, holding }: Asked, tensor: string, i: number): number | undefined {
+  return holding(tensor, points.places.get(tensor)?.[i] as number);
+}
+
+function winnersOwn(asked: Asked): Derived {
+  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i).slice(1)));
+  const best = bestOf(amounts, 1);
+  return folded(asked, 0, ([given], i) => {
+    const part = partOf(amounts, best, i);
+    return { amount: best === undefined ? undefined : part === "wins" ? given : 0, part };
+  });
+}
+
+/** How near two numbers must be to be taken for the same. */
+const CLOSE = 1e-5;
+
+function close(asked: Asked): Derived {
+  return folded(asked, 0, ([given, one, other]) => {
+    if (given === undefined || one === undefined || other === undefined) return { amount: undefined };
+    const near = one === other || Math.abs(one - other) < CLOSE;
+    return near ? { amount: given, part: "wins" } : { amount: 0, part: "loses" };
+  });
+}
+
+function applied(asked: Asked): Derived {
+  return {
+    ...folded(asked, 0, (factors) => ({ amount: factors.length === 1 ? factors[0] : undefined })),
+    total: undefined,
+  };
+}
+
+const RULES: Readonly<Record<string, Rule>> = {
+  sum: (asked) => folded(asked, 0, (factors) => ({ amount: product(factors) })),
+  mean: (asked) => {
+    const { contributions, total } = folded(asked, 0, (factors) => ({ amount: product(factors) }));
+    const divisor = Math.max(1, contributions.length);
+    return { contributions, divisor, total: total === undefined ? undefined : total / divisor };
+  },
+  shares: (asked) =>
+    folded(asked, 0, ([given], i) => {
+      const tensor = asked.nest.of[0] as string;
+      const divisor = asked.nest.count(tensor, asked.points.places.get(tensor)?.[i] as number, asked.holding);
+      return { amount: given === undefined ? undefined : given / divisor, divisor };
+    }),
+  product: (asked) =>
+    folded(
+      asked,
+      1,
+      ([given]) => ({ amount: given }),
+      (before, amount) => before * amount,
+    ),
+  max: extreme(1),
+  min: extreme(-1),
+  argmax: (asked) => ({ ...extreme(1)(asked), total: undefined }),
+  argmin: (asked) => ({ ...extreme(-1)(asked), total: undefined }),
+  winners,
+  "winner's": winnersOwn,
+  close,
+  copy: (asked) => {
+    const { contributions } = folded(
+      asked,
+      0,
+      ([given]) => ({ amount: given }),
+      (_, amount) => amount,
+    );
+    return { contributions, total: contributions.length ? contributions[0]?.amount : 0 };
+  },
+  apply: applied,
+};

@@ -1,0 +1,196 @@
+/** What lights up in a block, its gradients and their gradients when one cell of any of their tensors is looked at. */
+
+import type { Explained } from "../net/generated.ts";
+import { cellAt, type Holding, Nest, type Shapes } from "./cells.ts";
+import { type Derivation, derive, type Part } from "./contributions.ts";
+import type { GradientInfo, Ops } from "./ops.ts";
+
+/** One block with its tensors. */
+export interface Row {
+  readonly explained: Explained;
+  readonly nests: readonly Nest[];
+  readonly shapes: Shapes;
+}
+
+/** "from": it comes from there or is combined with it; "feeds": it leads there; "here": the cell itself, in twins too. */
+export type Lit = "here" | "winner" | "tie" | "from" | "feeds";
+
+/** For each tensor, by the name that `Look` takes, the places that light up in each way. */
+export type Lights = ReadonlyMap<string, ReadonlyMap<Lit, ReadonlySet<number>>>;
+
+/** So many outputs are asked whether they took the cell; the others are only lit. */
+const MOST_ASKED = 128;
+
+export function rowOf(explained: Explained): Row {
+  const shapes = Object.fromEntries(
+    Object.entries(explained.tensors).map(([name, tensor]) => [name, tensor.shape]),
+  );
+  return { explained, shapes, nests: explained.ways.map((way) => new Nest(way, shapes)) };
+}
+
+/** What tensors hold, by the names they have in a row. */
+export function holdingIn({ explained }: Row, holding: Holding): Holding {
+  return (name, place) => holding(explained.tensors[name]?.pin ?? "", place);
+}
+
+/**
+ * Tensors of one shape whose cells stand for the same place: an input and its gradient, an output and what flows back
+ * from it. By tensor, all its twins and itself.
+ */
+export function twinsOf(rows: readonly Row[], ops: Ops): ReadonlyMap<string, readonly string[]> {
+  const groups = new Map<string, string[]>();
+  const join = (a: string | undefined, b: string | undefined): void => {
+    if (a === undefined || b === undefined) return;
+    const [one, other] = [groups.get(a) ?? [a], groups.get(b) ?? [b]];
+    if (one === other) return;
+    const all = [...one, ...other.filter((pin) => !one.includes(pin))];
+    for (const pin of all) groups.set(pin, all);
+  };
+  for (const { explained } of rows) {
+    const forward = rows.find((row) => row.explained.block === explained.forward)?.explained;
+    const gradient = forward && gradientOf(forward, explained, ops);
+    if (!forward || !gradient) continue;
+    join(forward.tensors[gradient.input]?.pin, explained.tensors[gradient.gives]?.pin);
+    for (const [pin, from] of Object.entries(gradient.inputs)) {
+      if (from.startsWith("gradient ")) {
+        join(forward.tensors[from.slice("gradient ".length)]?.pin, explained.tensors[pin]?.pin);
+      }
+    }
+  }
+  return groups;
+}
+
+/** Which of a block's gradients another block computes: that op, with the same inputs and outputs wired to it. */
+export function gradientOf(forward: Explained, back: Explained, ops: Ops): GradientInfo | undefined {
+  return ops.get(forward.op)?.gradients.find(
+    ({ op, inputs }) =>
+      op === back.op &&
+      Object.entries(inputs).every(([pin, from]) => {
+        const [what, name = ""] = from.split(" ");
+        if (what !== "input" && what !== "output") return true;
+        return back.tensors[pin]?.pin === forward.tensors[name]?.pin;
+      }),
+  );
+}
+
+/** All that belongs to one cell. */
+export function lightsOf(
+  rows: readonly Row[],
+  twins: ReadonlyMap<string, readonly string[]>,
+  holding: Holding,
+  pin: string,
+  place: number,
+): Lights {
+  const lights = new Map<string, Map<Lit, Set<number>>>();
+  const light = (tensor: string, how: Lit, places: Iterable<number>): void => {
+    const known = lights.get(tensor) ?? new Map<Lit, Set<number>>();
+    lights.set(tensor, known);
+    const set = known.get(how) ?? new Set();
+    known.set(how, set);
+    for (const each of places) set.add(each);
+  };
+  const here = twins.get(pin) ?? [pin];
+  for (const twin of here) light(twin, "here", [place]);
+  for (const row of rows) {
+    const { tensors } = row.explained;
+    for (const name of startsIn(row, pin, here)) {
+      lightRow(row, name, place, holdingIn(row, holding), (other, how, places) =>
+        light(tensors[other]?.pin ?? "", how, places),
+      );
+    }
+  }
+  return lights;
+}
+
+/** The tensors of a row to begin from: this one, or else a twin of it that takes part in what is computed. */
+function startsIn({ explained, nests }: Row, pin: string, twins: readonly string[]): string[] {
+  const { tensors, outputs } = explained;
+  const known = Object.keys(tensors).filter((name) => nests.some((nest) => nest.has(name)));
+  const counts = (name: string): boolean => outputs.includes(name) || nests.some((nest) => nest.uses(name));
+  const own = known.filter((name) => tensors[name]?.pin === pin);
+  const others = known.filter((name) => twins.includes(tensors[name]?.pin ?? "") && counts(name));
+  if (own.some(counts)) return own.filter(counts);
+  return others.length ? others.slice(-1) : own;
+}
+
+function lightRow(
+  row: Row,
+  name: string,
+  place: number,
+  holding: Holding,
+  light: (tensor: string, how: Lit, places: Iterable<number>) => void,
+): void {
+  const { outputs } = row.explained;
+  const fromOutput = outputs.includes(name);
+  for (const nest of row.nests) {
+    if (!nest.has(name)) continue;
+    for (const other of nest.tensors) {
+      if (other === name) continue;
+      const linked = nest.linked(name, place, other, holding);
+      light(other, !fromOutput && outputs.includes(other) ? "feeds" : "from", linked);
+      if (!fromOutput && outputs.includes(other) && CHOOSING.has(nest.rule)) {
+        for (const output of linked.subarray(0, MOST_ASKED)) {
+          const part = partIn(derive([nest], other, output, holding), name, place);
+          if (part === "wins") light(other, "winner", [output]);
+          if (part === "ties") light(other, "tie", [output]);
+        }
+      }
+    }
+  }
+  if (fromOutput)
+    for (const derivation of derive(row.nests, name, place, holding)) lightChosen(derivation, light);
+}
+
+/** Rules that take some of the cells that lead to an output, and leave the others. */
+const CHOOSING: ReadonlySet<string> = new Set([
+  "max",
+  "min",
+  "argmax",
+  "argmin",
+  "winners",
+  "winner's",
+  "close",
+]);
+
+function partIn(derivations: readonly Derivation[], name: string, place: number): Part | undefined {
+  const parts = derivations.flatMap(({ contributions }) =>
+    contributions.filter(({ cells }) => cells.get(name) === place).map(({ part }) => part),
+  );
+  return (["wins", "ties"] as const).find((part) => parts.includes(part));
+}
+
+function lightChosen(
+  { nest, contributions }: Derivation,
+  light: (tensor: string, how: Lit, places: Iterable<number>) => void,
+): void {
+  if (!CHOOSING.has(nest.rule)) return;
+  const [given, ...compared] = nest.of;
+  for (const { part, cells } of contributions) {
+    const at = (tensor: string): number[] => [cells.get(tensor) as number];
+    if (nest.rule === "winners") for (const tensor of compared) light(tensor, "winner", at(tensor));
+    if (part !== "wins" && part !== "ties") continue;
+    const how = part === "wins" ? "winner" : "tie";
+    if (given !== undefined) light(given, how, at(given));
+    if (nest.rule !== "winners") for (const tensor of compared) light(tensor, how, at(tensor));
+  }
+}
+
+/** Places of a tensor in few words: along each axis the range that they cover, such as [0, 2-3, 4-8:2]. */
+export function regionText(places: readonly number[], shape: readonly number[]): string {
+  const cells = places.map((place) => cellAt(place, shape));
+  const axes = shape.map((_, axis) =>
+    [...new Set(cells.map((cell) => cell[axis] as number))].sort((a, b) => a - b),
+  );
+  return `[${axes.map(rangeText).join(", ")}]`;
+}
+
+/** As in 3, 2-5, 2-8:2 for every second, or 1,2,5. */
+function rangeText(places: readonly number[]): string {
+  const [first, second] = places;
+  const last = places.at(-1);
+  if (first === undefined || second === undefined) return String(first ?? "");
+  const step = second - first;
+  const even = places.every((place, i) => i === 0 || place - (places[i - 1] as number) === step);
+  if (!even) return places.length <= 4 ? places.join(",") : `${first}-${last}`;
+  return step === 1 ? `${first}-${last}` : `${first}-${last}:${step}`;
+}

@@ -1,0 +1,37 @@
+/** Ways to fill a constant, as numbers by place. What is random is the same for the same seed, on every machine. */
+
+export const PRESETS = ["zeros", "ones", "ramp", "one-hot", "random", "ties"] as const;
+export type Preset = (typeof PRESETS)[number];
+
+export interface PresetOptions {
+  readonly seed?: number;
+  /** Where the one stands, as a place in row-major order. */
+  readonly hot?: number;
+  readonly whole?: boolean;
+}
+
+/** Numbers from 0 to 1 (never 1), always the same ones for a seed. */
+export function chances(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function preset(how: Preset, count: number, options: PresetOptions = {}): number[] {
+  const { seed = 0, hot = 0, whole = false } = options;
+  const chance = chances(seed);
+  const number: Record<Preset, (i: number) => number> = {
+    zeros: () => 0,
+    ones: () => 1,
+    ramp: (i) => i + 1,
+    "one-hot": (i) => (i === hot ? 1 : 0),
+    random: () => (whole ? Math.floor(chance() * 10) : Math.round(chance() * 200 - 100) / 100),
+    // So few numbers that nearly every window has its largest more than once.
+    ties: () => 1 + Math.floor(chance() * 2),
+  };
+  return Array.from({ length: count }, (_, i) => number[how](i));
+}

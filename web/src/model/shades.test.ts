@@ -1,0 +1,68 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import "./chance.ts";
+import {
+  ABOVE,
+  BELOW,
+  balanced,
+  commonRange,
+  FIRST,
+  INFINITY,
+  MINUS_INFINITY,
+  middleOf,
+  NAN,
+  rangeOf,
+  shadeOf,
+  ZERO,
+} from "./shades.ts";
+
+describe("a number's shade", () => {
+  const range = { low: -2, high: 2 };
+  test.each([
+    [Number.NaN, NAN],
+    [Number.NEGATIVE_INFINITY, MINUS_INFINITY],
+    [Number.POSITIVE_INFINITY, INFINITY],
+    [0, ZERO],
+    [-0, ZERO],
+    [-2.1, BELOW],
+    [2.1, ABOVE],
+    [-2, FIRST],
+    [2, 255],
+  ])("of %d is %d", (value, shade) => {
+    expect(shadeOf(value, range)).toBe(shade);
+  });
+  test("is darker or lighter as numbers are larger, and stands for about the number", () => {
+    const within = fc.double({ min: -2, max: 2, noNaN: true }).filter((value) => value !== 0);
+    fc.assert(
+      fc.property(within, within, (a, b) => {
+        if (a < b) expect(shadeOf(a, range)).toBeLessThanOrEqual(shadeOf(b, range));
+        expect(Math.abs(middleOf(shadeOf(a, range), range) - a)).toBeLessThanOrEqual(4 / 249 / 2 + 1e-9);
+      }),
+    );
+  });
+  test("lies in the middle where all numbers are one", () => {
+    expect(shadeOf(3, { low: 3, high: 3 })).toBeGreaterThan(FIRST);
+    expect(shadeOf(3, { low: 3, high: 3 })).toBeLessThan(255);
+  });
+});
+
+describe("a range", () => {
+  test("with both signs is the same on both sides of zero", () => {
+    expect(balanced({ low: -1, high: 3 })).toEqual({ low: -3, high: 3 });
+    expect(balanced({ low: 1, high: 3 })).toEqual({ low: 1, high: 3 });
+  });
+  test("may leave out one of a hundred at either end", () => {
+    const spread = { low: 0, high: 100, first_percent: 1, last_percent: 9 };
+    expect(rangeOf(spread)).toEqual({ low: 0, high: 100 });
+    expect(rangeOf(spread, "most")).toEqual({ low: 1, high: 9 });
+    expect(rangeOf({})).toEqual({ low: 0, high: 0 });
+  });
+  test("of several tensors holds them all", () => {
+    expect(
+      commonRange([
+        { low: 0, high: 2 },
+        { low: -5, high: 1 },
+      ]),
+    ).toEqual({ low: -5, high: 5 });
+  });
+});

@@ -1,0 +1,85 @@
+/** Parts of tensors: for each axis a first place, the place behind the last, and a step. */
+
+export interface Span {
+  readonly first: number;
+  readonly end: number;
+  readonly step: number;
+}
+
+export type Box = readonly Span[];
+
+export function lengthOf({ first, end, step }: Span): number {
+  return Math.max(0, Math.ceil((end - first) / step));
+}
+
+export function countOf(box: Box): number {
+  return box.reduce((product, span) => product * lengthOf(span), 1);
+}
+
+/** As `Look` takes it. Every axis stays, so that what comes has as many as the tensor. */
+export function indexOf(box: Box): number[][] {
+  return box.map(({ first, end, step }) => [first, end, step]);
+}
+
+export function wholeBox(shape: readonly number[]): Box {
+  return shape.map((end) => ({ first: 0, end, step: 1 }));
+}
+
+export function boxAt(cell: readonly number[]): Box {
+  return cell.map((place) => ({ first: place, end: place + 1, step: 1 }));
+}
+
+/** How far apart neighbours of each axis lie, in what a box of these lengths holds in row-major order. */
+export function stridesOf(lengths: readonly number[]): number[] {
+  const strides = lengths.map(() => 1);
+  for (let axis = lengths.length - 2; axis >= 0; axis--)
+    strides[axis] = (strides[axis + 1] as number) * (lengths[axis + 1] as number);
+  return strides;
+}
+
+/** Where in a box's row-major elements a cell stands, or with steps the one that stands for it; -1 if it is not in it. */
+export function offsetIn(box: Box, cell: readonly number[]): number {
+  let offset = 0;
+  for (const [axis, span] of box.entries()) {
+    const place = cell[axis] as number;
+    if (place < span.first || place >= span.end) return -1;
+    offset = offset * lengthOf(span) + Math.floor((place - span.first) / span.step);
+  }
+  return offset;
+}
+
+/** The cell that an element of a whole tensor is. */
+export function cellOf(shape: readonly number[], offset: number): number[] {
+  const cell = shape.map(() => 0);
+  for (let axis = shape.length - 1; axis >= 0; axis--) {
+    const size = shape[axis] as number;
+    cell[axis] = offset % size;
+    offset = Math.floor(offset / size);
+  }
+  return cell;
+}
+
+/** Whether all that is wanted is in a box, as finely. */
+export function covers(box: Box, wanted: Box): boolean {
+  return box.every((span, axis) => {
+    const other = wanted[axis] as Span;
+    return span.first <= other.first && span.end >= other.end && span.step === other.step;
+  });
+}
+
+/** The elements of a part of a whole tensor that is held here, in row-major order. */
+export function taken<T>(elements: ArrayLike<T>, shape: readonly number[], box: Box): T[] {
+  const strides = stridesOf(shape);
+  const found: T[] = [];
+  const walk = (axis: number, offset: number): void => {
+    if (axis === box.length) {
+      found.push(elements[offset] as T);
+      return;
+    }
+    const { first, end, step } = box[axis] as Span;
+    for (let place = first; place < end; place += step)
+      walk(axis + 1, offset + place * (strides[axis] as number));
+  };
+  walk(0, 0);
+  return found;
+}

@@ -1,0 +1,132 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import "./chance.ts";
+import { offsetIn } from "./slices.ts";
+import {
+  boxesOf,
+  cellAt,
+  cellSize,
+  placeOf,
+  ROOM_FOR_NUMBERS,
+  revealing,
+  seenIn,
+  stepped,
+  tilesOf,
+  widened,
+  widthToFit,
+} from "./tiles.ts";
+import { arrangementOf, moveAxis, WELLS } from "./wells.ts";
+
+const tensors = fc.array(fc.integer({ min: 1, max: 6 }), { minLength: 1, maxLength: 6 }).chain((shape) =>
+  fc.record({
+    shape: fc.constant(shape),
+    arrangement: fc
+      .array(fc.tuple(fc.nat(shape.length - 1), fc.constantFrom(...WELLS)), { maxLength: 6 })
+      .map((moves) => ({
+        wells: moves.reduce((wells, [axis, to]) => moveAxis(wells, axis, to), arrangementOf(shape).wells),
+        at: shape.map(() => 0),
+      })),
+    cell: fc.tuple(...shape.map((size) => fc.nat(size - 1))) as fc.Arbitrary<number[]>,
+    width: fc.constantFrom(1, 5, 28, 40),
+  }),
+);
+
+test("a cell that is brought into sight stands where it is found again", () => {
+  fc.assert(
+    fc.property(tensors, ({ shape, arrangement, cell, width }) => {
+      const tiles = tilesOf(shape, revealing(arrangement, cell), cellSize(width));
+      const place = placeOf(tiles, cell);
+      expect(place).toBeDefined();
+      if (!place) return;
+      expect(cellAt(tiles, place.x + tiles.cell.width / 2, place.y + tiles.cell.height / 2)).toEqual(cell);
+      expect(place.x + tiles.cell.width).toBeLessThanOrEqual(tiles.whole.width);
+      expect(place.y + tiles.cell.height).toBeLessThanOrEqual(tiles.whole.height);
+    }),
+  );
+});
+
+test("every cell that a view touches is in the boxes that are fetched for it", () => {
+  const views = fc.record({
+    x: fc.nat(400),
+    y: fc.nat(400),
+    width: fc.integer({ min: 1, max: 300 }),
+    height: fc.integer({ min: 1, max: 300 }),
+  });
+  fc.assert(
+    fc.property(tensors, views, ({ shape, arrangement, cell, width }, view) => {
+      const tiles = tilesOf(shape, revealing(arrangement, cell), cellSize(width));
+      const place = placeOf(tiles, cell);
+      if (!place) return;
+      const touched =
+        place.x < view.x + view.width &&
+        place.x + tiles.cell.width > view.x &&
+        place.y < view.y + view.height &&
+        place.y + tiles.cell.height > view.y;
+      if (!touched) return;
+      const seen = seenIn(tiles, view);
+      for (const step of [1, 3])
+        for (const what of [seen, widened(tiles, seen)])
+          expect(boxesOf(tiles, what, step).filter((box) => offsetIn(box, cell) >= 0)).toHaveLength(1);
+    }),
+  );
+});
+
+test("only what is seen is fetched", () => {
+  const arrangement = arrangementOf([1000, 1000]);
+  const tiles = tilesOf([1000, 1000], arrangement, cellSize(40));
+  const [box] = boxesOf(tiles, seenIn(tiles, { x: 4008, y: 0, width: 400, height: 310 }));
+  expect(box).toEqual([
+    { first: 0, end: 10, step: 1 },
+    { first: 100, end: 110, step: 1 },
+  ]);
+});
+
+test("tiles on both sides of a gap are fetched apart", () => {
+  const arrangement = arrangementOf([200, 2, 2]);
+  const tiles = tilesOf([200, 2, 2], arrangement, cellSize(2));
+  const boxes = boxesOf(tiles, seenIn(tiles, { x: 0, y: 0, ...tiles.whole }));
+  expect(boxes.map(([across]) => [across?.first, across?.end])).toEqual([
+    [0, 62],
+    [198, 200],
+  ]);
+});
+
+describe("cells are as wide as fits", () => {
+  const widest = (shape: number[], width: number, height: number) =>
+    widthToFit(shape, arrangementOf(shape), { width, height }, 1);
+  test("with room for numbers where there are few", () => {
+    expect(widest([3, 3], 600, 300)).toBeGreaterThanOrEqual(ROOM_FOR_NUMBERS);
+  });
+  test("with a whole number of cells for a pixel where there are many", () => {
+    const width = widest([1000, 1000], 600, 300);
+    expect(1 / width).toBe(Math.round(1 / width));
+    expect(width * 1000).toBeLessThanOrEqual(300);
+  });
+  test("so that all tiles are seen", () => {
+    fc.assert(
+      fc.property(tensors, ({ shape, arrangement }) => {
+        const view = { width: 500, height: 400 };
+        const { whole } = tilesOf(shape, arrangement, cellSize(widthToFit(shape, arrangement, view, 1)));
+        expect(whole.width).toBeLessThanOrEqual(view.width);
+        expect(whole.height).toBeLessThanOrEqual(view.height);
+      }),
+    );
+  });
+});
+
+describe("a step", () => {
+  const shape = [2, 3, 4];
+  const tiles = tilesOf(shape, arrangementOf(shape), cellSize(28));
+  test("beyond the edge of a tile leads to the next one", () => {
+    expect(stepped(tiles, [0, 1, 3], "right")).toEqual([1, 1, 0]);
+    expect(stepped(tiles, [1, 1, 0], "left")).toEqual([0, 1, 3]);
+  });
+  test("beyond the last cell leads nowhere", () => {
+    expect(stepped(tiles, [1, 1, 3], "right")).toEqual([1, 1, 3]);
+    expect(stepped(tiles, [0, 2, 0], "down")).toEqual([0, 2, 0]);
+  });
+  test("may go to the ends of a row, and of the slice", () => {
+    expect(stepped(tiles, [1, 1, 1], "first")).toEqual([1, 1, 0]);
+    expect(stepped(tiles, [1, 1, 1], "end")).toEqual([1, 2, 3]);
+  });
+});

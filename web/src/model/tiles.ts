@@ -1,0 +1,263 @@
+/** Where the cells of a tensor stand on a plane, and which of them a part of the plane shows. */
+
+import type { Box, Span } from "./slices.ts";
+import { type Arrangement, type Place, sizeIn, tileLimits, tilesShown } from "./wells.ts";
+
+/** Below this width of a cell there is no room for its number. */
+export const ROOM_FOR_NUMBERS = 28;
+/** Below this there is no room for a line between cells or a shape in one. */
+export const ROOM_FOR_SHAPES = 6;
+const MOST_WIDTH = 64;
+const GAP = 10;
+/** Room around all tiles. */
+export const EDGE = 8;
+const LABEL = 16;
+
+export interface Size {
+  readonly width: number;
+  readonly height: number;
+}
+
+export interface Tiles {
+  readonly shape: readonly number[];
+  readonly arrangement: Arrangement;
+  readonly rows: number;
+  readonly columns: number;
+  /** The tiles from left to right and from top to bottom, by their place on the axis; -1 is a gap. */
+  readonly across: readonly number[];
+  readonly down: readonly number[];
+  readonly cell: Size;
+  /** From one tile to the next. */
+  readonly pitch: Size;
+  /** Room above each tile for its name; none if there is just one. */
+  readonly label: number;
+  readonly whole: Size;
+}
+
+/** A cell that is `width` wide. Numbers need less height than width. */
+export function cellSize(width: number): Size {
+  const height = width <= ROOM_FOR_NUMBERS ? width : ROOM_FOR_NUMBERS + (width - ROOM_FOR_NUMBERS) / 4;
+  return { width, height };
+}
+
+export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell: Size): Tiles {
+  const { wells, at } = arrangement;
+  const size = (place: Place): number => sizeIn(wells, place, shape);
+  const focus = (place: Place): number => (wells[place] === null ? 0 : (at[wells[place]] as number));
+  const [mostAcross, mostDown] = tileLimits(size("across"), size("down"));
+  const across = tilesShown(size("across"), mostAcross, focus("across"));
+  const down = tilesShown(size("down"), mostDown, focus("down"));
+  const [rows, columns] = [size("rows"), size("columns")];
+  const several = wells.across !== null || wells.down !== null;
+  const label = several ? LABEL : 0;
+  const gap = several ? GAP : 0;
+  const pitch = { width: columns * cell.width + gap, height: rows * cell.height + label + gap };
+  const whole = {
+    width: Math.max(0, across.length * pitch.width - gap) + 2 * EDGE,
+    height: Math.max(0, down.length * pitch.height - gap) + 2 * EDGE,
+  };
+  return { shape, arrangement, rows, columns, across, down, cell, pitch, label, whole };
+}
+
+/** The widest cells with which all tiles fit into a view; narrower than a pixel if there are too many. */
+export function widthToFit(
+  shape: readonly number[],
+  arrangement: Arrangement,
+  view: Size,
+  pixel: number,
+): number {
+  const none = tilesOf(shape, arrangement, { width: 0, height: 0 });
+  const columns = Math.max(1, none.columns * none.across.length);
+  const rows = Math.max(1, none.rows * none.down.length);
+  const wide = (view.width - none.whole.width) / columns;
+  const high = (view.height - none.whole.height) / rows;
+  const width = Math.min(
+    wide,
+    high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4,
+  );
+  if (width >= 4) return Math.min(MOST_WIDTH, Math.floor(width));
+  // Whole pixels for a cell, or whole cells for a pixel.
+  if (width >= pixel) return Math.floor(width / pixel) * pixel;
+  return pixel / Math.ceil(pixel / Math.max(width, 1e-9));
+}
+
+/** The upper left corner of a cell; undefined if it is behind a slider or in a gap. */
+export function placeOf(tiles: Tiles, cell: readonly number[]): { x: number; y: number } | undefined {
+  const { wells, at } = tiles.arrangement;
+  if (wells.sliders.some((axis) => cell[axis] !== at[axis])) return undefined;
+  const on = (place: Place): number => (wells[place] === null ? 0 : (cell[wells[place]] as number));
+  const [i, j] = [tiles.across.indexOf(on("across")), tiles.down.indexOf(on("down"))];
+  if (i < 0 || j < 0) return undefined;
+  return {
+    x: EDGE + i * tiles.pitch.width + on("columns") * tiles.cell.width,
+    y: EDGE + j * tiles.pitch.height + tiles.label + on("rows") * tiles.cell.height,
+  };
+}
+
+/** The cell at a point; undefined between tiles and outside. */
+export function cellAt(tiles: Tiles, x: number, y: number): number[] | undefined {
+  const [i, j] = [Math.floor((x - EDGE) / tiles.pitch.width), Math.floor((y - EDGE) / tiles.pitch.height)];
+  const [tileAcross, tileDown] = [tiles.across[i] ?? -1, tiles.down[j] ?? -1];
+  const column = Math.floor((x - EDGE - i * tiles.pitch.width) / tiles.cell.width);
+  const row = Math.floor((y - EDGE - j * tiles.pitch.height - tiles.label) / tiles.cell.height);
+  const inside = row >= 0 && row < tiles.rows && column >= 0 && column < tiles.columns;
+  if (tileAcross < 0 || tileDown < 0 || !inside) return undefined;
+  return cellIn(tiles.arrangement, { rows: row, columns: column, across: tileAcross, down: tileDown });
+}
+
+export function cellIn(
+  { wells, at }: Arrangement,
+  places: Readonly<Partial<Record<Place, number>>>,
+): number[] {
+  const cell = [...at];
+  for (const [place, value] of Object.entries(places)) {
+    const axis = wells[place as Place];
+    if (axis !== null) cell[axis] = value;
+  }
+  return cell;
+}
+
+/** The part of the plane that is seen, in pixels. */
+export interface View extends Size {
+  readonly x: number;
+  readonly y: number;
+}
+
+/** Tiles and the cells in them that a view touches: places in `across` and `down`, rows and columns. */
+export type Seen = Readonly<Record<Place, Span>>;
+
+export function seenIn(tiles: Tiles, view: View): Seen {
+  const { pitch, cell, label } = tiles;
+  const [across, columns] = touched({
+    from: view.x - EDGE,
+    to: view.x - EDGE + view.width,
+    pitch: pitch.width,
+    tiles: tiles.across.length,
+    before: 0,
+    cell: cell.width,
+    cells: tiles.columns,
+  });
+  const [down, rows] = touched({
+    from: view.y - EDGE,
+    to: view.y - EDGE + view.height,
+    pitch: pitch.height,
+    tiles: tiles.down.length,
+    before: label,
+    cell: cell.height,
+    cells: tiles.rows,
+  });
+  return { across, columns, down, rows };
+}
+
+/** A stretch of one direction, and what stands along it. */
+interface Stretch {
+  from: number;
+  to: number;
+  pitch: number;
+  tiles: number;
+  /** In front of the first cell of each tile. */
+  before: number;
+  cell: number;
+  cells: number;
+}
+
+/** The tiles that a stretch touches, and their cells: all of them if there are more tiles than one. */
+function touched({ from, to, pitch, tiles, before, cell, cells }: Stretch): [Span, Span] {
+  const first = clamp(Math.floor(from / pitch), 0, Math.max(tiles - 1, 0));
+  const end = clamp(Math.ceil(to / pitch), first + 1, Math.max(tiles, 1));
+  if (end - first > 1) return [span(first, end), span(0, cells)];
+  const start = first * pitch + before;
+  const least = clamp(Math.floor((from - start) / cell), 0, Math.max(cells - 1, 0));
+  return [span(first, end), span(least, clamp(Math.ceil((to - start) / cell), least, cells))];
+}
+
+function span(first: number, end: number): Span {
+  return { first, end, step: 1 };
+}
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(Math.max(value, least), most);
+}
+
+/** The boxes of cells that are seen: one, or one for each run of tiles between gaps. `step` leaves cells out. */
+export function boxesOf(tiles: Tiles, seen: Seen, step = 1): Box[] {
+  const { wells, at } = tiles.arrangement;
+  const runsOf = (places: readonly number[], { first, end }: Span): Span[] => runs(places.slice(first, end));
+  return runsOf(tiles.down, seen.down).flatMap((down) =>
+    runsOf(tiles.across, seen.across).map((across) =>
+      tiles.shape.map((_, axis): Span => {
+        if (axis === wells.rows) return { ...seen.rows, first: floored(seen.rows.first, step), step };
+        if (axis === wells.columns)
+          return { ...seen.columns, first: floored(seen.columns.first, step), step };
+        if (axis === wells.across) return across;
+        return axis === wells.down ? down : span(at[axis] as number, (at[axis] as number) + 1);
+      }),
+    ),
+  );
+}
+
+/** Places that are left out stay the same ones while the view moves. */
+function floored(place: number, step: number): number {
+  return place - (place % step);
+}
+
+/** Runs of places that follow each other. */
+function runs(places: readonly number[]): Span[] {
+  const found: { first: number; end: number; step: number }[] = [];
+  for (const place of places) {
+    const last = found.at(-1);
+    if (place < 0) continue;
+    if (last?.end === place) last.end++;
+    else found.push({ first: place, end: place + 1, step: 1 });
+  }
+  return found;
+}
+
+/** What is seen with a margin, so that a small move needs nothing new. */
+export function widened(tiles: Tiles, seen: Seen): Seen {
+  const wider = ({ first, end }: Span, size: number): Span => {
+    const margin = Math.ceil((end - first) / 2);
+    return span(Math.max(0, first - margin), Math.min(size, end + margin));
+  };
+  return { ...seen, rows: wider(seen.rows, tiles.rows), columns: wider(seen.columns, tiles.columns) };
+}
+
+export type Step = "left" | "right" | "up" | "down" | "first" | "last" | "start" | "end";
+
+/** The cell one step further. Beyond the edge of a tile lies the next tile. */
+export function stepped(tiles: Tiles, cell: readonly number[], step: Step): number[] {
+  const { wells } = tiles.arrangement;
+  const next = [...cell];
+  const set = (axis: number | null, place: number): void => {
+    if (axis !== null) next[axis] = place;
+  };
+  const move = (inner: number | null, outer: number | null, by: 1 | -1): void => {
+    const axes = [inner, outer].filter((axis) => axis !== null);
+    for (const axis of axes) {
+      const place = (next[axis] as number) + by;
+      const size = tiles.shape[axis] as number;
+      if (place >= 0 && place < size) {
+        next[axis] = place;
+        return;
+      }
+      next[axis] = by > 0 ? 0 : size - 1;
+    }
+    // There is nothing further: stay.
+    for (const axis of axes) next[axis] = cell[axis] as number;
+  };
+  if (step === "left" || step === "right") move(wells.columns, wells.across, step === "right" ? 1 : -1);
+  else if (step === "up" || step === "down") move(wells.rows, wells.down, step === "down" ? 1 : -1);
+  else if (step === "first" || step === "start") set(wells.columns, 0);
+  else set(wells.columns, tiles.columns - 1);
+  if (step === "start") set(wells.rows, 0);
+  if (step === "end") set(wells.rows, tiles.rows - 1);
+  return next;
+}
+
+/** The arrangement in which a cell is seen: sliders stand at it, and its tile is shown. */
+export function revealing(arrangement: Arrangement, cell: readonly number[]): Arrangement {
+  const { wells, at } = arrangement;
+  const shown = (axis: number) => axis === wells.rows || axis === wells.columns;
+  const next = at.map((place, axis) => (shown(axis) ? place : (cell[axis] as number)));
+  return next.every((place, axis) => place === at[axis]) ? arrangement : { wells, at: next };
+}

@@ -1,0 +1,163 @@
+/**
+ * A box of cells seen from outside, without perspective. From each point of the picture a line goes into the box, from
+ * cell to cell, until it meets one that is shown. That costs the same however many cells are shown, tells the cell
+ * under the pointer by itself, and needs no graphics card.
+ */
+
+export interface Eye {
+  /** Angles in radians: around the upright axis, and up or down. */
+  readonly turn: number;
+  readonly tilt: number;
+}
+
+/** How many cells the box is wide, high and deep. */
+export type Sides = readonly [x: number, y: number, z: number];
+
+export const MOST_SIDE = 64;
+
+/** What is seen at each point of a picture. */
+export interface Sight {
+  readonly width: number;
+  readonly height: number;
+  /** The cell, x + sides.x * (y + sides.y * z); -1 for none. */
+  readonly cells: Int32Array;
+  /** The axis that the seen face is across, and 4 more at its edges. */
+  readonly faces: Uint8Array;
+}
+
+export const EDGE = 4;
+
+export function look(sides: Sides, shown: Uint8Array, eye: Eye, width: number, height: number): Sight {
+  const sight = {
+    width,
+    height,
+    cells: new Int32Array(width * height),
+    faces: new Uint8Array(width * height),
+  };
+  const rays = new Rays(sides, eye, width, height);
+  for (let py = 0, i = 0; py < height; py++) {
+    for (let px = 0; px < width; px++, i++) {
+      const found = rays.cast(shown, px + 0.5, py + 0.5);
+      sight.cells[i] = found;
+      sight.faces[i] = found < 0 ? 0 : rays.face;
+    }
+  }
+  return sight;
+}
+
+/** The cell that is seen at one point of a picture. */
+export function cellUnder(
+  sides: Sides,
+  shown: Uint8Array,
+  eye: Eye,
+  size: { width: number; height: number },
+  at: { x: number; y: number },
+): number {
+  return new Rays(sides, eye, size.width, size.height).cast(shown, at.x, at.y);
+}
+
+/** Lines into the box. All are parallel, so that most of the work is done once. */
+class Rays {
+  /** Of the cell that was met last, as in `Sight`. */
+  face = 0;
+  private readonly way: readonly number[];
+  private readonly right: readonly number[];
+  private readonly down: readonly number[];
+  /** How many cells a point of the picture is wide. */
+  private readonly unit: number;
+
+  constructor(
+    private readonly sides: Sides,
+    { turn, tilt }: Eye,
+    private readonly width: number,
+    private readonly height: number,
+  ) {
+    const [ct, st, cl, sl] = [Math.cos(turn), Math.sin(turn), Math.cos(tilt), Math.sin(tilt)];
+    // y goes down, as rows do. No part of the way may be 0, since it divides.
+    this.way = [st * cl, sl, ct * cl].map((each) => (Math.abs(each) < 1e-9 ? 1e-9 : each));
+    this.right = [ct, 0, -st];
+    this.down = [-st * sl, cl, -ct * sl];
+    this.unit = Math.hypot(...sides) / Math.min(width, height);
+  }
+
+  /** The first shown cell on the line into the picture's point; -1 if there is none. */
+  cast(shown: Uint8Array, px: number, py: number): number {
+    const [nx, ny, nz] = this.sides;
+    const [wx, wy, wz] = this.way as [number, number, number];
+    const ox = this.start(0, px, py);
+    const oy = this.start(1, px, py);
+    const oz = this.start(2, px, py);
+    // Where the line enters the box through each pair of sides, and where it leaves.
+    const ex = ((wx > 0 ? 0 : nx) - ox) / wx;
+    const ey = ((wy > 0 ? 0 : ny) - oy) / wy;
+    const ez = ((wz > 0 ? 0 : nz) - oz) / wz;
+    let now = Math.max(ex, ey, ez);
+    const end = Math.min(
+      ((wx > 0 ? nx : 0) - ox) / wx,
+      ((wy > 0 ? ny : 0) - oy) / wy,
+      ((wz > 0 ? nz : 0) - oz) / wz,
+    );
+    if (now >= end) return -1;
+    let across = now === ex ? 0 : now === ey ? 1 : 2;
+    let x = inside(ox + wx * now, wx, nx);
+    let y = inside(oy + wy * now, wy, ny);
+    let z = inside(oz + wz * now, wz, nz);
+    // Where it comes to the next cell along each axis, and how far it is from there to the one after.
+    let tx = (x + (wx > 0 ? 1 : 0) - ox) / wx;
+    let ty = (y + (wy > 0 ? 1 : 0) - oy) / wy;
+    let tz = (z + (wz > 0 ? 1 : 0) - oz) / wz;
+    const dx = Math.abs(1 / wx);
+    const dy = Math.abs(1 / wy);
+    const dz = Math.abs(1 / wz);
+    while (x >= 0 && y >= 0 && z >= 0 && x < nx && y < ny && z < nz) {
+      const cell = x + nx * (y + ny * z);
+      if (shown[cell]) {
+        const edge =
+          (across !== 0 && this.nearEdge(ox + wx * now)) ||
+          (across !== 1 && this.nearEdge(oy + wy * now)) ||
+          (across !== 2 && this.nearEdge(oz + wz * now));
+        this.face = edge ? across + EDGE : across;
+        return cell;
+      }
+      if (tx <= ty && tx <= tz) {
+        now = tx;
+        across = 0;
+        tx += dx;
+        x += wx > 0 ? 1 : -1;
+      } else if (ty <= tz) {
+        now = ty;
+        across = 1;
+        ty += dy;
+        y += wy > 0 ? 1 : -1;
+      } else {
+        now = tz;
+        across = 2;
+        tz += dz;
+        z += wz > 0 ? 1 : -1;
+      }
+    }
+    return -1;
+  }
+
+  /** Where a line begins, well before the box. */
+  private start(axis: 0 | 1 | 2, px: number, py: number): number {
+    const u = (px - this.width / 2) * this.unit;
+    const v = (py - this.height / 2) * this.unit;
+    const before = this.sides[0] + this.sides[1] + this.sides[2];
+    return (
+      this.sides[axis] / 2 +
+      u * (this.right[axis] as number) +
+      v * (this.down[axis] as number) -
+      before * (this.way[axis] as number)
+    );
+  }
+
+  private nearEdge(at: number): boolean {
+    const part = at - Math.floor(at);
+    return part < 0.9 * this.unit || part > 1 - 0.9 * this.unit;
+  }
+}
+
+function inside(at: number, way: number, size: number): number {
+  return Math.min(Math.max(Math.floor(at + way * 1e-7), 0), size - 1);
+}

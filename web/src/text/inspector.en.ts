@@ -1,0 +1,67 @@
+/** The words of the inspector in English. The other dictionaries have the same keys, or the type check fails. */
+
+const number = new Intl.NumberFormat("en");
+
+export const inspectorEn = {
+  inspector: "Inspector",
+  selectSomething: "Select a block or a wire to see the numbers in it.",
+  waiting: "Waiting for the numbers…",
+  tensor: "Tensor",
+  ways: "How it is shown",
+  way: { map: "Map", table: "Table", list: "List" },
+  more: "Copy and download",
+  copyNumpy: "Copy as NumPy",
+  copyCsv: "Copy slice as CSV",
+  download: "Download npy",
+  copied: "Copied.",
+  pin: "Keep it here while the selection goes elsewhere",
+  unpin: "Let it go",
+  takeAs: { a: "Take it as A, to compare", b: "Take it as B, to compare" },
+  lock: "Same colours",
+  lockHow: "One range of colours for all tensors that are shown",
+  dock: { bottom: "Dock below", right: "Dock at the right" },
+
+  mapOf: (pin: string) =>
+    `Map of ${pin}: arrows move from cell to cell, Page Up and Page Down from slice to slice`,
+  tableOf: (pin: string) => `Table of the slice of ${pin} that is shown`,
+  zoom: { 1: "Larger cells", [-1]: "Smaller cells", 0: "All cells" } as Record<1 | 0 | -1, string>,
+  axes: "Axes",
+  wells: { rows: "Rows", columns: "Columns", across: "Tiles across", down: "Tiles down", sliders: "Sliders" },
+  axisIn: (axis: string, size: number, well: string) =>
+    `${axis} ${size}: axis in ${well}. Left and right move it.`,
+  moveAxis: "Drag it to another place, or move it with the arrow keys",
+  placeOn: (axis: string) => `Place on axis ${axis}`,
+  noCell: "Point at a cell, or move there with the arrow keys.",
+  valueOf: (cell: string) => `Value of ${cell}`,
+
+  colours: "Colours",
+  range: { all: "All numbers", most: "98 of 100", typed: "As set" },
+  rangeLow: "First number with a colour",
+  rangeHigh: "Last number with a colour",
+  histogram: "How many cells hold which numbers",
+  least: "Min",
+  most: "Max",
+  mean: "Mean",
+  deviation: "Deviation",
+  zeros: "Zeros",
+  count: (many: number) => number.format(many),
+  nextBad: "Next bad cell",
+  noBad: "Every cell is a number.",
+  firstBad: (where: string) => `First in ${where}`,
+
+  compareBy: "Compare by",
+  comparisons: { difference: "Difference", relative: "Relative", ulp: "ULP" },
+  mismatches: (many: number) =>
+    many === 0
+      ? "All cells are equal."
+      : `${number.format(many)} ${many === 1 ? "cell differs" : "cells differ"}`,
+  worst: "Where they differ most",
+  endComparison: "End the comparison",
+
+  fillWith: "Fill and paint",
+  paint: "Paint",
+  paintHow: "Draw over cells of the map; Space paints the cell at the cursor",
+  paintWith: "Number to paint with",
+};
+
+export type InspectorWords = typeof inspectorEn;

@@ -1,0 +1,194 @@
+import {
+  lazy,
+  type ReactElement,
+  Suspense,
+  useEffect,
+  useImperativeHandle,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import { cellAt } from "../../model/cells.ts";
+import type { Lit } from "../../model/explaining.ts";
+import type { Range } from "../../model/shades.ts";
+import { type Arrangement, arrangementOf, fitted } from "../../model/wells.ts";
+import { cursor } from "../../state/cursor.ts";
+import { AxisSliders, AxisWells } from "../inspector/AxisWells.tsx";
+import { type Mark, TensorView, type TensorViewControl } from "../inspector/TensorView.tsx";
+import type { HeldTensor } from "./picture.ts";
+import { useExplainWords } from "./words.ts";
+
+const Volume = lazy(() => import("./Volume.tsx"));
+
+export type TensorLights = ReadonlyMap<Lit, ReadonlySet<number>>;
+
+/** What the view asks of each tensor that it shows. */
+export interface PanelControl {
+  light(lights: TensorLights | undefined, pinned: boolean): void;
+  /** Brings one of the lit cells into view, unless one is. */
+  bring(lights: TensorLights): void;
+  focus(): void;
+}
+
+interface Props {
+  page: number;
+  held: HeldTensor;
+  name: string;
+  role: string;
+  range: Range;
+  control: (control: PanelControl | null) => void;
+}
+
+const KINDS: readonly (readonly [Lit, Mark["kind"]])[] = [
+  ["feeds", "feeds"],
+  ["from", "from"],
+  ["tie", "tie"],
+  ["winner", "winner"],
+];
+/** More marks than can be told apart. */
+const MOST_MARKS = 1 << 14;
+const NO_MARKS: readonly Mark[] = [];
+
+/** One tensor: its name, the sliders of axes that are not seen, and its map or its box of cells. */
+export function TensorPanel({ page, held, name, role, range, control }: Props): ReactElement {
+  const w = useExplainWords();
+  const { tensor } = held;
+  const axes = useMemo(
+    () =>
+      tensor.axes?.length === tensor.shape.length ? tensor.axes : tensor.shape.map((_, axis) => String(axis)),
+    [tensor.axes, tensor.shape],
+  );
+  const info = useMemo(() => ({ ...tensor, axes }), [tensor, axes]);
+  const [own, setArrangement] = useState<Arrangement>(() => arrangementOf(tensor.shape, axes));
+  const arrangement = fitted(own, tensor.shape, axes);
+  const now = useRef(arrangement);
+  now.current = arrangement;
+  const [solid, setSolid] = useState(false);
+  const [wells, setWells] = useState(false);
+  const view = useRef<TensorViewControl>(null);
+  const volume = useRef<{ light(lights: TensorLights | undefined): void }>(null);
+  const last = useRef<{ lights: TensorLights | undefined; pinned: boolean }>({
+    lights: undefined,
+    pinned: false,
+  });
+  const byKey = useRef(false);
+
+  const panel: PanelControl = {
+    light(lights, pinned) {
+      last.current = { lights, pinned };
+      view.current?.mark(marksOf(lights, tensor.shape, now.current, pinned));
+      volume.current?.light(lights);
+    },
+    bring(lights) {
+      const order: Lit[] = ["here", "winner", "feeds", "from"];
+      const places = order.flatMap((how) => [...(lights.get(how) ?? [])]);
+      const hidden = now.current.wells.sliders;
+      const seen = (place: number): boolean => {
+        const cell = cellAt(place, tensor.shape);
+        return hidden.every((axis) => cell[axis] === now.current.at[axis]);
+      };
+      const [first] = places;
+      if (first !== undefined && !places.slice(0, MOST_MARKS).some(seen))
+        view.current?.reveal(cellAt(first, tensor.shape));
+    },
+    focus: () => view.current?.focus(),
+  };
+  useImperativeHandle(control, () => panel);
+  // Marks are chosen by what is seen, which the sliders change.
+  useEffect(() => panel.light(last.current.lights, last.current.pinned));
+
+  const to = (cell: readonly number[]) => ({ page, pin: tensor.pin, cell });
+  function hover(cell: number[] | null) {
+    if (cell === null) return;
+    if (byKey.current && cursor.pinned) cursor.carry(to(cell));
+    else cursor.move(to(cell));
+  }
+  return (
+    <section className="explain-tensor" aria-label={`${role} ${name}`}>
+      <header>
+        <h3 className="mono">{name}</h3>
+        <span className="soft small" title={`${tensor.pin} ${tensor.dtype}`}>
+          [{tensor.shape.join(", ")}] {tensor.pin}
+        </span>
+        {tensor.shape.length > 1 && (
+          <button
+            type="button"
+            className="button small"
+            aria-expanded={wells}
+            onClick={() => setWells(!wells)}
+          >
+            {w.axes}
+          </button>
+        )}
+        {tensor.shape.length > 2 && (
+          <button
+            type="button"
+            className="button small"
+            aria-pressed={solid}
+            onClick={() => setSolid(!solid)}
+          >
+            {solid ? w.asMap : w.asVolume}
+          </button>
+        )}
+      </header>
+      {wells && <AxisWells tensor={info} arrangement={arrangement} onArrange={setArrangement} />}
+      <AxisSliders tensor={info} arrangement={arrangement} onArrange={setArrangement} />
+      <div
+        className="explain-map"
+        onKeyDownCapture={() => {
+          byKey.current = true;
+        }}
+        onPointerMoveCapture={() => {
+          byKey.current = false;
+        }}
+      >
+        {solid ? (
+          <Suspense fallback={null}>
+            <Volume
+              held={held}
+              arrangement={arrangement}
+              range={range}
+              lights={last.current.lights}
+              ref={volume}
+              onHover={hover}
+              onPick={(cell) => cursor.pin(to(cell))}
+            />
+          </Suspense>
+        ) : (
+          <TensorView
+            ref={view}
+            tensor={info}
+            source={held.source}
+            range={range}
+            cursor={null}
+            marks={NO_MARKS}
+            arrangement={arrangement}
+            onArrange={setArrangement}
+            onHover={hover}
+            onPick={(cell) => cursor.pin(to(cell))}
+          />
+        )}
+      </div>
+      {!held.whole && <p className="soft small">{w.notHeld(held.count)}</p>}
+    </section>
+  );
+}
+
+function marksOf(
+  lights: TensorLights | undefined,
+  shape: readonly number[],
+  { wells, at }: Arrangement,
+  pinned: boolean,
+): Mark[] {
+  const marks: Mark[] = [];
+  const add = (places: Iterable<number>, kind: Mark["kind"]): void => {
+    for (const place of places) {
+      if (marks.length >= MOST_MARKS) return;
+      const cell = cellAt(place, shape);
+      if (wells.sliders.every((axis) => cell[axis] === at[axis])) marks.push({ cell, kind });
+    }
+  };
+  for (const [lit, kind] of KINDS) add(lights?.get(lit) ?? [], kind);
+  add(lights?.get("here") ?? [], pinned ? "pinned" : "cursor");
+  return marks;
+}

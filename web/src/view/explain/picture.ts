@@ -1,0 +1,170 @@
+/** What the Explain view shows: a block, its gradients and their gradients, with all that their tensors hold. */
+
+import { cellAt, type Holding } from "../../model/cells.ts";
+import { type Row, rowOf, twinsOf } from "../../model/explaining.ts";
+import type { Graph } from "../../model/graph.ts";
+import type { Ops } from "../../model/ops.ts";
+import { balanced, commonRange, type Range, shadesOf } from "../../model/shades.ts";
+import { type Box, indexOf, lengthOf, taken, wholeBox } from "../../model/slices.ts";
+import { asNumbers, type Elements, type Frame } from "../../net/frames.ts";
+import type { Explained, Tensor } from "../../net/generated.ts";
+import { studio } from "../../state/store.ts";
+import { runSource, type TensorSource } from "../inspector/source.ts";
+
+/** Tensors of more cells are not fetched whole, but only what a pinned cell needs. */
+const MOST_HELD = 1 << 21;
+/** From a tensor that is not here, so many cells are fetched for one that is pinned. */
+const MOST_FETCHED = 1 << 18;
+
+export interface Shown {
+  readonly row: Row;
+  /** 0 forward, 1 gradient, 2 second gradient. */
+  readonly depth: number;
+}
+
+export interface Picture {
+  readonly page: number;
+  readonly shown: readonly Shown[];
+  readonly rows: readonly Row[];
+  readonly twins: ReadonlyMap<string, readonly string[]>;
+  readonly tensors: ReadonlyMap<string, HeldTensor>;
+  readonly holding: Holding;
+}
+
+/** A tensor with the numbers of it that are here. */
+export class HeldTensor {
+  readonly count: number;
+  readonly range: Range;
+  readonly source: TensorSource;
+  private readonly numbers: Float32Array | Float64Array | undefined;
+  private readonly some = new Map<number, number>();
+
+  constructor(
+    private readonly page: number,
+    readonly tensor: Tensor,
+    frame: Frame | undefined,
+  ) {
+    this.count = tensor.shape.reduce((a, b) => a * b, 1);
+    this.numbers = frame && asNumbers(frame);
+    this.range = rangeIn(this.numbers ?? []);
+    // Complex numbers are pairs there.
+    const plain = frame && !tensor.dtype.startsWith("complex");
+    this.source = plain ? frameSource(frame) : runSource(page, tensor.pin);
+  }
+
+  get whole(): boolean {
+    return this.numbers !== undefined;
+  }
+
+  at(place: number): number | undefined {
+    return this.numbers ? this.numbers[place] : this.some.get(place);
+  }
+
+  /** Fetches the smallest box around some cells, unless that is too much; says whether it did. */
+  async fetch(places: Iterable<number>): Promise<boolean> {
+    const { shape, pin } = this.tensor;
+    const cells = [...places].map((place) => cellAt(place, shape));
+    if (this.numbers || cells.length === 0) return false;
+    const box: Box = shape.map((_, axis) => {
+      const on = cells.map((cell) => cell[axis] as number);
+      return { first: Math.min(...on), end: Math.max(...on) + 1, step: 1 };
+    });
+    const sizes = box.map(({ first, end }) => end - first);
+    if (sizes.reduce((a, b) => a * b, 1) > MOST_FETCHED) return false;
+    const found = asNumbers(await studio.look(this.page, pin, indexOf(box)));
+    const first = box.map((span) => span.first);
+    for (const [i, value] of found.entries()) {
+      const cell = cellAt(i, sizes).map((at, axis) => at + (first[axis] as number));
+      this.some.set(
+        cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0),
+        value,
+      );
+    }
+    return true;
+  }
+}
+
+function rangeIn(numbers: ArrayLike<number>): Range {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = 0; i < numbers.length; i++) {
+    const value = numbers[i] as number;
+    if (!Number.isFinite(value)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low > high ? { low: 0, high: 0 } : balanced({ low, high });
+}
+
+/** Numbers that came in one frame, which has the whole tensor: nothing is asked for any more. */
+function frameSource({ header, elements }: Frame): TensorSource {
+  const make = elements.constructor as new (from: ArrayLike<unknown>) => Elements;
+  const part = (box: Box): Frame => ({
+    header: { ...header, shape: box.map(lengthOf) },
+    elements: new make(taken(elements as ArrayLike<number>, header.shape, box)),
+  });
+  return {
+    numbers: async (box) => part(box),
+    shades: async (box, range) => shadesOf(asNumbers(part(box)), range),
+    onChange: () => () => {},
+  };
+}
+
+/** One range for tensors that are compared. */
+export function sharedRange(tensors: readonly HeldTensor[]): Range {
+  return commonRange(tensors.filter((each) => each.whole).map((each) => each.range));
+}
+
+export async function loadPicture(page: number, block: string, graph: Graph, ops: Ops): Promise<Picture> {
+  const chosen = await studio.explain(page, block);
+  const shown = await family(page, chosen, graph, ops);
+  const rows = shown.map((each) => each.row);
+  const pins = new Map(
+    rows.flatMap(({ explained }) => Object.values(explained.tensors).map((each) => [each.pin, each])),
+  );
+  const tensors = new Map(
+    await Promise.all([...pins].map(async ([pin, tensor]) => [pin, await heldTensor(page, tensor)] as const)),
+  );
+  return {
+    page,
+    shown,
+    rows,
+    twins: twinsOf(rows, ops),
+    tensors,
+    holding: (pin, place) => tensors.get(pin)?.at(place),
+  };
+}
+
+async function heldTensor(page: number, tensor: Tensor): Promise<HeldTensor> {
+  const count = tensor.shape.reduce((a, b) => a * b, 1);
+  const readable = tensor.dtype !== "string" && tensor.dtype !== "resource" && tensor.dtype !== "variant";
+  const frame =
+    readable && count <= MOST_HELD
+      ? await studio.look(page, tensor.pin, indexOf(wholeBox(tensor.shape)))
+      : undefined;
+  return new HeldTensor(page, tensor, frame);
+}
+
+/** The block, what it is the gradient of, and what is its gradient: forward first, the second gradients last. */
+async function family(page: number, chosen: Explained, graph: Graph, ops: Ops): Promise<Shown[]> {
+  let first = chosen;
+  for (let up = 0; up < 2 && first.forward; up++) first = await studio.explain(page, first.forward);
+  const shown: Shown[] = [{ row: rowOf(first), depth: 0 }];
+  for (const depth of [1, 2]) {
+    const above = shown.filter((each) => each.depth === depth - 1).map((each) => each.row.explained);
+    const wanted = new Set(above.flatMap(({ op }) => ops.get(op)?.gradients.map((each) => each.op) ?? []));
+    const known = new Set(shown.map((each) => each.row.explained.block));
+    const candidates = [...graph.blocks.values()].filter(
+      (view) => wanted.has(view.op) && !known.has(view.name),
+    );
+    // A block that has not run yet cannot be explained: it is left out.
+    const found = await Promise.all(
+      candidates.map((view) => studio.explain(page, view.name).catch(() => undefined)),
+    );
+    for (const explained of found) {
+      if (explained && above.some(({ block }) => block === explained.forward)) {
+        shown.push({ row: rowOf(explained), depth });
+      }
+    }
+  }
+  return shown;
+}

@@ -1,0 +1,101 @@
+/** One cell in one sentence, as the status line says it. */
+
+import { cellAt } from "../../model/cells.ts";
+import { type Derivation, derive } from "../../model/contributions.ts";
+import { holdingIn, lightsOf, type Row, regionText } from "../../model/explaining.ts";
+import { numberText } from "../../net/frames.ts";
+import type { ExplainWords } from "../../text/explain.en.ts";
+import type { Picture } from "./picture.ts";
+
+/** A tensor of a row. */
+export interface Named {
+  readonly row: Row;
+  readonly name: string;
+}
+
+/** The rows that make a tensor, and those that compute with it. What is only shown beside others is neither. */
+export function whereIs(picture: Picture, pin: string): { made: Named[]; taken: Named[] } {
+  const named = picture.rows.flatMap((row) =>
+    Object.entries(row.explained.tensors)
+      .filter(([name, tensor]) => tensor.pin === pin && row.nests.some((nest) => nest.has(name)))
+      .map(([name]) => ({ row, name })),
+  );
+  const made = named.filter(({ row, name }) => row.explained.outputs.includes(name));
+  const taken = named.filter(
+    ({ row, name }) => !row.explained.outputs.includes(name) && row.nests.some((nest) => nest.uses(name)),
+  );
+  return { made, taken };
+}
+
+/** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
+function labelIn(picture: Picture, row: Row, name: string): string {
+  return row === picture.rows[0] ? name : (row.explained.tensors[name]?.pin ?? name);
+}
+
+export function cellText(cell: readonly number[]): string {
+  return `[${cell.join(",")}]`;
+}
+
+export function valueText(value: number | undefined, words: ExplainWords): string {
+  return value === undefined ? words.unknown : numberText(value, 9);
+}
+
+export function sentenceOf(picture: Picture, pin: string, place: number, words: ExplainWords): string {
+  const { made, taken } = whereIs(picture, pin);
+  const shape = picture.tensors.get(pin)?.tensor.shape ?? [];
+  const [first] = [...made, ...taken];
+  const called = first ? labelIn(picture, first.row, first.name) : pin;
+  const head = `${called}${cellText(cellAt(place, shape))} = ${valueText(picture.holding(pin, place), words)}`;
+  const parts = [head];
+  if (made[0]) parts.push(madeText(picture, made[0], place, words));
+  if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, words));
+  return parts.filter((each) => each !== "").join(", ");
+}
+
+function madeText(picture: Picture, { row, name }: Named, place: number, words: ExplainWords): string {
+  const derivations = derive(row.nests, name, place, holdingIn(row, picture.holding));
+  return derivations.map((each) => derivedText(picture, row, each, words)).join(words.and(["", ""]));
+}
+
+function derivedText(
+  picture: Picture,
+  row: Row,
+  { nest, contributions }: Derivation,
+  words: ExplainWords,
+): string {
+  const region = (tensor: string): string => {
+    const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
+    return `${labelIn(picture, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
+  };
+  const compared =
+    nest.rule === "winner's" ? nest.of.slice(0, 1) : nest.rule === "winners" ? nest.of.slice(0, 1) : nest.of;
+  const regions = contributions.length ? compared.map(region) : [words.nothing];
+  const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);
+  const text = words.rules[nest.rule]?.(joined) ?? joined;
+  const winner = contributions.find(({ part }) => part === "wins");
+  const [given] = nest.of;
+  if (!winner || given === undefined || nest.rule === "winners" || nest.rule === "close") return text;
+  const ties = contributions.filter(({ part }) => part === "ties").length;
+  const at = words.at(cellText(cellAt(winner.cells.get(given) as number, row.shapes[given] as number[])));
+  return `${text}${at}${ties ? words.ties(ties) : ""}`;
+}
+
+function feedsText(
+  picture: Picture,
+  { row, name }: Named,
+  pin: string,
+  place: number,
+  words: ExplainWords,
+): string {
+  const lights = lightsOf([row], new Map(), picture.holding, pin, place);
+  const feeds = row.explained.outputs.flatMap((output) => {
+    const tensor = row.explained.tensors[output];
+    const lit = tensor && output !== name ? lights.get(tensor.pin) : undefined;
+    const places = [...(lit?.get("feeds") ?? [])];
+    if (!tensor || places.length === 0) return [];
+    const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
+    const wins = chosen ? words.wins(lit?.get("winner")?.size ?? 0, places.length) : "";
+    return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
+  });
+  return feeds.join(", ");
+}

@@ -1,0 +1,68 @@
+import { type ReactElement, useEffect, useState } from "react";
+import type { Json } from "../../model/document.ts";
+import { boxAt, offsetIn, wholeBox } from "../../model/slices.ts";
+import { elementText } from "../../net/frames.ts";
+import { type Cells, readCell, shownCell } from "../widgets/constant.ts";
+import { Entry } from "../widgets/Entry.tsx";
+import { useWords } from "../words.ts";
+import type { TensorSource } from "./source.ts";
+import { nameOf } from "./Table.tsx";
+import { useInspectorWords } from "./words.ts";
+
+interface Props {
+  label: string;
+  source: TensorSource;
+  cell: readonly number[] | null;
+  cells: Cells | undefined;
+  onEdit(cell: readonly number[], value: Json): void;
+}
+
+/** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
+export function CellLine({ label, source, cell, cells, onEdit }: Props): ReactElement {
+  const w = useInspectorWords();
+  const words = useWords();
+  const held = useCell(cells ? null : source, cell);
+  const value = cells && cell ? cells.elements[offsetIn(wholeBox(cells.shape), cell)] : undefined;
+  const text = value === undefined ? held : shownCell(value);
+  return (
+    <footer className="cell-line">
+      <span className="mono" role="status" aria-live="polite">
+        {cell ? `${label}${nameOf(cell)} = ${text}` : w.noCell}
+      </span>
+      {cells && cell && value !== undefined && (
+        <Entry<Json>
+          label={w.valueOf(nameOf(cell))}
+          value={value}
+          format={shownCell}
+          read={(typed) => {
+            const read = readCell(typed, cells.dtype);
+            return read === undefined ? { error: words.noneOfType(cells.dtype ?? "") } : { value: read };
+          }}
+          onChange={(next) => onEdit(cell, next)}
+        />
+      )}
+    </footer>
+  );
+}
+
+/** What a cell holds, as precisely as its type; an ellipsis until it is known. */
+function useCell(source: TensorSource | null, cell: readonly number[] | null): string {
+  const [found, setFound] = useState({ key: "", text: "" });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => source?.onChange(() => setTurn((n) => n + 1)), [source]);
+  const key = cell === null ? "" : JSON.stringify(cell);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there are new numbers.
+  useEffect(() => {
+    if (key === "" || source === null) return;
+    let wanted = true;
+    const at = JSON.parse(key) as number[];
+    source.numbers(boxAt(at)).then(
+      (frame) => wanted && setFound({ key, text: elementText(frame, 0) }),
+      () => {},
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [source, key, turn]);
+  return found.key === key ? found.text : "…";
+}

@@ -1,0 +1,350 @@
+import {
+  type KeyboardEvent,
+  type MouseEvent,
+  type ReactElement,
+  type ReactNode,
+  useRef,
+  useState,
+} from "react";
+import { item } from "../../model/action.ts";
+import { nextBad } from "../../model/bad.ts";
+import type { Json } from "../../model/document.ts";
+import { csvText, numpyText } from "../../model/numpy.ts";
+import type { Range, RangeMode } from "../../model/shades.ts";
+import { countOf, offsetIn, wholeBox } from "../../model/slices.ts";
+import { cellIn } from "../../model/tiles.ts";
+import { type Arrangement, fitted, sizeIn } from "../../model/wells.ts";
+import { shortSpec } from "../../model/words.ts";
+import { elementText } from "../../net/frames.ts";
+import type { FoundBad } from "../../net/generated.ts";
+import { type PageState, studio } from "../../state/store.ts";
+import { act } from "../page.ts";
+import { Icon } from "../shell/icons.tsx";
+import { ui } from "../ui.ts";
+import { type Cells, constantOf } from "../widgets/constant.ts";
+import { AxisSliders, AxisWells } from "./AxisWells.tsx";
+import { CellLine } from "./CellLine.tsx";
+import { EditBar, type Paint } from "./EditBar.tsx";
+import { ConstantList, RunList } from "./List.tsx";
+import { Histogram, Statistics } from "./Statistics.tsx";
+import { blockOf } from "./source.ts";
+import { nameOf, Table } from "./Table.tsx";
+import { TensorView, type TensorViewControl } from "./TensorView.tsx";
+import { type Looked, numberIn } from "./tensor.ts";
+import { useInspectorWords } from "./words.ts";
+
+export type Way = "map" | "table" | "list";
+const WAYS: readonly Way[] = ["map", "table", "list"];
+
+export interface Cursor {
+  readonly cell: readonly number[];
+  /** Only tensors of the same shape have the same cell. */
+  readonly shape: string;
+}
+
+interface Props {
+  page: PageState;
+  pin: string;
+  /** How it is named, if not by its pin. */
+  label?: string;
+  /** Whether it is what two tensors differ by, which no block holds. */
+  compares?: boolean;
+  looked: Looked;
+  range: Range;
+  mode: RangeMode | "typed";
+  cursor: Cursor | null;
+  /** What stands in the head: which tensor it is, and what can be done with it. */
+  title: ReactNode;
+  tools?: ReactNode;
+  /** What stands beside the map, between colours and statistics. */
+  beside?: ReactNode;
+  onMode(mode: RangeMode): void;
+  onRange(range: Range): void;
+  onCursor(cursor: Cursor | null): void;
+  onPick(cursor: Cursor): void;
+}
+
+/** Of a tensor with so many cells or fewer all are copied; of a larger one the slice that is shown. */
+const MOST_COPIED = 1 << 16;
+
+/** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
+export function Pane(props: Props): ReactElement {
+  const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
+  const w = useInspectorWords();
+  const view = useRef<TensorViewControl>(null);
+  const [way, setWay] = useState<Way>("map");
+  const [kept, setKept] = useState<Readonly<Record<string, Arrangement>>>({});
+  const [paint, setPaint] = useState<Paint | null>(null);
+  const [stroke, setStroke] = useState<ReadonlyMap<number, readonly number[]> | null>(null);
+  const [bad, setBad] = useState<FoundBad | null>(null);
+  const { info, source, measures, failed, cells } = looked;
+  if (info === null || measures === null)
+    return (
+      <section className="pane" aria-label={label}>
+        <header className="pane-head">
+          {props.title}
+          <span className="pane-tools">{props.tools}</span>
+        </header>
+        <p className="empty">{failed || w.waiting}</p>
+      </section>
+    );
+  const key = info.axes.join(" ");
+  const arrangement = fitted(kept[key], info.shape, info.axes);
+  const arrange = (next: Arrangement) => setKept({ ...kept, [key]: next });
+  const shape = String(info.shape);
+  const cell = cursor?.shape === shape ? cursor.cell : null;
+  const text = info.dtype === "string";
+  const shown: Way = text || info.shape.includes(0) ? "list" : way;
+
+  function edit(changes: readonly (readonly [cell: readonly number[], value: Json])[]) {
+    if (!cells || !looked.tensor?.constant || changes.length === 0) return;
+    const elements = [...cells.elements];
+    for (const [at, value] of changes) elements[offsetIn(wholeBox(cells.shape), at)] = value;
+    put({ ...cells, elements });
+  }
+  function put(next: Cells) {
+    const now = studio.page(page.page);
+    if (now && looked.tensor?.constant) act(looked.tensor.constant.put(now.document, constantOf(next)));
+  }
+  function painted(at: number[], phase: "start" | "on" | "end") {
+    if (!cells || !paint) return;
+    const next = new Map(phase === "start" ? [] : stroke);
+    if (at.length === cells.shape.length) next.set(offsetIn(wholeBox(cells.shape), at), at);
+    if (phase !== "end") return setStroke(next);
+    setStroke(null);
+    edit([...next.values()].map((each) => [each, paint.value]));
+  }
+  function pick(at: readonly number[]) {
+    props.onPick({ cell: at, shape });
+  }
+  function goTo(at: readonly number[]) {
+    pick(at);
+    view.current?.reveal(at);
+  }
+  async function findBad() {
+    if (cells) {
+      const after = cell && offsetIn(wholeBox(cells.shape), cell);
+      const found = nextBad(cells.elements.map(numberIn), cells.shape, after);
+      if (found) goTo(found);
+      return;
+    }
+    try {
+      const found = await studio.findBad(page.page, pin, cell);
+      setBad(found);
+      if (found.cell) goTo(found.cell);
+      else ui.say(w.noBad);
+    } catch (error) {
+      studio.notice("error", (error as Error).message);
+    }
+  }
+  function keys(event: KeyboardEvent) {
+    const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !compares;
+    if (event.key.toLowerCase() !== "n" || !plain || isField(event.target)) return;
+    event.preventDefault();
+    void findBad();
+  }
+  async function copy(how: "numpy" | "csv") {
+    if (!info) return;
+    const whole = wholeBox(info.shape);
+    const slice = whole.map((span, axis) =>
+      axis === arrangement.wells.rows || axis === arrangement.wells.columns
+        ? span
+        : { first: arrangement.at[axis] as number, end: (arrangement.at[axis] as number) + 1, step: 1 },
+    );
+    const box = how === "numpy" && countOf(whole) <= MOST_COPIED ? whole : slice;
+    try {
+      const frame = await source.numbers(box);
+      const texts = Array.from({ length: countOf(box) }, (_, i) => elementText(frame, i));
+      const rows = sizeIn(arrangement.wells, "rows", info.shape);
+      const columns = sizeIn(arrangement.wells, "columns", info.shape);
+      const inRows = Array.from({ length: rows * columns }, (_, i) => {
+        const place = { rows: Math.floor(i / columns), columns: i % columns };
+        return texts[offsetIn(slice, cellIn(arrangement, place))] as string;
+      });
+      const copied =
+        how === "csv" ? csvText(inRows, columns) : numpyText(texts, frame.header.shape, info.dtype);
+      await navigator.clipboard.writeText(copied);
+      ui.say(w.copied);
+    } catch (error) {
+      studio.notice("error", (error as Error).message);
+    }
+  }
+  function more(event: MouseEvent<HTMLElement>) {
+    const { left, bottom } = event.currentTarget.getBoundingClientRect();
+    ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
+      { id: "numpy", label: w.copyNumpy, run: () => void copy("numpy") },
+      { id: "csv", label: w.copyCsv, run: () => void copy("csv") },
+      { id: "npy", label: w.download, disabled: compares, run: () => download(page.page, pin) },
+    ]);
+  }
+  const hasBad = !compares && (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
+  return (
+    <section className={compares ? "pane compares" : "pane"} aria-label={label} onKeyDown={keys}>
+      <header className="pane-head">
+        {props.title}
+        <span className="shape-chip">{shortSpec({ dtype: info.dtype, shape: [...info.shape] })}</span>
+        <span className="pane-tools">
+          {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
+          <span className="group" role="group" aria-label={w.ways}>
+            {WAYS.filter((each) => each !== "list" || !compares).map((each) => (
+              <button
+                key={each}
+                type="button"
+                className="button"
+                aria-pressed={each === shown}
+                disabled={each !== "list" && shown === "list" && way !== "list"}
+                onClick={() => setWay(each)}
+              >
+                {w.way[each]}
+              </button>
+            ))}
+          </span>
+          {props.tools}
+          <button
+            type="button"
+            className="button icon plain"
+            aria-label={w.more}
+            aria-haspopup="menu"
+            title={w.more}
+            onClick={more}
+          >
+            <Icon name="more" />
+          </button>
+        </span>
+      </header>
+      {cells && !text && (
+        <EditBar
+          cells={cells}
+          hot={cell}
+          paint={paint}
+          onPaint={(next) => {
+            setPaint(next);
+            if (next) setWay("map");
+          }}
+          onPut={put}
+        />
+      )}
+      {shown !== "list" && (
+        <div className="pane-axes">
+          <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
+          <AxisSliders tensor={info} arrangement={arrangement} onArrange={arrange} />
+        </div>
+      )}
+      <div className="pane-body">
+        <div className="pane-main">
+          {shown === "map" && (
+            <>
+              <TensorView
+                ref={view}
+                tensor={info}
+                source={source}
+                range={range}
+                cursor={cell}
+                marks={
+                  stroke ? [...stroke.values()].map((each) => ({ cell: each, kind: "pinned" })) : NO_MARKS
+                }
+                arrangement={arrangement}
+                onArrange={arrange}
+                onHover={(at) => props.onCursor(at && { cell: at, shape })}
+                onPick={pick}
+                {...(paint && { onPaint: painted })}
+                onFailed={(message) => ui.say(message)}
+              />
+              <span className="map-zoom">
+                {([1, -1, 0] as const).map((by) => (
+                  <button
+                    key={by}
+                    type="button"
+                    className="button icon"
+                    aria-label={w.zoom[by]}
+                    title={w.zoom[by]}
+                    onClick={() => view.current?.zoom(by)}
+                  >
+                    <Icon name={by === 1 ? "plus" : by === -1 ? "minus" : "fit"} />
+                  </button>
+                ))}
+              </span>
+            </>
+          )}
+          {shown === "table" && (
+            <Table
+              tensor={info}
+              source={source}
+              arrangement={arrangement}
+              cursor={cell}
+              cells={cells}
+              onCursor={(at) => {
+                pick(at);
+                const beyond = arrangement.at.some(
+                  (place, axis) =>
+                    axis !== arrangement.wells.rows &&
+                    axis !== arrangement.wells.columns &&
+                    place !== at[axis],
+                );
+                if (beyond) arrange({ ...arrangement, at });
+              }}
+              onEdit={edit}
+            />
+          )}
+          {shown === "list" &&
+            (cells ? <ConstantList cells={cells} onEdit={edit} /> : <RunList page={page.page} pin={pin} />)}
+        </div>
+        <aside className="pane-side">
+          {!text && (
+            <>
+              <Histogram measures={measures} range={range} onRange={props.onRange} />
+              <label className="range-mode">
+                <span>{w.colours}</span>
+                <select
+                  className="field"
+                  value={props.mode}
+                  onChange={(event) => props.onMode(event.target.value as RangeMode)}
+                >
+                  <option value="all">{w.range.all}</option>
+                  <option value="most">{w.range.most}</option>
+                  {props.mode === "typed" && <option value="typed">{w.range.typed}</option>}
+                </select>
+              </label>
+              {props.beside}
+              <Statistics measures={measures} />
+            </>
+          )}
+          {hasBad && (
+            <button type="button" className="button" onClick={() => void findBad()}>
+              {w.nextBad} <kbd>N</kbd>
+            </button>
+          )}
+          {bad?.first_pin && (
+            <button
+              type="button"
+              className="button first-bad"
+              onClick={() => ui.reveal(item("block", blockOf(bad.first_pin as string)))}
+            >
+              {w.firstBad(`${bad.first_pin}${nameOf(bad.first_cell ?? [])}`)}
+            </button>
+          )}
+        </aside>
+      </div>
+      <CellLine
+        label={label}
+        source={source}
+        cell={cell}
+        cells={cells}
+        onEdit={(at, value) => edit([[at, value]])}
+      />
+    </section>
+  );
+}
+
+const NO_MARKS = [] as const;
+
+function isField(target: EventTarget): boolean {
+  return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
+}
+
+function download(page: number, pin: string): void {
+  const link = document.createElement("a");
+  link.href = `./api/value?page=${page}&pin=${encodeURIComponent(pin)}`;
+  link.download = "";
+  link.click();
+}

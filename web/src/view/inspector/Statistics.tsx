@@ -1,0 +1,137 @@
+import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from "react";
+import type { Range } from "../../model/shades.ts";
+import { pictureOf, scaleFor } from "../canvas/colourmap.ts";
+import { shortNumber } from "../canvas/monitored.ts";
+import type { Measures } from "./tensor.ts";
+import { useInspectorWords } from "./words.ts";
+
+/** Smallest, largest and what lies between, and how many cells are zero or no numbers. */
+export function Statistics({ measures }: { measures: Measures }): ReactElement {
+  const w = useInspectorWords();
+  const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = measures;
+  const rows: [string, string, boolean][] = [
+    [w.least, shortNumber(low), false],
+    [w.most, shortNumber(high), false],
+    [w.mean, shortNumber(mean), false],
+    [w.deviation, shortNumber(deviation), false],
+    [w.zeros, w.count(zeros), false],
+    ["NaN", w.count(nans), nans > 0],
+    ["Inf", w.count(infinities), infinities > 0],
+  ];
+  return (
+    <dl className="statistics" aria-busy={measures.sampled ?? false}>
+      {rows.map(([name, value, bad]) => (
+        <div key={name} className={bad ? "bad" : ""}>
+          <dt>{name}</dt>
+          <dd>{measures.sampled ? `≈ ${value}` : value}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+interface HistogramProps {
+  measures: Measures;
+  range: Range;
+  onRange(range: Range): void;
+}
+
+const WIDTH = 256;
+
+/** How many cells lie where, with the colours below. Two handles say which numbers get colours. */
+export function Histogram({ measures, range, onRange }: HistogramProps): ReactElement | null {
+  const w = useInspectorWords();
+  const bar = useRef<HTMLCanvasElement>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const [held, setHeld] = useState<Range | null>(null);
+  const shown = held ?? range;
+  const least = Math.min(measures.low ?? 0, shown.low);
+  const most = Math.max(measures.high ?? 0, shown.high);
+  const span = most - least || 1;
+  const counts = measures.counts ?? [];
+  useEffect(() => {
+    const canvas = bar.current;
+    if (canvas === null) return;
+    const scale = scaleFor(shown.low, shown.high);
+    const values = Array.from({ length: WIDTH }, (_, i) => {
+      const value = least + (i / (WIDTH - 1)) * span;
+      return Math.min(Math.max(value, shown.low), shown.high);
+    });
+    const picture = pictureOf(values, 1, WIDTH, scale);
+    canvas.width = WIDTH;
+    canvas.height = 1;
+    canvas.getContext("2d")?.drawImage(picture, 0, 0);
+  }, [shown.low, shown.high, least, span]);
+  if (measures.low === null || measures.low === undefined) return null;
+  const top = Math.max(1, ...counts);
+  const from = ((measures.low - least) / span) * WIDTH;
+  const width = ((((measures.high as number) - measures.low) / span) * WIDTH) / Math.max(counts.length, 1);
+  const set = (end: "low" | "high", value: number): Range =>
+    end === "low"
+      ? { low: Math.min(value, shown.high), high: shown.high }
+      : { low: shown.low, high: Math.max(value, shown.low) };
+
+  function drag(event: PointerEvent<HTMLElement>, end: "low" | "high") {
+    const rect = box.current?.getBoundingClientRect();
+    if (!event.currentTarget.hasPointerCapture(event.pointerId) || rect === undefined) return;
+    const part = Math.min(Math.max((event.clientX - rect.left) / rect.width, 0), 1);
+    setHeld(set(end, least + part * span));
+  }
+  function key(event: KeyboardEvent, end: "low" | "high") {
+    const by = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    onRange(set(end, shown[end] + (by * span) / (event.shiftKey ? 8 : 64)));
+  }
+  return (
+    <div className="tensor-histogram">
+      <div ref={box} className="histogram-plot">
+        <svg viewBox={`0 0 ${WIDTH} 48`} preserveAspectRatio="none" role="img" aria-label={w.histogram}>
+          {counts.map((count, i) => {
+            const height = count === 0 ? 0 : Math.max(1, (46 * count) / top);
+            return (
+              <rect
+                // biome-ignore lint/suspicious/noArrayIndexKey: a bin is its place.
+                key={i}
+                x={from + i * width}
+                y={48 - height}
+                width={Math.max(width * 0.9, 1)}
+                height={height}
+              />
+            );
+          })}
+        </svg>
+        {(["low", "high"] as const).map((end) => (
+          <span
+            key={end}
+            className={`range-handle ${end}`}
+            role="slider"
+            tabIndex={0}
+            aria-label={end === "low" ? w.rangeLow : w.rangeHigh}
+            aria-valuemin={least}
+            aria-valuemax={most}
+            aria-valuenow={shown[end]}
+            aria-valuetext={shortNumber(shown[end])}
+            style={{ left: `${((shown[end] - least) / span) * 100}%` }}
+            onKeyDown={(event) => key(event, end)}
+            onPointerDown={(event) => {
+              event.currentTarget.setPointerCapture(event.pointerId);
+              setHeld(shown);
+            }}
+            onPointerMove={(event) => drag(event, end)}
+            onPointerUp={() => {
+              if (held) onRange(held);
+              setHeld(null);
+            }}
+            onPointerCancel={() => setHeld(null)}
+          />
+        ))}
+      </div>
+      <canvas ref={bar} className="colour-bar" />
+      <div className="histogram-ends mono">
+        <span>{shortNumber(shown.low)}</span>
+        <span>{shortNumber(shown.high)}</span>
+      </div>
+    </div>
+  );
+}

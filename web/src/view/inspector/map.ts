@@ -1,0 +1,325 @@
+/** The map of one tensor on two canvases: cells below, marks above. It draws at most once a frame, outside of React. */
+
+import type { Range } from "../../model/shades.ts";
+import { shadesOf } from "../../model/shades.ts";
+import { type Box, countOf, covers } from "../../model/slices.ts";
+import {
+  boxesOf,
+  cellAt,
+  cellSize,
+  placeOf,
+  ROOM_FOR_NUMBERS,
+  type Seen,
+  seenIn,
+  type Tiles,
+  tilesOf,
+  type View,
+  widened,
+  widthToFit,
+} from "../../model/tiles.ts";
+import type { Arrangement } from "../../model/wells.ts";
+import { asNumbers, elementText, type Frame } from "../../net/frames.ts";
+import { type Colours, readColours } from "../canvas/colours.ts";
+import { type Mark, type Palette, type Part, paintCells, paintMarks, paletteFor } from "./paint.ts";
+import type { TensorSource } from "./source.ts";
+
+/** What is shown. */
+export interface Shown {
+  readonly shape: readonly number[];
+  readonly axes: readonly string[];
+  readonly source: TensorSource;
+  readonly arrangement: Arrangement;
+  readonly range: Range;
+  readonly marks: readonly Mark[];
+  /** The width of a cell; null to fit all into the view. */
+  readonly width: number | null;
+}
+
+/** Of so many cells or fewer the numbers are fetched at once, so that a colour's number is known too. */
+const FEW = 1 << 14;
+/** Browsers have no longer elements; beyond this a scroll bar moves in larger steps. */
+const LONGEST = 4_000_000;
+
+interface Held {
+  readonly box: Box;
+  readonly frame: Frame | null;
+  readonly shades: Uint8Array;
+  readonly range: Range;
+}
+
+export class TensorMap {
+  private shown: Shown | null = null;
+  private tiles: Tiles | null = null;
+  private view: View = { x: 0, y: 0, width: 0, height: 0 };
+  private held: readonly Held[] = [];
+  private wanted = "";
+  private asking = 0;
+  private frame = 0;
+  private dirty = { cells: false, marks: false };
+  private palette: Palette = paletteFor({ low: 0, high: 1 });
+  private colours: Colours = readColours();
+  private readonly stops: (() => void)[] = [];
+  /** Called when what is seen is on the screen. */
+  onDrawn: () => void = () => {};
+  onFailed: (message: string) => void = () => {};
+
+  constructor(
+    private readonly scroller: HTMLElement,
+    private readonly space: HTMLElement,
+    private readonly cells: HTMLCanvasElement,
+    private readonly marks: HTMLCanvasElement,
+  ) {
+    const resize = new ResizeObserver(() => this.resized());
+    resize.observe(scroller);
+    const theme = new MutationObserver(() => {
+      this.colours = readColours();
+      this.draw();
+    });
+    theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
+    const scrolled = () => this.scrolled();
+    scroller.addEventListener("scroll", scrolled);
+    this.stops.push(
+      () => resize.disconnect(),
+      () => theme.disconnect(),
+      () => scroller.removeEventListener("scroll", scrolled),
+    );
+  }
+
+  end(): void {
+    cancelAnimationFrame(this.frame);
+    this.asking++;
+    for (const stop of this.stops) stop();
+  }
+
+  set(shown: Shown): void {
+    const before = this.shown;
+    this.shown = shown;
+    if (before?.source !== shown.source) this.wanted = "";
+    if (before === null || before.range.low !== shown.range.low || before.range.high !== shown.range.high) {
+      this.palette = paletteFor(shown.range);
+      this.held = this.held.map((held) => inRange(held, shown.range));
+    }
+    const same =
+      before !== null &&
+      before.source === shown.source &&
+      before.arrangement === shown.arrangement &&
+      before.width === shown.width &&
+      before.range === shown.range &&
+      before.axes === shown.axes &&
+      String(before.shape) === String(shown.shape);
+    if (same) {
+      this.dirty.marks = true;
+      this.soon();
+    } else this.place();
+  }
+
+  /** Shows other marks. */
+  mark(marks: readonly Mark[]): void {
+    if (!this.shown) return;
+    this.shown = { ...this.shown, marks };
+    this.dirty.marks = true;
+    this.soon();
+  }
+
+  /** The numbers are others: asks for them again, and shows the old ones until they come. */
+  refresh(): void {
+    this.wanted = "";
+    this.draw();
+  }
+
+  /** The cell under a pointer. */
+  at(clientX: number, clientY: number): number[] | undefined {
+    const box = this.marks.getBoundingClientRect();
+    if (!this.tiles) return undefined;
+    return cellAt(this.tiles, clientX - box.left + this.view.x, clientY - box.top + this.view.y);
+  }
+
+  get layout(): Tiles | null {
+    return this.tiles;
+  }
+
+  /** Brings a cell into view. */
+  reveal(cell: readonly number[]): void {
+    const place = this.tiles && placeOf(this.tiles, cell);
+    if (!this.tiles || !place) return;
+    const { width, height } = this.tiles.cell;
+    const into = (start: number, length: number, from: number, size: number): number =>
+      from < start ? from - size : from + size > start + length ? from + 2 * size - length : start;
+    this.look(
+      into(this.view.x, this.view.width, place.x, width),
+      into(this.view.y, this.view.height, place.y, height),
+    );
+  }
+
+  /** Where a cell stands in the element, for what is put over it. */
+  placeOf(cell: readonly number[]): { x: number; y: number; width: number; height: number } | undefined {
+    const place = this.tiles ? placeOf(this.tiles, cell) : undefined;
+    if (!place || !this.tiles) return undefined;
+    return { x: place.x - this.view.x, y: place.y - this.view.y, ...this.tiles.cell };
+  }
+
+  private resized(): void {
+    const { clientWidth: width, clientHeight: height } = this.scroller;
+    if (width === this.view.width && height === this.view.height) return;
+    this.view = { ...this.view, width, height };
+    const density = devicePixelRatio || 1;
+    for (const canvas of [this.cells, this.marks]) {
+      canvas.width = Math.round(width * density);
+      canvas.height = Math.round(height * density);
+      canvas.style.width = `${width}px`;
+      canvas.style.height = `${height}px`;
+    }
+    this.place();
+  }
+
+  /** Works out where everything stands. */
+  private place(): void {
+    if (!this.shown || this.view.width === 0 || this.view.height === 0) return;
+    const { shape, arrangement } = this.shown;
+    const width = this.shown.width ?? widthToFit(shape, arrangement, this.view, 1 / (devicePixelRatio || 1));
+    this.tiles = tilesOf(shape, arrangement, cellSize(width));
+    this.space.style.width = `${Math.min(this.tiles.whole.width, LONGEST)}px`;
+    this.space.style.height = `${Math.min(this.tiles.whole.height, LONGEST)}px`;
+    this.look(this.view.x, this.view.y);
+    this.draw();
+  }
+
+  /** Moves the view, and the scroll bars after it. */
+  private look(x: number, y: number): void {
+    if (!this.tiles) return;
+    const { whole } = this.tiles;
+    const within = (to: number, size: number, length: number) => Math.max(0, Math.min(to, size - length));
+    this.view = {
+      ...this.view,
+      x: within(x, whole.width, this.view.width),
+      y: within(y, whole.height, this.view.height),
+    };
+    const [left, top] = this.bars();
+    if (Math.abs(this.scroller.scrollLeft - left) >= 1) this.scroller.scrollLeft = left;
+    if (Math.abs(this.scroller.scrollTop - top) >= 1) this.scroller.scrollTop = top;
+    this.draw();
+  }
+
+  /** Where the scroll bars stand for the view. */
+  private bars(): [number, number] {
+    const { width, height } = this.tiles?.whole ?? { width: 0, height: 0 };
+    const { x, y } = this.view;
+    return [bar(x, width, this.view.width), bar(y, height, this.view.height)];
+  }
+
+  private scrolled(): void {
+    const [left, top] = this.bars();
+    const { scrollLeft, scrollTop } = this.scroller;
+    if (Math.abs(scrollLeft - left) < 1 && Math.abs(scrollTop - top) < 1) return;
+    const { width, height } = this.tiles?.whole ?? { width: 0, height: 0 };
+    this.view = {
+      ...this.view,
+      x: Math.abs(scrollLeft - left) < 1 ? this.view.x : unbar(scrollLeft, width, this.view.width),
+      y: Math.abs(scrollTop - top) < 1 ? this.view.y : unbar(scrollTop, height, this.view.height),
+    };
+    this.draw();
+  }
+
+  private draw(): void {
+    this.dirty = { cells: true, marks: true };
+    this.soon();
+  }
+
+  private soon(): void {
+    if (this.frame === 0)
+      this.frame = requestAnimationFrame(() => {
+        this.frame = 0;
+        this.paint();
+      });
+  }
+
+  private paint(): void {
+    const { tiles, view, shown, palette, colours } = this;
+    if (!tiles || !shown) return;
+    const density = devicePixelRatio || 1;
+    const [cells, marks] = [this.cells, this.marks].map((canvas) => {
+      const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+      g.setTransform(density, 0, 0, density, 0, 0);
+      return g;
+    }) as [CanvasRenderingContext2D, CanvasRenderingContext2D];
+    if (this.dirty.cells) {
+      const seen = seenIn(tiles, view);
+      this.want(tiles, seen);
+      paintCells(cells, {
+        tiles,
+        view,
+        seen,
+        palette,
+        colours,
+        parts: this.held.map(partOf),
+        tileNames: (across, down) => tileNames(shown, across, down),
+      });
+    }
+    paintMarks(marks, tiles, view, shown.marks, colours);
+    this.dirty = { cells: false, marks: false };
+    this.onDrawn();
+  }
+
+  /** Asks for what is seen and not here. One question is on its way at a time. */
+  private want(tiles: Tiles, seen: Seen): void {
+    if (!this.shown) return;
+    const { source, range } = this.shown;
+    const step = Math.max(1, Math.round(1 / (tiles.cell.width * (devicePixelRatio || 1))));
+    const boxes = boxesOf(tiles, seen, step);
+    const numbers =
+      tiles.cell.width >= ROOM_FOR_NUMBERS || boxes.reduce((sum, box) => sum + countOf(box), 0) <= FEW;
+    const key = numbers ? "numbers" : `${range.low} ${range.high}`;
+    const here = this.wanted === key && boxes.every((box) => this.asked.some((each) => covers(each, box)));
+    if (here) return;
+    this.wanted = key;
+    const wide = boxesOf(tiles, widened(tiles, seen), step);
+    this.asked = wide;
+    const asking = ++this.asking;
+    const answers = wide.map(async (box): Promise<Held> => {
+      if (!numbers) return { box, frame: null, shades: await source.shades(box, range), range };
+      const frame = await source.numbers(box);
+      return { box, frame, shades: shadesOf(asNumbers(frame), range), range };
+    });
+    Promise.all(answers).then(
+      (held) => {
+        if (asking !== this.asking || !this.shown) return;
+        const { range: now } = this.shown;
+        this.held = held.map((each) => inRange(each, now));
+        this.draw();
+      },
+      (error: Error) => {
+        if (asking === this.asking) this.onFailed(error.message);
+      },
+    );
+  }
+
+  private asked: readonly Box[] = [];
+}
+
+function bar(at: number, whole: number, view: number): number {
+  return whole <= LONGEST ? at : (at / (whole - view)) * (LONGEST - view);
+}
+
+function unbar(at: number, whole: number, view: number): number {
+  return whole <= LONGEST ? at : (at / (LONGEST - view)) * (whole - view);
+}
+
+function inRange(held: Held, range: Range): Held {
+  if (held.frame === null || (held.range.low === range.low && held.range.high === range.high)) return held;
+  return { ...held, range, shades: shadesOf(asNumbers(held.frame), range) };
+}
+
+function partOf({ box, shades, frame }: Held): Part {
+  return { box, shades, text: frame && ((i) => elementText(frame, i)) };
+}
+
+/** As in "D 3 · C 1", or "3 · 1" where that is too long or the axes have no names. */
+function tileNames({ axes, arrangement: { wells } }: Shown, across: number, down: number): string[] {
+  const parts = [
+    { axis: wells.across, place: across },
+    { axis: wells.down, place: down },
+  ].filter(({ axis }) => axis !== null);
+  const full = parts.map(({ axis, place }) => `${axes[axis as number]} ${place}`).join(" · ");
+  const short = parts.map(({ place }) => place).join(" · ");
+  return axes.every((name) => /^\d+$/.test(name)) ? [short] : [full, short];
+}

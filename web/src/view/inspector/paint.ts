@@ -1,0 +1,447 @@
+/** Draws cells, the shapes of what has no colour, numbers, and marks around cells. */
+
+import {
+  ABOVE,
+  BELOW,
+  FIRST,
+  INFINITY,
+  MINUS_INFINITY,
+  middleOf,
+  NAN,
+  type Range,
+  ZERO,
+} from "../../model/shades.ts";
+import { type Box, lengthOf, stridesOf } from "../../model/slices.ts";
+import {
+  cellIn,
+  EDGE,
+  placeOf,
+  ROOM_FOR_NUMBERS,
+  ROOM_FOR_SHAPES,
+  type Seen,
+  type Tiles,
+  type View,
+} from "../../model/tiles.ts";
+import { scaleFor } from "../canvas/colourmap.ts";
+import type { Colours } from "../canvas/colours.ts";
+
+/** A part of a tensor that has arrived. */
+export interface Part {
+  readonly box: Box;
+  readonly shades: Uint8Array;
+  /** Null if there are only shades. */
+  readonly text: ((i: number) => string) | null;
+}
+
+export type MarkKind = "from" | "feeds" | "winner" | "tie" | "cursor" | "pinned";
+
+/** A cell that stands out. */
+export interface Mark {
+  readonly cell: readonly number[];
+  readonly kind: MarkKind;
+}
+
+/** Neither a colour of the scale nor black or white: a field of zeros is calm, and no number near zero looks so. */
+const ZERO_GREY = [196, 199, 204] as const;
+
+export interface Palette {
+  /** For each shade a pixel, as ImageData has it in memory. */
+  readonly pixels: Uint32Array;
+  /** For each shade whether ink on it is white. */
+  readonly dark: Uint8Array;
+}
+
+export function paletteFor(range: Range): Palette {
+  const scale = scaleFor(range.low, range.high);
+  const pixels = new Uint32Array(256);
+  const dark = new Uint8Array(256);
+  const set = (shade: number, [r, g, b]: readonly number[]): void => {
+    const rgb = [r, g, b].map((part) => Math.round(part as number)) as [number, number, number];
+    pixels[shade] = ((255 << 24) | (rgb[2] << 16) | (rgb[1] << 8) | rgb[0]) >>> 0;
+    dark[shade] = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2] < 140 ? 1 : 0;
+  };
+  for (let shade = FIRST; shade < 256; shade++) set(shade, scale.colour(middleOf(shade, range)));
+  for (const shade of [NAN, MINUS_INFINITY, INFINITY]) set(shade, [16, 16, 20]);
+  set(ZERO, ZERO_GREY);
+  set(BELOW, scale.colour(range.low));
+  set(ABOVE, scale.colour(range.high));
+  return { pixels, dark };
+}
+
+export interface Scene {
+  readonly tiles: Tiles;
+  readonly view: View;
+  readonly seen: Seen;
+  readonly parts: readonly Part[];
+  readonly palette: Palette;
+  readonly colours: Colours;
+  /** Names of a tile at these places of its axes, the fullest first. */
+  tileNames(across: number, down: number): string[];
+}
+
+/** One picture for the cells of a tile, used again and again. */
+let scratch: { canvas: HTMLCanvasElement; image: ImageData; pixels: Uint32Array } | null = null;
+
+function scratchFor(width: number, height: number): NonNullable<typeof scratch> {
+  if (scratch && scratch.image.width >= width && scratch.image.height >= height) return scratch;
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.max(width, scratch?.image.width ?? 0);
+  canvas.height = Math.max(height, scratch?.image.height ?? 0);
+  const image = new ImageData(canvas.width, canvas.height);
+  scratch = { canvas, image, pixels: new Uint32Array(image.data.buffer) };
+  return scratch;
+}
+
+export function paintCells(g: CanvasRenderingContext2D, scene: Scene): void {
+  const { tiles, view, seen, colours } = scene;
+  g.clearRect(0, 0, view.width, view.height);
+  g.imageSmoothingEnabled = false;
+  for (let j = seen.down.first; j < seen.down.end; j++)
+    for (let i = seen.across.first; i < seen.across.end; i++) {
+      const [across, down] = [tiles.across[i] as number, tiles.down[j] as number];
+      const x = EDGE + i * tiles.pitch.width - view.x;
+      const y = EDGE + j * tiles.pitch.height - view.y;
+      if (tiles.label > 0) {
+        g.fillStyle = colours.inkSoft;
+        g.font = `11px ${colours.mono}`;
+        g.textBaseline = "middle";
+        g.textAlign = "left";
+        const names = across < 0 || down < 0 ? ["…"] : scene.tileNames(across, down);
+        const name = names.find((each) => g.measureText(each).width <= tiles.pitch.width - 2);
+        if (name !== undefined) g.fillText(name, x, y + tiles.label / 2);
+      }
+      if (across >= 0 && down >= 0) paintTile(g, scene, across, down, x, y + tiles.label);
+    }
+}
+
+function paintTile(
+  g: CanvasRenderingContext2D,
+  scene: Scene,
+  across: number,
+  down: number,
+  x: number,
+  y: number,
+): void {
+  const { tiles, parts } = scene;
+  const corner = cellIn(tiles.arrangement, { rows: 0, columns: 0, across, down });
+  const { wells } = tiles.arrangement;
+  for (const part of parts) {
+    const inside = part.box.every(
+      (span, axis) =>
+        axis === wells.rows ||
+        axis === wells.columns ||
+        ((corner[axis] as number) >= span.first && (corner[axis] as number) < span.end),
+    );
+    if (inside) paintPart(g, scene, part, corner, x, y);
+  }
+}
+
+function paintPart(
+  g: CanvasRenderingContext2D,
+  scene: Scene,
+  part: Part,
+  corner: readonly number[],
+  x: number,
+  y: number,
+): void {
+  const { tiles, palette, view } = scene;
+  const { wells } = tiles.arrangement;
+  const strides = stridesOf(part.box.map(lengthOf));
+  const one = { first: 0, end: 1, step: 1 };
+  const rowSpan = wells.rows === null ? one : (part.box[wells.rows] as typeof one);
+  const columnSpan = wells.columns === null ? one : (part.box[wells.columns] as typeof one);
+  const [rows, columns] = [lengthOf(rowSpan), lengthOf(columnSpan)];
+  if (rows === 0 || columns === 0) return;
+  const rowStride = wells.rows === null ? 0 : (strides[wells.rows] as number);
+  const columnStride = wells.columns === null ? 0 : (strides[wells.columns] as number);
+  let base = 0;
+  part.box.forEach((span, axis) => {
+    if (axis !== wells.rows && axis !== wells.columns)
+      base += (((corner[axis] as number) - span.first) / span.step) * (strides[axis] as number);
+  });
+  const { canvas, image, pixels } = scratchFor(columns, rows);
+  const odd: number[] = [];
+  for (let row = 0; row < rows; row++) {
+    let from = base + row * rowStride;
+    let to = row * image.width;
+    for (let column = 0; column < columns; column++, from += columnStride) {
+      const shade = part.shades[from] as number;
+      pixels[to++] = palette.pixels[shade] as number;
+      if (shade < FIRST && shade !== ZERO) odd.push(row, column, shade);
+    }
+  }
+  canvas.getContext("2d")?.putImageData(image, 0, 0, 0, 0, columns, rows);
+  const width = tiles.cell.width * columnSpan.step;
+  const height = tiles.cell.height * rowSpan.step;
+  const left = x + columnSpan.first * tiles.cell.width;
+  const top = y + rowSpan.first * tiles.cell.height;
+  g.drawImage(canvas, 0, 0, columns, rows, left, top, columns * width, rows * height);
+  if (width >= ROOM_FOR_SHAPES + 2) lines(g, view, left, top, width, height, columns, rows);
+  shapes(g, view, odd, left, top, width, height);
+  if (part.text === null || width < ROOM_FOR_NUMBERS) return;
+  g.font = `${width < 40 ? 9.5 : 11}px ${scene.colours.mono}`;
+  g.textAlign = "center";
+  g.textBaseline = "middle";
+  const letters = Math.floor((width - 3) / (width < 40 ? 5.8 : 6.7));
+  for (let row = 0; row < rows; row++) {
+    const middle = top + (row + 0.5) * height;
+    if (middle < -height || middle > view.height + height) continue;
+    for (let column = 0; column < columns; column++) {
+      const at = base + row * rowStride + column * columnStride;
+      const shade = part.shades[at] as number;
+      const centre = left + (column + 0.5) * width;
+      if (centre < -width || centre > view.width + width || shade <= INFINITY) continue;
+      g.fillStyle = palette.dark[shade] ? "#ffffff" : "#14181f";
+      g.fillText(shortened(part.text(at), letters), centre, middle);
+    }
+  }
+}
+
+/** A number's text in at most so many letters, rounded where it must be. */
+export function shortened(text: string, letters: number): string {
+  if (text.length <= letters) return text;
+  const value = Number(text);
+  if (!Number.isFinite(value)) return text.slice(0, letters);
+  for (let digits = 4; digits > 1; digits--) {
+    const rounded = String(Number(value.toPrecision(digits)));
+    if (rounded.length <= letters) return rounded;
+  }
+  const size = Math.abs(value);
+  const power = value.toExponential(0).replace("e+", "e");
+  if (size >= 1) return power.length <= letters ? power : "…";
+  // Without room for its first digit a number near zero is shown by its sign: -.00
+  const sign = value < 0 ? "-" : "";
+  return sign + size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
+}
+
+function lines(
+  g: CanvasRenderingContext2D,
+  view: View,
+  left: number,
+  top: number,
+  width: number,
+  height: number,
+  columns: number,
+  rows: number,
+): void {
+  g.strokeStyle = "rgb(128 128 128 / 35%)";
+  g.lineWidth = 1;
+  g.beginPath();
+  const [bottom, right] = [top + rows * height, left + columns * width];
+  for (let column = 0; column <= columns; column++) {
+    const x = Math.round(left + column * width) + 0.5;
+    if (x >= 0 && x <= view.width) {
+      g.moveTo(x, Math.max(top, 0));
+      g.lineTo(x, Math.min(bottom, view.height));
+    }
+  }
+  for (let row = 0; row <= rows; row++) {
+    const y = Math.round(top + row * height) + 0.5;
+    if (y >= 0 && y <= view.height) {
+      g.moveTo(Math.max(left, 0), y);
+      g.lineTo(Math.min(right, view.width), y);
+    }
+  }
+  g.stroke();
+}
+
+/** The least distance between shapes of cells that are smaller than a shape. */
+const APART = 14;
+
+/** What is no number or lies outside of the range: × for NaN, arrows for infinities, + and − for what is clipped. */
+function shapes(
+  g: CanvasRenderingContext2D,
+  view: View,
+  odd: readonly number[],
+  left: number,
+  top: number,
+  width: number,
+  height: number,
+): void {
+  const small = Math.min(width, height) < ROOM_FOR_SHAPES;
+  const taken = new Set<number>();
+  for (let i = 0; i < odd.length; i += 3) {
+    const x = left + ((odd[i + 1] as number) + 0.5) * width;
+    const y = top + ((odd[i] as number) + 0.5) * height;
+    const shade = odd[i + 2] as number;
+    if (x < 0 || y < 0 || x > view.width || y > view.height) continue;
+    if (small) {
+      const bin = Math.floor(x / APART) * 65536 + Math.floor(y / APART);
+      if (taken.has(bin)) continue;
+      taken.add(bin);
+    }
+    const size = small ? 3.5 : Math.min(5, Math.min(width, height) / 2 - 1);
+    // A clipped number is shown as one too, so its shape stands in the corner.
+    const corner = width >= ROOM_FOR_NUMBERS && shade >= BELOW;
+    shape(
+      g,
+      shade,
+      corner ? x + width / 2 - 6 : x,
+      corner ? y - height / 2 + 6 : y,
+      corner ? 3 : size,
+      small,
+    );
+  }
+}
+
+function shape(
+  g: CanvasRenderingContext2D,
+  shade: number,
+  x: number,
+  y: number,
+  size: number,
+  backed: boolean,
+): void {
+  if (backed || shade >= BELOW) {
+    g.fillStyle = "#101014";
+    g.beginPath();
+    g.arc(x, y, size + 1.5, 0, 7);
+    g.fill();
+  }
+  g.strokeStyle = g.fillStyle = "#ffffff";
+  g.lineWidth = 1.5;
+  g.beginPath();
+  if (shade === NAN) {
+    g.moveTo(x - size, y - size);
+    g.lineTo(x + size, y + size);
+    g.moveTo(x + size, y - size);
+    g.lineTo(x - size, y + size);
+  } else if (shade === INFINITY || shade === MINUS_INFINITY) {
+    const up = shade === INFINITY ? -1 : 1;
+    g.moveTo(x, y + up * size);
+    g.lineTo(x - size, y - up * size);
+    g.lineTo(x + size, y - up * size);
+    g.closePath();
+    g.fill();
+  } else {
+    g.moveTo(x - size, y);
+    g.lineTo(x + size, y);
+    if (shade === ABOVE) {
+      g.moveTo(x, y - size);
+      g.lineTo(x, y + size);
+    }
+  }
+  g.stroke();
+}
+
+/** Marks by outline and form, dark within light, so that they are seen on every colour. */
+export function paintMarks(
+  g: CanvasRenderingContext2D,
+  tiles: Tiles,
+  view: View,
+  marks: readonly Mark[],
+  colours: Colours,
+): void {
+  g.clearRect(0, 0, view.width, view.height);
+  for (const kind of ["from", "feeds", "tie", "winner", "pinned", "cursor"] as const) {
+    const places: { x: number; y: number }[] = [];
+    for (const mark of marks) {
+      if (mark.kind !== kind) continue;
+      const place = placeOf(tiles, mark.cell);
+      if (place === undefined) continue;
+      const [x, y] = [place.x - view.x, place.y - view.y];
+      if (x > -tiles.cell.width && y > -tiles.cell.height && x < view.width && y < view.height)
+        places.push({ x, y });
+    }
+    if (places.length > 0) MARKS[kind](g, places, tiles, colours);
+  }
+}
+
+type Draw = (
+  g: CanvasRenderingContext2D,
+  places: readonly { x: number; y: number }[],
+  tiles: Tiles,
+  colours: Colours,
+) => void;
+
+/** Cells that are too small to be outlined get a larger outline around them. */
+const LEAST_MARK = 5;
+
+function boxes(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: Tiles, inset: number): void {
+  const width = Math.max(tiles.cell.width, LEAST_MARK) - 2 * inset;
+  const height = Math.max(tiles.cell.height, LEAST_MARK) - 2 * inset;
+  g.beginPath();
+  for (const { x, y } of places) g.rect(Math.round(x) + inset, Math.round(y) + inset, width, height);
+}
+
+/** The edges between cells that are marked and those that are not: around all neighbours together. */
+function around(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: Tiles): void {
+  const { width, height } = tiles.cell;
+  // Whole eighths of a pixel, so that neighbours meet in one number.
+  const key = (x: number, y: number): number => Math.round(x * 8) * 2 ** 22 + Math.round(y * 8);
+  const marked = new Set(places.map(({ x, y }) => key(x, y)));
+  g.beginPath();
+  for (const { x, y } of places) {
+    const [left, top, right, bottom] = [x, y, x + width, y + height].map(Math.round) as [
+      number,
+      number,
+      number,
+      number,
+    ];
+    const edge = (beyond: number, ax: number, ay: number, bx: number, by: number): void => {
+      if (marked.has(beyond)) return;
+      g.moveTo(ax, ay);
+      g.lineTo(bx, by);
+    };
+    edge(key(x, y - height), left, top, right, top);
+    edge(key(x, y + height), left, bottom, right, bottom);
+    edge(key(x - width, y), left, top, left, bottom);
+    edge(key(x + width, y), right, top, right, bottom);
+  }
+}
+
+function outline(
+  colour: (colours: Colours) => string,
+  width: number,
+  dash: number[],
+  inset = 1,
+  together = false,
+): Draw {
+  return (g, places, tiles, colours) => {
+    if (together && tiles.cell.width >= LEAST_MARK) around(g, places, tiles);
+    else boxes(g, places, tiles, inset);
+    g.lineCap = "square";
+    g.lineWidth = width + 2;
+    g.strokeStyle = "rgb(255 255 255 / 85%)";
+    g.setLineDash([]);
+    g.stroke();
+    g.lineWidth = width;
+    g.strokeStyle = colour(colours);
+    g.setLineDash(dash);
+    g.stroke();
+    g.setLineDash([]);
+  };
+}
+
+const MARKS: Readonly<Record<MarkKind, Draw>> = {
+  from: outline(() => "#0b57d0", 2, [], 1, true),
+  feeds: outline(() => "#7b1fa2", 2, [4, 4], 1, true),
+  tie: (g, places, tiles, colours) => {
+    outline(() => "#14181f", 1.5, [1, 2])(g, places, tiles, colours);
+    const { width, height } = tiles.cell;
+    g.beginPath();
+    for (const { x, y } of places)
+      for (let at = 4; at < width + height; at += 5) {
+        g.moveTo(x + Math.min(at, width), y + Math.max(0, at - width));
+        g.lineTo(x + Math.max(0, at - height), y + Math.min(at, height));
+      }
+    g.lineWidth = 1;
+    g.strokeStyle = "rgb(20 24 31 / 70%)";
+    g.stroke();
+  },
+  winner: (g, places, tiles, colours) => {
+    outline(() => "#14181f", 2.5, [])(g, places, tiles, colours);
+    const size = Math.max(4, Math.min(9, tiles.cell.width / 3));
+    g.beginPath();
+    for (const { x, y } of places) {
+      g.moveTo(x, y);
+      g.lineTo(x + size, y);
+      g.lineTo(x, y + size);
+      g.closePath();
+    }
+    g.fillStyle = "#14181f";
+    g.fill();
+  },
+  pinned: outline(() => "#c2185b", 2, [], 2),
+  cursor: outline(() => "#14181f", 2, [], 0),
+};

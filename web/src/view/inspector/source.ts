@@ -1,0 +1,61 @@
+/** Where the numbers of a tensor come from: the last run, or what is typed into the page. */
+
+import { type Range, shadesOf } from "../../model/shades.ts";
+import { type Box, indexOf, lengthOf, taken } from "../../model/slices.ts";
+import { asNumbers, type Frame } from "../../net/frames.ts";
+import type { Look } from "../../net/generated.ts";
+import { live, type Stop } from "../../state/live.ts";
+import { studio } from "../../state/store.ts";
+
+export interface TensorSource {
+  /** The numbers in a box. */
+  numbers(box: Box): Promise<Frame>;
+  /** The same as one byte each, for what is too far away to be read. */
+  shades(box: Box, range: Range): Promise<Uint8Array>;
+  /** Calls back whenever the numbers may be others. */
+  onChange(call: () => void): Stop;
+}
+
+/** An output of the last run, or how it differs from another one. */
+export function runSource(
+  page: number,
+  pin: string,
+  how: Pick<Look, "against" | "comparison"> = {},
+): TensorSource {
+  const blocks = [pin, how.against ?? ""].filter((each) => each !== "").map(blockOf);
+  return {
+    numbers: (box) => studio.look(page, pin, indexOf(box), how),
+    shades: async (box, { low, high }) => {
+      const frame = await studio.look(page, pin, indexOf(box), { ...how, shades: [low, high] });
+      return frame.elements as Uint8Array;
+    },
+    onChange: (call) => {
+      const stops = blocks.map((block) => live(page).onBlock(block, call));
+      return () => {
+        for (const stop of stops) stop();
+      };
+    },
+  };
+}
+
+export function blockOf(pin: string): string {
+  return pin.slice(0, pin.indexOf(":"));
+}
+
+/** Numbers that are here already, in row-major order. */
+export function heldSource(
+  pin: string,
+  shape: readonly number[],
+  elements: ArrayLike<number>,
+  dtype = "float64",
+): TensorSource {
+  const numbers = (box: Box): Frame => ({
+    header: { request: 0, pin, dtype, shape: box.map(lengthOf), step: 0 },
+    elements: Float64Array.from(taken(elements, shape, box)),
+  });
+  return {
+    numbers: async (box) => numbers(box),
+    shades: async (box, range) => shadesOf(asNumbers(numbers(box)), range),
+    onChange: () => () => {},
+  };
+}

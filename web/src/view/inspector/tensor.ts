@@ -1,0 +1,121 @@
+/** What a pane needs of the tensor that it shows. */
+
+import { useEffect, useMemo, useState } from "react";
+import { axesOf } from "../../model/axes.ts";
+import type { Json } from "../../model/document.ts";
+import { measuresOf } from "../../model/measure.ts";
+import { type Tensor, tensorAt } from "../../model/tensors.ts";
+import type { Look, Measured } from "../../net/generated.ts";
+import { type PageState, studio } from "../../state/store.ts";
+import { type Cells, cellsOf, shownCell } from "../widgets/constant.ts";
+import { heldSource, runSource, type TensorSource } from "./source.ts";
+import type { TensorInfo } from "./TensorView.tsx";
+
+export type Measures = Omit<Measured, "kind" | "request">;
+
+export interface Looked {
+  readonly tensor: Tensor | undefined;
+  /** Null until it is known what there is. */
+  readonly info: TensorInfo | null;
+  readonly source: TensorSource;
+  readonly measures: Measures | null;
+  readonly failed: string;
+  /** What can be edited. */
+  readonly cells: Cells | undefined;
+}
+
+export interface Compared {
+  readonly against: string;
+  readonly comparison: NonNullable<Look["comparison"]>;
+}
+
+/** While a page runs, values come many times a second; measuring them five times is enough. */
+const PAUSE = 200;
+
+export function useTensor(page: PageState, pin: string, compared?: Compared): Looked {
+  const tensor = useMemo(() => tensorAt(page.graph, pin), [page.graph, pin]);
+  const value = compared ? undefined : tensor?.constant?.value;
+  const cells = useMemo(() => cellsOf(value), [value]);
+  const held = useMemo(() => (cells ? heldTensor(pin, cells) : undefined), [pin, cells]);
+  const run = useRun(page.page, pin, held === undefined, compared);
+  const { dtype, shape } = held?.measures ?? run.measures ?? { dtype: "", shape: undefined };
+  const sizes = shape?.join(",");
+  const info = useMemo((): TensorInfo | null => {
+    if (sizes === undefined || !tensor) return null;
+    const numbers = sizes === "" ? [] : sizes.split(",").map(Number);
+    return {
+      pin,
+      dtype,
+      shape: numbers,
+      axes: axesOf(page.graph, tensor.block, tensor.name, numbers.length),
+    };
+  }, [pin, dtype, sizes, tensor, page.graph]);
+  return {
+    tensor,
+    info,
+    cells,
+    source: held?.source ?? run.source,
+    measures: held?.measures ?? run.measures,
+    failed: held ? "" : run.failed,
+  };
+}
+
+function heldTensor(pin: string, cells: Cells): { source: TensorSource; measures: Measures } {
+  const numbers = Float64Array.from(cells.elements, numberIn);
+  const dtype = cells.dtype ?? (cells.elements.every(Number.isInteger) ? "int32" : "float32");
+  const plain = dtype.startsWith("complex") || dtype === "string" ? "float64" : dtype;
+  const { counts, ...rest } = measuresOf(numbers);
+  return {
+    source: heldSource(pin, cells.shape, numbers, plain),
+    measures: { pin, dtype, shape: [...cells.shape], step: 0, ...rest, counts: [...counts] },
+  };
+}
+
+/** A cell of a constant as a number, to draw it. */
+export function numberIn(cell: Json): number {
+  if (typeof cell === "boolean") return cell ? 1 : 0;
+  const text = shownCell(cell).trim().toLowerCase();
+  if (text === "inf" || text === "-inf")
+    return text === "inf" ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
+  return text === "" ? Number.NaN : Number(text);
+}
+
+function useRun(page: number, pin: string, wanted: boolean, compared?: Compared) {
+  const { against = "", comparison = "difference" } = compared ?? {};
+  const source = useMemo(
+    () => runSource(page, pin, against === "" ? {} : { against, comparison }),
+    [page, pin, against, comparison],
+  );
+  const [found, setFound] = useState<{ source: TensorSource; measures: Measures | null; failed: string }>();
+  useEffect(() => {
+    if (!wanted) return;
+    let turn = 0;
+    let waiting = 0;
+    const ask = () => {
+      const mine = ++turn;
+      const take = (measures: Measures) => {
+        if (mine === turn) setFound({ source, measures, failed: "" });
+      };
+      studio
+        .measure(page, pin, against === "" ? {} : { against, comparison }, take)
+        .then(take, (error: Error) => {
+          if (mine === turn) setFound({ source, measures: null, failed: error.message });
+        });
+    };
+    ask();
+    const stop = source.onChange(() => {
+      if (waiting === 0)
+        waiting = window.setTimeout(() => {
+          waiting = 0;
+          ask();
+        }, PAUSE);
+    });
+    return () => {
+      turn = -1;
+      stop();
+      clearTimeout(waiting);
+    };
+  }, [page, pin, against, comparison, source, wanted]);
+  const now = found?.source === source ? found : undefined;
+  return { source, measures: now?.measures ?? null, failed: now?.failed ?? "" };
+}
