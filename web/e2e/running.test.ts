@@ -108,3 +108,16 @@ test("arrows follow wires, with Ctrl they move a block, and in the outline they 
   await page.keyboard.press("Shift+ArrowDown");
   expect(Object.keys((await copied()).blocks).sort()).toEqual(["minus", "start"]);
 });
+
+test("what blocks print is listed below the page and stands at the block", async () => {
+  await paste({
+    start: numbers([1, 2]),
+    print: { op: "PrintV2", in: { input: { dtype: "string", value: "seen" } } },
+  });
+  await page.keyboard.press("Control+Enter");
+  await page.keyboard.press("Alt+7");
+  const line = page.locator(".printed li");
+  await line.waitFor();
+  expect(await line.textContent()).toBe("printseen");
+  expect(await page.locator("#block-print .spec").textContent()).toBe("seen");
+});

@@ -380,6 +380,7 @@ const COMMANDS: readonly Command[] = [
   { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
   { id: "inspector", group: "view", keys: ["Alt+5"], anywhere: true },
   { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
+  { id: "printed", group: "view", keys: ["Alt+7"], anywhere: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },
   { id: "help", group: "view", keys: ["?"] },

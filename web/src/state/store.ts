@@ -403,6 +403,7 @@ export class Studio {
     "block states": (message) => live(message.page).takeStates(message),
     results: (message) => live(message.page).takeResults(message),
     monitored: (message) => live(message.page).takeMonitored(message),
+    printed: (message) => live(message.page).takePrinted(message),
     listed: (message) => this.answer(message.request, message),
     measured: (message) => this.measured(message),
     "found bad": (message) => this.answer(message.request, message),

@@ -118,6 +118,7 @@ export const en = {
     problems: "Problems",
     inspector: "Inspector",
     monitors: "Monitors",
+    printed: "Printed",
     spotlight: "Spotlight on the selection's wires",
     minimap: "Mini-map",
     help: "Keyboard shortcuts",

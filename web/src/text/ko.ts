@@ -116,6 +116,7 @@ export const ko: Texts = {
     problems: "문제",
     inspector: "인스펙터",
     monitors: "모니터",
+    printed: "출력",
     spotlight: "선택한 선 강조",
     minimap: "미니맵",
     help: "단축키",

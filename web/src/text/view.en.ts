@@ -200,6 +200,10 @@ export const viewEn = {
   noProblems: "No problems.",
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,
+  printed: "Printed",
+  nothingPrinted: "Nothing was printed in this run.",
+  meanOf: (count: number) => `mean of ${number.format(count)}`,
+  fileGone: (path: string) => `${path} is gone`,
   noMonitors: "No monitors. Select a block and press M to add one.",
 
   // A studio with a password
