@@ -352,13 +352,13 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
     [
       "y[0,1,2] = 5, a copy of x[1, 2, 0]",
       "output[5,3] = 4, a copy of tensor[1, 2, 3]",
-      "product:product[5,5] = 51",
-      "sum:output[1,3] = 5",
+      "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
+      "output[1,3] = 5, sum over input[1, 0-2, 3]",
       "z[0,2,3] = 4, made of x[0, 2, 3] and y[3]",
       "output[11,3] = 4, a copy of values[1][5, 3]",
       "output[2,3] = 4, a copy of params[5, 3]",
       "output[0,1,2] = -3, a copy of input[0, 2, 3]",
-      "output[6] = 0, a copy of nothing",
+      "output[6] = 0, no cell leads to it",
     ]
   `);
 });

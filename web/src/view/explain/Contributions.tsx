@@ -127,11 +127,9 @@ function formulaOf({ nest, contributions, divisor }: Derivation, w: ExplainWords
     case "product":
       return list(({ factors }) => text(factors[0]), " · ");
     case "apply":
-      return (
-        list(
-          ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
-          "; ",
-        ) || w.nothing
+      return list(
+        ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
+        "; ",
       );
     default:
       return list(({ factors }) => factors.map(text).join(" · "), " + ");
