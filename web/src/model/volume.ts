@@ -26,6 +26,8 @@ export interface Sight {
 }
 
 export const EDGE = 4;
+/** In points of the picture. */
+const LEAST_FACE = 7;
 
 export function look(sides: Sides, shown: Uint8Array, eye: Eye, width: number, height: number): Sight {
   const sight = {
@@ -152,7 +154,9 @@ class Rays {
     );
   }
 
+  /** Faces that are too small to be told apart have no edges. */
   private nearEdge(at: number): boolean {
+    if (this.unit > 1 / LEAST_FACE) return false;
     const part = at - Math.floor(at);
     return part < 0.9 * this.unit || part > 1 - 0.9 * this.unit;
   }

@@ -77,6 +77,7 @@ function Made({
   const cell = cellAt(place, tensor.shape);
   const shown = picture.holding(tensor.pin, place);
   const total = totalOf(derivations);
+  const formula = derivations.map((each) => formulaOf(each, w)).join(" + ");
   return (
     <section className="explain-made">
       <h3>{title}</h3>
@@ -85,8 +86,8 @@ function Made({
           {name}
           {cellText(cell)}
         </b>{" "}
-        = {derivations.map((each) => formulaOf(each, w)).join(" + ")}
-        {total !== undefined && ` = ${valueText(total, w)}`}
+        = {formula}
+        {total !== undefined && formula !== roundedText(total, w) && ` = ${valueText(total, w)}`}
       </p>
       {derivations.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
@@ -324,8 +325,13 @@ function LeadsTo({
       const tensor = row.explained.tensors[output];
       const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
       return places.slice(0, MOST_ROWS).map((at) => {
-        const parts = derive(row.nests, output, at, holding).flatMap(({ contributions }) =>
-          contributions.filter(({ cells }) => cells.get(name) === place),
+        const parts = derive(row.nests, output, at, holding).flatMap(({ contributions, divisor = 1 }) =>
+          contributions
+            .filter(({ cells }) => cells.get(name) === place)
+            .map(({ amount, part }) => ({
+              part,
+              amount: amount === undefined ? undefined : amount / divisor,
+            })),
         );
         const amounts = parts.map(({ amount }) => amount);
         const adds = amounts.some((each) => each === undefined)

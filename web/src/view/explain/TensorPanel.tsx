@@ -82,16 +82,19 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
       volume.current?.light(lights);
     },
     bring(lights) {
-      const order: Lit[] = ["here", "winner", "feeds", "from"];
-      const places = order.flatMap((how) => [...(lights.get(how) ?? [])]);
+      // What matters most must be seen: the cell itself, or who won; of all others one is enough.
+      const first = (["here", "winner"] as const).find((how) => lights.get(how)?.length);
+      const places = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
+        ...(lights.get(how) ?? []),
+      ]);
       const hidden = now.current.wells.sliders;
       const seen = (place: number): boolean => {
         const cell = cellAt(place, tensor.shape);
         return hidden.every((axis) => cell[axis] === now.current.at[axis]);
       };
-      const [first] = places;
-      if (first !== undefined && !places.slice(0, MOST_MARKS).some(seen))
-        view.current?.reveal(cellAt(first, tensor.shape));
+      const [one] = places;
+      if (one !== undefined && !places.slice(0, MOST_MARKS).some(seen))
+        view.current?.reveal(cellAt(one, tensor.shape));
     },
     focus: () => view.current?.focus(),
   };
