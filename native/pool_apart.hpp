@@ -1,7 +1,7 @@
 // The gradients of pools whose windows share no cell.
 //
-//     dx[b, i, c] = what the window o that covers cell i, if there is one, gives it:
-//                   for max dy[b, o, c] if i is its winner, for average dy[b, o, c] / (its real cells)
+//     dx[b, i, c] = what the window o that covers cell i, if there is one, gives it: for max
+//                   dy[b, o, c] if i is the winner, for average dy[b, o, c] / (its real cells)
 //
 // Every cell is read once and written once, as bits of its type: a half is never widened to be
 // compared. The winners of a row of windows are found first, because memory takes long rows faster
@@ -50,11 +50,11 @@ BACKBLOCKS_INLINED inline void unpair(V& a, V& b, std::index_sequence<lane...>) 
     a = even;
 }
 
-// Whether a cell wins against the best one before it.
+// Whether the best one so far stays so after another cell.
 template <class T, class V>
-BACKBLOCKS_INLINED inline Bits<T> wins(const V& cell, const V& best) {
-    if constexpr (std::is_same_v<T, Wide<T>>) return ~(cell <= best) & (best == best);
-    else return cell > best;
+BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
+    if constexpr (std::is_same_v<T, Wide<T>>) return (cell <= best) | (best != best);
+    else return cell <= best;
 }
 
 // One thread's rows of windows.
@@ -88,6 +88,7 @@ class Apart {
         const std::int64_t count = width().out * pool.channels;
         shares_ = room_.of(count + (max ? count : row_size()));
         found_ = shares_ + count;
+        if (!max) std::fill_n(found_, row_size(), B{});  // cells in no window stay so
         large_ = static_cast<std::size_t>(pool.images * pool.cells() * pool.channels) * sizeof(T) >
                  kStreamed;
         // Then vectors end where cells or pairs of them do, and cache lines are made of them.
@@ -111,13 +112,15 @@ class Apart {
         else give(found_, 0);
         const Range all_ds = depth.territory({place.d, place.d + 1});
         const Range all_hs = height.territory({place.h, place.h + 1});
+        const std::int64_t covered = width().cells(width().out - 1).last * pool_.channels;
         B number = 0;
         for (std::int64_t d = all_ds.first; d < all_ds.last; ++d)
             for (std::int64_t h = all_hs.first; h < all_hs.last; ++h) {
                 B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
-                if (!ds.has(d) || !hs.has(h)) std::fill_n(to, row_size(), B{});
-                else if constexpr (max) give(to, number++);
-                else copy_line(found_, row_size(), to, large_);
+                const bool real = ds.has(d) && hs.has(h);
+                if (real && max) give(to, number++);
+                if (real && !max) copy_line(found_, row_size(), to, large_);
+                else std::fill(to + (real ? covered : 0), to + row_size(), B{});
             }
     }
 
@@ -135,8 +138,7 @@ class Apart {
                 const Bits<T> share = fetch(from + i, some);
                 store(share == std::numeric_limits<B>::min() ? Bits<T>{} : share, to + i, some);
             });
-        for (std::int64_t o = 0, count; o < width().out; o += count) {
-            count = whole_.has(o) ? whole_.last - o : 1;
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
             const std::size_t real =
                 rows_.size() * static_cast<std::size_t>(width().cells(o).size());
             const bool exactly = std::has_single_bit(real);
@@ -148,7 +150,7 @@ class Apart {
                 const Vector<Wide<T>> given = load(from + i, some);
                 store_rounded(exactly ? given * part : given / cells, to + i, some);
             });
-        }
+        });
     }
 
     struct Best {
@@ -158,11 +160,11 @@ class Apart {
             splat<Number>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
         Bits<T> at{};
 
-        BACKBLOCKS_INLINED void take(const Bits<T>& bits, B number) {
+        BACKBLOCKS_INLINED void take(const Bits<T>& bits, const Bits<T>& number) {
             const Vector<Number> cell = in_order<T>(bits);
-            const Bits<T> won = wins<T>(cell, value);
-            value = won ? cell : value;
-            at = won ? splat(number) : at;
+            const Bits<T> same = stays<T>(value, cell);
+            value = same ? value : cell;
+            at = same ? at : number;
         }
     };
 
@@ -175,91 +177,95 @@ class Apart {
         return load(some);
     }
 
-    // Calls work(o, count) for those of the windows that make vectors together.
+    // Calls work(o, count) for windows that have as many cells, beginning with o.
     template <class Work>
-    void each_window(const Work& work) const {
+    void each_alike(const Work& work) const {
         for (std::int64_t o = 0, count; o < width().out; o += count)
-            work(o, count = pairs_ && whole_.has(o) ? whole_.last - o : 1);
+            work(o, count = whole_.has(o) ? whole_.last - o : 1);
     }
 
     // winners[o, c] = number of the first of the largest cells of window o, counted row by row
     void find_winners() const {
         const std::int64_t channels = pool_.channels;
         const std::int64_t *rows = rows_.data(), *end = rows + rows_.size();
-        each_window([=, this](std::int64_t o, std::int64_t count) {
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
             const B* x = bits_of(x_) + width().cells(o).first * channels;
             B* to = found_ + o * channels;
-            if (count > 1)
+            if (pairs_ && count > 1)
                 return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
                     Best best;
-                    B number = 0;
+                    Bits<T> number{};
                     for (const std::int64_t* row = rows; row < end; ++row) {
                         Bits<T> even = load(x + *row + 2 * i), odd = load(x + *row + 2 * i + lanes);
                         unpair(even, odd, std::make_index_sequence<lanes>{});
-                        best.take(even, number++);
-                        best.take(odd, number++);
+                        best.take(even, number);
+                        best.take(odd, number + 1);
+                        number += 2;
                     }
                     store(best.at, to + i);
                 });
             const std::int64_t cells = width().cells(o).size() * channels;
-            each_vectors<B, 2>(channels, [=](std::int64_t i, auto some, auto vectors)
-                                             BACKBLOCKS_INLINED {
-                typename decltype(vectors)::template Of<Best> best;
-                B number = 0;
-                for (const std::int64_t* row = rows; row < end; ++row)
-                    for (std::int64_t cell = i; cell < i + cells; cell += channels, ++number) {
-                        // The processor does not for so many rows at once.
-                        __builtin_prefetch(x + *row + cell + 2 * cells);
-                        best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
-                            one.take(fetch(x + *row + cell + v * lanes, some), number);
-                        });
-                    }
-                best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
-                    store(one.at, to + i + v * lanes, some);
-                });
-            });
-        });
-    }
-
-    // dx[w, c] = shares[o, c], for max where winners[o, c] is the number of cell w of the row
-    void give(B* row, B row_number) const {
-        const std::int64_t channels = pool_.channels;
-        const bool past = past_;
-        std::int64_t filled = 0;
-        const auto leave_out = [&](std::int64_t until) {
-            std::fill(row + filled * channels, row + until * channels, B{});
-        };
-        each_window([&](std::int64_t o, std::int64_t count) {
-            const Range cells = width().cells(o);
-            leave_out(cells.first);
-            filled = width().cells(o + count - 1).last;
-            B* to = row + cells.first * channels;
-            B number = static_cast<B>(row_number * cells.size());
-            const auto given = [=, shares = shares_ + o * channels,
-                                winners = found_ + o * channels](
-                                   std::int64_t i, auto some, B cell) BACKBLOCKS_INLINED {
-                const Bits<T> share = fetch(shares + i, some);
-                if constexpr (max) return (fetch(winners + i, some) == cell) & share;
-                else return share;
-            };
-            if (count > 1)
-                return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
-                    Bits<T> even = given(i, Whole{}, number);
-                    Bits<T> odd = given(i, Whole{}, static_cast<B>(number + 1));
-                    in_turn(even, odd, std::make_index_sequence<lanes>{});
-                    put(even, to + 2 * i, Whole{}, past);
-                    put(odd, to + 2 * i + lanes, Whole{}, past);
-                });
-            for (std::int64_t w = 0; w < cells.size(); ++w, ++number, to += channels)
-                each_vectors<B, 4>(channels, [=](std::int64_t i, auto some, auto vectors)
+            for (std::int64_t each = 0; each < count; ++each, x += cells, to += channels)
+                each_vectors<B, 2>(channels, [=](std::int64_t i, auto some, auto vectors)
                                                  BACKBLOCKS_INLINED {
-                    typename decltype(vectors)::template Of<Bits<T>> all;
-                    all.each([&](Bits<T>&, int v) BACKBLOCKS_INLINED {
-                        put(given(i + v * lanes, some, number), to + i + v * lanes, some, past);
+                    typename decltype(vectors)::template Of<Best> best;
+                    Bits<T> number{};
+                    for (const std::int64_t* row = rows; row < end; ++row)
+                        for (std::int64_t cell = i; cell < i + cells; cell += channels) {
+                            // The processor does not for so many rows at once.
+                            __builtin_prefetch(x + *row + cell + 2 * cells);
+                            best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
+                                one.take(fetch(x + *row + cell + v * lanes, some), number);
+                            });
+                            number += 1;
+                        }
+                    best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
+                        store(one.at, to + i + v * lanes, some);
                     });
                 });
         });
-        leave_out(width().n);
+    }
+
+    // row[w, c] = shares[o, c], for max where winners[o, c] is the number of cell w of the row
+    void give(B* row, B row_number) const {
+        const std::int64_t channels = pool_.channels;
+        const bool past = past_;
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
+            const Range cells = width().cells(o);
+            const auto first = static_cast<B>(row_number * cells.size());
+            const B *shares = shares_ + o * channels, *winners = found_ + o * channels;
+            B* to = row + cells.first * channels;
+            const auto given = [](const B* share, const B* winner, auto some, B number)
+                                   BACKBLOCKS_INLINED {
+                if constexpr (max) return (fetch(winner, some) == number) & fetch(share, some);
+                else return fetch(share, some);
+            };
+            if (pairs_ && count > 1)
+                return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+                    constexpr Whole all;
+                    Bits<T> even = given(shares + i, winners + i, all, first);
+                    Bits<T> odd = given(shares + i, winners + i, all, static_cast<B>(first + 1));
+                    in_turn(even, odd, std::make_index_sequence<lanes>{});
+                    put(even, to + 2 * i, all, past);
+                    put(odd, to + 2 * i + lanes, all, past);
+                });
+            const std::int64_t between = (width().s - cells.size()) * channels;
+            for (std::int64_t each = 0; each < count; ++each, to += between) {
+                for (std::int64_t cell = 0; cell < cells.size(); ++cell, to += channels)
+                    each_vectors<B, 4>(channels, [=, number = static_cast<B>(first + cell)](
+                                                     std::int64_t i, auto some, auto vectors)
+                                                     BACKBLOCKS_INLINED {
+                        typename decltype(vectors)::template Of<Bits<T>> all;
+                        all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
+                            const std::int64_t at = i + v * lanes;
+                            put(given(shares + at, winners + at, some, number), to + at, some,
+                                past);
+                        });
+                    });
+                shares += channels;
+                winners += channels;
+            }
+        });
     }
 
     template <class Some>
