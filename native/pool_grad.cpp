@@ -10,6 +10,8 @@
 //
 // Then a row of dx is the sum of the lines whose windows cover it, for max where it is the one that
 // takes. A line is kept, in the cache, until no row of dx needs it.
+//
+// Most windows that share no cell need no lines: see pool_apart.hpp.
 #include "pool_grad.hpp"
 
 #include <algorithm>
