@@ -1,10 +1,11 @@
 """What all pooling ops share: reading their attributes, and the shape that pooling gives."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backblocks.dtypes import DType
+from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
 from backblocks.ops._inputs import Array
@@ -23,6 +24,7 @@ from backblocks.ops.nn._windows import (
 )
 
 
+@functools.lru_cache(256)  # shape rules ask, and then kernels
 def image_pooling(
     *,
     ksize: Window,
@@ -103,19 +105,19 @@ def native_pool(
     ):
         return None
     batch, *space, channels = last(cells, data_format)
-    axes = image_pooling(data_format=data_format, **windows).axes(space)
-    pooled = (batch, *(axis.out for axis in axes), channels)
-    if 0 in (*cells, *pooled) or _far_beyond(axes[-1]):
+    sliding = image_pooling(data_format=data_format, **windows)
+    pooled = (batch, *sliding.out_sizes(space), channels)
+    if 0 in (*cells, *pooled) or _far_beyond(sliding.axes(space)[-1]):
         return None
-    flat = 3 - len(axes)  # an image is a volume of depth 1
+    flat = 3 - len(space)  # an image is a volume of depth 1
     first_channels = channels_first(data_format)
     return kernel(
-        dtype.name,
+        NAMES[dtype],
         _as_volumes((batch, *space, channels), first_channels),
         _as_volumes(pooled, first_channels),
-        (1,) * flat + tuple(axis.k for axis in axes),
-        (1,) * flat + tuple(axis.s for axis in axes),
-        (0,) * flat + tuple(axis.before for axis in axes),
+        (1,) * flat + sliding.k,
+        (1,) * flat + sliding.s,
+        (0,) * flat + sliding.before(space),
     )
 
 
