@@ -107,7 +107,10 @@ def native_pool(
     batch, *space, channels = last(cells, data_format)
     sliding = image_pooling(data_format=data_format, **windows)
     pooled = (batch, *sliding.out_sizes(space), channels)
-    if 0 in (*cells, *pooled) or _far_beyond(sliding.axes(space)[-1]):
+    if 0 in (*cells, *pooled):
+        return None
+    reach = (pooled[-2] - 1) * sliding.s[-1] + last(window, data_format)[-2]
+    if reach > 4 * space[-1] + 256:  # so far into padding that the kernels have no room for it
         return None
     flat = 3 - len(space)  # an image is a volume of depth 1
     first_channels = channels_first(data_format)
@@ -119,11 +122,6 @@ def native_pool(
         (1,) * flat + sliding.s,
         (0,) * flat + sliding.before(space),
     )
-
-
-def _far_beyond(axis: Axis) -> bool:
-    """Whether windows reach so far into padding that the kernels have no room for it."""
-    return (axis.out - 1) * axis.s + axis.k > 4 * axis.n + 256
 
 
 def _as_volumes(shape: Sequence[int], first_channels: bool) -> tuple[int, ...]:
