@@ -371,6 +371,8 @@ describe("by keyboard alone", () => {
     await expect.poll(() => page.locator('[data-well="columns"]').textContent()).toContain("H");
     await page.keyboard.press("ArrowLeft");
     await expect.poll(() => page.locator('[data-well="rows"]').textContent()).toBe(before);
+    // The first Escape lets go of the cell that Enter kept, the second leads back to the canvas.
+    await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
     await page.waitForFunction(() => document.activeElement?.classList.contains("canvas"));
   });

@@ -66,7 +66,7 @@ export const hubOf = (count: number): string => {
   return `b${Math.floor(columns / 2) + columns * 2}`;
 };
 
-/** A page with tensors to look at: a small one, one of a million cells, one of 400 million. */
+/** A page with tensors to look at: a small one, one of a million cells, one of 100 million. */
 export function tensorPage(): string {
   const filled = (value: number, shape: number[]) => ({
     op: "Fill",
@@ -79,7 +79,7 @@ export function tensorPage(): string {
       attrs: { dtype: "float32", seed: 1 },
       in: { shape: { dtype: "int32", value: [1000, 1000] } },
     },
-    large: filled(3, [20_000, 20_000]),
+    large: filled(3, [10_000, 10_000]),
   };
   return JSON.stringify({
     format: 1,

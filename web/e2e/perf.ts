@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
+import { explainedPage, measureExplain } from "./explain-perf.ts";
 import { open } from "./harness.ts";
 import { hubOf, largePage, tensorPage } from "./pages.ts";
 
@@ -117,11 +118,8 @@ async function timeToSee(page: Page, block: string): Promise<{ milliseconds: num
             kind.startsWith("pointer") ? new PointerEvent(kind, where) : new MouseEvent(kind, where),
           );
         const drawn = () => {
-          const canvas = document.querySelector<HTMLCanvasElement>(
-            `.pane[aria-label^="${name}:"] .tensor-map canvas`,
-          );
-          const g = canvas?.width ? canvas.getContext("2d") : null;
-          if (g && (g.getImageData(20, 20, 1, 1).data[3] as number) > 0) resolve(performance.now() - start);
+          const map = document.querySelector(`.pane[aria-label^="${name}:"] .tensor-map[aria-busy=false]`);
+          if (map) resolve(performance.now() - start);
           else requestAnimationFrame(drawn);
         };
         drawn();
@@ -136,40 +134,47 @@ async function timeToSee(page: Page, block: string): Promise<{ milliseconds: num
 /** Draws the same cells at every frame: setting the theme that is there makes all maps draw again. */
 const REDRAW = `document.documentElement.dataset.theme = document.documentElement.dataset.theme;`;
 
-async function inspect(page: Page): Promise<void> {
-  await page.setViewportSize({ width: 2000, height: 1640 });
-  await page.evaluate(() => {
+/** The page of tensors that has run, with the inspector below it so high. */
+async function openTensors(page: Page, bottom: number): Promise<void> {
+  await page.evaluate((height) => {
     const settings = {
-      bottom: 1250,
+      bottom: height,
       bottomTab: "inspector",
       leftOpen: false,
       rightOpen: false,
       theme: "light",
     };
     localStorage.setItem("backblocks settings", JSON.stringify(settings));
-  });
+  }, bottom);
   await page.reload();
   await page.locator(".file-list button", { hasText: "tensors" }).click();
   await page.waitForSelector("#block-million");
   await page.keyboard.press("Control+Enter");
   await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
   await page.waitForTimeout(500);
+}
+
+async function inspect(page: Page): Promise<void> {
+  await openTensors(page, 440);
   await timeToSee(page, "small");
-  const { milliseconds, bytes } = await timeToSee(page, "million");
-  say("a million cells are seen", `${milliseconds.toFixed(0)} ms   ${(bytes / 1e6).toFixed(2)} MB moved`);
+  for (const [what, block] of [
+    ["a million cells are seen", "million"],
+    ["100 million cells are seen", "large"],
+  ] as const) {
+    const { milliseconds, bytes } = await timeToSee(page, block);
+    say(what, `${milliseconds.toFixed(0)} ms   ${(bytes / 1e6).toFixed(2)} MB moved`);
+  }
+  await page.setViewportSize({ width: 1440, height: 1640 });
+  await openTensors(page, 1250);
+  await timeToSee(page, "million");
   show("1,000 x 1,000 cells redrawn", await frames(page, 2500, REDRAW));
-  await timeToSee(page, "small");
-  const large = await timeToSee(page, "large");
-  say(
-    "400 million cells are seen",
-    `${large.milliseconds.toFixed(0)} ms   ${(large.bytes / 1e6).toFixed(2)} MB moved`,
-  );
 }
 
 const { page, studio, errors, end } = await open({
   prepare: ({ folder }) => {
     writeFileSync(path.join(folder, "large.page.json"), largePage(BLOCKS));
     writeFileSync(path.join(folder, "tensors.page.json"), tensorPage());
+    writeFileSync(path.join(folder, "explained.page.json"), explainedPage());
   },
 });
 try {
@@ -216,6 +221,8 @@ try {
     await page.mouse.move(box.x + 60 + 90 * Math.sin(i / 8), box.y + 14 + 60 * Math.cos(i / 9));
   show("drag a block with 20 wires", await dragged);
   await page.mouse.up();
+  await page.click(".brand");
+  await measureExplain(page, say);
   await inspect(page);
   if (errors.length > 0) console.log(errors.join("\n"));
 } finally {

@@ -75,11 +75,17 @@ function wellAt({ clientX, clientY }: PointerEvent): Well | null {
   return (well?.dataset.well as Well | undefined) ?? null;
 }
 
-/** A slider for each axis that is not shown and has more than one place. */
-export function AxisSliders({ tensor, arrangement, onArrange }: Props): ReactElement | null {
+/** A slider for each axis that is not shown and has more than one place; with `tiles` also for those of tiles. */
+export function AxisSliders({
+  tensor,
+  arrangement,
+  tiles = false,
+  onArrange,
+}: Props & { tiles?: boolean }): ReactElement | null {
   const w = useInspectorWords();
   const { wells, at } = arrangement;
-  const axes = wells.sliders.filter((axis) => (tensor.shape[axis] as number) > 1);
+  const hidden = tiles ? [wells.across, wells.down, ...wells.sliders] : wells.sliders;
+  const axes = hidden.filter((axis) => axis !== null && (tensor.shape[axis] as number) > 1) as number[];
   if (axes.length === 0) return null;
   return (
     <div className="axis-sliders">

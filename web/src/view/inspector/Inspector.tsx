@@ -20,12 +20,13 @@ interface RangeChoice {
 interface Shared {
   readonly page: PageState;
   readonly cursor: Cursor | null;
+  readonly picked: Cursor | null;
   readonly locked: boolean;
   rangeFor(pane: string, measures: Measures | null): { range: Range; mode: RangeChoice["mode"] };
   choose(pane: string, choice: RangeChoice): void;
   measured(pane: string, measures: Measures | null): void;
   hover(cursor: Cursor | null): void;
-  pick(cursor: Cursor): void;
+  pick(cursor: Cursor | null): void;
 }
 
 const OF_ALL = "all panes";
@@ -54,6 +55,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   const shared: Shared = {
     page,
     cursor: hovered ?? picked,
+    picked,
     locked: locked && shown.length > 1,
     rangeFor(pane, measures) {
       const common = shared.locked && pane !== COMPARED;
@@ -300,6 +302,7 @@ function rangeProps(shared: Shared, pane: string, measures: Measures | null) {
   return {
     ...shared.rangeFor(pane, measures),
     cursor: shared.cursor,
+    picked: shared.picked,
     onMode: (mode: RangeMode) => shared.choose(pane, { mode }),
     onRange: (typed: Range) => shared.choose(pane, { mode: "typed", typed }),
     onCursor: shared.hover,

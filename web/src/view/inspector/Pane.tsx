@@ -17,11 +17,13 @@ import { type Arrangement, fitted, sizeIn } from "../../model/wells.ts";
 import { shortSpec } from "../../model/words.ts";
 import { elementText } from "../../net/frames.ts";
 import type { FoundBad } from "../../net/generated.ts";
+import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { act } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { type Cells, constantOf } from "../widgets/constant.ts";
+import { useWords } from "../words.ts";
 import { AxisSliders, AxisWells } from "./AxisWells.tsx";
 import { CellLine } from "./CellLine.tsx";
 import { EditBar, type Paint } from "./EditBar.tsx";
@@ -29,7 +31,7 @@ import { ConstantList, RunList } from "./List.tsx";
 import { Histogram, Statistics } from "./Statistics.tsx";
 import { blockOf } from "./source.ts";
 import { nameOf, Table } from "./Table.tsx";
-import { TensorView, type TensorViewControl } from "./TensorView.tsx";
+import { type Mark, TensorView, type TensorViewControl } from "./TensorView.tsx";
 import { type Looked, numberIn } from "./tensor.ts";
 import { useInspectorWords } from "./words.ts";
 
@@ -53,6 +55,8 @@ interface Props {
   range: Range;
   mode: RangeMode | "typed";
   cursor: Cursor | null;
+  /** The cell that stays marked wherever the cursor goes. */
+  picked: Cursor | null;
   /** What stands in the head: which tensor it is, and what can be done with it. */
   title: ReactNode;
   tools?: ReactNode;
@@ -61,7 +65,8 @@ interface Props {
   onMode(mode: RangeMode): void;
   onRange(range: Range): void;
   onCursor(cursor: Cursor | null): void;
-  onPick(cursor: Cursor): void;
+  /** Keeps a cell marked, or none. */
+  onPick(cursor: Cursor | null): void;
 }
 
 /** Of a tensor with so many cells or fewer all are copied; of a larger one the slice that is shown. */
@@ -71,9 +76,10 @@ const MOST_COPIED = 1 << 16;
 export function Pane(props: Props): ReactElement {
   const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
   const w = useInspectorWords();
+  const words = useWords();
   const view = useRef<TensorViewControl>(null);
   const [way, setWay] = useState<Way>("map");
-  const [kept, setKept] = useState<Readonly<Record<string, Arrangement>>>({});
+  const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
   const [paint, setPaint] = useState<Paint | null>(null);
   const [stroke, setStroke] = useState<ReadonlyMap<number, readonly number[]> | null>(null);
   const [bad, setBad] = useState<FoundBad | null>(null);
@@ -89,10 +95,11 @@ export function Pane(props: Props): ReactElement {
       </section>
     );
   const key = info.axes.join(" ");
-  const arrangement = fitted(kept[key], info.shape, info.axes);
-  const arrange = (next: Arrangement) => setKept({ ...kept, [key]: next });
+  const arrangement = fitted(arranged[key], info.shape, info.axes);
+  const arrange = (next: Arrangement) => setArranged({ ...arranged, [key]: next });
   const shape = String(info.shape);
   const cell = cursor?.shape === shape ? cursor.cell : null;
+  const kept = props.picked?.shape === shape ? props.picked.cell : null;
   const text = info.dtype === "string";
   const shown: Way = text || info.shape.includes(0) ? "list" : way;
 
@@ -138,6 +145,11 @@ export function Pane(props: Props): ReactElement {
     }
   }
   function keys(event: KeyboardEvent) {
+    if (event.key === "Escape" && kept !== null && !event.defaultPrevented && !isField(event.target)) {
+      event.preventDefault();
+      props.onPick(null);
+      return;
+    }
     const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !compares;
     if (event.key.toLowerCase() !== "n" || !plain || isField(event.target)) return;
     event.preventDefault();
@@ -183,6 +195,7 @@ export function Pane(props: Props): ReactElement {
       <header className="pane-head">
         {props.title}
         <span className="shape-chip">{shortSpec({ dtype: info.dtype, shape: [...info.shape] })}</span>
+        {!cells && live(page.page).isStale(pin) && <span className="soft small">{words.stale}</span>}
         <span className="pane-tools">
           {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
           <span className="group" role="group" aria-label={w.ways}>
@@ -227,7 +240,12 @@ export function Pane(props: Props): ReactElement {
       {shown !== "list" && (
         <div className="pane-axes">
           <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
-          <AxisSliders tensor={info} arrangement={arrangement} onArrange={arrange} />
+          <AxisSliders
+            tensor={info}
+            arrangement={arrangement}
+            tiles={shown === "table"}
+            onArrange={arrange}
+          />
         </div>
       )}
       <div className="pane-body">
@@ -240,9 +258,7 @@ export function Pane(props: Props): ReactElement {
                 source={source}
                 range={range}
                 cursor={cell}
-                marks={
-                  stroke ? [...stroke.values()].map((each) => ({ cell: each, kind: "pinned" })) : NO_MARKS
-                }
+                marks={marksOf(stroke, kept)}
                 arrangement={arrangement}
                 onArrange={arrange}
                 onHover={(at) => props.onCursor(at && { cell: at, shape })}
@@ -291,7 +307,7 @@ export function Pane(props: Props): ReactElement {
         </div>
         <aside className="pane-side">
           {!text && (
-            <>
+            <div className="colour-box">
               <Histogram measures={measures} range={range} onRange={props.onRange} />
               <label className="range-mode">
                 <span>{w.colours}</span>
@@ -305,24 +321,24 @@ export function Pane(props: Props): ReactElement {
                   {props.mode === "typed" && <option value="typed">{w.range.typed}</option>}
                 </select>
               </label>
-              {props.beside}
-              <Statistics measures={measures} />
-            </>
+              {hasBad && (
+                <button type="button" className="button" onClick={() => void findBad()}>
+                  {w.nextBad} <kbd>N</kbd>
+                </button>
+              )}
+              {bad?.first_pin && (
+                <button
+                  type="button"
+                  className="button first-bad"
+                  onClick={() => ui.reveal(item("block", blockOf(bad.first_pin as string)))}
+                >
+                  {w.firstBad(`${bad.first_pin}${nameOf(bad.first_cell ?? [])}`)}
+                </button>
+              )}
+            </div>
           )}
-          {hasBad && (
-            <button type="button" className="button" onClick={() => void findBad()}>
-              {w.nextBad} <kbd>N</kbd>
-            </button>
-          )}
-          {bad?.first_pin && (
-            <button
-              type="button"
-              className="button first-bad"
-              onClick={() => ui.reveal(item("block", blockOf(bad.first_pin as string)))}
-            >
-              {w.firstBad(`${bad.first_pin}${nameOf(bad.first_cell ?? [])}`)}
-            </button>
-          )}
+          {props.beside}
+          {!text && <Statistics measures={measures} />}
         </aside>
       </div>
       <CellLine
@@ -336,7 +352,14 @@ export function Pane(props: Props): ReactElement {
   );
 }
 
-const NO_MARKS = [] as const;
+/** The cells that are being painted, or the one that is kept. */
+function marksOf(
+  stroke: ReadonlyMap<number, readonly number[]> | null,
+  kept: readonly number[] | null,
+): readonly Mark[] {
+  const cells = stroke ? [...stroke.values()] : kept ? [kept] : [];
+  return cells.map((cell) => ({ cell, kind: "pinned" }));
+}
 
 function isField(target: EventTarget): boolean {
   return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);

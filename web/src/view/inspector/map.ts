@@ -25,6 +25,7 @@ import type { TensorSource } from "./source.ts";
 
 /** What is shown. */
 export interface Shown {
+  readonly pin: string;
   readonly shape: readonly number[];
   readonly axes: readonly string[];
   readonly source: TensorSource;
@@ -54,13 +55,13 @@ export class TensorMap {
   private held: readonly Held[] = [];
   private wanted = "";
   private asking = 0;
+  /** Whether an answer is on its way. */
+  private waiting = false;
   private frame = 0;
   private dirty = { cells: false, marks: false };
   private palette: Palette = paletteFor({ low: 0, high: 1 });
   private colours: Colours = readColours();
   private readonly stops: (() => void)[] = [];
-  /** Called when what is seen is on the screen. */
-  onDrawn: () => void = () => {};
   onFailed: (message: string) => void = () => {};
 
   constructor(
@@ -95,6 +96,11 @@ export class TensorMap {
     const before = this.shown;
     this.shown = shown;
     if (before?.source !== shown.source) this.wanted = "";
+    // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
+    if (before?.pin !== shown.pin || String(before.shape) !== String(shown.shape)) {
+      this.held = [];
+      this.scroller.ariaBusy = "true";
+    }
     if (before === null || before.range.low !== shown.range.low || before.range.high !== shown.range.high) {
       this.palette = paletteFor(shown.range);
       this.held = this.held.map((held) => inRange(held, shown.range));
@@ -257,7 +263,7 @@ export class TensorMap {
     }
     paintMarks(marks, tiles, view, shown.marks, colours);
     this.dirty = { cells: false, marks: false };
-    this.onDrawn();
+    this.scroller.ariaBusy = String(this.waiting);
   }
 
   /** Asks for what is seen and not here. One question is on its way at a time. */
@@ -275,6 +281,7 @@ export class TensorMap {
     const wide = boxesOf(tiles, widened(tiles, seen), step);
     this.asked = wide;
     const asking = ++this.asking;
+    this.waiting = true;
     const answers = wide.map(async (box): Promise<Held> => {
       if (!numbers) return { box, frame: null, shades: await source.shades(box, range), range };
       const frame = await source.numbers(box);
@@ -283,12 +290,16 @@ export class TensorMap {
     Promise.all(answers).then(
       (held) => {
         if (asking !== this.asking || !this.shown) return;
+        this.waiting = false;
         const { range: now } = this.shown;
         this.held = held.map((each) => inRange(each, now));
         this.draw();
       },
       (error: Error) => {
-        if (asking === this.asking) this.onFailed(error.message);
+        if (asking !== this.asking) return;
+        this.waiting = false;
+        this.scroller.ariaBusy = "false";
+        this.onFailed(error.message);
       },
     );
   }

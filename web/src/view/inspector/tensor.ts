@@ -6,6 +6,7 @@ import type { Json } from "../../model/document.ts";
 import { measuresOf } from "../../model/measure.ts";
 import { type Tensor, tensorAt } from "../../model/tensors.ts";
 import type { Look, Measured } from "../../net/generated.ts";
+import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { type Cells, cellsOf, shownCell } from "../widgets/constant.ts";
 import { heldSource, runSource, type TensorSource } from "./source.ts";
@@ -117,5 +118,14 @@ function useRun(page: number, pin: string, wanted: boolean, compared?: Compared)
     };
   }, [page, pin, against, comparison, source, wanted]);
   const now = found?.source === source ? found : undefined;
-  return { source, measures: now?.measures ?? null, failed: now?.failed ?? "" };
+  // What blocks show of their outputs is enough to begin with.
+  const summary = useMemo(
+    () => (now || against !== "" ? undefined : live(page).summary(pin)),
+    [page, pin, against, now],
+  );
+  return {
+    source,
+    measures: now ? now.measures : summary ? { ...summary, pin } : null,
+    failed: now?.failed ?? "",
+  };
 }
