@@ -1,6 +1,6 @@
 /** Who is let in, what a tab says that is not, and how it comes back. */
 
-import { writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Browser, Page } from "playwright-core";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -45,6 +45,28 @@ test("without the address that was printed nothing is shown but how to get in", 
   await page.goto(withoutToken(address));
   await page.waitForSelector("#password");
   expect(await page.locator("main").textContent()).toContain("the address that it printed");
+});
+
+test("changes of a file that is gone are offered again", async () => {
+  const file = path.join(studio.folder, "gone.page.json");
+  writeFileSync(file, '{"format": 1, "blocks": {}}\n');
+  const page = await browser.newPage();
+  await page.goto(await studio.start());
+  await page.locator(".file-list button", { hasText: "gone" }).click();
+  await page.waitForSelector(".canvas");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("square");
+  await page.keyboard.press("Enter");
+  await page.waitForFunction(() =>
+    /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
+  );
+  await page.waitForTimeout(1200);
+  await studio.kill("SIGKILL");
+  rmSync(file);
+  await page.goto(await studio.start());
+  await page.locator(".file-list button", { hasText: "gone.page.json is gone" }).click();
+  await page.waitForSelector("#block-square");
 });
 
 test("after the server was started anew a tab says what to do, and goes on by itself with its changes", async () => {

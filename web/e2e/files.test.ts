@@ -89,6 +89,7 @@ async function drop(name: string, base64: string): Promise<void> {
 async function valuesOf(block: string, count: number): Promise<string[]> {
   await page.click(`[id="block-${block}"] .block-title`);
   await page.keyboard.press("Alt+5");
+  await page.getByRole("button", { name: "List", exact: true }).click();
   await page.waitForFunction((rows) => document.querySelectorAll(".element-table tr").length >= rows, count);
   return Object.values(await listedValues(page));
 }

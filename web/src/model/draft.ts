@@ -36,7 +36,7 @@ const ORDER: readonly (readonly [RegExp, readonly string[]])[] = [
   [/^monitors\/[^/]*$/, ["kind", "shows", "title", "low", "high", "steps", "axes"]],
   [/^run$/, ["fetch", "targets", "steps", "until", "seed", "feeds"]],
   [/^ports$/, ["inputs", "outputs"]],
-  [/^layout$/, ["blocks", "frames", "notes", "monitors", "wires"]],
+  [/^layout$/, ["blocks", "wires", "frames", "notes", "monitors"]],
 ];
 
 export class Draft {

@@ -136,6 +136,32 @@ describe("a command", () => {
     expect(selected()).toEqual([]);
   });
 
+  test("selects the wires at a block one after the other", () => {
+    studio.select(1, ["block/product"]);
+    const found = [0, 1, 2].map(() => {
+      perform("select wire");
+      return selected()[0];
+    });
+    expect(found).toEqual(["wire/product:a", "wire/product:b", "wire/guess:x"]);
+  });
+
+  test("makes constants blocks in one step, and runs a block every time", () => {
+    studio.commit(1, [{ path: ["blocks", "sum"], value: { op: "AddV2", in: { x: 1, y: 2 } } }], {
+      kind: "add block",
+    });
+    studio.select(1, ["block/sum"]);
+    perform("constants");
+    expect(studio.page()?.document.blocks?.sum?.in).toEqual({ x: "sum_x:output", y: "sum_y:output" });
+    expect(isEnabled("constants")).toBe(false);
+    perform("undo");
+    expect(studio.page()?.document.blocks?.sum?.in).toEqual({ x: 1, y: 2 });
+    const before = studio.page()?.document.run?.targets ?? [];
+    perform("target");
+    expect(studio.page()?.document.run?.targets).toEqual([...before, "sum"]);
+    perform("target");
+    expect(studio.page()?.document.run?.targets ?? []).toEqual(before);
+  });
+
   test("adds gradients of what is selected, and selects them", () => {
     studio.commit(1, [{ path: ["blocks", "r"], value: { op: "Relu", in: { features: "x:output" } } }], {
       kind: "add block",

@@ -60,6 +60,15 @@ function selectReach(direction: Direction): (page: PageState) => void {
   };
 }
 
+/** The wires at a block, one after the other. */
+function selectWire({ page, graph, selection }: PageState): void {
+  const [id] = actions.namesOf(selection, "wire");
+  const block = actions.namesOf(selection, "block")[0] ?? graph.byId.get(id ?? "")?.to.block ?? "";
+  const around = [...(graph.into.get(block) ?? []), ...(graph.outOf.get(block) ?? [])];
+  const next = around[(around.findIndex((wire) => wire.id === id) + 1) % around.length];
+  if (next) studio.select(page, [actions.item("wire", next.id)]);
+}
+
 function everything({ document }: PageState): actions.Item[] {
   const all = (kind: "block" | "frame" | "note" | "monitor"): actions.Item[] =>
     Object.keys(document[`${kind}s`] ?? {}).map((name) => actions.item(kind, name));
@@ -235,6 +244,7 @@ const COMMANDS: readonly Command[] = [
     run: selectReach("downstream"),
   },
   { id: "select connected", group: "select", keys: ["Shift+C"], when: blocks, run: selectReach("connected") },
+  { id: "select wire", group: "select", keys: ["W"], when: has("block", "wire"), run: selectWire },
   { id: "connect", group: "edit", keys: ["C"], when: blocks },
   {
     id: "disconnect",
@@ -370,6 +380,7 @@ const COMMANDS: readonly Command[] = [
   { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
   { id: "inspector", group: "view", keys: ["Alt+5"], anywhere: true },
   { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
+  { id: "printed", group: "view", keys: ["Alt+7"], anywhere: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },
   { id: "help", group: "view", keys: ["?"] },

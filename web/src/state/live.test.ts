@@ -76,3 +76,15 @@ test("a run that begins forgets the states of the last one and keeps values", ()
   expect(live.blockState("a")).toBeUndefined();
   expect(live.summary("a:x")).toBeDefined();
 });
+
+test("what is printed is kept line by line, and told to its block, until the next run", () => {
+  const live = new Live();
+  let told = 0;
+  live.onBlock("p", () => told++);
+  live.takePrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
+  live.takePrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
+  expect(live.printed.map(({ text }) => text)).toEqual(["one", "two"]);
+  expect(told).toBe(2);
+  live.startRun();
+  expect(live.printed).toEqual([]);
+});

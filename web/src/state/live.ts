@@ -3,12 +3,23 @@
  * kept outside React's state, and who shows a part of it listens to that part.
  */
 
-import type { BlockState, BlockStates, Monitored, Results, Series, Summary } from "../net/generated.ts";
+import type {
+  BlockState,
+  BlockStates,
+  Monitored,
+  Printed,
+  Results,
+  Said,
+  Series,
+  Summary,
+} from "../net/generated.ts";
 
 export type Stop = () => void;
 
 /** Points of a trend that are kept; older ones go first. */
 const MOST_POINTS = 100_000;
+/** Lines of what blocks printed that are kept. */
+const MOST_PRINTED = 1000;
 
 /** What an output held after a step, and in which revision of the page. */
 export interface Held extends Summary {
@@ -17,6 +28,8 @@ export interface Held extends Summary {
 }
 
 export class Live {
+  /** What blocks printed in this run, another list after each message. */
+  printed: readonly Said[] = [];
   /** From 0 to 1, for the bar of what runs. */
   progress = 0;
   private readonly states = new Map<string, BlockState>();
@@ -60,6 +73,10 @@ export class Live {
   /** Calls back when the state of a block or the value of one of its outputs changes. */
   onBlock(block: string, call: () => void): Stop {
     return this.listen(`block/${block}`, call);
+  }
+
+  onPrinted(call: () => void): Stop {
+    return this.listen("printed", call);
   }
 
   onMonitor(monitor: string, call: () => void): Stop {
@@ -110,6 +127,12 @@ export class Live {
     this.tell(Object.keys(monitors).map((name) => `monitor/${name}`));
   }
 
+  takePrinted({ texts }: Printed): void {
+    const lines = texts.map(({ block, text }) => ({ block, text: text.replace(/\n$/, "") }));
+    this.printed = [...this.printed, ...lines].slice(-MOST_PRINTED);
+    this.tell(["printed", ...new Set(texts.map(({ block }) => `block/${block}`))]);
+  }
+
   /** These blocks depend on what was changed in this revision, in this tab or elsewhere. */
   changed(blocks: Iterable<string>, revision: number, here: boolean): void {
     const keys: string[] = [];
@@ -126,7 +149,8 @@ export class Live {
     const keys = [...this.states.keys()].map((block) => `block/${block}`);
     this.states.clear();
     this.progress = 0;
-    this.tell(keys);
+    this.printed = [];
+    this.tell(["printed", ...keys]);
   }
 
   clear(): void {

@@ -57,9 +57,17 @@ export function newPage(message: Opened, synced: sync.Synced, ops: Ops): PageSta
   };
 }
 
+/** The page with its graph made anew; what ended the last run is wrong with it as much as what a check found. */
 export function withGraph(page: PageState, ops: Ops): PageState {
-  const graph = graphOf(page.document, ops, page.checked, page.graph);
-  return { ...page, graph, places: placesOf(graph) };
+  const problems = [...(page.checked?.problems ?? []), ...(page.run.problem ? [page.run.problem] : [])];
+  const checked = page.checked && { ...page.checked, problems };
+  const graph = graphOf(page.document, ops, checked, page.graph);
+  return { ...page, graph, places: placesOf(graph), problems };
+}
+
+export function withRun(page: PageState, run: RunState): PageState {
+  const next = { ...page, run };
+  return (run.problem ?? null) === (page.run.problem ?? null) ? next : withGraph(next, page.graph.ops);
 }
 
 export function withDocument(page: PageState, synced: sync.Synced): PageState {

@@ -348,6 +348,30 @@ describe("running", () => {
     expect(sent("run")).toHaveLength(1);
   });
 
+  test("a change of another tab runs nothing here: that tab runs it", async () => {
+    await open();
+    ran(0.01);
+    const edits = [{ path: ["blocks", "x", "attrs", "value"], value: 1 }];
+    say({ kind: "changed", page: 1, revision: 4, edits, label: "set" });
+    expect(live(1).isStale("loss:output")).toBe(true);
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(1);
+  });
+
+  test("what ended a run stands at its block until something it depends on is changed", async () => {
+    await open();
+    say(lineChecked);
+    const problem = { text: "must be finite; got NaN.", block: "guess", arg: "x" };
+    say({ kind: "run state", page: 1, state: "idle", problem });
+    expect(studio.page(1)?.problems).toEqual([problem]);
+    expect(studio.page(1)?.graph.problems.get("guess")).toEqual([problem]);
+    studio.commit(1, [{ path: ["layout", "blocks", "x"], value: [8, 8] }], { kind: "move" });
+    expect(studio.page(1)?.problems).toEqual([problem]);
+    studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
+    expect(studio.page(1)?.problems).toEqual([]);
+    expect(studio.page(1)?.graph.problems.size).toBe(0);
+  });
+
   test("moving a block makes nothing stale", async () => {
     await open();
     ran(0.01);

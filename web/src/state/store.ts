@@ -33,7 +33,7 @@ import type {
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
 import { forget, live, renumberLive } from "./live.ts";
-import { IDLE, newPage, type PageState, touched, withDocument, withGraph } from "./page-state.ts";
+import { IDLE, newPage, type PageState, touched, withDocument, withGraph, withRun } from "./page-state.ts";
 
 export { isDirty, isSafe, type PageState } from "./page-state.ts";
 
@@ -178,7 +178,12 @@ export class Studio {
   private show(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
-    if (now) live(page).changed(touched(now.graph, edits), sync.revisionToCome(synced), here);
+    if (!now) return;
+    const changed = touched(now.graph, edits);
+    live(page).changed(changed, sync.revisionToCome(synced), here);
+    // What ended the last run may be mended now.
+    const { problem, ...run } = now.run;
+    if (problem && changed.size) this.update(page, (each) => withRun(each, run));
   }
 
   private labelText(label: Label): string {
@@ -394,10 +399,11 @@ export class Studio {
     versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
     files: ({ files }) => useStudio.setState({ files }),
     checked: (message) => this.checked(message),
-    "run state": (message) => this.update(message.page, (now) => ({ ...now, run: message })),
+    "run state": (message) => this.update(message.page, (now) => withRun(now, message)),
     "block states": (message) => live(message.page).takeStates(message),
     results: (message) => live(message.page).takeResults(message),
     monitored: (message) => live(message.page).takeMonitored(message),
+    printed: (message) => live(message.page).takePrinted(message),
     listed: (message) => this.answer(message.request, message),
     measured: (message) => this.measured(message),
     "found bad": (message) => this.answer(message.request, message),
@@ -530,9 +536,7 @@ export class Studio {
   }
 
   private checked(checked: Checked): void {
-    this.update(checked.page, (now) =>
-      withGraph({ ...now, checked, problems: checked.problems }, this.state.ops),
-    );
+    this.update(checked.page, (now) => withGraph({ ...now, checked }, this.state.ops));
     this.runAgain(checked);
   }
 

@@ -200,6 +200,10 @@ export const viewEn = {
   noProblems: "No problems.",
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,
+  printed: "Printed",
+  nothingPrinted: "Nothing was printed in this run.",
+  meanOf: (count: number) => `mean of ${number.format(count)}`,
+  fileGone: (path: string) => `${path} is gone`,
   noMonitors: "No monitors. Select a block and press M to add one.",
 
   // A studio with a password
@@ -231,7 +235,9 @@ export const viewEn = {
   canvasKeys: [
     ["← →", "Follow wires"],
     ["↑ ↓", "Next block above or below"],
-    ["Ctrl + arrows", "Move the selection"],
+    ["Ctrl + arrows", "Move the selection, bend a wire"],
+    ["Ctrl + Shift + arrows", "Resize a frame, note or monitor"],
+    ["Shift + ↑ ↓, Ctrl + Space", "Select several in the outline"],
     ["Enter", "Edit the block"],
     ["Space + drag", "Pan"],
     ["Alt + drag", "Cut wires"],

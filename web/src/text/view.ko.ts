@@ -198,6 +198,10 @@ export const viewKo: ViewWords = {
   noProblems: "문제가 없습니다.",
   runForValues: "값을 보려면 페이지를 실행하세요.",
   more: (many) => `${number.format(many)}개 중 더 보기`,
+  printed: "출력",
+  nothingPrinted: "이번 실행에서 출력된 것이 없습니다.",
+  meanOf: (count) => `${number.format(count)}개의 평균`,
+  fileGone: (path) => `${path} 파일이 없어졌습니다`,
   noMonitors: "모니터가 없습니다. 블록을 선택하고 M을 누르면 추가됩니다.",
 
   lockedTitle: "스튜디오가 잠겨 있습니다",
@@ -226,7 +230,9 @@ export const viewKo: ViewWords = {
   canvasKeys: [
     ["← →", "선 따라가기"],
     ["↑ ↓", "위아래 블록으로"],
-    ["Ctrl + 화살표", "선택 항목 이동"],
+    ["Ctrl + 화살표", "선택 이동, 선 굽히기"],
+    ["Ctrl + Shift + 화살표", "프레임, 메모, 모니터 크기 조절"],
+    ["Shift + ↑ ↓, Ctrl + Space", "개요에서 여러 개 선택"],
     ["Enter", "블록 편집"],
     ["Space + 드래그", "화면 이동"],
     ["Alt + 드래그", "선 자르기"],

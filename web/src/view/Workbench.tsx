@@ -8,6 +8,7 @@ import { useProblems } from "./page.ts";
 import { Monitors } from "./panels/Monitors.tsx";
 import { Outline } from "./panels/Outline.tsx";
 import { Palette } from "./panels/Palette.tsx";
+import { Printed } from "./panels/Printed.tsx";
 import { Problems } from "./panels/Problems.tsx";
 import { Properties } from "./panels/Properties.tsx";
 import { SearchBox } from "./panels/SearchBox.tsx";
@@ -95,6 +96,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
                   count: monitors,
                   show: () => <Monitors page={page} />,
                 },
+                { name: "printed", label: w.printed, show: () => <Printed page={page.page} /> },
               ]}
             />
           </>

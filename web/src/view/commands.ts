@@ -39,6 +39,7 @@ const ALWAYS: Partial<Record<CommandId, () => void>> = {
   problems: () => showPanel("bottom", "problems"),
   inspector: () => showPanel(useSettings.getState().inspectorDock, "inspector"),
   monitors: () => showPanel("bottom", "monitors"),
+  printed: () => showPanel("bottom", "printed"),
   spotlight: () => toggle("spotlight"),
   minimap: () => toggle("minimap"),
   search: () => ui.openSearch(),

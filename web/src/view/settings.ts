@@ -16,7 +16,7 @@ export interface Settings {
   bottomOpen: boolean;
   leftTab: "palette" | "outline";
   rightTab: "properties" | "docs" | "inspector";
-  bottomTab: "problems" | "inspector" | "monitors";
+  bottomTab: "problems" | "inspector" | "monitors" | "printed";
   inspectorDock: "bottom" | "right";
 }
 

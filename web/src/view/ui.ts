@@ -3,8 +3,10 @@
 import { create } from "zustand";
 import { addMonitor, type Item, insertOnWire, item, namesOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
-import { addBlock } from "../model/edit-blocks.ts";
-import type { Point, Rect } from "../model/geometry.ts";
+import { addBlock, newBlock } from "../model/edit-blocks.ts";
+import { blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
+import { graphOf } from "../model/graph.ts";
+import type { OpInfo } from "../model/ops.ts";
 import { type CommandId, perform } from "../state/keys.ts";
 import { studio } from "../state/store.ts";
 import type { WireEnd } from "./canvas/pointer.ts";
@@ -74,9 +76,6 @@ export interface CanvasControl {
   cancel(): boolean;
   picture(): HTMLCanvasElement;
 }
-
-/** Room for the text on wires between blocks that are put beside others. */
-const COLUMN_GAP = 112;
 
 let canvas: CanvasControl | null = null;
 
@@ -153,7 +152,7 @@ export const ui = {
     const page = currentPage();
     const info = studio.state.ops.get(name);
     if (page === undefined || info === undefined) return;
-    const place = at ?? freePlace(canvas?.centre() ?? { x: 0, y: 0 });
+    const place = at ?? placeFor(info, canvas?.centre() ?? { x: 0, y: 0 });
     const onto = wire === undefined ? undefined : page.graph.byId.get(wire);
     act(onto ? insertOnWire(page.graph, onto, info, place) : addBlock(page.document, info, place));
     studio.used(name);
@@ -215,17 +214,15 @@ export const ui = {
   },
 };
 
-/** Right of the block that is selected, or at the place; from there on until no block stands there. */
-function freePlace(at: Point): Point {
+/** Right of the block that is selected, or at the place; or as near below as it covers no other. */
+function placeFor(info: OpInfo, at: Point): Point {
   const page = currentPage();
   const places = page?.places ?? new Map<string, Rect>();
   const [selected] = namesOf(page?.selection ?? [], "block");
   const beside = selected === undefined ? undefined : places.get(selected);
-  let { x, y } = beside
+  const wanted = beside
     ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y }
     : { x: at.x - 100, y: at.y - 60 };
-  const taken = () =>
-    [...places.values()].some((rect) => Math.abs(rect.x - x) < 24 && Math.abs(rect.y - y) < 24);
-  while (taken()) [x, y] = [x + 32, y + 32];
-  return { x, y };
+  const [view] = graphOf({ blocks: { fresh: newBlock(info) } }, studio.state.ops).blocks.values();
+  return freePlace(places.values(), wanted, view ? blockHeight(view) : 0);
 }

@@ -224,7 +224,9 @@ function Inside({ page }: { page: PageState }): ReactElement {
               ? `block-${focus.slice(6)}`
               : undefined
           }
-          onKeyDown={(event) => canvasKey(event.nativeEvent, pointer.current)}
+          onKeyDown={(event) => {
+            if (event.target === event.currentTarget) canvasKey(event.nativeEvent, pointer.current);
+          }}
           onDragOver={(event) => {
             event.preventDefault();
             setDropping(event.dataTransfer.types.includes("Files"));

@@ -53,9 +53,11 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
     const state = values.blockState(view.name);
     const pin = output && `${view.name}:${output.key}`;
     const summary = pin === undefined ? undefined : values.summary(pin);
-    const [picture, time, health, bar] = ["img", ".time", ".health", ".block-bar"].map((part) =>
-      element.querySelector(part),
+    const [picture, shape, time, health, bar] = ["img", ".spec", ".time", ".health", ".block-bar"].map(
+      (part) => element.querySelector(part),
     );
+    const printed = values.printed.findLast((said) => said.block === view.name)?.text;
+    (shape as HTMLElement).textContent = printed ?? (spec ? shortSpec(spec) : "");
     (picture as HTMLImageElement).src = pictureAddress(summary);
     const stale = pin !== undefined && values.isStale(pin);
     const mark = healthOf(summary);
@@ -67,7 +69,7 @@ export function LiveFooter({ view, spec }: { view: BlockView; spec: Spec | undef
   return (
     <div className="block-footer" ref={ref}>
       <img src={NO_PICTURE} width={32} height={32} alt="" draggable={false} />
-      <span className="spec mono">{spec ? shortSpec(spec) : ""}</span>
+      <span className="spec mono" />
       <span className="time" />
       <span className="health" />
       <span className="block-bar" />

@@ -7,7 +7,7 @@ import { Trend } from "../later.tsx";
 import { useWords } from "../words.ts";
 import { bytesOf, pictureOf, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
-import { LINES, labelOf, shortNumber } from "./monitored.ts";
+import { curvesOf, LINES, labelOf, shortNumber } from "./monitored.ts";
 
 export interface MonitorData extends Record<string, unknown> {
   name: string;
@@ -52,12 +52,12 @@ export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorF
 }
 
 function Numbers({ shows, series }: { shows: readonly Shown[]; series: Series }): ReactElement {
+  const w = useWords();
   return (
     <div className="monitor-numbers">
-      {shows.slice(0, 4).map((shown, i) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: what is shown is known by its place.
-        <div className="monitor-number" key={i}>
-          <span className="soft">{labelOf(shown)}</span>
+      {curvesOf(shows, series, w).map((label, i) => (
+        <div className="monitor-number" key={label}>
+          <span className="soft">{label}</span>
           <output>{shortNumber(series.values?.[i]?.at(-1))}</output>
         </div>
       ))}

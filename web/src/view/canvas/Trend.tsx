@@ -3,8 +3,9 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Monitor } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
+import { useWords } from "../words.ts";
 import { readColours } from "./colours.ts";
-import { LINES, labelOf, shortNumber } from "./monitored.ts";
+import { curvesOf, LINES, shortNumber } from "./monitored.ts";
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
@@ -12,8 +13,9 @@ const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 export function Trend({ monitor, series }: { monitor: Monitor; series: Series }): ReactElement {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const shows = monitor.shows ?? [];
-  const names = shows.map(labelOf).join("\n");
+  const w = useWords();
+  const labels = curvesOf(monitor.shows ?? [], series, w);
+  const names = labels.join("\n");
   const { low, high } = monitor;
   const [themed, setThemed] = useState(0);
   useEffect(() => {
@@ -76,10 +78,9 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
     <div className="trend-box">
       <div ref={ref} className="trend" />
       <div className="keys">
-        {shows.map((shown, i) => (
-          // biome-ignore lint/suspicious/noArrayIndexKey: what is shown is known by its place.
-          <span key={i} className={`key ${LINES[i % LINES.length]}`}>
-            {labelOf(shown)} <b>{shortNumber(series.values?.[i]?.at(-1))}</b>
+        {labels.map((label, i) => (
+          <span key={label} className={`key ${LINES[i % LINES.length]}`}>
+            {label} <b>{shortNumber(series.values?.[i]?.at(-1))}</b>
           </span>
         ))}
       </div>

@@ -1,11 +1,11 @@
 /** Keys of the canvas that are no commands: arrows follow wires, and with Ctrl they move what is selected. */
 
-import { type Item, item, namesOf } from "../../model/action.ts";
-import { moveBy } from "../../model/actions.ts";
-import { GRID, type Rect } from "../../model/geometry.ts";
+import { type Action, type Item, item, namesOf } from "../../model/action.ts";
+import { bendWire, moveBy, rectsOf, resize } from "../../model/actions.ts";
+import { bendsOf, GRID, type Point, type Rect, wireEnds } from "../../model/geometry.ts";
 import { specOf } from "../../model/graph.ts";
 import { specText } from "../../model/words.ts";
-import { studio } from "../../state/store.ts";
+import { type PageState, studio } from "../../state/store.ts";
 import { texts } from "../../text/index.ts";
 import { currentPage, select } from "../page.ts";
 import { useSettings } from "../settings.ts";
@@ -23,7 +23,7 @@ const WAYS: Record<Way, [number, number]> = {
 
 export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
   const page = currentPage();
-  if (page === undefined || event.target !== event.currentTarget) return;
+  if (page === undefined) return;
   const way = WAYS[event.key as Way];
   const taken = () => {
     event.preventDefault();
@@ -41,25 +41,44 @@ export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
     taken();
     return;
   }
-  if (way === undefined || event.altKey || event.shiftKey) return;
+  if (way === undefined || event.altKey) return;
   if (event.ctrlKey || event.metaKey) {
     const by = { x: way[0] * GRID, y: way[1] * GRID };
-    studio.act(
-      page.page,
-      moveBy(
-        page.document,
-        [...page.selection].filter((each) => !each.startsWith("wire/")),
-        page.places,
-        by,
-      ),
-      "keys",
-    );
+    for (const action of event.shiftKey ? resized(page, by) : moved(page, by))
+      studio.act(page.page, action, "keys");
     taken();
     return;
   }
+  if (event.shiftKey) return;
   const next = neighbour(event.key as Way);
   if (next !== undefined) focusBlock(next);
   taken();
+}
+
+/** Moves what is selected; of a wire its bends, or its middle if it has none. */
+function moved(page: PageState, by: Point): Action[] {
+  const { document, graph, places, selection } = page;
+  const items = [...selection].filter((each) => !each.startsWith("wire/"));
+  const wires = namesOf(selection, "wire").flatMap((id) => graph.byId.get(id) ?? []);
+  const bent = wires.flatMap((wire) => {
+    const ends = wireEnds(graph, places, wire);
+    if (ends === undefined) return [];
+    const [start, end] = ends;
+    const middle = { x: (start.x + end.x) / 2, y: (start.y + end.y) / 2 };
+    const bends = bendsOf(document, wire);
+    const points = (bends.length > 0 ? bends : [middle]).map(({ x, y }) => ({ x: x + by.x, y: y + by.y }));
+    return [bendWire(document, wire, points)];
+  });
+  return items.length > 0 ? [moveBy(document, items, places, by), ...bent] : bent;
+}
+
+/** Makes frames, notes and monitors larger or smaller. */
+function resized({ document, selection, places }: PageState, by: Point): Action[] {
+  const boxes = [...selection].filter((each) => !/^(wire|block)\//.test(each));
+  return [...rectsOf(document, boxes, places)].map(([which, rect]) => {
+    const [width, height] = [Math.max(96, rect.width + by.x), Math.max(64, rect.height + by.y)];
+    return resize(document, which, { ...rect, width, height });
+  });
 }
 
 /** The block that the arrow leads to: along a wire, or else the nearest on that side. */
@@ -68,6 +87,8 @@ function neighbour(way: Way): string | undefined {
   if (page === undefined) return undefined;
   const { graph, places } = page;
   const [now] = namesOf(page.selection, "block");
+  const [wire] = namesOf(page.selection, "wire").flatMap((id) => graph.byId.get(id) ?? []);
+  if (wire) return way === "ArrowLeft" || way === "ArrowUp" ? wire.from.block : wire.to.block;
   if (now === undefined) return firstOf(places);
   if (way === "ArrowLeft") {
     const wire = graph.into.get(now)?.[0];

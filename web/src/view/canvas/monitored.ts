@@ -1,6 +1,8 @@
 /** How monitors name and colour what they show. */
 
 import type { Shown } from "../../model/document.ts";
+import type { Curve, Series } from "../../net/generated.ts";
+import type { ViewWords } from "../../text/view.en.ts";
 
 /** Colours of lines and bars, by their classes, one after the other. */
 export const LINES = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
@@ -8,6 +10,15 @@ export const LINES = ["float", "string", "int", "bool", "complex", "unsigned"] a
 export function labelOf(shown: Shown | undefined): string {
   if (shown === undefined) return "";
   return shown.label ?? shown.pin + (shown.element ? `[${shown.element.join("][")}]` : "");
+}
+
+/** What each line of a trend, or each number, is called: which output, and which element of it. */
+export function curvesOf(shows: readonly Shown[], { curves }: Series, words: ViewWords): string[] {
+  const all: readonly Curve[] = curves ?? shows.map((_, shown) => ({ shown }));
+  return all.map(({ shown, element, mean_of }) => {
+    const place = element ? `[${element.join("][")}]` : "";
+    return `${labelOf(shows[shown])}${place}${mean_of ? `, ${words.meanOf(mean_of)}` : ""}`;
+  });
 }
 
 export function shortNumber(value: number | null | undefined): string {

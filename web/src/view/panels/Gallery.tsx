@@ -1,7 +1,8 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
-import type { PageDocument } from "../../model/document.ts";
+import { inLanguage, type PageDocument } from "../../model/document.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import { dropFiles } from "../later.tsx";
+import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
@@ -49,6 +50,7 @@ export function Gallery(): ReactElement {
                     <button type="button" onClick={() => void ui.openPage({ unsaved: draft.name })}>
                       <Icon name="history" />
                       <span>{draft.title || w.untitled}</span>
+                      {draft.lost && <span className="soft">{w.fileGone(draft.lost)}</span>}
                       <span className="when">{w.when(new Date(draft.since * 1000))}</span>
                     </button>
                   </li>
@@ -65,9 +67,7 @@ export function Gallery(): ReactElement {
                 className="card"
                 onClick={() => void ui.openPage({ lesson: lesson.name })}
               >
-                <Sketch document={lesson.document as PageDocument} />
-                <strong>{lesson.title}</strong>
-                <span className="card-about">{lesson.about.replaceAll("`", "")}</span>
+                <Lesson document={lesson.document as PageDocument} />
               </button>
             ))}
           </div>
@@ -91,5 +91,17 @@ export function Gallery(): ReactElement {
       </div>
       <SearchBox />
     </main>
+  );
+}
+
+function Lesson({ document }: { document: PageDocument }): ReactElement {
+  const { language } = useSettings();
+  const { title, titles, about, abouts } = document;
+  return (
+    <>
+      <Sketch document={document} />
+      <strong>{inLanguage(language, title, titles)}</strong>
+      <span className="card-about">{inLanguage(language, about, abouts).replaceAll("`", "")}</span>
+    </>
   );
 }

@@ -59,9 +59,16 @@ export function Outline(): ReactElement {
   function key(event: KeyboardEvent, place: number) {
     const { node, parent } = rows[place] as Row;
     const last = rows.length - 1;
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === "ArrowDown") go(rows[Math.min(place + 1, last)]?.node.id);
-    else if (event.key === "ArrowUp") go(rows[Math.max(place - 1, 0)]?.node.id);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const beside = step === undefined ? undefined : rows[Math.max(0, Math.min(place + step, last))]?.node;
+    if (event.key === " " && event.ctrlKey && node.item !== undefined) {
+      const without = [...selection].filter((each) => each !== node.item);
+      ui.select(without.length < selection.size ? without : [...selection, node.item]);
+    } else if (event.ctrlKey || event.metaKey || event.altKey) return;
+    else if (event.shiftKey && beside?.item !== undefined) {
+      ui.select([...selection, beside.item]);
+      go(beside.id);
+    } else if (beside !== undefined) go(beside.id);
     else if (event.key === "Home") go(rows[0]?.node.id);
     else if (event.key === "End") go(rows[last]?.node.id);
     else if (event.key === "ArrowRight") {
@@ -133,7 +140,7 @@ export function Outline(): ReactElement {
       );
     });
   return (
-    <div className="tree" role="tree" aria-label={w.outline} ref={root}>
+    <div className="tree" role="tree" aria-multiselectable="true" aria-label={w.outline} ref={root}>
       {show(nodes, 1)}
     </div>
   );

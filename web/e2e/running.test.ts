@@ -1,0 +1,123 @@
+/** What a run and keys show on the page, in the real thing. */
+
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
+import { type Opened, open } from "./harness.ts";
+
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  opened = await open();
+  page = opened.page;
+  await page.waitForSelector(".card");
+});
+afterAll(async () => {
+  await opened?.end();
+});
+afterEach(() => {
+  expect(opened.errors.splice(0)).toEqual([]);
+});
+
+async function paste(blocks: Record<string, unknown>): Promise<void> {
+  const tabs = await page.locator(".page-tab").count();
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("Alt+n");
+  await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
+  await page.locator(".canvas").focus();
+  await page.evaluate(
+    (text) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", text);
+      document
+        .querySelector(".canvas")
+        ?.dispatchEvent(
+          new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }),
+        );
+    },
+    JSON.stringify({ format: 1, blocks }),
+  );
+  await page.waitForSelector(`[id="block-${Object.keys(blocks)[0]}"]`);
+  await page.keyboard.press("Escape");
+}
+
+interface Copied {
+  blocks: Record<string, unknown>;
+  layout: { blocks: { minus: [number, number] }; wires: Record<string, number[][]> };
+}
+
+/** What is selected, as it is copied. */
+async function copied(): Promise<Copied> {
+  return page.evaluate(() => {
+    const data = new DataTransfer();
+    document
+      .querySelector(".canvas")
+      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
+    return JSON.parse(data.getData("text/plain"));
+  });
+}
+
+const numbers = (value: number[]) => ({ op: "Const", attrs: { value: { dtype: "float32", value } } });
+
+test("why a run failed stands at its block and among the problems, until it is mended and runs again", async () => {
+  await paste({
+    start: numbers([1, 0]),
+    logarithm: { op: "Log", in: { x: "start:output" } },
+    check: { op: "CheckNumerics", in: { tensor: "logarithm:y" }, attrs: { message: "finite" } },
+  });
+  await page.keyboard.press("Control+Enter");
+  const said = page.locator("#block-check .block-problem");
+  await said.waitFor();
+  expect(await said.textContent()).toContain("CheckNumerics");
+  expect(await page.locator(".problem").textContent()).toContain("check");
+  await page.click("#block-start .block-title");
+  const cell = page.locator("#right .grid .cell").nth(1);
+  await cell.click();
+  await page.keyboard.type("2");
+  await page.keyboard.press("Enter");
+  await said.waitFor({ state: "detached" });
+  await page.waitForSelector("#block-check .live-mark.done");
+});
+
+test("a wire is chosen and bent by keys alone", async () => {
+  await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("w");
+  await page.locator("#right h2", { hasText: "Wire" }).waitFor();
+  for (let i = 0; i < 3; i++) await page.keyboard.press("Control+ArrowDown");
+  await page.keyboard.press("Control+a");
+  const { wires } = (await copied()).layout;
+  expect(Object.keys(wires)).toEqual(["minus:x"]);
+  expect(wires["minus:x"]).toHaveLength(1);
+});
+
+test("arrows follow wires, with Ctrl they move a block, and in the outline they select several", async () => {
+  await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowRight");
+  const before = await copied();
+  expect(Object.keys(before.blocks)).toEqual(["minus"]);
+  for (let i = 0; i < 2; i++) await page.keyboard.press("Control+ArrowDown");
+  const after = await copied();
+  expect(after.layout.blocks.minus[1]).toBe(before.layout.blocks.minus[1] + 16);
+  await page.keyboard.press("ArrowLeft");
+  expect(Object.keys((await copied()).blocks)).toEqual(["start"]);
+  await page.keyboard.press("Alt+1");
+  await page.locator("[role=treeitem][data-node='block/start']").focus();
+  await page.keyboard.press("Shift+ArrowDown");
+  expect(Object.keys((await copied()).blocks).sort()).toEqual(["minus", "start"]);
+});
+
+test("what blocks print is listed below the page and stands at the block", async () => {
+  await paste({
+    start: numbers([1, 2]),
+    print: { op: "PrintV2", in: { input: { dtype: "string", value: "seen" } } },
+  });
+  await page.keyboard.press("Control+Enter");
+  await page.keyboard.press("Alt+7");
+  const line = page.locator(".printed li");
+  await line.waitFor();
+  expect(await line.textContent()).toBe("printseen");
+  expect(await page.locator("#block-print .spec").textContent()).toBe("seen");
+});
