@@ -14,6 +14,7 @@ export const inspectorKo: InspectorWords = {
   copyCsv: "단면을 CSV로 복사",
   download: "npy 내려받기",
   copied: "복사했습니다.",
+  copiedSlice: "표시된 단면을 복사했습니다.",
   pin: "다른 것을 선택해도 여기에 고정",
   unpin: "고정 해제",
   takeAs: { a: "비교할 A로 지정", b: "비교할 B로 지정" },
