@@ -95,6 +95,12 @@ export class TensorMap {
     const before = this.shown;
     this.shown = shown;
     if (before?.source !== shown.source) this.wanted = "";
+    // Cells of another shape have no place in this one, and neither has what was asked for.
+    if (before !== null && String(before.shape) !== String(shown.shape)) {
+      this.held = [];
+      this.wanted = "";
+      this.asking++;
+    }
     if (before === null || before.range.low !== shown.range.low || before.range.high !== shown.range.high) {
       this.palette = paletteFor(shown.range);
       this.held = this.held.map((held) => inRange(held, shown.range));
