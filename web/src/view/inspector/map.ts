@@ -104,6 +104,8 @@ export class TensorMap {
     // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
     if (before?.pin !== shown.pin || String(before.shape) !== String(shown.shape)) {
       this.held = [];
+      this.wanted = "";
+      this.asking++;
       this.scroller.ariaBusy = "true";
     }
     if (before === null || before.range.low !== shown.range.low || before.range.high !== shown.range.high) {
