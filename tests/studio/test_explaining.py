@@ -272,7 +272,7 @@ PALETTE = Path(__file__).resolve().parents[2] / "tools" / "palette.py"
 WINDOWED = [
     name
     for name in REGISTRY
-    if re.fullmatch(r"(Max|Avg)Pool.*Grad(Grad)?(V2)?|.*(Conv|Dilation).*Backprop.*", name)
+    if re.fullmatch(r"(Max|Avg)Pool.*Grad.*|.*(Conv|Dilation).*Backprop.*", name)
 ]
 
 
