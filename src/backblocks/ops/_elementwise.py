@@ -9,14 +9,15 @@ computed in float32 and rounded once, at the end.
 import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from backblocks.dtypes import is_half, wide
+from backblocks.ops._cells import Cells, Coordinate, Way, loop, names, pin_names
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op
+from backblocks.ops._op import Fill, Op, flat
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops._stopping import CELL, MOST, cell_by_cell
 
@@ -113,6 +114,31 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
+def cell_to_cell(op: Op, rule: str = "apply") -> None:
+    """Declares that each output cell comes from the cells at the same place of all inputs, broadcast."""
+
+    @op.cells
+    def _(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
+        loops = dict(zip(names(len(y.sizes)), y.sizes, strict=True))
+        named = {
+            name: spec
+            for pin, value in zip(op.inputs, inputs, strict=True)
+            for name, spec in zip(pin_names(pin.name, value), flat((value,)), strict=True)
+        }
+        cells = {name: broadcast_cells(spec, loops) for name, spec in named.items()}
+        cells[op.outputs[0].name] = broadcast_cells(y, loops)
+        return [Way(rule, tuple(named), loops, cells)]
+
+
+def broadcast_cells(spec: Spec, loops: Iterable[str]) -> Cells:
+    """The cell of a tensor that is broadcast along loops, the last of which are its axes."""
+    sizes = spec.sizes
+    last = list(loops)[-len(sizes) :] if sizes else []
+    return Cells(
+        tuple(loop(n) if size != 1 else Coordinate() for n, size in zip(last, sizes, strict=True))
+    )
+
+
 def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
     """NumPy's own function, which writes straight into the result."""
     dtypes = [spec.dtype for spec in inputs]
@@ -174,6 +200,7 @@ def _complete(
     op = Op(name, signature, variables, rounded_once, slope_range=slope_range)
     op.shape(shape)
     op.grad(grad)
+    cell_to_cell(op)
     if isinstance(ufunc, np.ufunc):
         op.kernel("in place", warns=True)(functools.partial(in_place, ufunc))
     for about, case in cases.items():

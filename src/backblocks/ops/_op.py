@@ -6,8 +6,9 @@ An op is declared by one decorated function, which is its meaning in plain NumPy
     def max_pool(input, *, ksize: Window, ...): ...
 
 Positional parameters are tensors, keyword-only ones attributes. The declaration is completed, in the
-same file, by a shape rule, a gradient, faster kernels, worked cases, refusals and differences from
-TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read off the registry.
+same file, by a shape rule, a gradient, the cells that belong together, faster kernels, worked cases,
+refusals and differences from TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read
+off the registry.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
+from backblocks.ops._cells import Way
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
@@ -170,6 +172,7 @@ class Op:
     start_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
+    cell_rule: Callable[..., list[Way]] | None = None
     kernels: list[Kernel] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -257,6 +260,14 @@ class Op:
     def no_gradient(self, because: str) -> None:
         """Says why asking for a gradient through this op is an error."""
         self.no_gradient_because = because
+
+    def cells(self, rule: Callable[..., list[Way]]) -> Callable[..., list[Way]]:
+        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and Ways out.
+
+        `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
+        """
+        self.cell_rule = rule
+        return rule
 
     def kernel(
         self, name: str, warns: bool = False
@@ -434,6 +445,20 @@ class Op:
             error.op = error.op or self.name
             raise
 
+    def ways(
+        self, inputs: Sequence[Value], attrs: Attrs, outputs: Sequence[Value] | None = None
+    ) -> list[Way]:
+        """Which cells of inputs and outputs belong together (see _cells.py); none if nobody has said.
+
+        Some ops take inputs by their values: give Specs that have them, also of outputs if there are.
+        """
+        if self.cell_rule is None:
+            return []
+        specs = self.infer(inputs, attrs) if outputs is None else outputs
+        return self.cell_rule(
+            specs[0] if len(specs) == 1 else self.Result(*specs), *inputs, **attrs
+        )
+
     def _with_value(
         self, specs: tuple[Value, ...], inputs: Sequence[Value], attrs: Attrs
     ) -> tuple[Value, ...]:
@@ -589,12 +614,12 @@ class Op:
         if self.open_sizes and any(map(_is_open, flat(specs))):
             return Plan(attrs, specs, fill, warns, (), empty=False, large=False)
         pure = not (self.stateful or self.writes)
-        empty = pure and all(0 in _known(spec.shape) for spec in flat(specs))
+        empty = pure and all(0 in spec.sizes for spec in flat(specs))
         if not empty:
             for kernel in self.kernels:
                 if fill is None and wanted in ("", kernel.name):
                     fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
-        makers = tuple(_memory.maker(_known(spec.shape), spec.dtype) for spec in specs if fill)
+        makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
         large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
         return Plan(attrs, specs, fill, warns, makers, empty, large)
 
@@ -626,7 +651,7 @@ class Op:
         self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None
     ) -> Sequence[Value]:
         if plan.empty:
-            empty = each_value(lambda spec: np.zeros(_known(spec.shape), spec.dtype), plan.specs)
+            empty = each_value(lambda spec: np.zeros(spec.sizes, spec.dtype), plan.specs)
             return empty if out is None else out
         with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
             results = self.values(self.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
@@ -781,12 +806,6 @@ def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[
     ]
 
 
-def _known(shape: Shape) -> tuple[int, ...]:
-    if shape is None or None in shape:
-        raise TypeError(f"a shape rule left {shape_text(shape)} open although all inputs are known")
-    return shape  # type: ignore[return-value]
-
-
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
 
@@ -817,7 +836,7 @@ def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
 
 
 def _bytes(spec: Spec) -> int:
-    return math.prod(_known(spec.shape)) * spec.dtype.itemsize
+    return math.prod(spec.sizes) * spec.dtype.itemsize
 
 
 def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:

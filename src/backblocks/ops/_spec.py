@@ -36,6 +36,20 @@ class Spec:
             self.looked()
         return self.known
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape of a tensor whose sizes must all be known here."""
+        if self.shape is None or None in self.shape:
+            raise TypeError(f"a shape rule left {self} open although all inputs are known")
+        return self.shape  # type: ignore[return-value]
+
+    @property
+    def contents(self) -> np.ndarray[Any, Any]:
+        """The value of a tensor that must have one here."""
+        if self.value is None:
+            raise TypeError(f"this cannot be told of {self} without its value")
+        return self.value
+
     def __str__(self) -> str:
         return f"{NAMES[self.dtype]} {shape_text(self.shape)}"
 

@@ -488,19 +488,22 @@ class FoundBad(Message, tag="found bad"):
 
 
 class Cells(Struct, omit_defaults=True):
-    """Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
-    step. A coordinate may instead be what another tensor holds at its cell of the same point.
-    """
+    """The cell of a tensor at each point of the loops, one coordinate for each axis."""
 
     at: list[Coordinate]
     shape: list[int] | None = None
-    """The sizes it is looked at with, if they are not its own."""
+    """The sizes it is looked at with, in row-major order, if they are not its own."""
 
 
 class Coordinate(Struct, omit_defaults=True):
+    """An offset, steps by loop, and what another tensor or a table holds in a cell of its own, if any:
+    the sum of all three.
+    """
+
     offset: int = 0
     steps: dict[str, int] = field(default_factory=dict)
     held_by: str = ""
+    held_at: list[Coordinate] = field(default_factory=list)
 
 
 class Way(Struct, omit_defaults=True):
@@ -508,13 +511,18 @@ class Way(Struct, omit_defaults=True):
     tensor is none. All cells of one point belong together.
     """
 
-    loops: dict[str, int]
-    cells: dict[str, Cells]
-    """By input or output, "values[1]" of a list."""
     rule: str
     """How the output comes from the points that lead to its cell (see backblocks.ops._cells)."""
-    of: list[str] = field(default_factory=list)
+    of: list[str]
     """The tensors that the rule takes, in its order."""
+    loops: dict[str, int]
+    """In their order, the first is the outermost: "the first largest" goes by it."""
+    cells: dict[str, Cells]
+    """By input or output, "values[1]" of a list."""
+    tables: dict[str, list[int]] = field(default_factory=dict)
+    """Numbers that coordinates are held by, where no tensor has them."""
+    inside: list[Cells] = field(default_factory=list)
+    """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
 
 
 class Tensor(Struct, omit_defaults=True):

@@ -458,20 +458,22 @@ export interface FoundBad {
   first_cell?: number[];
 }
 
-/**
- * Which cell of a tensor belongs to a point of the loops: for each axis an offset and, by loop, a
- * step. A coordinate may instead be what another tensor holds at its cell of the same point.
- */
+/** The cell of a tensor at each point of the loops, one coordinate for each axis. */
 export interface Cells {
   at: Coordinate[];
-  /** The sizes it is looked at with, if they are not its own. */
+  /** The sizes it is looked at with, in row-major order, if they are not its own. */
   shape?: number[] | null;
 }
 
+/**
+ * An offset, steps by loop, and what another tensor or a table holds in a cell of its own, if any:
+ * the sum of all three.
+ */
 export interface Coordinate {
   offset?: number;
   steps?: Record<string, number>;
   held_by?: string;
+  held_at?: Coordinate[];
 }
 
 /**
@@ -479,13 +481,18 @@ export interface Coordinate {
  * tensor is none. All cells of one point belong together.
  */
 export interface Way {
-  loops: Record<string, number>;
-  /** By input or output, "values[1]" of a list. */
-  cells: Record<string, Cells>;
   /** How the output comes from the points that lead to its cell (see backblocks.ops._cells). */
   rule: string;
   /** The tensors that the rule takes, in its order. */
-  of?: string[];
+  of: string[];
+  /** In their order, the first is the outermost: "the first largest" goes by it. */
+  loops: Record<string, number>;
+  /** By input or output, "values[1]" of a list. */
+  cells: Record<string, Cells>;
+  /** Numbers that coordinates are held by, where no tensor has them. */
+  tables?: Record<string, number[]>;
+  /** Further cells, of no tensor, that must lie inside of their sizes for a point to be one. */
+  inside?: Cells[];
 }
 
 /** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */

@@ -7,6 +7,7 @@ from typing import Any
 from backblocks.dtypes import DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Cells, Coordinate, Way, loop
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
 from backblocks.ops.nn._windows import (
@@ -18,7 +19,9 @@ from backblocks.ops.nn._windows import (
     first,
     last,
     sizes_last,
+    space_letters,
     space_of,
+    sweep,
 )
 
 
@@ -135,6 +138,49 @@ def backprop_shape(
     out = convolved(input_arg, input, filter_arg, filter, **windows)
     hint = "Use the sizes, strides, padding and dilations of the forward op."
     agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)
+
+
+def conv_way(
+    input: tuple[str, Spec],
+    filter: tuple[str, Spec],
+    output: str,
+    of: tuple[str, ...],
+    depthwise: bool = False,
+    **windows: Any,
+) -> list[Way]:
+    """Which cells belong together when a filter slides over images or volumes, each with its pin.
+
+    `output` is the pin of what comes out of sliding, and of its gradient; `of` are those multiplied.
+    """
+    layout = windows["data_format"]
+    batch, *space, channels = last(input[1].sizes, layout)
+    *k, c_in, c_out = filter[1].sizes
+    letters = space_letters(layout)
+    over = sweep(sliding(tuple(k), **windows).axes(space), letters)
+    loops, x_channel, f_channels, y_channel = _channel_loops(channels, c_in, c_out, depthwise)
+    at = {input[0]: (*over.read, x_channel), output: (*over.space, y_channel)}
+    cells = {
+        pin: Cells(first((loop("n"), *place), layout), axes=layout) for pin, place in at.items()
+    }
+    axes = letters.upper() + ("CM" if depthwise else "IO")
+    cells[filter[0]] = Cells((*over.taps, *f_channels), axes=axes)
+    return [Way("sum", of, {"n": batch} | over.loops | loops, cells)]
+
+
+def _channel_loops(
+    channels: int, c_in: int, c_out: int, depthwise: bool
+) -> tuple[dict[str, int], Coordinate, tuple[Coordinate, Coordinate], Coordinate]:
+    """Loops over channels; and where they stand in input, filter and output."""
+    if depthwise:
+        c, m = loop("c"), loop("m")
+        return {"c": c_in, "m": c_out}, c, (c, m), c * c_out + m
+    groups = channels // c_in
+    ci, co = loop("ci"), loop("co")
+    if groups == 1:
+        return {"ci": c_in, "co": c_out}, ci, (ci, co), co
+    share = c_out // groups
+    out = loop("g") * share + co
+    return {"g": groups, "ci": c_in, "co": share}, loop("g") * c_in + ci, (ci, out), out
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

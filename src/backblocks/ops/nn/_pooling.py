@@ -7,6 +7,7 @@ from typing import Any
 from backblocks.dtypes import DType
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Cells, Way, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Shape, Size, Spec, agreed
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, Strides, VolumeLayout, Window
@@ -19,7 +20,9 @@ from backblocks.ops.nn._windows import (
     first,
     last,
     sizes_last,
+    space_letters,
     space_of,
+    sweep,
 )
 
 
@@ -80,6 +83,52 @@ def agreed_with_pooling(arg: str, spec: Spec, out: Shape) -> Shape:
 def pool_axes(x: Array, **windows: Any) -> list[Axis]:
     """The axes along which windows slide over an array whose channels are last."""
     return image_pooling(**windows).axes(x.shape[1:-1])
+
+
+def pool_way(
+    rule: str,
+    of: tuple[str, ...],
+    input: Spec,
+    *,
+    cells: tuple[str, ...],
+    windows: tuple[str, ...],
+    candidates: str = "",
+    ksize: tuple[int, ...],
+    strides: tuple[int, ...],
+    data_format: str = "NHWC",
+    **padding: Any,
+) -> list[Way]:
+    """Which cells belong together when windows slide over `input`.
+
+    `cells` names the pins that have a value for each cell, `windows` those that have one for each window.
+    At a cell of a window, `candidates` runs through all cells of that window.
+    """
+    batch, *space, channels = last(input.sizes, data_format)
+    group = ksize[data_format.index("C")]
+    axes = image_pooling(
+        ksize=one_in_channels(ksize, data_format),
+        strides=one_in_channels(strides, data_format),
+        data_format=data_format,
+        **padding,
+    ).axes(space)
+    axes.append(Axis(channels, group, group, 1, 0, channels // group))
+    letters = space_letters(data_format) + "c"
+    over = sweep(axes, letters)
+    loops = {"n": batch} | over.loops
+    at = dict.fromkeys(windows, over.space) | dict.fromkeys(cells, over.read)
+    if candidates:
+        among = sweep(axes, letters, "j")
+        loops |= among.loops
+        at[candidates] = among.read
+    each = {
+        pin: Cells(first((loop("n"), *place), data_format), axes=data_format)
+        for pin, place in at.items()
+    }
+    return [Way(rule, of, loops, each)]
+
+
+def one_in_channels(values: tuple[int, ...], layout: str) -> tuple[int, ...]:
+    return tuple(1 if axis == "C" else v for axis, v in zip(layout, values, strict=True))
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

@@ -15,6 +15,7 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME, FLOATS, lowest
 from backblocks.errors import OpError
+from backblocks.ops._cells import Coordinate, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Size, Spec, ranked
 
@@ -110,6 +111,36 @@ def counts(axes: Sequence[Axis], dtype: Any) -> Array:
     for axis in axes:
         total = np.multiply.outer(total, axis.counts().astype(dtype))
     return total[..., None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Loops over all windows of images or volumes and, in each, over its taps (see ops/_cells.py)."""
+
+    loops: dict[str, int]
+    space: tuple[Coordinate, ...]
+    """The place of a window."""
+    read: tuple[Coordinate, ...]
+    """The cell that a tap of it reads."""
+    taps: tuple[Coordinate, ...]
+
+
+def sweep(axes: Sequence[Axis], letters: str, tap: str = "k") -> Sweep:
+    """Loops `h` and `w` over windows and `kh` and `kw` over their taps, say; a lone tap needs no loop."""
+    named = list(zip(letters, axes, strict=True))
+    taps = {letter: loop(tap + letter) if axis.k > 1 else Coordinate() for letter, axis in named}
+    return Sweep(
+        {letter: axis.out for letter, axis in named}
+        | {tap + letter: axis.k for letter, axis in named if axis.k > 1},
+        tuple(loop(letter) for letter in letters),
+        tuple(loop(c) * axis.s - axis.before + taps[c] * axis.d for c, axis in named),
+        tuple(taps.values()),
+    )
+
+
+def space_letters(data_format: str) -> str:
+    """The letters of the axes along which windows slide, as loops are named."""
+    return data_format.replace("N", "").replace("C", "").lower()
 
 
 PLAIN: dict[str, Any] = {"data_format": "NHWC", "explicit_paddings": ()}

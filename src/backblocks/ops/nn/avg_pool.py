@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, sizes_from
@@ -15,6 +16,7 @@ from backblocks.ops.nn._pooling import (
     image_pooling,
     native_pool,
     pool_axes,
+    pool_way,
     pooled,
     volume_pooling,
 )
@@ -114,6 +116,26 @@ avg_pool_3d_grad.shape(_grad_shape)
 @avg_pool_3d_grad.grad
 def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: Any) -> list[Value]:
     return [None, avg_pool_3d(ddx, **windows)]
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+@avg_pool.cells
+def _(y: Spec, value: Spec, **windows: Any) -> list[Way]:
+    return pool_way("mean", ("value",), value, cells=("value",), windows=("output",), **windows)
+
+
+@avg_pool_3d.cells
+def _(y: Spec, input: Spec, **windows: Any) -> list[Way]:
+    return pool_way("mean", ("input",), input, cells=("input",), windows=("output",), **windows)
+
+
+for _each in (avg_pool_grad, avg_pool_3d_grad):
+
+    @_each.cells
+    def _(y: Spec, orig_input_shape: Spec, grad: Spec, **windows: Any) -> list[Way]:
+        return pool_way("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
 
 
 # -- kernels --------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, ranked, sizes_from
@@ -19,6 +20,7 @@ from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
 from backblocks.ops.nn._convolution import (
     backprop_shape,
     conv_axes,
+    conv_way,
     convolved,
     image_convolution,
     native_conv,
@@ -337,6 +339,34 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
 def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
     backprop_shape("input", input, "filter", filter, out_backprop, data_format="NDHWC", **windows)
     return filter.shape
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+for _each in (conv_2d, conv_3d):
+
+    @_each.cells
+    def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+        x, f = ("input", input), ("filter", filter)
+        return conv_way(x, f, "output", ("input", "filter"), **windows)
+
+
+for _each in (conv_2d_backprop_input, conv_3d_backprop_input_v2, conv_3d_backprop_input):
+
+    @_each.cells
+    def _(y: Spec, sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+        x, f = ("output", y), ("filter", filter)
+        windows = {"data_format": "NDHWC"} | windows
+        return conv_way(x, f, "out_backprop", ("out_backprop", "filter"), **windows)
+
+
+for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2, conv_3d_backprop_filter):
+
+    @_each.cells
+    def _(y: Spec, input: Spec, sizes: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+        x, f = ("input", input), ("output", y)
+        windows = {"data_format": "NDHWC"} | windows
+        return conv_way(x, f, "out_backprop", ("input", "out_backprop"), **windows)
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

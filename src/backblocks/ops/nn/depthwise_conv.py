@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, sizes_from
@@ -14,6 +15,7 @@ from backblocks.ops.attrs import Dilations, ImageLayout, Padding, Pads, Strides
 from backblocks.ops.nn._convolution import (
     backprop_shape,
     conv_axes,
+    conv_way,
     convolved,
     native_by_channel,
 )
@@ -133,6 +135,27 @@ def _(
         None,
         depthwise_conv_2d_native(input, ddf, **windows),
     ]
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+@depthwise_conv_2d_native.cells
+def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+    x, f = ("input", input), ("filter", filter)
+    return conv_way(x, f, "output", ("input", "filter"), depthwise=True, **windows)
+
+
+@depthwise_conv_2d_native_backprop_input.cells
+def _(y: Spec, input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    x, f, of = ("output", y), ("filter", filter), ("out_backprop", "filter")
+    return conv_way(x, f, "out_backprop", of, depthwise=True, **windows)
+
+
+@depthwise_conv_2d_native_backprop_filter.cells
+def _(y: Spec, input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    x, f, of = ("input", input), ("output", y), ("input", "out_backprop")
+    return conv_way(x, f, "out_backprop", of, depthwise=True, **windows)
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

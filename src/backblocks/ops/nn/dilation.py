@@ -8,6 +8,7 @@ import numpy as np
 from backblocks.dtypes import REALS, lowest, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Cells, Way, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
@@ -18,6 +19,7 @@ from backblocks.ops.nn._windows import (
     Sliding,
     explicit_pads,
     space_of,
+    sweep,
     taps,
     window_shape,
     winners,
@@ -161,6 +163,52 @@ for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
         "It would pick the value at each window's winner, and TensorFlow has no op that does so: "
         "Dilation2D can be differentiated once."
     )
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+def _way(
+    rule: str, of: tuple[str, ...], input: Spec, filter: Spec, window: str, own: str, **windows: Any
+) -> list[Way]:
+    """`window` is the pin of what comes out of dilation; `own` that of a gradient, if there is one.
+
+    At a cell of a window, input and filter run through all of that window.
+    """
+    batch, *space, channels = input.sizes
+    axes = _sliding(filter.sizes[:2], **windows).axes(tuple(space))
+    over, owned = sweep(axes, "hw", "j" if own else "k"), sweep(axes, "hw")
+    n, c = loop("n"), loop("c")
+    cells = {
+        "input": Cells((n, *over.read, c), axes="NHWC"),
+        "filter": Cells((*over.taps, c), axes="HWC"),
+        window: Cells((n, *over.space, c), axes="NHWC"),
+    }
+    inside: tuple[Cells, ...] = ()
+    if own == "in_backprop":
+        cells[own] = Cells((n, *owned.read, c), axes="NHWC")
+    elif own:
+        cells[own] = Cells((*owned.taps, c), axes="HWC")
+        inside = (Cells((n, *owned.read, c), input.sizes),)  # a tap on padding never wins
+    loops = {"n": batch} | (owned.loops if own else {}) | over.loops | {"c": channels}
+    return [Way(rule, of, loops, cells, inside=inside)]
+
+
+@dilation_2d.cells
+def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+    return _way("max", ("input", "filter"), input, filter, "output", "", **windows)
+
+
+@dilation_2d_backprop_input.cells
+def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    of = ("out_backprop", "input", "filter")
+    return _way("winners", of, input, filter, "out_backprop", "in_backprop", **windows)
+
+
+@dilation_2d_backprop_filter.cells
+def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    of = ("out_backprop", "filter", "input")
+    return _way("winners", of, input, filter, "out_backprop", "filter_backprop", **windows)
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

@@ -9,6 +9,7 @@ import numpy as np
 from backblocks.dtypes import REALS, is_float, lowest, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Cells, Way, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
@@ -27,7 +28,9 @@ from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     image_pooling,
     native_pool,
+    one_in_channels,
     pool_axes,
+    pool_way,
     pooled,
     volume_pooling,
 )
@@ -119,7 +122,7 @@ def _pooled(arg: str, input: Spec, **windows: Any) -> Shape:
             hint="Use 1 to pool each channel by itself.",
         )
     kept = first((batch, *space, None if channels is None else channels // group), layout)
-    ones = {name: _one_in_channels(windows[name], layout) for name in ("ksize", "strides")}
+    ones = {name: one_in_channels(windows[name], layout) for name in ("ksize", "strides")}
     return pooled(arg, Spec(kept, input.dtype), **windows | ones)
 
 
@@ -137,10 +140,6 @@ def _channel_window(
             hint=f"Write ksize in the order of {data_format}; pool over space and channels in two calls.",
         )
     return group, channels
-
-
-def _one_in_channels(values: tuple[int, ...], layout: str) -> tuple[int, ...]:
-    return tuple(1 if axis == "C" else v for axis, v in zip(layout, values, strict=True))
 
 
 class _ChannelsAsSpace:
@@ -191,6 +190,37 @@ def _grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows:
     out = _pooled("orig_input", orig_input, **windows)
     agreed("grad", grad, orig_input.shape, "the shape of orig_input", _FOR_EACH_CELL)
     return agreed_with_pooling("orig_output", orig_output, out)
+
+
+def _pool_cells(y: Spec, input: Spec, **windows: Any) -> list[Way]:
+    return pool_way("max", ("input",), input, cells=("input",), windows=("output",), **windows)
+
+
+def _grad_cells(
+    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
+) -> list[Way]:
+    return pool_way(
+        "winners",
+        ("grad", "orig_input"),
+        orig_input,
+        cells=("output",),
+        windows=("orig_output", "grad"),
+        candidates="orig_input",
+        **windows,
+    )
+
+
+def _grad_grad_cells(
+    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
+) -> list[Way]:
+    return pool_way(
+        "winner's",
+        ("grad", "orig_input"),
+        orig_input,
+        cells=("orig_input", "grad"),
+        windows=("orig_output", "output"),
+        **windows,
+    )
 
 
 # -- images ------------------------------------------------------------------------------------
@@ -273,8 +303,10 @@ def _windows_of(ksize: Array, strides: Array) -> dict[str, Any]:
     return {"ksize": check_window("ksize", ksize), "strides": check_window("strides", strides)}
 
 
-def _delegate(v2: Op, rule_of_v1: Callable[..., Shape]) -> None:
-    """Gives `v2`, whose last two inputs are window and stride, the shape rule of its first version."""
+def _delegate(
+    v2: Op, rule_of_v1: Callable[..., Shape], cells_of_v1: Callable[..., list[Way]]
+) -> None:
+    """Gives `v2`, whose last two inputs are window and stride, the rules of its first version."""
 
     def rule(*specs: Spec, data_format: str, **how: Any) -> Shape:
         *tensors, ksize, strides = specs
@@ -288,6 +320,11 @@ def _delegate(v2: Op, rule_of_v1: Callable[..., Shape]) -> None:
         windows = _windows_of(ksize.value, strides.value)
         shape: Shape = rule_of_v1(*tensors, data_format=data_format, **windows, **how)
         return shape
+
+    @v2.cells
+    def _(y: Spec, *specs: Spec, **how: Any) -> list[Way]:
+        *tensors, ksize, strides = specs
+        return cells_of_v1(y, *tensors, **_windows_of(ksize.contents, strides.contents), **how)
 
     v2.shape(rule)
 
@@ -304,7 +341,7 @@ def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
     return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
 
 
-_delegate(max_pool_v2, lambda input, **windows: _pooled("input", input, **windows))
+_delegate(max_pool_v2, lambda input, **windows: _pooled("input", input, **windows), _pool_cells)
 
 
 @max_pool_v2.grad
@@ -328,7 +365,7 @@ def max_pool_grad_v2(
     )
 
 
-_delegate(max_pool_grad_v2, _grad_shape)
+_delegate(max_pool_grad_v2, _grad_shape, _grad_cells)
 
 
 @max_pool_grad_v2.grad
@@ -353,7 +390,7 @@ def max_pool_grad_grad_v2(
     return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
 
 
-_delegate(max_pool_grad_grad_v2, _grad_grad_shape)
+_delegate(max_pool_grad_grad_v2, _grad_grad_shape, _grad_grad_cells)
 
 
 @max_pool_grad_grad_v2.grad
@@ -629,6 +666,74 @@ def _(
     d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
 ) -> list[Value]:
     return [None, None, max_pool_3d_grad(orig_input, orig_output, d, **windows)]
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+for _each, _rule in (
+    (max_pool, _pool_cells),
+    (max_pool_3d, _pool_cells),
+    (max_pool_grad, _grad_cells),
+    (max_pool_grad_grad, _grad_grad_cells),
+    (max_pool_3d_grad_grad, _grad_grad_cells),
+):
+    _each.cells(_rule)
+
+
+@max_pool_3d_grad.cells
+def _(
+    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, *, ties: str, **windows: Any
+) -> list[Way]:
+    if ties == "first":
+        return _grad_cells(y, orig_input, orig_output, grad, **windows)
+    return pool_way(
+        "close",
+        ("grad", "orig_input", "orig_output"),
+        orig_input,
+        cells=("orig_input", "output"),
+        windows=("orig_output", "grad"),
+        **windows,
+    )
+
+
+@max_pool_with_argmax.cells
+def _(
+    y: Any, input: Spec, *, Targmax: Any, include_batch_in_index: bool, **windows: Any
+) -> list[Way]:
+    taken: dict[str, Any] = {"of": ("input",), "input": input, "cells": ("input",)}
+    return [
+        *pool_way("max", windows=("output",), **taken, **windows),
+        *pool_way("argmax", windows=("argmax",), **taken, **windows),
+    ]
+
+
+def _argmax_way(
+    rule: str, input: Spec, argmax: Spec, cells: str, windows: str, include_batch_in_index: bool
+) -> list[Way]:
+    """Each window of `windows` belongs to the cell of `cells` that `argmax` names."""
+    images, *sizes = input.sizes
+    loops = dict(zip("nhwc", argmax.sizes, strict=True))
+    window = tuple(map(loop, loops))
+    named = (held("argmax", *window),)
+    if include_batch_in_index:
+        cell = Cells(named, (images * math.prod(sizes),), "NHWC")
+    else:
+        cell = Cells((loop("n"), *named), (images, math.prod(sizes)), "NHWC")
+    return [Way(rule, ("grad",), loops, {cells: cell, windows: Cells(window, axes="NHWC")})]
+
+
+@max_pool_grad_with_argmax.cells
+def _(
+    y: Spec, input: Spec, grad: Spec, argmax: Spec, *, include_batch_in_index: bool, **windows: Any
+) -> list[Way]:
+    return _argmax_way("sum", input, argmax, "output", "grad", include_batch_in_index)
+
+
+@max_pool_grad_grad_with_argmax.cells
+def _(
+    y: Spec, input: Spec, grad: Spec, argmax: Spec, *, include_batch_in_index: bool, **windows: Any
+) -> list[Way]:
+    return _argmax_way("copy", input, argmax, "grad", "output", include_batch_in_index)
 
 
 # -- kernels --------------------------------------------------------------------------------------
