@@ -1,5 +1,5 @@
-"""Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, and the
-browser's types of the studio's messages.
+"""Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, the browser's
+types of the studio's messages, and what it is tested with.
 
 python tools/generate.py           rewrites the files
 python tools/generate.py --check   says which are stale, and changes nothing
@@ -21,6 +21,7 @@ from backblocks.ops._pins import Pin
 from backblocks.pages.schema import schema
 
 sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
+import cells_fixture
 import picture
 import typescript
 
@@ -40,6 +41,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/support.md": support_page(ops),
         ROOT / "docs/max_pool_3d.svg": picture.svg(),
         ROOT / "web/src/net/generated.ts": typescript.types_text(),
+        ROOT / "web/src/model/cells.fixture.json": cells_fixture.text(),
         ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,
     }
