@@ -1,5 +1,5 @@
-"""Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, the browser's
-types of the studio's messages, and what it is tested with.
+"""Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, the
+browser's types of the studio's messages, and calls that it is tested with.
 
 python tools/generate.py           rewrites the files
 python tools/generate.py --check   says which are stale, and changes nothing

@@ -143,7 +143,7 @@ def draw_all(call, rng, style):
     """The tensors of a call with new numbers, but for those that its Ways rest on, and places."""
     kept = call.fixed | call.holders()
     return {
-        name: x if name.split("[")[0] in kept | {*kept} or name in kept else drawn(rng, x, style)
+        name: x if name in kept or name.split("[")[0] in kept else drawn(rng, x, style)
         for name, x in call.tensors().items()
     }
 
@@ -360,7 +360,9 @@ def windowed_calls(op, rng, count=12):
 def case_calls(op):
     for case in op.cases:
         inputs, attrs, _ = op.bind((), case.args)
-        yield Call(op, op.arrays(inputs), attrs)
+        arrays = op.arrays(inputs)
+        if not any(x.dtype.hasobject for x in flat(arrays)):
+            yield Call(op, arrays, attrs)
 
 
 @pytest.mark.parametrize("name", DECLARED)

@@ -14,7 +14,7 @@ shares    of[0] added up, each first divided by how many points its own cell has
 product   of[0] multiplied
 max, min  the largest or smallest, and of equals the first in the order of the loops; NaN is both. Of
           several tensors their sum counts.
-argmax, argmin   where that is
+argmax    where the largest is
 winners   of[0] added up over those of its cells whose first maximum (of of[1], or the sum of all behind
           of[0]) has of[1] at the output's own cell
 winner's  of[0] where of[1] is largest
@@ -59,7 +59,10 @@ class Coordinate:
     def __add__(self, other: Coordinate | int) -> Coordinate:
         if isinstance(other, int):
             return Coordinate(self.offset + other, self.steps, self.held_by, self.held_at)
-        steps = {**self.steps, **other.steps}
+        steps = {
+            name: self.steps.get(name, 0) + other.steps.get(name, 0)
+            for name in (*self.steps, *other.steps)
+        }
         return Coordinate(
             self.offset + other.offset,
             steps,
@@ -112,9 +115,22 @@ class Way:
     """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
 
 
-def names(rank: int) -> list[str]:
-    """Names for loops over this many axes."""
-    return ["ijklmnpq"[axis] if axis < 8 else f"i{axis}" for axis in range(rank)]
+def over(sizes: Sequence[int]) -> tuple[dict[str, int], tuple[Coordinate, ...]]:
+    """Loops over axes of these sizes, and the coordinates that run with them."""
+    names = ("ijklmnpq"[axis] if axis < 8 else f"i{axis}" for axis in range(len(sizes)))
+    loops = dict(zip(names, sizes, strict=True))
+    return loops, tuple(map(loop, loops))
+
+
+def in_row_major_order(rule: str, x: str, y: str, count: int) -> list[Way]:
+    """The cells of two tensors one after another, whatever their shapes."""
+    cells = Cells((loop("i"),), (count,))
+    return [Way(rule, (x,), {"i": count}, {x: cells, y: cells})]
+
+
+def no_cells(y: Any, *inputs: Any, **attrs: Any) -> list[Way]:
+    """The rule of ops whose outputs rest on nothing that a cell holds."""
+    return []
 
 
 def pin_names(pin: str, value: Any) -> list[str]:
@@ -165,7 +181,7 @@ def value(
     some = [(way, each) for way, each in found if each] or found[:1]
     with np.errstate(all="ignore"):
         values = [_RULES[way.rule](_Asked(way, shapes, pin, each, held)) for way, each in some]
-    return values[0] if len(values) == 1 else sum(values)
+    return None if not values or None in values else sum(values[1:], values[0])
 
 
 def points(
@@ -196,11 +212,15 @@ def _places(
 ) -> Iterator[tuple[tuple[Coordinate, ...], Sizes]]:
     """Where in a Way a pin's cell stands: its own cell, or that of a coordinate which it holds."""
     if pin in way.cells:
-        yield way.cells[pin].at, way.cells[pin].shape or shapes[pin]
+        yield way.cells[pin].at, _sizes(way.cells[pin], shapes[pin])
     for cells in way.cells.values():
         for at in cells.at:
             if at.held_by == pin:
                 yield at.held_at, shapes[pin]
+
+
+def _sizes(cells: Cells, own: Sizes) -> Sizes:
+    return own if cells.shape is None else cells.shape
 
 
 def _seen_with(cell: Cell, sizes: Sizes, others: Sizes) -> Cell:
@@ -258,7 +278,7 @@ def _point(
     cells: dict[str, Cell] = {}
     holders: list[tuple[str, Cell]] = []
     for pin, each in (*way.cells.items(), *((None, each) for each in way.inside)):
-        sizes = each.shape or shapes[pin or ""]
+        sizes = _sizes(each, shapes[pin] if pin else ())
         place = []
         for at in each.at:
             number = _stands_at(at, numbers)
@@ -395,6 +415,5 @@ _RULES: dict[str, Callable[[_Asked], Any]] = {
     "close": _close,
     "copy": lambda asked: (asked.numbers(asked.way.of[0]) or [0])[0],
     "argmax": lambda asked: None,
-    "argmin": lambda asked: None,
     "apply": lambda asked: None,
 }

@@ -9,13 +9,13 @@ computed in float32 and rounded once, at the end.
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from backblocks.dtypes import is_half, wide
-from backblocks.ops._cells import Cells, Coordinate, Way, loop, names, pin_names
+from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, flat
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -119,24 +119,22 @@ def cell_to_cell(op: Op, rule: str = "apply") -> None:
 
     @op.cells
     def _(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
-        loops = dict(zip(names(len(y.sizes)), y.sizes, strict=True))
+        loops, places = over(y.sizes)
         named = {
             name: spec
             for pin, value in zip(op.inputs, inputs, strict=True)
             for name, spec in zip(pin_names(pin.name, value), flat((value,)), strict=True)
         }
-        cells = {name: broadcast_cells(spec, loops) for name, spec in named.items()}
-        cells[op.outputs[0].name] = broadcast_cells(y, loops)
+        cells = {name: broadcast_cells(spec.sizes, places) for name, spec in named.items()}
+        cells[op.outputs[0].name] = Cells(places)
         return [Way(rule, tuple(named), loops, cells)]
 
 
-def broadcast_cells(spec: Spec, loops: Iterable[str]) -> Cells:
-    """The cell of a tensor that is broadcast along loops, the last of which are its axes."""
-    sizes = spec.sizes
-    last = list(loops)[-len(sizes) :] if sizes else []
-    return Cells(
-        tuple(loop(n) if size != 1 else Coordinate() for n, size in zip(last, sizes, strict=True))
-    )
+def broadcast_cells(sizes: tuple[int, ...], places: tuple[Coordinate, ...]) -> Cells:
+    """The cell of a tensor of these sizes that is broadcast: its axes are the last of these places."""
+    last = places[len(places) - len(sizes) :]
+    pairs = zip(last, sizes, strict=True)
+    return Cells(tuple(place if size != 1 else Coordinate() for place, size in pairs))
 
 
 def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:

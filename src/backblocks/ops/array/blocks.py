@@ -7,11 +7,13 @@ import numpy as np
 
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, loop, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import ImageLayout, Int
+from backblocks.ops.nn._windows import first, last
 
 
 def _geometry(
@@ -152,6 +154,42 @@ def _(dy: Value, y: Value, input: Value, block_shape: Value, crops: Value) -> li
     return [space_to_batch_nd(dy, block_shape, crops), None, None]
 
 
+def _block_cells(
+    small: str, large: str, of: str, large_sizes: tuple[int, ...], blocks: Array, pairs: Array
+) -> list[Way]:
+    """The cells of the pin `small`, many images without blocks, and of `large`, which has borders more."""
+    count = len(blocks)
+    padded = large_sizes[1 : count + 1] + pairs.sum(1)
+    outer = (padded // blocks).tolist()
+    batch, rest = large_sizes[0], large_sizes[count + 1 :]
+    loops, at = over((batch, *blocks.tolist(), *outer, *rest))
+    n, cell, space = at[0], at[1 : count + 1], at[count + 1 : 2 * count + 1]
+    image, times = n, batch
+    for k, size in zip(reversed(cell), reversed(blocks.tolist()), strict=True):
+        image, times = k * times + image, times * size
+    inner = (
+        s * int(k) + c - int(before)
+        for s, c, k, before in zip(space, cell, blocks, pairs[:, 0], strict=True)
+    )
+    cells = {
+        small: Cells((image, *space, *at[2 * count + 1 :])),
+        large: Cells((n, *inner, *at[2 * count + 1 :])),
+    }
+    return [Way("copy", (of,), loops, cells)]
+
+
+@space_to_batch_nd.cells
+def _(y: Spec, input: Spec, block_shape: Spec, paddings: Spec) -> list[Way]:
+    blocks, pads = block_shape.contents, paddings.contents
+    return _block_cells("output", "input", "input", input.sizes, blocks, pads)
+
+
+@batch_to_space_nd.cells
+def _(y: Spec, input: Spec, block_shape: Spec, crops: Spec) -> list[Way]:
+    blocks, cut = block_shape.contents, crops.contents
+    return _block_cells("input", "output", "input", y.sizes, blocks, cut)
+
+
 _image = np.array([[[1.0], [2], [3], [4]], [[5], [6], [7], [8]]])[None]  # 2 rows of 4
 _parts = np.array([[[[1.0], [3]]], [[[2], [4]]], [[[5], [7]]], [[[6], [8]]]])
 _none = np.zeros((2, 2), np.int32)
@@ -236,6 +274,18 @@ def _(input: Spec, paddings: Spec, *, block_size: int) -> Shape:
 def _(input: Spec, crops: Spec, *, block_size: int) -> Shape:
     shape: Shape = batch_to_space_nd.shape_rule(input, _square(input, block_size), crops)  # type: ignore[misc]
     return shape
+
+
+@space_to_batch.cells
+def _(y: Spec, input: Spec, paddings: Spec, *, block_size: int) -> list[Way]:
+    blocks = np.full(2, block_size)
+    return _block_cells("output", "input", "input", input.sizes, blocks, paddings.contents)
+
+
+@batch_to_space.cells
+def _(y: Spec, input: Spec, crops: Spec, *, block_size: int) -> list[Way]:
+    blocks = np.full(2, block_size)
+    return _block_cells("input", "output", "input", y.sizes, blocks, crops.contents)
 
 
 @space_to_batch.grad
@@ -337,6 +387,36 @@ def _(input: Spec, *, block_size: int, data_format: str) -> Shape:
 @depth_to_space.grad
 def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
     return [space_to_depth(dy, **how)]
+
+
+def _depth_cells(
+    deep: str, wide: str, deep_sizes: tuple[int, ...], block_size: int, data_format: str
+) -> list[Way]:
+    """The cells of the pin `deep`, whose channels are blocks, and of the pin `wide`, which has them."""
+    n, h, w, c = last(deep_sizes, data_format)
+    k = block_size
+    loops = {"n": n, "h": h, "w": w, "kh": k, "kw": k, "c": c // k**2}
+    at = {name: loop(name) for name in loops}
+    image, channel = at["n"], at["c"]
+    channels = at["kh"] * (k * loops["c"]) + at["kw"] * loops["c"] + channel
+    places = {
+        deep: (image, at["h"], at["w"], channels),
+        wide: (image, at["h"] * k + at["kh"], at["w"] * k + at["kw"], channel),
+    }
+    cells = {
+        pin: Cells(first(place, data_format), axes=data_format) for pin, place in places.items()
+    }
+    return [Way("copy", ("input",), loops, cells)]
+
+
+@space_to_depth.cells
+def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[Way]:
+    return _depth_cells("output", "input", y.sizes, block_size, data_format)
+
+
+@depth_to_space.cells
+def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[Way]:
+    return _depth_cells("input", "output", input.sizes, block_size, data_format)
 
 
 _deep = np.array([[[[1.0, 2, 5, 6], [3, 4, 7, 8]]]])

@@ -5,6 +5,8 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -58,6 +60,13 @@ def _reaches(small: tuple[Size, ...], large: tuple[Size, ...]) -> bool:
     return len(small) <= len(large) and all(
         a in (None, b) for a, b in zip(together, large, strict=True)
     )
+
+
+@broadcast_to.cells
+def _(y: Spec, input: Spec, shape: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    cells = {"input": broadcast_cells(input.sizes, at), "output": Cells(at)}
+    return [Way("copy", ("input",), loops, cells)]
 
 
 @broadcast_to.grad
@@ -151,6 +160,12 @@ def _(dims: Spec, value: Spec) -> Shape:
     return None if rank is None else sizes_from("dims", dims, [rank])
 
 
+@fill.cells
+def _(y: Spec, dims: Spec, value: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    return [Way("copy", ("value",), loops, {"value": Cells(()), "output": Cells(at)})]
+
+
 @fill.grad
 def _(dy: Value, y: Value, dims: Value, value: Value) -> list[Value]:
     return [None, fit(dy, value)]
@@ -183,6 +198,16 @@ def _(input: Spec, multiples: Spec) -> Shape:
         0 if 0 in (m, n) else None if m is None or n is None else m * n
         for m, n in zip(times, sizes, strict=True)
     )
+
+
+@tile.cells
+def _(y: Spec, input: Spec, multiples: Spec) -> list[Way]:
+    sizes = input.sizes
+    loops, at = over((*multiples.contents.tolist(), *sizes))
+    pairs = zip(at[: len(sizes)], at[len(sizes) :], sizes, strict=True)
+    laid = tuple(time * n + i for time, i, n in pairs)
+    cells = {"input": Cells(at[len(sizes) :]), "output": Cells(laid)}
+    return [Way("copy", ("input",), loops, cells)]
 
 
 @tile.grad

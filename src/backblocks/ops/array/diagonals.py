@@ -5,6 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, COMPLEX, FLOATS
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, scalar_value, shape_text
@@ -33,6 +34,13 @@ def diag(diagonal: Array) -> Array:
 def _(diagonal: Spec) -> Shape:
     _at_least("diagonal", diagonal, 1)
     return None if diagonal.shape is None else diagonal.shape * 2
+
+
+@diag.cells
+def _(y: Spec, diagonal: Spec) -> list[Way]:
+    loops, at = over(diagonal.sizes)
+    cells = {"diagonal": Cells(at), "output": Cells(at * 2)}
+    return [Way("copy", ("diagonal",), loops, cells)]
 
 
 @diag.grad
@@ -67,6 +75,12 @@ def _(input: Spec) -> Shape:
     return tuple(n if m is None else m for m, n in zip(first, second, strict=True))
 
 
+@diag_part.cells
+def _(y: Spec, input: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    return [Way("copy", ("input",), loops, {"input": Cells(at * 2), "diagonal": Cells(at)})]
+
+
 @diag_part.grad
 def _(dy: Value, y: Value, input: Value) -> list[Value]:
     return [diag(dy)]
@@ -82,6 +96,13 @@ def matrix_diag(diagonal: Array) -> Array:
 def _(diagonal: Spec) -> Shape:
     _at_least("diagonal", diagonal, 1)
     return None if diagonal.shape is None else (*diagonal.shape, diagonal.shape[-1])
+
+
+@matrix_diag.cells
+def _(y: Spec, diagonal: Spec) -> list[Way]:
+    loops, at = over(diagonal.sizes)
+    cells = {"diagonal": Cells(at), "output": Cells((*at, at[-1]))}
+    return [Way("copy", ("diagonal",), loops, cells)]
 
 
 @matrix_diag.grad
@@ -110,6 +131,13 @@ def _smaller(m: Size, n: Size) -> Size:
 @matrix_diag_part.shape
 def _(input: Spec) -> Shape:
     return _diagonal_shape(input)
+
+
+@matrix_diag_part.cells
+def _(y: Spec, input: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    cells = {"input": Cells((*at, at[-1])), "diagonal": Cells(at)}
+    return [Way("copy", ("input",), loops, cells)]
 
 
 @matrix_diag_part.grad
@@ -141,6 +169,21 @@ def _(input: Spec, diagonal: Spec) -> Shape:
     return (*found[:-1], *input.shape[-2:])
 
 
+@matrix_set_diag.cells
+def _(y: Spec, input: Spec, diagonal: Spec) -> list[Way]:
+    *batch, rows, columns = y.sizes
+    own, at = over(diagonal.sizes)
+    on = {"diagonal": Cells(at), "output": Cells((*at, at[-1]))}
+    ways = [Way("copy", ("diagonal",), own, on)]
+    for size, above in ((columns - 1, 1), (rows - 1, 0)):
+        loops, at = over((*batch, min(rows, columns), size))
+        *front, i, k = at
+        beside = i + k + 1
+        cells = Cells((*front, i, beside) if above else (*front, beside, i))
+        ways.append(Way("copy", ("input",), loops, {"input": cells, "output": cells}))
+    return ways
+
+
 @matrix_set_diag.grad
 def _(dy: Value, y: Value, input: Value, diagonal: Value) -> list[Value]:
     return [matrix_set_diag(dy, ops.zeros_like(diagonal)), matrix_diag_part(dy)]
@@ -169,6 +212,17 @@ def _(input: Spec, num_lower: Spec, num_upper: Spec) -> Shape:
             hint = "Use -1 for the whole triangle."
             raise OpError(f"must be at most {n}", arg=arg, got=count, hint=hint)
     return input.shape
+
+
+@matrix_band_part.cells
+def _(y: Spec, input: Spec, num_lower: Spec, num_upper: Spec) -> list[Way]:
+    *batch, rows, columns = y.sizes
+    lower, upper = int(num_lower.contents.item()), int(num_upper.contents.item())
+    lower, upper = rows if lower < 0 else lower, columns if upper < 0 else upper
+    loops, at = over((*batch, rows, lower + upper + 1))
+    *front, i, k = at
+    cells = Cells((*front, i, i + k - lower))
+    return [Way("copy", ("input",), loops, {"input": cells, "band": cells})]
 
 
 @matrix_band_part.grad

@@ -7,6 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_axis, known_value, scalar_value
@@ -143,6 +144,21 @@ def _(params: Spec, indices: Spec, axis: Spec, *, batch_dims: int) -> Shape:
     return _gathered_shape(params, indices, scalar_value("axis", axis), batch_dims)
 
 
+def _gather_cells(y: Spec, params: Spec, indices: Spec, axis: int, batch: int) -> list[Way]:
+    axis %= len(params.sizes)
+    batch = _counted_from_front(batch, len(indices.sizes))
+    loops, at = over(y.sizes)
+    behind = axis + len(indices.sizes) - batch
+    named = held("indices", *at[:batch], *at[axis:behind])
+    cells = {"params": Cells((*at[:axis], named, *at[behind:])), "output": Cells(at)}
+    return [Way("copy", ("params",), loops, cells)]
+
+
+@gather_v2.cells
+def _(y: Spec, params: Spec, indices: Spec, axis: Spec, *, batch_dims: int) -> list[Way]:
+    return _gather_cells(y, params, indices, int(axis.contents.item()), batch_dims)
+
+
 @gather_v2.grad
 def _(
     dy: Value, y: Value, params: Value, indices: Value, axis: Value, *, batch_dims: int
@@ -159,6 +175,11 @@ def gather(params: Array, indices: Array, *, validate_indices: Flag = True) -> A
 @gather.shape
 def _(params: Spec, indices: Spec, *, validate_indices: bool) -> Shape:
     return _gathered_shape(params, indices, 0, 0)
+
+
+@gather.cells
+def _(y: Spec, params: Spec, indices: Spec, *, validate_indices: bool) -> list[Way]:
+    return _gather_cells(y, params, indices, 0, 0)
 
 
 @gather.grad

@@ -8,6 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -100,6 +101,32 @@ def _(concat_dim: Spec, values: tuple[Spec, ...]) -> Shape:
 @concat.grad
 def _(dy: Value, y: Value, concat_dim: Value, values: Any) -> list[Value]:
     return [None, _parts(dy, values, concat_dim)]
+
+
+def _parts_ways(
+    parts: Sequence[Spec], part: str, whole: str, axis: Spec, to_whole: bool
+) -> list[Way]:
+    """Cells of parts, which are a list of pins, and of the whole that they are along an axis."""
+    ways, start = [], 0
+    for i, spec in enumerate(parts):
+        loops, at = over(spec.sizes)
+        axis_from_front = int(axis.contents.item()) % len(at)
+        place = tuple(c + start if a == axis_from_front else c for a, c in enumerate(at))
+        name = f"{part}[{i}]"
+        of = name if to_whole else whole
+        ways.append(Way("copy", (of,), loops, {name: Cells(at), whole: Cells(place)}))
+        start += spec.sizes[axis_from_front]
+    return ways
+
+
+@concat_v2.cells
+def _(y: Spec, values: tuple[Spec, ...], axis: Spec) -> list[Way]:
+    return _parts_ways(values, "values", "output", axis, to_whole=True)
+
+
+@concat.cells
+def _(y: Spec, concat_dim: Spec, values: tuple[Spec, ...]) -> list[Way]:
+    return _parts_ways(values, "values", "output", concat_dim, to_whole=True)
 
 
 @op("ConcatOffset", "int32, shape_type* -> offset: shape_type*", shape_type=INDEX)
@@ -232,6 +259,11 @@ def _(axis: Spec, value: Spec, *, num_split: int) -> tuple[Shape, ...]:
     return _cut_shapes(value, at, [None if n is None else n // num_split] * num_split)
 
 
+@split.cells
+def _(y: tuple[Spec, ...], axis: Spec, value: Spec, *, num_split: int) -> list[Way]:
+    return _parts_ways(y, "output", "value", axis, to_whole=False)
+
+
 @split.grad
 def _(dy: Any, y: Any, axis: Value, value: Value, *, num_split: int) -> list[Value]:
     return [None, _whole(dy, y, axis)]
@@ -272,6 +304,13 @@ def _(value: Spec, size_splits: Spec, axis: Spec, *, num_split: int) -> tuple[Sh
             hint="Use -1 for one size to have it worked out.",
         )
     return _cut_shapes(value, at, filled)
+
+
+@split_v.cells
+def _(
+    y: tuple[Spec, ...], value: Spec, size_splits: Spec, axis: Spec, *, num_split: int
+) -> list[Way]:
+    return _parts_ways(y, "output", "value", axis, to_whole=False)
 
 
 @split_v.grad

@@ -1,11 +1,12 @@
 """Tensors continued over their borders by their own mirror image, and the way back."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 
 from backblocks.dtypes import ALL, NUMBERS, wide
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Coordinate, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
@@ -73,6 +74,34 @@ def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
     return mirrored_shape(input.shape, paddings, mode)
 
 
+def mirror_cells(
+    padded: tuple[Coordinate, ...], sizes: tuple[int, ...], paddings: Spec, mode: str
+) -> tuple[tuple[Coordinate, ...], dict[str, tuple[int, ...]]]:
+    """The cell of these sizes that each place of the padded tensor shows, and the tables for it."""
+    cells, tables = [], {}
+    for axis, pads in enumerate(paddings.contents.tolist()):
+        cells.append(padded[axis])
+        if any(pads):
+            name = f"mirror along axis {axis}"
+            tables[name] = tuple(_mirror(sizes[axis], pads, mode).tolist())
+            cells[axis] = held(name, padded[axis])
+    return tuple(cells), tables
+
+
+def _mirror_ways(
+    rule: str, of: str, inner: tuple[str, Spec], outer: tuple[str, Spec], **how: Any
+) -> list[Way]:
+    loops, at = over(outer[1].sizes)
+    shown, tables = mirror_cells(at, inner[1].sizes, **how)
+    return [Way(rule, (of,), loops, {inner[0]: Cells(shown), outer[0]: Cells(at)}, tables)]
+
+
+@mirror_pad.cells
+def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[Way]:
+    small, large = ("input", input), ("output", y)
+    return _mirror_ways("copy", "input", small, large, paddings=paddings, mode=mode)
+
+
 @mirror_pad.grad
 def _(dy: Value, y: Value, input: Value, paddings: Value, *, mode: str) -> list[Value]:
     return [mirror_pad_grad(dy, paddings, mode=mode), None]
@@ -107,6 +136,12 @@ def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
                 )
             _checked(size, pads, mode, hint)
     return tuple(sizes)
+
+
+@mirror_pad_grad.cells
+def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[Way]:
+    small, large = ("output", y), ("input", input)
+    return _mirror_ways("sum", "input", small, large, paddings=paddings, mode=mode)
 
 
 @mirror_pad_grad.grad

@@ -8,6 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NUMBERS, wide
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Coordinate, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -53,6 +54,13 @@ def _checked_order(arg: str, perm: Array) -> list[int]:
             hint="Write the axes in their new order, counted from 0 at the front.",
         )
     return order
+
+
+@transpose.cells
+def _(y: Spec, x: Spec, perm: Spec) -> list[Way]:
+    loops, at = over(x.sizes)
+    moved = tuple(at[axis] for axis in perm.contents.tolist())
+    return [Way("copy", ("x",), loops, {"x": Cells(at), "y": Cells(moved)})]
 
 
 @transpose.grad
@@ -117,6 +125,23 @@ def _(values: tuple[Spec, ...], *, axis: int) -> Shape:
     return tuple(sizes)
 
 
+@pack.cells
+def _(y: Spec, values: tuple[Spec, ...], *, axis: int) -> list[Way]:
+    loops, at = over(values[0].sizes)
+    names = [f"values[{i}]" for i in range(len(values))]
+    return [
+        Way("copy", (x,), loops, {x: Cells(at), "output": Cells(_stacked(at, axis, i))})
+        for i, x in enumerate(names)
+    ]
+
+
+def _stacked(at: tuple[Coordinate, ...], axis: int, number: int) -> tuple[Coordinate, ...]:
+    """The place of a cell of the tensor of this number, when tensors are stacked along an axis."""
+    place = list(at)
+    place.insert(axis % (len(at) + 1), Coordinate(number))
+    return tuple(place)
+
+
 @pack.grad
 def _(dy: Value, y: Value, values: Any, *, axis: int) -> list[Value]:
     return [unpack(dy, num=len(values), axis=axis)]
@@ -161,6 +186,16 @@ def _(value: Spec, *, num: int, axis: int) -> tuple[Shape, ...]:
     rest = list(value.shape)
     del rest[axis]
     return (tuple(rest),) * num
+
+
+@unpack.cells
+def _(y: tuple[Spec, ...], value: Spec, *, num: int, axis: int) -> list[Way]:
+    ways = []
+    for i in range(num):
+        loops, at = over(y[i].sizes)
+        cells = {"value": Cells(_stacked(at, axis, i)), f"output[{i}]": Cells(at)}
+        ways.append(Way("copy", ("value",), loops, cells))
+    return ways
 
 
 @unpack.grad
@@ -256,6 +291,21 @@ def _(params: Spec, indices: Spec, *, bad_indices_policy: str) -> Shape:
     return indices.shape[:-1] + params.shape[depth:]
 
 
+def named_cells(indices: Spec, rest: tuple[int, ...]) -> tuple[dict[str, int], Cells, Cells]:
+    """Loops over index vectors and the slices that they name; the cell of a slice, and the named one."""
+    *vectors, depth = indices.sizes
+    loops, at = over((*vectors, *rest))
+    vector, cell = at[: len(vectors)], at[len(vectors) :]
+    named = (held("indices", *vector, Coordinate(i)) for i in range(depth))
+    return loops, Cells(at), Cells((*named, *cell))
+
+
+@gather_nd.cells
+def _(y: Spec, params: Spec, indices: Spec, *, bad_indices_policy: str) -> list[Way]:
+    loops, at, named = named_cells(indices, params.sizes[indices.sizes[-1] :])
+    return [Way("copy", ("params",), loops, {"params": named, "output": at})]
+
+
 @gather_nd.grad
 def _(dy: Value, y: Value, params: Value, indices: Value, **policy: str) -> list[Value]:
     sizes = ops.cast(shape_of(params), DstT=indices.dtype)
@@ -311,6 +361,12 @@ def _(indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> 
     agreed("updates", updates, expected, "one update for each index", hint)
     _check_indices(indices, sizes, depth, bad_indices_policy)
     return sizes
+
+
+@scatter_nd.cells
+def _(y: Spec, indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> list[Way]:
+    loops, at, named = named_cells(indices, y.sizes[indices.sizes[-1] :])
+    return [Way("sum", ("updates",), loops, {"updates": at, "output": named})]
 
 
 @scatter_nd.grad
@@ -420,6 +476,25 @@ def tensor_scatter_sub(
 ) -> Array:
     """`tensor` with each update subtracted from the cell or slice that its index vector names."""
     return scattered(np.subtract, tensor, indices, updates)
+
+
+def _added(rule: str, y: Spec, indices: Spec) -> list[Way]:
+    loops, at, named = named_cells(indices, y.sizes[indices.sizes[-1] :])
+    own, place = over(y.sizes)
+    return [
+        Way(rule, ("tensor",), own, {"tensor": Cells(place), "output": Cells(place)}),
+        Way(rule, ("updates",), loops, {"updates": at, "output": named}),
+    ]
+
+
+@tensor_scatter_add.cells
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+    return _added("sum", y, indices)
+
+
+@tensor_scatter_sub.cells
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+    return _added("apply", y, indices)
 
 
 @tensor_scatter_update.grad

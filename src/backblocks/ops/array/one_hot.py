@@ -4,6 +4,7 @@ import numpy as np
 
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, scalar_value
@@ -41,6 +42,21 @@ def _(indices: Spec, depth: Spec, on_value: Spec, off_value: Spec, *, axis: int)
         raise OpError(f"must be at most {rank}", arg="axis", got=axis, hint=hint)
     at = rank if axis == -1 else axis
     return (*indices.shape[:at], size, *indices.shape[at:])
+
+
+@one_hot.cells
+def _(
+    y: Spec, indices: Spec, depth: Spec, on_value: Spec, off_value: Spec, *, axis: int
+) -> list[Way]:
+    loops, at = over(y.sizes)
+    new = axis % len(at)
+    cells = {
+        "indices": Cells(at[:new] + at[new + 1 :]),
+        "on_value": Cells(()),
+        "off_value": Cells(()),
+        "output": Cells(at),
+    }
+    return [Way("apply", ("indices", "on_value", "off_value"), loops, cells)]
 
 
 one_hot.grad(nothing)

@@ -5,6 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, known_value, ranked, scalar_value, shape_text
@@ -70,6 +71,17 @@ def _(input: Spec, paddings: Spec) -> Shape:
     return _padded_shape(input, paddings)
 
 
+def _inner_way(input: Spec, paddings: Spec) -> Way:
+    loops, at = over(input.sizes)
+    place = tuple(i + before for i, (before, _) in zip(at, paddings.contents.tolist(), strict=True))
+    return Way("copy", ("input",), loops, {"input": Cells(at), "output": Cells(place)})
+
+
+@pad.cells
+def _(y: Spec, input: Spec, paddings: Spec) -> list[Way]:
+    return [_inner_way(input, paddings)]
+
+
 @pad.grad
 def _(dy: Value, y: Value, input: Value, paddings: Value) -> list[Value]:
     return [_inside(dy, input, paddings), None]
@@ -86,6 +98,21 @@ def _(input: Spec, paddings: Spec, constant_values: Spec) -> Shape:
     if constant_values.shape not in (None, ()):
         scalar_value("constant_values", Spec(constant_values.shape, constant_values.dtype))
     return _padded_shape(input, paddings)
+
+
+@pad_v2.cells
+def _(y: Spec, input: Spec, paddings: Spec, constant_values: Spec) -> list[Way]:
+    """The border is in slabs before and after each axis; they run through all of the axes behind it."""
+    ways = [_inner_way(input, paddings)]
+    pairs = paddings.contents.tolist()
+    for axis, (before, after) in enumerate(pairs):
+        for first, size in ((0, before), (before + input.sizes[axis], after)):
+            loops, at = over((*input.sizes[:axis], size, *y.sizes[axis + 1 :]))
+            starts = (*(pair[0] for pair in pairs[:axis]), first)
+            slab = tuple(i + b for i, b in zip(at, starts, strict=False)) + at[axis + 1 :]
+            cells = {"constant_values": Cells(()), "output": Cells(slab)}
+            ways += [Way("copy", ("constant_values",), loops, cells)] if size else []
+    return ways
 
 
 @pad_v2.grad

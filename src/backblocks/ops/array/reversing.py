@@ -4,6 +4,7 @@ import numpy as np
 
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_axis, ranked
@@ -29,6 +30,17 @@ def _(tensor: Spec, axis: Spec) -> Shape:
         hint = "Name it once, from either end."
         raise OpError("an axis is named twice", arg="axis", got=axes, hint=hint)
     return tensor.shape
+
+
+@reverse_v2.cells
+def _(y: Spec, tensor: Spec, axis: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    backward = list(at)
+    for a in axis.contents.tolist():
+        backward[a] = at[a] * -1 + (y.sizes[a] - 1)
+    return [
+        Way("copy", ("tensor",), loops, {"tensor": Cells(tuple(backward)), "output": Cells(at)})
+    ]
 
 
 @reverse_v2.grad
@@ -60,13 +72,17 @@ def reverse_sequence(
     input: Array, seq_lengths: Array, *, seq_dim: Int, batch_dim: Int = 0
 ) -> Array:
     """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
-    cells = np.arange(input.shape[seq_dim])
-    lengths = seq_lengths[:, None]
-    places = np.where(cells < lengths, lengths - 1 - cells, cells)  # (batch, sequence)
+    places = _places(input.shape[seq_dim], seq_lengths)
     shape = [1] * input.ndim
     shape[batch_dim], shape[seq_dim] = places.shape
     rows = places if batch_dim < seq_dim else places.T
     return np.take_along_axis(input, rows.reshape(shape), seq_dim)
+
+
+def _places(n: int, seq_lengths: Array) -> Array:
+    """Which of `n` cells comes to stand at each place, for each sequence: (batch, sequence)."""
+    cells, lengths = np.arange(n), seq_lengths[:, None]
+    return np.where(cells < lengths, lengths - 1 - cells, cells)
 
 
 @reverse_sequence.shape
@@ -93,6 +109,17 @@ def _(input: Spec, seq_lengths: Spec, *, seq_dim: int, batch_dim: int) -> Shape:
             hint = "Use 0 for a sequence that is to stay as it is."
             raise OpError(rule, arg="seq_lengths", got=wrong[0], hint=hint)
     return input.shape
+
+
+@reverse_sequence.cells
+def _(y: Spec, input: Spec, seq_lengths: Spec, *, seq_dim: int, batch_dim: int) -> list[Way]:
+    loops, at = over(y.sizes)
+    n = y.sizes[seq_dim]
+    tables = {"places": tuple(_places(n, seq_lengths.contents).ravel().tolist())}
+    taken = list(at)
+    taken[seq_dim] = held("places", at[batch_dim] * n + at[seq_dim])
+    cells = {"input": Cells(tuple(taken)), "output": Cells(at)}
+    return [Way("copy", ("input",), loops, cells, tables)]
 
 
 @reverse_sequence.grad

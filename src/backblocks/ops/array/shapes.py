@@ -9,6 +9,8 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Way, in_row_major_order, no_cells
+from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
@@ -302,6 +304,20 @@ def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
     return fill
 
 
+@reshape.cells
+def _(y: Spec, tensor: Spec, shape: Spec) -> list[Way]:
+    return in_row_major_order("copy", "tensor", "output", math.prod(y.sizes))
+
+
+@expand_dims.cells
+@squeeze.cells
+def _(y: Spec, input: Spec, *others: Spec, **how: Any) -> list[Way]:
+    return in_row_major_order("copy", "input", "output", math.prod(y.sizes))
+
+
+cell_to_cell(identity, "copy")
+for each in (shape, size, shape_n, rank, zeros_like, ones_like):
+    each.cells(no_cells)
 for each in (reshape, expand_dims, squeeze, identity):
     each.kernel("copy")(_same_cells)
 zeros_like.foreseen(lambda x: _few_alike(x, np.zeros))

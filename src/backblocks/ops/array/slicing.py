@@ -8,6 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Coordinate, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, known_value, ranked, sizes_from
@@ -60,6 +61,13 @@ def _length(n: Size, begin: Size, size: Size, axis: int) -> Size:
             hint="Use -1 for all that follows.",
         )
     return size
+
+
+@slice_.cells
+def _(y: Spec, input: Spec, begin: Spec, size: Spec) -> list[Way]:
+    loops, at = over(y.sizes)
+    cut = tuple(i + b for i, b in zip(at, begin.contents.tolist(), strict=True))
+    return [Way("copy", ("input",), loops, {"input": Cells(cut), "output": Cells(at)})]
 
 
 @slice_.grad
@@ -220,6 +228,32 @@ def _(input: Spec, begin: Spec, end: Spec, strides: Spec, **masks: int) -> Shape
     return _sliced(input.shape, begin, end, strides, masks)
 
 
+def _slice_cells(
+    whole: str, part: str, of: str, sizes: tuple[int, ...], box: list[Spec], masks: dict[str, int]
+) -> list[Way]:
+    """The cells of the pin `part`, which is a slice of the pin `whole`."""
+    begin, end, strides = (spec.contents for spec in box)
+    parts = list(_index(sizes, len(begin), begin, end, strides, masks))
+    loops, at = over([size for _, left in parts for size in left if size is not None])
+    places, taken, left_sizes = iter(at), [], iter(sizes)
+    for index, _ in parts:
+        if index is None:
+            next(places)
+            continue
+        n = next(left_sizes)
+        if isinstance(index, slice):
+            first, _, step = index.indices(n)
+            taken.append(next(places) * step + first)
+        else:
+            taken.append(Coordinate(index % n))
+    return [Way("copy", (of,), loops, {whole: Cells(tuple(taken)), part: Cells(at)})]
+
+
+@strided_slice.cells
+def _(y: Spec, input: Spec, *box: Spec, **masks: int) -> list[Way]:
+    return _slice_cells("input", "output", "input", input.sizes, list(box), masks)
+
+
 @strided_slice.grad
 def _(
     dy: Value, y: Value, input: Value, begin: Value, end: Value, strides: Value, **masks: int
@@ -250,6 +284,12 @@ def _(shape: Spec, begin: Spec, end: Spec, strides: Spec, dy: Spec, **masks: int
     taken = _sliced(sizes, begin, end, strides, masks)
     agreed("dy", dy, taken, "the shape of the slice", "Take it from the slice's gradient.")
     return sizes
+
+
+@strided_slice_grad.cells
+def _(y: Spec, shape: Spec, *others: Spec, **masks: int) -> list[Way]:
+    *box, _ = others
+    return _slice_cells("output", "dy", "dy", y.sizes, box, masks)
 
 
 @strided_slice_grad.grad
