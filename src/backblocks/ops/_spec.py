@@ -40,7 +40,8 @@ class Spec:
     def sizes(self) -> tuple[int, ...]:
         """The shape of a tensor whose sizes must all be known here."""
         if self.shape is None or None in self.shape:
-            raise TypeError(f"a shape rule left {self} open although all inputs are known")
+            open_ = shape_text(self.shape)
+            raise TypeError(f"a shape rule left {open_} open although all inputs are known")
         return self.shape  # type: ignore[return-value]
 
     @property

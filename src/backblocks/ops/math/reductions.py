@@ -397,6 +397,8 @@ def arg_min(
 def _index_cells(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
     loops, at = over(input.sizes)
     axis = int(dimension.contents.item()) % len(at)
+    if input.sizes[axis] == 1:
+        return []  # the answer is 0, whatever it holds
     cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
     return [Way("apply", ("input",), loops, cells)]
 
