@@ -185,6 +185,8 @@ export class TensorMap {
 
   /** Works out where everything stands. */
   private place(): void {
+    // What stood where no longer holds, also where there is no room to show anything.
+    this.tiles = null;
     if (!this.shown || this.view.width === 0 || this.view.height === 0) return;
     const { shape, arrangement } = this.shown;
     const cell =
