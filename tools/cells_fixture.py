@@ -15,7 +15,7 @@ from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
 from backblocks.studio import messages
 
-CELLS = 5
+CELLS = 4
 """How many cells of each pin are asked about."""
 
 
@@ -70,8 +70,33 @@ def _calls() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
     yield "Dilation2D", [x, w], spread
     yield "Dilation2DBackpropInput", [x, w, t], spread
     yield "Dilation2DBackpropFilter", [x, w, t], spread
+    mirror = np.array([[0, 0], [1, 2], [0, 1], [0, 0]])
+    slide: dict[str, Any] = {"strides": (1, 2, 1, 1), "padding": "SAME"}
+    yield "FusedPadConv2D", [x, mirror, f], {**slide, "mode": "REFLECT"}
+    yield "FractionalAvgPoolGrad", [np.array(x.shape), y[:, :, :2], [0, 3, 4], [0, 1, 3]], {}
+    yield (
+        "FractionalMaxPoolGrad",
+        [x, y[:, :, :2], y[:, :, :2], [0, 3, 4], [0, 1, 3]],
+        {"overlapping": True},
+    )
     yield "AddV2", [draw(2, 1, 3), draw(4, 1)], {}
     yield "Relu", [draw(4)], {}
+    yield "BiasAddGrad", [x], {"data_format": "NCHW"}
+    for name in ("Sum", "Mean", "Max", "Min", "Prod"):
+        yield name, [draw(2, 3, 2), [1]], {"keep_dims": name == "Max"}
+    yield "Cumsum", [draw(4, 2), 0], {"exclusive": True, "reverse": True}
+    yield "MatMul", [draw(2, 3), draw(4, 3)], {"transpose_b": True}
+    yield "Einsum", [[draw(2, 3, 3)]], {"equation": "ijj->ij"}
+    yield "Transpose", [draw(2, 3, 2), [2, 0, 1]], {}
+    yield "Reshape", [draw(2, 3, 2), [4, 3]], {}
+    yield "StridedSlice", [draw(5, 4), [4, 1], [0, 4], [-2, 2]], {}
+    yield "PadV2", [draw(2, 2), [[1, 0], [0, 2]], 7.0], {}
+    yield "MirrorPad", [draw(3, 3), [[1, 2], [0, 0]]], {"mode": "SYMMETRIC"}
+    yield "ConcatV2", [[draw(2, 1), draw(2, 3)], 1], {}
+    yield "GatherV2", [draw(2, 4), [[3, 0], [1, 1]], 1], {}
+    yield "GatherNd", [draw(3, 2), [[2, 1], [0, 0]]], {}
+    yield "UnsortedSegmentSum", [draw(4, 2), [1, 0, -1, 1], 2], {}
+    yield "Softmax", [draw(2, 3)], {}
 
 
 def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import time
 import numpy as np
 import pytest
 from asking import Asker
-from conftest import opened_frame
+from conftest import opened_frame, page_file
 
 CHAIN = {
     "blocks": {
@@ -21,6 +21,14 @@ CHAIN = {
 }
 
 
+@pytest.fixture(scope="module")
+def chain(shared):
+    """Asks of the values of CHAIN, which has run."""
+    page_file(shared.folder, "chain", CHAIN)
+    tab = shared.tab()
+    return Asker(tab, tab.open(path="chain.page.json")["page"])
+
+
 @pytest.fixture
 def ran(opened):
     """Opens a page, runs it, and gives what asks of its values."""
@@ -30,28 +38,26 @@ def ran(opened):
 # -- parts ------------------------------------------------------------------------------------------
 
 
-def test_a_part_comes_as_shades(ran):
-    head, found = ran(CHAIN).look("x:output", index=[[0, 2, 1]], shades=[-1, 3])
+def test_a_part_comes_as_shades(chain):
+    head, found = chain.look("x:output", index=[[0, 2, 1]], shades=[-1, 3])
     assert (head["dtype"], head["shape"], head["pin"]) == ("uint8", [2, 3], "x:output")
     assert found.tolist() == [[131, 4, 3], [255, 0, 2]]
 
 
-def test_inputs_and_what_is_typed_into_blocks_are_looked_at_too(ran):
-    asker = ran(CHAIN)
-    head, found = asker.look("twice:y")
+def test_inputs_and_what_is_typed_into_blocks_are_looked_at_too(chain):
+    head, found = chain.look("twice:y")
     assert (head["shape"], found.tolist()) == ([], 2.0)
     for pin in ("twice:x", "both:values[0]"):
-        np.testing.assert_array_equal(asker.look(pin)[1], [[1, -2, 0], [3, np.nan, np.inf]])
-    assert asker.look("both:values[1]", index=[0])[1][0] == pytest.approx(np.log(2))
+        np.testing.assert_array_equal(chain.look(pin)[1], [[1, -2, 0], [3, np.nan, np.inf]])
+    assert chain.look("both:values[1]", index=[0])[1][0] == pytest.approx(np.log(2))
 
 
-def test_a_part_comes_compared_with_another_output(ran):
-    asker = ran(CHAIN)
-    head, found = asker.look("twice:z", against="x:output", index=[0])
+def test_a_part_comes_compared_with_another_output(chain):
+    head, found = chain.look("twice:z", against="x:output", index=[0])
     assert (head["dtype"], found.tolist()) == ("float64", [1.0, -2.0, 0.0])
-    found = asker.look("twice:z", against="x:output", comparison="relative", index=[0])[1]
+    found = chain.look("twice:z", against="x:output", comparison="relative", index=[0])[1]
     assert found.tolist() == [0.5, -0.5, 0.0]
-    found = asker.look("twice:z", against="x:output", comparison="ulp", shades=[0, 2.0**23])[1]
+    found = chain.look("twice:z", against="x:output", comparison="ulp", shades=[0, 2.0**23])[1]
     assert found.tolist() == [[255, 255, 3], [255, 3, 3]]
 
 
@@ -74,18 +80,17 @@ def test_a_part_comes_compared_with_another_output(ran):
         ({"pin": "x:output", "against": "no:y"}, "no:y: has no value yet"),
     ],
 )
-def test_wrong_questions_for_parts_are_refused_in_words(ran, how, words):
-    assert words in ran(CHAIN).refused("look", **how)
+def test_wrong_questions_for_parts_are_refused_in_words(chain, how, words):
+    assert words in chain.refused("look", **how)
 
 
-def test_numbers_that_are_none_are_no_shades(ran):
-    asker = ran(CHAIN)
+def test_numbers_that_are_none_are_no_shades(chain):
     for text in ("[NaN, 1]", "[1e999, 1]", '["a", 1]'):
-        asker.tab.socket.send(
-            f'{{"kind": "look", "page": {asker.page}, "request": 9, "pin": "x:output", "shades": {text}}}'
+        chain.tab.socket.send(
+            f'{{"kind": "look", "page": {chain.page}, "request": 9, "pin": "x:output", "shades": {text}}}'
         )
-        assert asker.tab.hear("refused")
-    assert asker.look("x:output", shades=[0, 1])
+        assert chain.tab.hear("refused")
+    assert chain.look("x:output", shades=[0, 1])
 
 
 @pytest.mark.parametrize(
@@ -120,16 +125,16 @@ def test_values_of_every_type_and_rank_are_looked_at_measured_and_searched(ran, 
 # -- statistics -------------------------------------------------------------------------------------
 
 
-def test_an_output_is_measured(ran):
-    found = ran(CHAIN).measure("x:output")
+def test_an_output_is_measured(chain):
+    found = chain.measure("x:output")
     assert found["kind"] == "measured"
     names = ("low", "high", "mean", "zeros", "nans", "infinities", "first_percent", "last_percent")
     assert [found[name] for name in names] == [-2, 3, 0.5, 1, 1, 1, -2, 3]
     assert (sum(found["counts"]), found["counts"][0], found["counts"][-1]) == (4, 1, 1)
 
 
-def test_two_outputs_are_measured_against_each_other(ran):
-    found = ran(CHAIN).measure("twice:z", against="x:output")
+def test_two_outputs_are_measured_against_each_other(chain):
+    found = chain.measure("twice:z", against="x:output")
     assert (found["mismatches"], found["zeros"], found["low"], found["high"]) == (3, 3, -2, 3)
     assert found["worst"] == [
         {"cell": [1, 0], "first": "6.0", "second": "3.0", "difference": "3.0"},
@@ -138,10 +143,9 @@ def test_two_outputs_are_measured_against_each_other(ran):
     ]
 
 
-def test_text_has_no_statistics(ran):
-    asker = ran(CHAIN)
-    assert "has no numbers" in asker.refused("measure", pin="names:output")
-    assert "has no numbers" in asker.refused("find bad", pin="names:output")
+def test_text_has_no_statistics(chain):
+    assert "has no numbers" in chain.refused("measure", pin="names:output")
+    assert "has no numbers" in chain.refused("find bad", pin="names:output")
 
 
 def large(*sizes):
@@ -178,6 +182,23 @@ def test_a_large_value_is_measured_by_a_sample_at_once_and_then_exactly(ran):
     print(f"again after {(time.perf_counter() - begun) * 1000:.0f} ms")
     assert again["counts"] == exact["counts"]
     assert asker.tab.heard[-2] is exact or not asker.tab.heard[-2].get("sampled")
+
+
+def test_the_summary_of_a_large_value_is_made_of_some_cells_and_then_of_all(opened):
+    content = large(1000, 40, 100)
+    content["blocks"]["y"] = {"op": "Log", "in": {"x": "x:output"}}  # one cell is minus infinity
+    tab, page = opened(content)
+    tab.send("watch", page=page, pins=["y:y"])
+    tab.run(page)
+
+    def told():
+        return [m["pins"]["y:y"] for m in tab.heard if m["kind"] == "results"][-1]
+
+    while not told().get("infinities"):
+        tab.next()
+    found = told()
+    assert (found["infinities"], found["low"]) == (1, 0)
+    assert found["high"] == pytest.approx(np.log(4e6))
 
 
 def test_two_tabs_that_ask_for_the_same_are_both_told(ran, shared):
@@ -220,14 +241,13 @@ def test_a_value_larger_than_what_may_be_sent_opens_by_parts(ran):
 # -- NaN and infinities -----------------------------------------------------------------------------
 
 
-def test_bad_cells_are_found_in_order_with_the_output_that_had_one_first(ran):
-    asker = ran(CHAIN)
-    first = asker.answer("find bad", pin="log:y")
+def test_bad_cells_are_found_in_order_with_the_output_that_had_one_first(chain):
+    first = chain.answer("find bad", pin="log:y")
     assert (first["cell"], first["first_pin"], first["first_cell"]) == ([0, 1], "x:output", [1, 1])
-    assert asker.answer("find bad", pin="log:y", after=[0, 1])["cell"] == [0, 2]
-    assert asker.answer("find bad", pin="log:y", after=[1, 2])["cell"] == [0, 1]
-    assert asker.answer("find bad", pin="twice:y") == {
-        "kind": "found bad", "request": asker.requests, "cell": None,
+    assert chain.answer("find bad", pin="log:y", after=[0, 1])["cell"] == [0, 2]
+    assert chain.answer("find bad", pin="log:y", after=[1, 2])["cell"] == [0, 1]
+    assert chain.answer("find bad", pin="twice:y") == {
+        "kind": "found bad", "request": chain.requests, "cell": None,
     }  # fmt: skip
 
 
@@ -246,8 +266,8 @@ def test_a_bad_cell_of_another_branch_is_not_blamed(ran):
 
 
 @pytest.mark.parametrize("after", [[0], [0, 3], [-1, 0], [2, 0], [0, 0, 0], [1 << 62, 0]])
-def test_cells_that_are_not_there_are_refused(ran, after):
-    text = ran(CHAIN).refused("find bad", pin="log:y", after=after)
+def test_cells_that_are_not_there_are_refused(chain, after):
+    text = chain.refused("find bad", pin="log:y", after=after)
     assert text.startswith("log:y: must have such a cell; got [")
     assert text.endswith("Name one of [2, 3].")
 

@@ -3,6 +3,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
+import { explainedPage, measureExplain } from "./explain-perf.ts";
 import { open } from "./harness.ts";
 import { hubOf, largePage, tensorPage } from "./pages.ts";
 
@@ -173,6 +174,7 @@ const { page, studio, errors, end } = await open({
   prepare: ({ folder }) => {
     writeFileSync(path.join(folder, "large.page.json"), largePage(BLOCKS));
     writeFileSync(path.join(folder, "tensors.page.json"), tensorPage());
+    writeFileSync(path.join(folder, "explained.page.json"), explainedPage());
   },
 });
 try {
@@ -219,6 +221,8 @@ try {
     await page.mouse.move(box.x + 60 + 90 * Math.sin(i / 8), box.y + 14 + 60 * Math.cos(i / 9));
   show("drag a block with 20 wires", await dragged);
   await page.mouse.up();
+  await page.click(".brand");
+  await measureExplain(page, say);
   await inspect(page);
   if (errors.length > 0) console.log(errors.join("\n"));
 } finally {

@@ -48,6 +48,24 @@ try {
   await page.keyboard.type("max pool grad");
   await page.waitForTimeout(300);
   await take("search");
+  await page.keyboard.press("Escape");
+  for (const [title, block, map, name] of [
+    ["The second gradient", "pool", 1, "explain_max_pool"],
+    ["A convolution and its two gradients", "conv", 2, "explain_convolution"],
+  ] as const) {
+    await lesson(page, title, 2000);
+    await page.click(`#block-${block} .block-title`);
+    await page.keyboard.press("e");
+    const maps = page.locator(".explain-tensor .tensor-map");
+    await maps.nth(map).waitFor();
+    await page.waitForTimeout(700);
+    await maps.nth(map).focus();
+    for (const key of ["ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    await page.waitForTimeout(500);
+    await take(name);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(".canvas");
+  }
   if (errors.length > 0) throw new Error(errors.join("\n"));
 } finally {
   await end();

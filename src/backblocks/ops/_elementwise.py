@@ -114,11 +114,11 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
-def cell_to_cell(op: Op, rule: str = "apply") -> None:
+def cell_to_cell(op: Op, rule: str = "apply") -> Callable[..., list[Way]]:
     """Declares that each output cell comes from the cells at the same place of all inputs, broadcast."""
 
     @op.cells
-    def _(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
+    def cells_of(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
         loops, places = over(y.sizes)
         named = {
             name: spec
@@ -128,6 +128,8 @@ def cell_to_cell(op: Op, rule: str = "apply") -> None:
         cells = {name: broadcast_cells(spec.sizes, places) for name, spec in named.items()}
         cells[op.outputs[0].name] = Cells(places)
         return [Way(rule, tuple(named), loops, cells)]
+
+    return cells_of
 
 
 def broadcast_cells(sizes: tuple[int, ...], places: tuple[Coordinate, ...]) -> Cells:

@@ -6,6 +6,7 @@ pages run.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import threading
 import time
@@ -40,28 +41,29 @@ from backblocks.studio.messages import (
     Refused,
     Slice,
 )
-from backblocks.studio.numbers import Numbers
-from backblocks.studio.summaries import texts
+from backblocks.studio.numbers import MANY, Numbers, texts
 
 MOST_LOOKED_AT = 1 << 26
 """Bytes of a part of a value that go to a tab at once."""
 MOST_SHADES = 1 << 24
 """Cells of a part that go as shades."""
 MOST_TEXTS = 10_000
-_MANY = 1 << 21
-"""Cells of which some are measured first, since all take a while."""
 _TURN = 0.01
 """Seconds that one of several questions is worked on before it is the next one's turn."""
 
 Asked = Look | Elements | Measure | FindBad | Explain | CheckCell
 
 
+Asker = Callable[[Message | str], None]
+"""Takes an answer, or words why there is none."""
+
+
 @dataclass
 class _Question:
     """What is being found out."""
 
-    askers: list[tuple[int, Asked]]
-    """The tabs that want to know it, and how each asked."""
+    askers: list[Asker]
+    """Who wants to know it."""
     finding: Finding[Message]
     values: dict[str, weakref.ref[Array]]
     """It is left once one of these is replaced."""
@@ -80,6 +82,7 @@ class Answers:
 
     def take(self, tab: int, asked: Asked) -> None:
         """Answers at once, or begins to find out."""
+        asker = self._asker(tab, asked)
         try:
             match asked:
                 case Look():
@@ -87,44 +90,48 @@ class Answers:
                 case Elements():
                     self._send(tab, self._elements(asked))
                 case Measure():
-                    self._measure(tab, asked)
+                    self._measure(asked, asker)
                 case FindBad():
-                    self._find_bad(tab, asked)
+                    self._find_bad(asked, asker, tab)
                 case Explain():
                     self._send(tab, explain(asked, self._held))
                 case CheckCell():
-                    key = (CheckCell, tab, asked.block)
-                    self._begin(key, tab, asked, check(asked, self._held))
+                    finding = check(asked, self._held)
+                    self._begin((CheckCell, tab, asked.block), asker, finding)
         except OpError as error:
-            self._refuse(tab, asked, str(error))
+            asker(str(error))
         except Exception as error:  # a fault of ours, which is said rather than hidden
             traceback.print_exc()
-            self._refuse(tab, asked, f"The studio failed: {error!r}.")
+            asker(f"The studio failed: {error!r}.")
 
-    def _refuse(self, tab: int, asked: Asked, text: str) -> None:
-        self._send(tab, Refused(text, asked.request, asked.page))
+    def _asker(self, tab: int, asked: Asked) -> Asker:
+        def tell(answer: Message | str) -> None:
+            if isinstance(answer, str):
+                self._send(tab, Refused(answer, asked.request, asked.page))
+            else:
+                self._send(tab, msgspec.structs.replace(answer, request=asked.request))
+
+        return tell
 
     # -- what takes long ------------------------------------------------------------------
 
-    def _begin(
-        self, key: Any, tab: int, asked: Asked, finding: Finding[Message], *pins: str
-    ) -> None:
+    def _begin(self, key: Any, asker: Asker, finding: Finding[Message], *pins: str) -> None:
         """Finds out in turns; takes the place of the last question that had this key."""
         values = {pin: weakref.ref(self._held.value(pin)[0]) for pin in pins}
-        question = _Question([(tab, asked)], finding, values)
         with self._asked:
             old = self._questions.get(key)
-            self._questions[key] = question
+            self._questions[key] = _Question([asker], finding, values)
             self._asked.notify()
-        self._refuse_all(old, "A newer question has taken its place.")
+        for each in old.askers if old else ():
+            each("A newer question has taken its place.")
 
-    def _joins(self, key: Any, tab: int, asked: Asked) -> bool:
-        """Whether the same is being found out already: then this tab is told too."""
+    def _joins(self, key: Any, asker: Asker) -> bool:
+        """Whether the same is being found out already: then this one is told too."""
         with self._asked:
             question = self._questions.get(key)
             if question is None or not self._is_current(question):
                 return False
-            question.askers.append((tab, asked))
+            question.askers.append(asker)
             return True
 
     def keep_finding(self) -> None:
@@ -173,15 +180,8 @@ class Answers:
             if self._questions.get(key) is not question:
                 return  # another has taken its place, and its askers were told
             del self._questions[key]
-        if isinstance(answer, str):
-            self._refuse_all(question, answer)
-            return
-        for tab, asked in question.askers:
-            self._send(tab, msgspec.structs.replace(answer, request=asked.request))
-
-    def _refuse_all(self, question: _Question | None, text: str) -> None:
-        for tab, asked in question.askers if question else ():
-            self._refuse(tab, asked, text)
+        for asker in question.askers:
+            asker(answer)
 
     # -- parts ----------------------------------------------------------------------------
 
@@ -217,36 +217,53 @@ class Answers:
 
     # -- statistics -----------------------------------------------------------------------
 
-    def _measure(self, tab: int, asked: Measure) -> None:
-        found, step = self._numbers(asked)
-        of = [found.first] if found.second is None else [found.first, found.second]
-        key = (Measure, asked.pin, asked.against, asked.comparison)
-        refs, known = self._measured.get(key, ((), None))
-        if known is not None and all(ref() is each for ref, each in zip(refs, of, strict=True)):
-            self._send(tab, msgspec.structs.replace(known, request=asked.request, step=step))
-            return
+    def follow(self, pin: str, then: Callable[[Measured], None]) -> Measured | None:
+        """What an output holds, if that is known; else `then` is told, unless a newer value comes first."""
 
-        def blank() -> Measured:
-            dtype, shape = NAMES[found.first.dtype], list(found.first.shape)
-            return Measured(asked.request, asked.pin, dtype, shape, step)
+        def tell(answer: Message | str) -> None:
+            if isinstance(answer, Measured):
+                then(answer)
+
+        asked = Measure(0, 0, pin)
+        with contextlib.suppress(OpError):  # it has none any longer
+            found, step = self._numbers(asked)
+            if (known := self._known(asked, found)) is not None:
+                return known
+            self._find_out(asked, found, step, tell)
+        return None
+
+    def _measure(self, asked: Measure, asker: Asker) -> None:
+        found, step = self._numbers(asked)
+        if (known := self._known(asked, found)) is not None:
+            asker(msgspec.structs.replace(known, step=step))
+            return
+        if found.size > MANY:
+            some, places = found.sample()
+            sampled = at_once(measure(some, _blank(asked, found, step), places))
+            sampled.sampled = True
+            asker(sampled)
+        self._find_out(asked, found, step, asker)
+
+    def _known(self, asked: Measure, found: Numbers) -> Measured | None:
+        refs, known = self._measured.get(_key(asked), ((), None))
+        same = all(ref() is each for ref, each in zip(refs, found.values, strict=False))
+        return known if same else None
+
+    def _find_out(self, asked: Measure, found: Numbers, step: int, asker: Asker) -> None:
+        key = _key(asked)
 
         def exactly() -> Finding[Message]:
-            exact = yield from measure(found, blank())
-            self._measured[key] = tuple(map(weakref.ref, of)), exact
+            exact = yield from measure(found, _blank(asked, found, step))
+            self._measured[key] = tuple(map(weakref.ref, found.values)), exact
             return exact
 
-        if found.size > _MANY:
-            some, places = found.sample()
-            sampled = at_once(measure(some, blank(), places))
-            sampled.sampled = True
-            self._send(tab, sampled)
-        if not self._joins(key, tab, asked):
+        if not self._joins(key, asker):
             pins = [asked.pin, asked.against] if asked.against else [asked.pin]
-            self._begin(key, tab, asked, exactly(), *pins)
+            self._begin(key, asker, exactly(), *pins)
 
     # -- NaN and infinities ---------------------------------------------------------------
 
-    def _find_bad(self, tab: int, asked: FindBad) -> None:
+    def _find_bad(self, asked: FindBad, asker: Asker, tab: int) -> None:
         array, _ = self._held.value(asked.pin)
         if array.dtype.hasobject:
             raise OpError("has no numbers", op=asked.pin, hint="Ask for its elements.")
@@ -254,8 +271,8 @@ class Answers:
         if asked.after is not None:
             refuse_other_cells(asked.pin, asked.after, array.shape)
             start = (_place(asked.after, array.shape) + 1) % array.size
-        key = (FindBad, tab, asked.pin)
-        self._begin(key, tab, asked, self._bad(asked, array, start), asked.pin)
+        finding = self._bad(asked, array, start)
+        self._begin((FindBad, tab, asked.pin), asker, finding, asked.pin)
 
     def _bad(self, asked: FindBad, array: Array, start: int) -> Finding[Message]:
         place = yield from next_bad(array, start)
@@ -276,6 +293,15 @@ class Answers:
             known = yield from next_bad(array, 0)
             self._first_bad[pin] = weakref.ref(array), known
         return known
+
+
+def _key(asked: Measure) -> Any:
+    return Measure, asked.pin, asked.against, asked.comparison
+
+
+def _blank(asked: Measure, found: Numbers, step: int) -> Measured:
+    dtype, shape = NAMES[found.first.dtype], list(found.first.shape)
+    return Measured(asked.request, asked.pin, dtype, shape, step)
 
 
 def _index(asked: Look, array: Array) -> tuple[Any, ...]:

@@ -16,8 +16,15 @@ import numpy as np
 from backblocks.dtypes import is_float
 from backblocks.ops._inputs import Array
 from backblocks.studio.messages import Measured, Worst
-from backblocks.studio.numbers import Numbers, back_in_floats, compared, differ, in_order, share
-from backblocks.studio.summaries import texts
+from backblocks.studio.numbers import (
+    Numbers,
+    back_in_floats,
+    compared,
+    differ,
+    in_order,
+    share,
+    texts,
+)
 
 _BINS = 64
 _WORST = 10
@@ -83,7 +90,7 @@ def _spread(
         finite = _finite(cells)
         with np.errstate(all="ignore"):
             off = finite - np.float64(mean)
-            squares += float(off @ off)
+            squares += float(np.square(off, out=off).sum())
         bins = (share(finite, low, high) * _BINS).astype(np.intp)
         counts += np.bincount(np.minimum(bins, _BINS - 1), minlength=_BINS)
         yield

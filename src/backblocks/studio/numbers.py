@@ -15,6 +15,8 @@ from backblocks.studio.messages import Comparison
 
 _PIECE = 1 << 16
 """Cells that are looked at together: few enough for a processor's cache."""
+MANY = 1 << 21
+"""Cells of which some are looked at first, since all take a while."""
 _SAMPLE = 1 << 17
 """Cells that stand for all."""
 
@@ -30,6 +32,10 @@ class Numbers:
     @property
     def size(self) -> int:
         return self.first.size
+
+    @property
+    def values(self) -> list[Array]:
+        return [self.first] if self.second is None else [self.first, self.second]
 
     def pieces(self, start: int = 0) -> Iterator[Array]:
         """Real numbers from the cell of this place on; they are to be used before the next are taken."""
@@ -100,6 +106,20 @@ def real(cells: Array) -> Array:
     return cells.astype(np.uint8 if cells.dtype.kind == "b" else np.float32)
 
 
+def texts(array: Array, first: int, count: int) -> list[str]:
+    """Elements in row-major order, each as a text that says it exactly."""
+    if array.dtype.names:
+        return []
+    cells = array.flat[first : first + count]
+    if array.dtype.kind == "O":
+        return [cell.decode(errors="replace") for cell in cells]
+    if array.dtype.kind == "b":
+        return ["true" if cell else "false" for cell in cells]
+    if array.dtype.kind == "c":
+        return [str(cell).strip("()") for cell in cells]
+    return [str(cell) for cell in cells]
+
+
 # -- comparing ------------------------------------------------------------------------------------
 
 
@@ -153,7 +173,9 @@ def _steps_between(first: Array, second: Array) -> Array:
 def in_order(cells: Array) -> Array:
     """Whole numbers that are ordered as these floating-point ones are, with no gap between neighbours."""
     bits = cells.view(f"i{cells.dtype.itemsize}")
-    return np.where(bits < 0, np.iinfo(bits.dtype).min - bits, bits)
+    sign = bits >> (8 * cells.dtype.itemsize - 1)  # -1 or 0
+    whole: Array = ((bits & np.iinfo(bits.dtype).max) ^ sign) - sign
+    return whole
 
 
 def back_in_floats(whole: Array, dtype: np.dtype[Any]) -> Array:

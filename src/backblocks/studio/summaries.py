@@ -12,7 +12,9 @@ import numpy as np
 from backblocks.dtypes import NAMES, is_float
 from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor, Shown
-from backblocks.studio.messages import Curve, Series, Summary
+from backblocks.studio.measuring import at_once, measure
+from backblocks.studio.messages import Curve, Measured, Series, Summary
+from backblocks.studio.numbers import MANY, Numbers, real, texts
 
 _SIDE = 32
 """Of the picture of an output."""
@@ -25,12 +27,33 @@ _FEW = 12
 """Elements that a summary writes out."""
 
 
-def summary(array: Array) -> Summary:
-    """What an output holds."""
+def summary(array: Array, measured: Measured | None = None) -> Summary:
+    """What an output holds: of a large one, what some of its cells say until all were `measured`."""
     shown = Summary(NAMES[array.dtype], list(array.shape), short_text(array))
-    numbers = _numbers(array)
-    if numbers is None or not numbers.size:
+    if array.dtype.hasobject or not array.size:
         return shown
+    if array.size > MANY:
+        _copy(measured or _by_sample(array), shown)
+    else:
+        _look_at_all(array, shown)
+    picture = _plane(array, (), _SIDE)
+    shown.picture = base64.b64encode(_levels(picture, shown.low, shown.high).tobytes()).decode()
+    shown.picture_shape = list(picture.shape)
+    return shown
+
+
+def _by_sample(array: Array) -> Measured:
+    some, _ = Numbers(array).sample()
+    return at_once(measure(some, Measured(0, "", NAMES[array.dtype], list(array.shape), 0)))
+
+
+def _copy(measured: Measured, shown: Summary) -> None:
+    for name in ("low", "high", "mean", "deviation", "zeros", "nans", "infinities"):
+        setattr(shown, name, getattr(measured, name))
+
+
+def _look_at_all(array: Array, shown: Summary) -> None:
+    numbers = real(array)
     # NaN and infinities are found by what they do to a sum, which is quicker than looking for them.
     if is_float(numbers.dtype) and not math.isfinite(float(numbers.sum(dtype=np.float64))):
         shown.nans = int(np.isnan(numbers).sum())
@@ -40,25 +63,9 @@ def summary(array: Array) -> Summary:
         finite = numbers
     shown.zeros = int(numbers.size - np.count_nonzero(numbers))
     if finite.size:
-        low, high = finite.min(), finite.max()
-        shown.low, shown.high = float(low), float(high)
+        shown.low, shown.high = float(finite.min()), float(finite.max())
         shown.mean = _finite(finite.mean(dtype=np.float64))
         shown.deviation = _finite(finite.std(dtype=np.float64))
-    picture = _plane(numbers, (), _SIDE)
-    shown.picture = base64.b64encode(_levels(picture, shown.low, shown.high).tobytes()).decode()
-    shown.picture_shape = list(picture.shape)
-    return shown
-
-
-def _numbers(array: Array) -> Array | None:
-    """As numbers that can be ordered; lengths of complex ones, none of texts and handles."""
-    if array.dtype.kind in "fiu":
-        return array
-    if array.dtype.kind == "b":
-        return array.view(np.uint8)
-    if array.dtype.kind == "c":
-        return np.abs(array)
-    return array.astype(np.float32) if is_float(array.dtype) else None
 
 
 def _finite(number: Any) -> float | None:
@@ -81,7 +88,7 @@ def _plane(array: Array, axes: Sequence[int], side: int) -> Array:
 
 def _levels(plane: Array, low: float | None, high: float | None) -> Array:
     """For each cell 1 to 255 from low to high, and 0 for NaN."""
-    cells = plane.astype(np.float64)
+    cells = real(plane).astype(np.float64)
     missing = np.isnan(cells)
     if low is None or high is None or not high > low:
         levels: Array = np.full(cells.shape, 128.0)
@@ -100,20 +107,6 @@ def short_text(array: Array) -> str:
     words = texts(array, 0, _FEW)
     more = " …" if array.size > _FEW else ""
     return words[0] if array.ndim == 0 else f"[{' '.join(words)}{more}]"
-
-
-def texts(array: Array, first: int, count: int) -> list[str]:
-    """Elements in row-major order, each as a text that says it exactly."""
-    if array.dtype.names:
-        return []
-    cells = array.reshape(-1)[first : first + count]
-    if array.dtype.kind == "O":
-        return [cell.decode(errors="replace") for cell in cells]
-    if array.dtype.kind == "b":
-        return ["true" if cell else "false" for cell in cells]
-    if array.dtype.kind == "c":
-        return [str(cell).strip("()") for cell in cells]
-    return [str(cell) for cell in cells]
 
 
 # -- monitors -------------------------------------------------------------------------------------
@@ -141,32 +134,31 @@ def curves(shown: int, shape: tuple[int, ...]) -> list[Curve]:
 
 def levels(array: Array) -> list[float | None]:
     """The numbers of the curves."""
-    numbers = _numbers(array)
-    if numbers is None or not numbers.size:
+    if array.dtype.hasobject or not array.size:
         return [None] * len(curves(0, array.shape))
-    if numbers.size > _MOST_CURVES:
-        return [_finite(numbers.mean(dtype=np.float64))]
-    return [_finite(number) for number in numbers.reshape(-1).tolist()]
+    if array.size > _MOST_CURVES:
+        total = sum(float(cells.sum(dtype=np.float64)) for cells in Numbers(array).pieces())
+        return [_finite(total / array.size)]
+    return [_finite(number) for number in real(array).reshape(-1).tolist()]
 
 
 def image(monitor: Monitor, array: Array) -> Series:
-    numbers = _numbers(array)
-    if numbers is None or not numbers.size:
+    if array.dtype.hasobject or not array.size:
         return Series(problem="There are no numbers to show.")
-    plane = np.ascontiguousarray(_plane(numbers, monitor.axes, _LARGE_SIDE), np.float32)
+    plane = np.ascontiguousarray(real(_plane(array, monitor.axes, _LARGE_SIDE)), np.float32)
     return Series(
         picture=base64.b64encode(plane.tobytes()).decode(), picture_shape=list(plane.shape)
     )
 
 
 def histogram(monitor: Monitor, arrays: Sequence[Array]) -> Series:
-    """Counts of each between the same edges."""
+    """Counts of each between the same edges; of a large value, those of some of its cells."""
     cells = []
     for array in arrays:
-        numbers = _numbers(array)
-        if numbers is None:
+        if array.dtype.hasobject:
             return Series(problem="There are no numbers to show.")
-        flat = numbers.reshape(-1).astype(np.float64)
+        some = Numbers(array).sample()[0].first if array.size > MANY else array
+        flat = real(some).reshape(-1).astype(np.float64)
         cells.append(flat[np.isfinite(flat)])
     every = np.concatenate([*cells, np.zeros(0)])
     if not every.size:

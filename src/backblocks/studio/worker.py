@@ -25,6 +25,7 @@ import msgspec
 from backblocks.errors import OpError, OpMemoryError, PageError
 from backblocks.graph.events import Cancelled, Event, Report
 from backblocks.graph.session import Session
+from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop
 from backblocks.pages.folder import write_array
 from backblocks.studio import pipe
@@ -34,6 +35,7 @@ from backblocks.studio.held import Held
 from backblocks.studio.job import Job, job_of
 from backblocks.studio.messages import (
     BlockStates,
+    Measured,
     Message,
     Monitored,
     Printed,
@@ -41,7 +43,9 @@ from backblocks.studio.messages import (
     Results,
     RunState,
     State,
+    Summary,
 )
+from backblocks.studio.numbers import MANY
 from backblocks.studio.problems import own_block, problem
 from backblocks.studio.shows import Shows
 from backblocks.studio.summaries import summary
@@ -257,7 +261,9 @@ class Worker:
         wires = job.every if everything else job.must
         wanted = [*wires, *([job.until] if job.until else [])]
         try:
-            values = session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
+            values = session.run(
+                wanted, job.feeds, job.targets, stop=self._stop, missing=True, borrow=True
+            )
         except OpMemoryError:
             if wires == job.must:
                 raise
@@ -392,13 +398,27 @@ class Worker:
         job = self._job
         if job is None:
             return
-        new = [pin for pin in pins if pin in self._held.outputs]
+        new = pins
         if pins is self._watched:
-            new = [pin for pin in new if pin in self._unseen]
+            new = [pin for pin in pins if pin in self._unseen]
             self._unseen.clear()
-        if new:
-            found = {pin: summary(self._held.outputs[pin][0]) for pin in new}
+        found = {
+            pin: self._summary(pin, *value, job)
+            for pin in new
+            if (value := self._held.outputs.get(pin)) is not None
+        }
+        if found:
             self._tell(Results(job.order.page, job.order.revision, self._step, found))
+
+    def _summary(self, pin: str, array: Array, step: int, job: Job) -> Summary:
+        """What an output holds; of a large one, what some of its cells say until all were looked at."""
+
+        def tell(measured: Measured) -> None:
+            found = {pin: summary(array, measured)}
+            self._tell(Results(job.order.page, job.order.revision, step, found))
+
+        is_large = array.size > MANY and not array.dtype.hasobject
+        return summary(array, self._answers.follow(pin, tell) if is_large else None)
 
     def _answer(self, tab: int, answer: Message | bytes) -> None:
         if isinstance(answer, bytes):

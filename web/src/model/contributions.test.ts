@@ -121,4 +121,4 @@ test("the sums of products are those of a convolution, and within rounding of th
     }),
     { numRuns: 40 },
   );
-});
+}, 60_000);

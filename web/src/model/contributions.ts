@@ -179,6 +179,27 @@ function extreme(sign: 1 | -1): Rule {
   };
 }
 
+/** The cells that win the window of what flows back, and those that tie with them. */
+export function windowOf(
+  nest: Nest,
+  given: string,
+  place: number,
+  holding: Holding,
+): { wins: number[]; ties: number[] } {
+  const points = nest.points(given, place, holding);
+  const [, own = "", ...others] = nest.of;
+  const amounts = new Map<number, number | undefined>();
+  const asked = { nest, output: "", points, holding };
+  for (let i = 0; i < points.count; i++) {
+    const at = points.places.get(own)?.[i] as number;
+    if (!amounts.has(at)) amounts.set(at, sum([own, ...others].map((tensor) => read(asked, tensor, i))));
+  }
+  const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
+  const best = bestOf(values, 1);
+  const being = (part: Part): number[] => cells.filter((_, i) => partOf(values, best, i) === part);
+  return { wins: being("wins"), ties: being("ties") };
+}
+
 /** Each window that reads the output's cell, and whether that cell won it. */
 function winners(asked: Asked): Derived {
   const { nest, points, output } = asked;

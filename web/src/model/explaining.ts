@@ -2,7 +2,7 @@
 
 import type { Explained } from "../net/generated.ts";
 import { cellAt, type Holding, Nest, type Shapes } from "./cells.ts";
-import { type Derivation, derive, type Part } from "./contributions.ts";
+import { type Derivation, derive, type Part, windowOf } from "./contributions.ts";
 import type { GradientInfo, Ops } from "./ops.ts";
 
 /** One block with its tensors. */
@@ -16,7 +16,9 @@ export interface Row {
 export type Lit = "here" | "winner" | "tie" | "from" | "feeds";
 
 /** For each tensor, by the name that `Look` takes, the places that light up in each way. */
-export type Lights = ReadonlyMap<string, ReadonlyMap<Lit, ReadonlySet<number>>>;
+export type Lights = ReadonlyMap<string, ReadonlyMap<Lit, Places>>;
+export type Places = Float64Array | readonly number[];
+type Light = (tensor: string, how: Lit, places: Places) => void;
 
 /** So many outputs are asked whether they took the cell; the others are only lit. */
 const MOST_ASKED = 128;
@@ -81,13 +83,13 @@ export function lightsOf(
   pin: string,
   place: number,
 ): Lights {
-  const lights = new Map<string, Map<Lit, Set<number>>>();
-  const light = (tensor: string, how: Lit, places: Iterable<number>): void => {
-    const known = lights.get(tensor) ?? new Map<Lit, Set<number>>();
+  const lights = new Map<string, Map<Lit, Places>>();
+  const light: Light = (tensor, how, places) => {
+    const known = lights.get(tensor) ?? new Map<Lit, Places>();
     lights.set(tensor, known);
-    const set = known.get(how) ?? new Set();
-    known.set(how, set);
-    for (const each of places) set.add(each);
+    const before = known.get(how);
+    // Most come once: joining costs as much as finding them.
+    known.set(how, before ? [...new Set([...before, ...places])] : places);
   };
   const here = twins.get(pin) ?? [pin];
   for (const twin of here) light(twin, "here", [place]);
@@ -102,24 +104,24 @@ export function lightsOf(
   return lights;
 }
 
-/** The tensors of a row to begin from: this one, or else a twin of it that takes part in what is computed. */
+/**
+ * The tensors of a row to begin from: what it makes for the same place, or else the tensor itself, or else a twin of
+ * it that takes part in what is computed.
+ */
 function startsIn({ explained, nests }: Row, pin: string, twins: readonly string[]): string[] {
   const { tensors, outputs } = explained;
   const known = Object.keys(tensors).filter((name) => nests.some((nest) => nest.has(name)));
-  const counts = (name: string): boolean => outputs.includes(name) || nests.some((nest) => nest.uses(name));
+  const used = known.filter((name) => nests.some((nest) => nest.uses(name)));
   const own = known.filter((name) => tensors[name]?.pin === pin);
-  const others = known.filter((name) => twins.includes(tensors[name]?.pin ?? "") && counts(name));
-  if (own.some(counts)) return own.filter(counts);
-  return others.length ? others.slice(-1) : own;
+  const likely = [
+    known.filter((name) => outputs.includes(name) && twins.includes(tensors[name]?.pin ?? "")).slice(0, 1),
+    own.filter((name) => used.includes(name)),
+    used.filter((name) => twins.includes(tensors[name]?.pin ?? "")).slice(0, 1),
+  ];
+  return likely.find((each) => each.length > 0) ?? own;
 }
 
-function lightRow(
-  row: Row,
-  name: string,
-  place: number,
-  holding: Holding,
-  light: (tensor: string, how: Lit, places: Iterable<number>) => void,
-): void {
+function lightRow(row: Row, name: string, place: number, holding: Holding, light: Light): void {
   const { outputs } = row.explained;
   const fromOutput = outputs.includes(name);
   for (const nest of row.nests) {
@@ -129,16 +131,37 @@ function lightRow(
       const linked = nest.linked(name, place, other, holding);
       light(other, !fromOutput && outputs.includes(other) ? "feeds" : "from", linked);
       if (!fromOutput && outputs.includes(other) && CHOOSING.has(nest.rule)) {
-        for (const output of linked.subarray(0, MOST_ASKED)) {
-          const part = partIn(derive([nest], other, output, holding), name, place);
-          if (part === "wins") light(other, "winner", [output]);
-          if (part === "ties") light(other, "tie", [output]);
-        }
+        lightTakers(nest, name, place, other, linked, holding, light);
       }
     }
   }
-  if (fromOutput)
-    for (const derivation of derive(row.nests, name, place, holding)) lightChosen(derivation, light);
+  if (!fromOutput) return;
+  const choosing = row.nests.filter((nest) => CHOOSING.has(nest.rule));
+  for (const derivation of derive(choosing, name, place, holding)) lightChosen(derivation, light);
+}
+
+/** Which of the outputs that a cell leads to took it. */
+function lightTakers(
+  nest: Nest,
+  name: string,
+  place: number,
+  output: string,
+  linked: Float64Array,
+  holding: Holding,
+  light: Light,
+): void {
+  if (nest.rule === "winners" && name === nest.of[0]) {
+    // A window's own points tell who won it; asking each output would look at all windows around it.
+    const { wins, ties } = windowOf(nest, name, place, holding);
+    light(output, "winner", wins);
+    light(output, "tie", ties);
+    return;
+  }
+  for (const at of linked.subarray(0, MOST_ASKED)) {
+    const part = partIn(derive([nest], output, at, holding), name, place);
+    if (part === "wins") light(output, "winner", [at]);
+    if (part === "ties") light(output, "tie", [at]);
+  }
 }
 
 /** Rules that take some of the cells that lead to an output, and leave the others. */
@@ -159,11 +182,7 @@ function partIn(derivations: readonly Derivation[], name: string, place: number)
   return (["wins", "ties"] as const).find((part) => parts.includes(part));
 }
 
-function lightChosen(
-  { nest, contributions }: Derivation,
-  light: (tensor: string, how: Lit, places: Iterable<number>) => void,
-): void {
-  if (!CHOOSING.has(nest.rule)) return;
+function lightChosen({ nest, contributions }: Derivation, light: Light): void {
   const [given, ...compared] = nest.of;
   for (const { part, cells } of contributions) {
     const at = (tensor: string): number[] => [cells.get(tensor) as number];

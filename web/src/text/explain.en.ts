@@ -61,7 +61,7 @@ export const explainEn = {
   } as Record<string, (from: string) => string>,
   times: (regions: readonly string[]) => regions.join(" times "),
   and: (regions: readonly string[]) => regions.join(" and "),
-  nothing: "nothing",
+  nothing: "no cell leads to it",
   at: (cell: string) => `, at ${cell}`,
   ties: (count: number) => `, with ${cells(count)} as large`,
   feeds: (region: string) => `feeds ${region}`,

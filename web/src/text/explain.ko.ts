@@ -55,7 +55,7 @@ export const explainKo: ExplainWords = {
   },
   times: (regions) => regions.join(" × "),
   and: (regions) => regions.join(", "),
-  nothing: "없음",
+  nothing: "이어지는 셀이 없음",
   at: (cell) => `, 위치 ${cell}`,
   ties: (count) => `, 같은 값이 ${cells(count)} 더 있음`,
   feeds: (region) => `${region}(으)로 이어짐`,

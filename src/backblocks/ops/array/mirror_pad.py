@@ -23,11 +23,11 @@ Mirror = Annotated[
 def mirrored(x: Array, paddings: Array, mode: str) -> Array:
     """`x` with its mirror image before and after each axis."""
     for axis, pads in enumerate(paddings.tolist()):
-        x = x.take(_mirror(x.shape[axis], pads, mode), axis)
+        x = x.take(mirror_places(x.shape[axis], pads, mode), axis)
     return x
 
 
-def _mirror(n: int, pads: list[int], mode: str) -> Array:
+def mirror_places(n: int, pads: list[int], mode: str) -> Array:
     """Which of `n` cells stands at each place of a padded axis."""
     return np.pad(np.arange(n), pads, mode="reflect" if mode == "REFLECT" else "symmetric")
 
@@ -83,7 +83,7 @@ def mirror_cells(
         cells.append(padded[axis])
         if any(pads):
             name = f"mirror along axis {axis}"
-            tables[name] = tuple(_mirror(sizes[axis], pads, mode).tolist())
+            tables[name] = tuple(mirror_places(sizes[axis], pads, mode).tolist())
             cells[axis] = held(name, padded[axis])
     return tuple(cells), tables
 
@@ -114,7 +114,9 @@ def mirror_pad_grad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
     for axis, pads in enumerate(paddings.tolist()):
         n = x.shape[axis] - sum(pads)
         folded = np.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)
-        np.add.at(np.moveaxis(folded, axis, 0), _mirror(n, pads, mode), np.moveaxis(x, axis, 0))
+        np.add.at(
+            np.moveaxis(folded, axis, 0), mirror_places(n, pads, mode), np.moveaxis(x, axis, 0)
+        )
         x = folded
     return x
 

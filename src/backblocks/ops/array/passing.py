@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import ALL, FLOATS, is_half
 from backblocks.errors import OpError, described
+from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array, from_weak
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -191,3 +192,12 @@ check_numerics.case(
 check_numerics.case("none", tensor=np.zeros((0, 2)), message="loss", out=np.zeros((0, 2)))
 check_numerics.fails("a NaN", tensor=[1.0, np.nan], message="the loss", error="the loss: every")
 check_numerics.fails("an infinity", tensor=[[-np.inf]], message="", error="must be finite")
+
+for _each in (
+    placeholder_with_default,
+    ensure_shape,
+    stop_gradient,
+    prevent_gradient,
+    check_numerics,
+):
+    cell_to_cell(_each, "copy")

@@ -7,7 +7,8 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, SMOOTH, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._elementwise import activation_gradient, binary, unary
+from backblocks.ops._cells import Cells, Coordinate, Way, over
+from backblocks.ops._elementwise import activation_gradient, binary, cell_to_cell, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, shape_text
@@ -417,6 +418,10 @@ clip_by_value.fails(
 )
 
 
+for _each in (add_n, accumulate_nv2, clip_by_value):
+    cell_to_cell(_each)
+
+
 @op("Cross", "T, T -> product: T", T=REALS)
 def cross(a: Array, b: Array) -> Array:
     """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
@@ -435,6 +440,20 @@ def _(a: Spec, b: Spec) -> Shape:
             hint="Put 0 in place of missing coordinates.",
         )
     return shape
+
+
+@cross.cells
+def _(y: Spec, a: Spec, b: Spec) -> list[Way]:
+    """Each component is made of both factors' other two components."""
+    *rows, _ = y.sizes
+    loops, at = over(rows)
+    ways = []
+    for axis in range(3):
+        for one, other in ((1, 2), (2, 1)):
+            places = {"a": (axis + one) % 3, "b": (axis + other) % 3, "product": axis}
+            cells = {pin: Cells((*at, Coordinate(place))) for pin, place in places.items()}
+            ways.append(Way("apply", ("a", "b"), loops, cells))
+    return ways
 
 
 @cross.grad

@@ -1,9 +1,12 @@
 """Comparisons, logic and bits, cell by cell, with broadcasting."""
 
+from typing import Any
+
 import numpy as np
 
 from backblocks.dtypes import ALL, FLOATS, INTS, NUMBERS, REALS, wide
-from backblocks.ops._elementwise import binary, in_place, unary
+from backblocks.ops._cells import Way
+from backblocks.ops._elementwise import binary, cell_to_cell, in_place, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -175,3 +178,11 @@ approximate_equal.case(
     out=np.array([False, True]),
 )
 approximate_equal.fails("another shape", x=np.zeros(1), y=np.zeros(2), error="the shape of x")
+
+cell_to_cell(approximate_equal)
+for _each in (equal, not_equal):
+    _same_place = cell_to_cell(_each)
+
+    @_each.cells
+    def _(z: Spec, x: Spec, y: Spec, _rule: Any = _same_place, **how: bool) -> list[Way]:
+        return _rule(z, x, y) if _fit(x.shape, y.shape) else []

@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import COMPLEX
-from backblocks.ops._elementwise import unary
+from backblocks.ops._elementwise import cell_to_cell, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, broadcast
@@ -125,3 +125,6 @@ for _each, _out in (
         tensorflow="Refused: complex64 has float32 parts, complex128 float64 ones.",
         ours="The parts are converted.",
     )
+
+for _each in (complex_, real, imag, angle, complex_abs):
+    cell_to_cell(_each)

@@ -11,6 +11,8 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import NUMBERS, is_float, is_half, wide
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Coordinate, Way, loop, over
+from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
@@ -86,6 +88,21 @@ def _check_inner(arg: str, axis: int, columns: Size, rows: Size, hint: str) -> N
             got=rows,
             hint=hint,
         )
+
+
+@mat_mul.cells
+def _(
+    y: Spec, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool
+) -> list[Way]:
+    rows, columns = y.sizes
+    inner = a.sizes[0 if transpose_a else 1]
+    i, j, k = loop("i"), loop("j"), loop("k")
+    cells = {
+        "a": Cells((k, i) if transpose_a else (i, k)),
+        "b": Cells((j, k) if transpose_b else (k, j)),
+        "product": Cells((i, j)),
+    }
+    return [Way("sum", ("a", "b"), {"i": rows, "j": columns, "k": inner}, cells)]
 
 
 @mat_mul.grad
@@ -226,6 +243,23 @@ def batch_mat_mul_v2(x: Array, y: Array, **how: bool) -> Any:
 batch_mat_mul_v2.shape(_batch_product)
 
 
+@batch_mat_mul.cells
+@batch_mat_mul_v2.cells
+def _batch_cells(
+    z: Spec, x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **others: Any
+) -> list[Way]:
+    loops, at = over((*z.sizes, x.sizes[-2 if adj_x else -1]))
+    *front, i, j, k = at
+    x_at, y_at = (k, i) if adj_x else (i, k), (j, k) if adj_y else (k, j)
+    cells = {
+        "x": Cells(broadcast_cells(x.sizes[:-2], tuple(front)).at + x_at),
+        "y": Cells(broadcast_cells(y.sizes[:-2], tuple(front)).at + y_at),
+        "output": Cells((*front, i, j)),
+    }
+    plain = x.dtype == y.dtype == z.dtype and z.dtype.kind != "c"  # no conjugates, and no casts
+    return [Way("sum" if plain else "apply", ("x", "y"), loops, cells)]
+
+
 @batch_mat_mul.kernel("in place")
 @batch_mat_mul_v2.kernel("in place")
 def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
@@ -263,6 +297,7 @@ def _read_as(x: Array, dtype: Any) -> Array:
 
 
 batch_mat_mul_v3.shape(_batch_product)
+batch_mat_mul_v3.cells(_batch_cells)
 
 
 @batch_mat_mul_v3.grad
@@ -521,6 +556,31 @@ def _note_sizes(
                 hint=f"Look at {equation!r}: axes of two labels may have two sizes.",
             )
     return spec.shape[at : at + extra]
+
+
+@einsum.cells
+def _(y: Spec, inputs: tuple[Spec, ...], *, equation: str) -> list[Way]:
+    read = _read_equation(equation)
+    named: dict[str, Size] = {}
+    pairs = list(zip(inputs, read.inputs, strict=True))
+    dotted: list[Any] = [_note_sizes(spec, labels, equation, named) for spec, labels in pairs]
+    loops, front = over(np.broadcast_shapes(*dotted))
+    # Labels may be called as those loops are.
+    loops |= {f"label {label}": size for label, size in named.items() if size is not None}
+
+    def place(labels: tuple[str, ...], dots: tuple[int, ...]) -> Cells:
+        at: list[Coordinate] = []
+        for label in labels:
+            one = (loop(f"label {label}"),)
+            at += broadcast_cells(dots, front).at if label == DOTS else one
+        return Cells(tuple(at))
+
+    pins = [f"inputs[{i}]" for i in range(len(inputs))]
+    cells = {
+        pin: place(labels, dots) for pin, (_, labels), dots in zip(pins, pairs, dotted, strict=True)
+    }
+    cells["output"] = place(read.output, np.broadcast_shapes(*dotted))
+    return [Way("sum", tuple(pins), loops, cells)]
 
 
 @einsum.grad

@@ -13,12 +13,14 @@ from backblocks.dtypes import (
     NUMBERS,
     REALS,
     highest,
+    is_float,
     is_half,
     lowest,
     lowest_finite,
     wide,
 )
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Coordinate, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
@@ -198,6 +200,37 @@ def euclidean_norm(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any
     return np.sqrt(total).astype(x.dtype)
 
 
+def _reduction_cells(rule: str, whole: str) -> Any:
+    """Declares a reduction; of whole numbers, and of nothing, the rule may be another one."""
+
+    def cells(y: Spec, input: Spec, axis: Spec, *, keep_dims: bool) -> list[Way]:
+        loops, at = over(input.sizes)
+        gone = {a % len(at) for a in _axes(axis.contents)}
+        kept = [
+            Coordinate() if i in gone else place
+            for i, place in enumerate(at)
+            if keep_dims or i not in gone
+        ]
+        plain = is_float(input.dtype) and 0 not in input.sizes
+        places = {"input": Cells(at), "output": Cells(tuple(kept))}
+        return [Way(rule if plain else whole, ("input",), loops, places)]
+
+    return cells
+
+
+for each, _rule, _whole in (
+    (sum_, "sum", "sum"),
+    (mean, "mean", "apply"),
+    (prod, "product", "product"),
+    (max_, "max", "max"),
+    (min_, "min", "min"),
+    (all_, "min", "min"),
+    (any_, "max", "max"),
+    (euclidean_norm, "apply", "apply"),
+):
+    each.cells(_reduction_cells(_rule, _whole))
+
+
 def _in_place(
     ufunc: np.ufunc, start: Any, mean: bool, input: Spec, axis: Spec, *, keep_dims: bool
 ) -> Fill | None:
@@ -361,6 +394,17 @@ def arg_min(
     return np.argmin(x, dimension.item())
 
 
+def _index_cells(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
+    loops, at = over(input.sizes)
+    axis = int(dimension.contents.item()) % len(at)
+    if input.sizes[axis] == 1:
+        return []  # the answer is 0, whatever it holds
+    cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
+    return [Way("apply", ("input",), loops, cells)]
+
+
+for each in (arg_max, arg_min):
+    each.cells(_index_cells)
 for each, _out in ((arg_max, [1, 1]), (arg_min, [0, 0])):
     each.shape(_index_shape)
     each.grad(nothing)
@@ -461,6 +505,22 @@ def _(dy: Value, y: Value, x: Value, axis: Value, *, exclusive: bool, reverse: b
         parts.append(ops.exp(ops.add_v2(total, x)))
     return [ops.sub(*parts), None]
 
+
+def _scan_cells(rule: str) -> Any:
+    def cells(y: Spec, x: Spec, axis: Spec, *, exclusive: bool, reverse: bool) -> list[Way]:
+        along = int(axis.contents.item()) % len(x.sizes)
+        loops, at = over((*x.sizes, x.sizes[along]))
+        *place, back = at
+        taken = list(place)
+        taken[along] = place[along] + (back + exclusive) * (1 if reverse else -1)
+        return [Way(rule, ("x",), loops, {"x": Cells(tuple(taken)), "out": Cells(tuple(place))})]
+
+    return cells
+
+
+cumsum.cells(_scan_cells("sum"))
+cumprod.cells(_scan_cells("product"))
+cumulative_logsumexp.cells(_scan_cells("apply"))
 
 _half, _third = np.log(2), np.log(3)
 _line: tuple[tuple[Any, Any, Any, Any, Any], ...] = (

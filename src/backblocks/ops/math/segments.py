@@ -12,11 +12,13 @@ from backblocks.dtypes import (
     REALS,
     highest,
     highest_finite,
+    is_float,
     lowest,
     lowest_finite,
     wide,
 )
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_rows, ranked, scalar_value, shape_text
@@ -243,6 +245,42 @@ for _each in (unsorted_segment_max, unsorted_segment_min):
     _each.grad(_extreme_grad(unsorted_segment_sum))
 
 
+# -- which cells belong together ------------------------------------------------------------------------
+
+
+def _segment_way(rule: str, y: Spec, data: Spec, ids: Spec, chosen: bool = False) -> list[Way]:
+    """Each row belongs to the segment that its id names; `indices` names the rows, if they are chosen."""
+    if rule in ("max", "min") and len(np.unique(ids.contents[ids.contents >= 0])) < y.sizes[0]:
+        rule = "apply"  # the ops differ in what they give for a segment without rows
+    count = len(ids.sizes)
+    loops, at = over((*ids.sizes, *data.sizes[count:]))
+    rows, rest = at[:count], at[count:]
+    named = (held("indices", *rows),) if chosen else rows
+    cells = {
+        "data": Cells((*named, *rest)),
+        "output": Cells((held("segment_ids", *rows), *rest)),
+    }
+    return [Way(rule, ("data",), loops, cells)]
+
+
+for _each, _rule in (
+    (segment_sum, "sum"),
+    (segment_prod, "product"),
+    (segment_max, "max"),
+    (segment_min, "min"),
+    (unsorted_segment_sum, "sum"),
+    (unsorted_segment_prod, "product"),
+    (unsorted_segment_max, "max"),
+    (unsorted_segment_min, "min"),
+):
+    _each.cells(lambda y, data, ids, *num, _rule=_rule: _segment_way(_rule, y, data, ids))
+
+
+@segment_mean.cells
+def _(y: Spec, data: Spec, segment_ids: Spec) -> list[Way]:
+    return _segment_way("mean" if is_float(data.dtype) else "apply", y, data, segment_ids)
+
+
 # -- cases, refusals, differences ----------------------------------------------------------------------
 
 _rows = np.array([[1.0, 2], [3, 0], [5, 6]])
@@ -408,6 +446,15 @@ def _chosen_grad(power: float) -> Any:
 
     return grad
 
+
+for _each, _rule in (
+    (sparse_segment_sum, "sum"),
+    (sparse_segment_mean, "mean"),
+    (sparse_segment_sqrt_n, "apply"),
+):
+    _each.cells(
+        lambda y, data, indices, ids, _rule=_rule, **how: _segment_way(_rule, y, data, ids, True)
+    )
 
 for _each, _power, _twice in (
     (sparse_segment_sum, 0, [4.0, 4]),

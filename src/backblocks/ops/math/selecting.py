@@ -5,6 +5,8 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, shape_text
@@ -64,6 +66,14 @@ def _(condition: Spec, x: Spec, y: Spec) -> Shape:
     return shape
 
 
+@select.cells
+def _(z: Spec, condition: Spec, x: Spec, y: Spec) -> list[Way]:
+    loops, at = over(z.sizes)
+    cells = dict.fromkeys(("x", "y", "output"), Cells(at))
+    cells["condition"] = Cells(at[: len(condition.sizes)])
+    return [Way("apply", ("condition", "x", "y"), loops, cells)]
+
+
 @select.grad
 def _(dz: Value, z: Value, condition: Value, x: Value, y: Value) -> list[Value]:
     zeros = ops.zeros_like(dz)
@@ -90,3 +100,5 @@ select.fails("another shape", condition=True, x=_ones, y=np.zeros(2), error="sha
 select.fails("a row too many", condition=[True] * 3, x=_ones, y=_twos, error="or its rows")
 select.fails("a matrix for a row", condition=[[True]], x=[1.0], y=[2.0], error="or an entry")
 select.fails("a row for a scalar", condition=[True], x=1.0, y=2.0, error="must be a scalar")
+
+cell_to_cell(select_v2)

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks.dtypes import ALL, is_float
+from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
@@ -33,3 +34,5 @@ def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value
 cast.case(
     "to whole numbers", x=np.array([1.9, -1.9]), DstT="int32", out=np.array([1, -1], np.int32)
 )
+
+cell_to_cell(cast)

@@ -15,6 +15,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS, DType
+from backblocks.ops._cells import Cells, Way, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked
@@ -418,6 +419,109 @@ for _norm, _back in zip(FORWARD, BACKWARD, strict=True):
     _norm.grad(functools.partial(_forward_grad, _back))
     _back.shape(_shape_back)
     _back.grad(functools.partial(_backward_grad, _back))
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+def _way(
+    rule: str,
+    x: Spec,
+    data_format: str,
+    output: str,
+    *,
+    own: tuple[str, ...] = (),
+    whole: tuple[str, ...] = (),
+    vectors: tuple[str, ...] = (),
+    cell: bool = False,
+) -> Way:
+    """One output, and what it comes from: cells at its place, whole channels, entries of vectors.
+
+    The output has an entry for each channel, or if `cell` is set a cell for each of x.
+    """
+    *sizes, channels = last(x.sizes, data_format)
+    letters = last(data_format, data_format)[:-1]
+    loops = {"c": channels}
+    places: dict[str, Cells] = {}
+    for marks, pins in (("", own), ("k", whole)):
+        named = [marks + letter.lower() for letter in letters]
+        at = first((*map(loop, named), loop("c")), data_format)
+        places |= dict.fromkeys(pins, Cells(at, axes=data_format))
+        if pins or (cell and not marks):
+            loops |= zip(named, sizes, strict=True)
+        if cell and not marks:
+            places[output] = Cells(at, axes=data_format)
+    vector = Cells((loop("c"),), axes="C")
+    places |= dict.fromkeys(vectors if cell else (*vectors, output), vector)
+    return Way(rule, (*own, *whole, *vectors), loops, places)
+
+
+def _forward_cells(
+    y: Any,
+    x: Spec,
+    scale: Spec,
+    offset: Spec,
+    mean: Spec,
+    variance: Spec,
+    *,
+    exponential_avg_factor: float,
+    data_format: str,
+    is_training: bool,
+    epsilon: float,
+) -> list[Way]:
+    way = functools.partial(_way, x=x, data_format=data_format)
+    given, affine = ("mean", "variance"), ("scale", "offset")
+    if not is_training:
+        copies = [("batch_", given), ("reserve_space_", ("1", "2"))]
+        return [
+            way("apply", output="y", cell=True, own=("x",), vectors=(*affine, *given)),
+            *(
+                way("copy", output=kind + end, vectors=(pin,))
+                for kind, ends in copies
+                for end, pin in zip(ends, given, strict=True)
+            ),
+        ]
+    blended = exponential_avg_factor != 1
+    return [
+        way("apply", output="y", cell=True, whole=("x",), vectors=affine),
+        way("mean", output="reserve_space_1", whole=("x",)),
+        way("apply", output="reserve_space_2", whole=("x",)),
+        *(
+            way(
+                "mean" if pin == "mean" and not blended else "apply",
+                output=f"batch_{pin}",
+                whole=("x",),
+                vectors=(pin,) if blended else (),
+            )
+            for pin in given
+        ),
+    ]
+
+
+def _backward_cells(
+    y: Any,
+    y_backprop: Spec,
+    x: Spec,
+    *vectors: Spec,
+    data_format: str,
+    is_training: bool,
+    **how: Any,
+) -> list[Way]:
+    way = functools.partial(_way, x=x, data_format=data_format)
+    both, mean, variance = ("y_backprop", "x"), "reserve_space_1", "reserve_space_2"
+    to_x: Any = {"own": ("y_backprop",), "vectors": ("scale", variance)}
+    if is_training:
+        to_x = {"whole": both, "vectors": ("scale", mean, variance)}
+    return [
+        way("apply", output="x_backprop", cell=True, **to_x),
+        way("apply", output="scale_backprop", whole=both, vectors=(mean, variance)),
+        way("sum", output="offset_backprop", whole=("y_backprop",)),
+    ]
+
+
+for _norm, _back in zip(FORWARD, BACKWARD, strict=True):
+    _norm.cells(_forward_cells)
+    _back.cells(_backward_cells)
 
 
 @fused_batch_norm_v3.shape

@@ -15,6 +15,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, REALS, DType, is_float, wide
 from backblocks.errors import OpError
 from backblocks.ops import _philox
+from backblocks.ops._cells import Cells, Way, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import chance, kept
 from backblocks.ops._op import Value, op
@@ -405,6 +406,110 @@ fractional_avg_pool_grad.no_gradient(
     "It would take the mean of windows whose borders are given, and TensorFlow has no op that does "
     "so: FractionalAvgPool can be differentiated once."
 )
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+def _way(
+    rule: str,
+    of: tuple[str, ...],
+    image: tuple[int, ...],
+    borders: tuple[Array, Array],
+    overlapping: bool,
+    *,
+    cells: tuple[str, ...],
+    windows: tuple[str, ...],
+    candidates: str = "",
+) -> list[Way]:
+    """Which cells belong together, by pins as in `pool_way`. Windows have their own sizes: tables tell."""
+    spans = [_spans(each, overlapping) for each in borders]
+    longest = [max(span.stop - span.start for span in each) for each in spans]
+    loops = {"n": image[0], "h": len(spans[0]), "w": len(spans[1]), "c": image[-1]}
+    tables = {
+        f"cells along {axis}": tuple(
+            span.start + i if span.start + i < span.stop else -1
+            for span in each
+            for i in range(most)
+        )
+        for axis, each, most in zip("hw", spans, longest, strict=True)
+    }
+
+    def taps(letter: str) -> Cells:
+        for axis, most in zip("hw", longest, strict=True):
+            loops[letter + axis] = most
+        space = (
+            held(f"cells along {axis}", loop(axis) * most + loop(letter + axis))
+            for axis, most in zip("hw", longest, strict=True)
+        )
+        return Cells((loop("n"), *space, loop("c")), axes="NHWC")
+
+    at = dict.fromkeys(cells, taps("k"))
+    at |= dict.fromkeys(windows, Cells(tuple(map(loop, "nhwc")), axes="NHWC"))
+    at |= {candidates: taps("j")} if candidates else {}
+    return [Way(rule, of, loops, at, tables)]
+
+
+def _forward_cells(y: Any, value: Spec, *, overlapping: bool, rule: str) -> list[Way]:
+    borders = y.row_pooling_sequence.contents, y.col_pooling_sequence.contents
+    image = value.sizes
+    pins: Any = {"cells": ("value",), "windows": ("output",)}
+    return _way(rule, ("value",), image, borders, overlapping, **pins)
+
+
+@fractional_max_pool.cells
+def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
+    return _forward_cells(y, value, overlapping=overlapping, rule="max")
+
+
+@fractional_avg_pool.cells
+def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
+    rule = "mean" if is_float(value.dtype) else "apply"
+    return _forward_cells(y, value, overlapping=overlapping, rule=rule)
+
+
+@fractional_max_pool_grad.cells
+def _(
+    y: Spec,
+    orig_input: Spec,
+    orig_output: Spec,
+    out_backprop: Spec,
+    row_pooling_sequence: Spec,
+    col_pooling_sequence: Spec,
+    *,
+    overlapping: bool,
+) -> list[Way]:
+    return _way(
+        "winners",
+        ("out_backprop", "orig_input"),
+        y.sizes,
+        (row_pooling_sequence.contents, col_pooling_sequence.contents),
+        overlapping,
+        cells=("output",),
+        windows=("orig_output", "out_backprop"),
+        candidates="orig_input",
+    )
+
+
+@fractional_avg_pool_grad.cells
+def _(
+    y: Spec,
+    orig_input_tensor_shape: Spec,
+    out_backprop: Spec,
+    row_pooling_sequence: Spec,
+    col_pooling_sequence: Spec,
+    *,
+    overlapping: bool,
+) -> list[Way]:
+    return _way(
+        "shares" if is_float(y.dtype) else "apply",
+        ("out_backprop",),
+        y.sizes,
+        (row_pooling_sequence.contents, col_pooling_sequence.contents),
+        overlapping,
+        cells=("output",),
+        windows=("out_backprop",),
+    )
 
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Convolution of images that are first resized, or continued by their mirror image, in one op."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,19 +8,22 @@ import numpy as np
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._cells import Cells, Way, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op, refuse_what_cannot_fit
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
 from backblocks.ops.array.mirror_pad import (
     Mirror,
+    mirror_cells,
     mirror_pad,
     mirror_pad_grad,
+    mirror_places,
     mirrored,
     mirrored_shape,
 )
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, SamePadding, Strides
-from backblocks.ops.nn._convolution import convolved, native_conv
+from backblocks.ops.nn._convolution import conv_way, convolved, native_conv
 from backblocks.ops.nn._windows import PLAIN
 from backblocks.ops.nn.conv import conv_2d_backprop_filter, conv_2d_backprop_input, convolve
 
@@ -123,14 +127,19 @@ def _resized_along(x: Array, axis: int, new: int, align_corners: bool) -> Array:
 
     Places are in float32 for every type, as in TensorFlow.
     """
-    n = x.shape[axis]
+    first, second, shares = _between(x.shape[axis], new, align_corners)
+    before, after = x.take(first, axis), x.take(second, axis)
+    share = shares.astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
+    return np.asarray(before + (after - before) * share)
+
+
+def _between(n: int, new: int, align_corners: bool) -> tuple[Array, Array, Array]:
+    """For each new cell the two of `n` it stands between, and how far it is on the way to the second."""
     gaps = (n - 1, new - 1) if align_corners and new > 1 else (n, new)
     place = np.arange(new, dtype=np.float32) * (np.float32(gaps[0]) / np.float32(gaps[1]))
     whole = np.floor(place)
-    before = x.take(np.minimum(whole.astype(int), n - 1), axis)
-    after = x.take(np.minimum(whole.astype(int) + 1, n - 1), axis)
-    share = (place - whole).astype(x.dtype).reshape(-1, *(1,) * (x.ndim - axis - 1))
-    return np.asarray(before + (after - before) * share)
+    first, second = (np.minimum(whole.astype(int) + step, n - 1) for step in (0, 1))
+    return first, second, place - whole
 
 
 @fused_resize_and_pad_conv_2d.shape
@@ -163,6 +172,54 @@ def _(
 fused_resize_and_pad_conv_2d.no_gradient(
     "Resize the image before and use FusedPadConv2D, which has a gradient."
 )
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+@fused_pad_conv_2d.cells
+def _(
+    y: Spec, input: Spec, paddings: Spec, filter: Spec, *, mode: str, **windows: Any
+) -> list[Way]:
+    padded = Spec(mirrored_shape(input.shape, paddings, mode), input.dtype)
+    x, f = ("input", padded), ("filter", filter)
+    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
+    shown, tables = mirror_cells(way.cells["input"].at, input.sizes, paddings, mode)
+    cells = {**way.cells, "input": Cells(shown, axes="NHWC")}
+    return [replace(way, cells=cells, tables=tables)]
+
+
+@fused_resize_and_pad_conv_2d.cells
+def _(
+    y: Spec,
+    input: Spec,
+    size: Spec,
+    paddings: Spec,
+    filter: Spec,
+    *,
+    mode: str,
+    resize_align_corners: bool,
+    **windows: Any,
+) -> list[Way]:
+    """A cell of the resized image stands between two along each axis, the loops `bh` and `bw`."""
+    batch, *space, channels = input.sizes
+    new = size.contents.tolist()
+    padded = Spec(mirrored_shape((batch, *new, channels), paddings, mode), input.dtype)
+    x, f = ("input", padded), ("filter", filter)
+    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
+    read, pads = way.cells["input"].at, paddings.contents.tolist()
+    place, tables, loops = list(read), {}, dict(way.loops)
+    for axis, (letter, n) in enumerate(zip("hw", space, strict=True), 1):
+        mirror = mirror_places(new[axis - 1], pads[axis], mode)
+        before, after, share = _between(n, new[axis - 1], resize_align_corners)
+        both = np.stack([before, np.where(share > 0, after, -1)])[:, mirror]
+        tables[f"cells along {letter}"] = tuple(both.ravel().tolist())
+        loops[f"b{letter}"] = 2
+        along = loop(f"b{letter}") * len(mirror) + read[axis]
+        place[axis] = held(f"cells along {letter}", along)
+    cells = {**way.cells, "input": Cells(tuple(place), axes="NHWC")}
+    inside = (Cells(read, padded.sizes),)
+    return [Way("apply", way.of, loops, cells, tables, inside)]
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

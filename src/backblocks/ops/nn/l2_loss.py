@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
@@ -20,6 +21,12 @@ def l2_loss(t: Array) -> Any:
 @l2_loss.shape
 def _(t: Spec) -> Shape:
     return ()
+
+
+@l2_loss.cells
+def _(y: Spec, t: Spec) -> list[Way]:
+    loops, at = over(t.sizes)
+    return [Way("apply", ("t",), loops, {"t": Cells(at), "output": Cells(())})]
 
 
 @l2_loss.grad

@@ -13,6 +13,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
@@ -68,6 +69,22 @@ def _(input: Spec, *, depth_radius: int, **how: float) -> Shape:
     return _checked("input", input, depth_radius)
 
 
+def _near_way(
+    of: tuple[str, ...], y: Spec, depth_radius: int, near: tuple[str, ...], own: tuple[str, ...]
+) -> Way:
+    """`near` are pins at channels near that of the output, `own` those at the very same one."""
+    loops, at = over((*y.sizes, 2 * depth_radius + 1))
+    *place, channel, step = at
+    cells = dict.fromkeys(near, Cells((*place, channel + step - depth_radius), axes="NHWC"))
+    cells |= dict.fromkeys((*own, "output"), Cells((*place, channel), axes="NHWC"))
+    return Way("apply", of, loops, cells)
+
+
+@lrn.cells
+def _(y: Spec, input: Spec, *, depth_radius: int, **how: float) -> list[Way]:
+    return [_near_way(("input",), y, depth_radius, near=("input",), own=())]
+
+
 @lrn.grad
 def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
     return [lrn_grad(dy, input, y, **how)]
@@ -100,6 +117,16 @@ def _(
     why, hint = "the shape of input_grads", "Take all three from one call of LRN."
     shape = agreed("input_image", input_image, shape, why, hint)
     return agreed("output_image", output_image, shape, why, hint)
+
+
+@lrn_grad.cells
+def _(y: Spec, *tensors: Spec, depth_radius: int, **how: float) -> list[Way]:
+    """What is near counts divided by its own norm, which reaches as far again."""
+    given = ("input_grads", "output_image")
+    return [
+        _near_way(given, y, depth_radius, near=given, own=()),
+        _near_way(("input_image",), y, 2 * depth_radius, near=("input_image",), own=()),
+    ]
 
 
 @lrn_grad.grad

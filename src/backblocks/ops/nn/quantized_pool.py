@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
+from backblocks.ops._cells import Cells, Way
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import SamePadding, Strides, Window
-from backblocks.ops.nn._pooling import pool_axes, pooled
+from backblocks.ops.nn._pooling import pool_axes, pool_way, pooled
 from backblocks.ops.nn._quantization import CODES, INTEGERS_ONLY, check_range
 from backblocks.ops.nn._windows import PLAIN, counts, taps
 from backblocks.ops.nn.max_pool import max_pool
@@ -68,6 +69,28 @@ def quantized_max_pool(
 def _(input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> tuple[Shape, ...]:
     check_range("min_input", min_input, "max_input", max_input)
     return max_pool.shape_rule(input, **_windows(**windows)), (), ()  # type: ignore[misc]
+
+
+# -- which cells belong together ------------------------------------------------------------------
+
+
+def _ways(rule: str, input: Spec, **windows: Any) -> list[Way]:
+    pins: Any = {"cells": ("input",), "windows": ("output",)}
+    ends = (
+        Way("copy", (given,), {}, {given: Cells(()), end: Cells(())})
+        for given, end in (("min_input", "min_output"), ("max_input", "max_output"))
+    )
+    return [*pool_way(rule, ("input",), input, **pins, **_windows(**windows)), *ends]
+
+
+@quantized_max_pool.cells
+def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[Way]:
+    return _ways("max", input, **windows)
+
+
+@quantized_avg_pool.cells
+def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[Way]:
+    return _ways("apply", input, **windows)  # cut to a whole code
 
 
 # -- cases ---------------------------------------------------------------------------------------

@@ -1,10 +1,14 @@
 """Softmax along the last axis, and the cross entropy of its result with labels."""
 
+from typing import Any
+
 import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, ranked, shape_text
@@ -72,6 +76,20 @@ def log_softmax(logits: Array) -> Array:
 @log_softmax.grad
 def _(dy: Value, y: Value, logits: Value) -> list[Value]:
     return [ops.sub(dy, ops.mul(_row_sum(dy), ops.exp(y)))]
+
+
+def _whole_row(output: str) -> Any:
+    def cells(y: Spec, logits: Spec) -> list[Way]:
+        loops, at = over((*y.sizes, y.sizes[-1]))
+        *front, _, other = at
+        places = {"logits": Cells((*front, other)), output: Cells(at[:-1])}
+        return [Way("apply", ("logits",), loops, places)]
+
+    return cells
+
+
+softmax.cells(_whole_row("softmax"))
+log_softmax.cells(_whole_row("logsoftmax"))
 
 
 # -- cross entropy ---------------------------------------------------------------------------------
@@ -166,6 +184,34 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
     if dy.backprop is not None:
         to_features.append(_softmax_grad(dy.backprop, softmax(features)))
     return [ops.add_n(to_features), None]
+
+
+def _entropy_ways(y: Any, rows: dict[str, tuple[int, ...]], labels: Cells | None) -> list[Way]:
+    """The loss comes from whole rows; and so does its gradient, of which labels have their own part."""
+    loops, at = over((*y.backprop.sizes, y.backprop.sizes[-1]))
+    i, j, k = at
+    whole = {pin: broadcast_cells(sizes, (i, k)) for pin, sizes in rows.items()}
+    own = {"labels": labels or broadcast_cells(rows["labels"], (i, j))}
+    rest = {name: size for name, size in loops.items() if name not in j.steps}
+    both = ("features", "labels")
+    ends = {"loss": Cells((i,))}, {"backprop": Cells((i, j))}
+    first = {"features": whole["features"]}
+    return [
+        Way("apply", both, rest, {**own, **whole, **ends[0]}),
+        Way("apply", ("features",), loops, {**first, **ends[1]}),
+        Way("apply", ("labels",), loops, {**own, **ends[1]}),
+    ]
+
+
+@softmax_cross_entropy_with_logits.cells
+def _(y: Any, features: Spec, labels: Spec) -> list[Way]:
+    return _entropy_ways(y, {"features": features.sizes, "labels": labels.sizes}, None)
+
+
+@sparse_softmax_cross_entropy_with_logits.cells
+def _(y: Any, features: Spec, labels: Spec) -> list[Way]:
+    row, _ = over(y.backprop.sizes)[1]
+    return _entropy_ways(y, {"features": features.sizes}, Cells((row,)))
 
 
 # -- cases, refusals, differences ------------------------------------------------------------------

@@ -7,6 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import FLOATS, REALS, DType, wide
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value
@@ -117,6 +118,18 @@ def _(input: Spec, *, k: int, sorted: bool) -> tuple[Shape, Shape]:
     return _top_shape(input, k, np.dtype("int32"))
 
 
+def _top_cells(y: Any, input: Spec, *k: Spec, **how: Any) -> list[Way]:
+    loops, at = over((*y.values.sizes, input.sizes[-1]))
+    *front, _, other = at
+    return [
+        Way("apply", ("input",), loops, {"input": Cells((*front, other)), pin: Cells(at[:-1])})
+        for pin in ("values", "indices")
+    ]
+
+
+top_k.cells(_top_cells)
+
+
 @top_k.grad
 def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
     return [_send_back(dy.values, y.indices, input)]
@@ -133,6 +146,9 @@ def top_k_v2(
 @top_k_v2.shape
 def _(input: Spec, k: Spec, *, sorted: bool, index_type: DType) -> tuple[Shape, Shape]:
     return _top_shape(input, scalar_value("k", k), index_type)
+
+
+top_k_v2.cells(_top_cells)
 
 
 @top_k_v2.grad

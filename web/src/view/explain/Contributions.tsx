@@ -102,7 +102,7 @@ function Made({
 /** The rule with the numbers of its first contributions. */
 function formulaOf({ nest, contributions, divisor }: Derivation, w: ExplainWords): string {
   const text = (value: number | undefined): string => {
-    const short = value === undefined ? "?" : shortText(value);
+    const short = roundedText(value, w);
     return short.startsWith("-") ? `(${short})` : short;
   };
   const first = contributions.slice(0, MOST_TERMS);
@@ -127,19 +127,20 @@ function formulaOf({ nest, contributions, divisor }: Derivation, w: ExplainWords
     case "product":
       return list(({ factors }) => text(factors[0]), " · ");
     case "apply":
-      return (
-        list(
-          ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
-          "; ",
-        ) || w.nothing
+      return list(
+        ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
+        "; ",
       );
     default:
       return list(({ factors }) => factors.map(text).join(" · "), " + ");
   }
 }
 
-function shortText(value: number): string {
-  return Number.isFinite(value) ? String(Number(value.toPrecision(5))) : valueText(value, {} as ExplainWords);
+/** Few enough digits for a column of numbers. */
+function roundedText(value: number | undefined, w: ExplainWords): string {
+  return value !== undefined && Number.isFinite(value)
+    ? String(Number(value.toPrecision(6)))
+    : valueText(value, w);
 }
 
 const AMOUNT: Readonly<Record<string, "product" | "share" | "adds" | undefined>> = {
@@ -198,16 +199,16 @@ function Table({
                   <FactorCells
                     key={tensor}
                     cell={cellText(cellAt(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
-                    value={valueText(each.factors[at], w)}
+                    value={roundedText(each.factors[at], w)}
                   />
                 ))}
                 {amount && (
                   <td>
-                    {valueText(each.amount, w)}
+                    {roundedText(each.amount, w)}
                     {each.divisor !== undefined && <span className="soft"> {w.divided(each.divisor)}</span>}
                   </td>
                 )}
-                {running && <td>{valueText(each.running, w)}</td>}
+                {running && <td>{roundedText(each.running, w)}</td>}
                 {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
               </tr>
             ))}
@@ -360,8 +361,8 @@ function LeadsTo({
             {found.map((each) => (
               <tr key={each.cell} className={`part-${each.part}`}>
                 <td className="soft">{each.cell}</td>
-                <td>{valueText(each.adds, w)}</td>
-                <td>{valueText(each.value, w)}</td>
+                <td>{roundedText(each.adds, w)}</td>
+                <td>{roundedText(each.value, w)}</td>
                 {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
               </tr>
             ))}

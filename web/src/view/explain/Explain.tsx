@@ -1,4 +1,11 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
+import {
+  type CSSProperties,
+  type KeyboardEvent,
+  type ReactElement,
+  useEffect,
+  useRef,
+  useState,
+} from "react";
 import { addGradient, gradientsFor } from "../../model/actions.ts";
 import { cellAt, placeOf } from "../../model/cells.ts";
 import { gradientOf, lightsOf } from "../../model/explaining.ts";
@@ -119,7 +126,10 @@ export default function Explain({ page, block }: { page: PageState; block: strin
         </div>
       ) : (
         <div className="explain-body">
-          <div className="explain-rows">
+          <div
+            className="explain-rows"
+            style={{ "--strips": Math.min(picture.shown.length, 3) } as CSSProperties}
+          >
             <Rows picture={picture} graph={page.graph} locked={locked} panels={panels.current} />
           </div>
           <aside className="explain-aside" aria-label={w.contributions}>

@@ -9,9 +9,9 @@ import {
   useState,
 } from "react";
 import { cellAt } from "../../model/cells.ts";
-import type { Lit } from "../../model/explaining.ts";
+import type { Lit, Places } from "../../model/explaining.ts";
 import type { Range } from "../../model/shades.ts";
-import { type Arrangement, arrangementOf, fitted } from "../../model/wells.ts";
+import { type Arrangement, arrangementOf, fitted, moveAxis, type Place, sizeIn } from "../../model/wells.ts";
 import { cursor } from "../../state/cursor.ts";
 import { AxisSliders, AxisWells } from "../inspector/AxisWells.tsx";
 import { type Mark, TensorView, type TensorViewControl } from "../inspector/TensorView.tsx";
@@ -20,7 +20,7 @@ import { useExplainWords } from "./words.ts";
 
 const Volume = lazy(() => import("./Volume.tsx"));
 
-export type TensorLights = ReadonlyMap<Lit, ReadonlySet<number>>;
+export type TensorLights = ReadonlyMap<Lit, Places>;
 
 /** What the view asks of each tensor that it shows. */
 export interface PanelControl {
@@ -59,7 +59,9 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
     [tensor.axes, tensor.shape],
   );
   const info = useMemo(() => ({ ...tensor, axes }), [tensor, axes]);
-  const [own, setArrangement] = useState<Arrangement>(() => arrangementOf(tensor.shape, axes));
+  const [own, setArrangement] = useState<Arrangement>(() =>
+    roomy(arrangementOf(tensor.shape, axes), tensor.shape),
+  );
   const arrangement = fitted(own, tensor.shape, axes);
   const now = useRef(arrangement);
   now.current = arrangement;
@@ -172,6 +174,21 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
       {!held.whole && <p className="soft small">{w.notHeld(held.count)}</p>}
     </section>
   );
+}
+
+/** The room of a panel, the least that a cell needs, and what lies between tiles, in pixels. */
+const ROOM = { width: 380, height: 240, cell: 9, gap: 10, label: 26 };
+
+/** Tiles only where there is room for them; their axes get sliders else, which follow the cursor. */
+function roomy({ wells, at }: Arrangement, shape: readonly number[]): Arrangement {
+  const size = (place: Place): number => sizeIn(wells, place, shape);
+  const { width, height, cell, gap, label } = ROOM;
+  let roomier = wells;
+  if (wells.across !== null && size("across") * (size("columns") * cell + gap) > width)
+    roomier = moveAxis(roomier, wells.across, "sliders");
+  if (wells.down !== null && size("down") * (size("rows") * cell + label) > height)
+    roomier = moveAxis(roomier, wells.down, "sliders");
+  return { wells: roomier, at };
 }
 
 function marksOf(

@@ -69,7 +69,8 @@ function derivedText(
   };
   const compared =
     nest.rule === "winner's" ? nest.of.slice(0, 1) : nest.rule === "winners" ? nest.of.slice(0, 1) : nest.of;
-  const regions = contributions.length ? compared.map(region) : [words.nothing];
+  if (contributions.length === 0) return words.nothing;
+  const regions = compared.map(region);
   const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);
   const text = words.rules[nest.rule]?.(joined) ?? joined;
   const winner = contributions.find(({ part }) => part === "wins");
@@ -94,7 +95,7 @@ function feedsText(
     const places = [...(lit?.get("feeds") ?? [])];
     if (!tensor || places.length === 0) return [];
     const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
-    const wins = chosen ? words.wins(lit?.get("winner")?.size ?? 0, places.length) : "";
+    const wins = chosen ? words.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
     return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");

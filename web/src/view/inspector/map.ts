@@ -96,13 +96,14 @@ export class TensorMap {
   set(shown: Shown): void {
     const before = this.shown;
     this.shown = shown;
-    if (before?.source !== shown.source) {
+    const other = before?.pin !== shown.pin || String(before.shape) !== String(shown.shape);
+    if (other || before?.source !== shown.source) {
       this.wanted = "";
       this.asking++;
       this.waiting = false;
     }
     // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
-    if (before?.pin !== shown.pin || String(before.shape) !== String(shown.shape)) {
+    if (other) {
       this.held = [];
       this.scroller.ariaBusy = "true";
     }

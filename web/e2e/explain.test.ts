@@ -1,0 +1,436 @@
+/** The Explain view: what lights up and where numbers come from, by mouse and by keyboard alone. */
+
+import { writeFileSync } from "node:fs";
+import path from "node:path";
+import type { Locator, Page } from "playwright-core";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { inEveryTheme } from "./axe.ts";
+import { library, type Opened, open } from "./harness.ts";
+
+/** One of each kind of op that lights up its sources. */
+const MOVES = {
+  format: 1,
+  title: "Moves",
+  blocks: {
+    a: constant([2, 3, 4]),
+    turned: { op: "Transpose", in: { x: "a:output", perm: { dtype: "int32", value: [2, 0, 1] } } },
+    flat: { op: "Reshape", in: { tensor: "a:output", shape: { dtype: "int32", value: [6, 4] } } },
+    product: { op: "MatMul", in: { a: "flat:output", b: "flat:output" }, attrs: { transpose_b: true } },
+    sum: { op: "Sum", in: { input: "a:output", axis: { dtype: "int32", value: [1] } } },
+    row: constant([4]),
+    added: { op: "AddV2", in: { x: "a:output", y: "row:output" } },
+    joined: {
+      op: "ConcatV2",
+      in: { values: ["flat:output", "flat:output"], axis: { dtype: "int32", value: 0 } },
+    },
+    picked: {
+      op: "GatherV2",
+      in: {
+        params: "flat:output",
+        indices: { dtype: "int32", value: [5, 0, 5] },
+        axis: { dtype: "int32", value: 0 },
+      },
+    },
+    part: {
+      op: "Slice",
+      in: {
+        input: "a:output",
+        begin: { dtype: "int32", value: [0, 1, 1] },
+        size: { dtype: "int32", value: [2, 2, 3] },
+      },
+    },
+    padded: {
+      op: "Pad",
+      in: {
+        input: "row:output",
+        paddings: { dtype: "int32", value: [[2, 1]] },
+      },
+    },
+  },
+  run: {
+    fetch: [
+      "turned:y",
+      "product:product",
+      "sum:output",
+      "added:z",
+      "joined:output",
+      "picked:output",
+      "part:output",
+      "padded:output",
+    ],
+  },
+};
+
+function constant(shape: number[]): object {
+  const from = { place: 0 };
+  const fill = ([size, ...rest]: number[]): unknown =>
+    size === undefined ? ((from.place++ * 7) % 11) - 3 : Array.from({ length: size }, () => fill(rest));
+  return { op: "Const", attrs: { value: { dtype: "float32", value: fill(shape) } } };
+}
+
+let opened: Opened;
+let page: Page;
+
+beforeAll(async () => {
+  opened = await open({
+    prepare: (studio) => writeFileSync(path.join(studio.folder, "moves.page.json"), JSON.stringify(MOVES)),
+  });
+  page = opened.page;
+  await page.waitForSelector(".card");
+});
+afterAll(async () => {
+  await opened?.end();
+});
+beforeEach(() => {
+  opened.errors.length = 0;
+});
+
+async function ran(): Promise<void> {
+  await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
+}
+
+async function openLesson(title: string): Promise<void> {
+  if (await page.locator(".explain").count()) await leave();
+  await page.click(".brand");
+  await page.locator(".card", { hasText: title }).first().click();
+  await page.waitForSelector(".canvas");
+  await ran();
+}
+
+async function select(block: string): Promise<void> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+f");
+  await page.keyboard.type(block);
+  await page.keyboard.press("Enter");
+  await page.locator(".canvas").focus();
+}
+
+async function explain(block: string): Promise<void> {
+  await select(block);
+  await page.keyboard.press("e");
+  await page.waitForSelector(".explain-tensor .tensor-map");
+}
+
+async function leave(): Promise<void> {
+  await page.locator(".explain-bar button").first().click();
+  await page.waitForSelector(".canvas");
+}
+
+/** The panel of a tensor, by the name that the page has for it. */
+function panel(pin: string): Locator {
+  return page.locator(".explain-tensor", { has: page.locator(`header span[title^="${pin} "]`) });
+}
+
+function map(pin: string): Locator {
+  return panel(pin).locator(".tensor-map");
+}
+
+async function status(): Promise<string> {
+  return (await page.locator(".explain-status").textContent()) ?? "";
+}
+
+async function statusIs(text: string): Promise<void> {
+  await expect.poll(status).toBe(text);
+}
+
+/** How many points of a tensor's marks are not clear. */
+function marked(pin: string): Promise<number> {
+  return map(pin)
+    .locator("canvas")
+    .nth(1)
+    .evaluate((canvas: HTMLCanvasElement) => {
+      const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+      const { data } = g.getImageData(0, 0, canvas.width, canvas.height);
+      let count = 0;
+      for (let i = 3; i < data.length; i += 4) if (data[i]) count++;
+      return count;
+    });
+}
+
+/** Moves to the first cell of a tensor, and steps through all of it; every total must be the shown number. */
+async function walk(pin: string, cells: number): Promise<void> {
+  await map(pin).focus();
+  await page.keyboard.press("ArrowRight");
+  // Beyond the left edge of a tile is the one before it.
+  for (let tile = 0; tile < 4; tile++)
+    for (const key of ["Control+Home", "ArrowLeft"]) await page.keyboard.press(key);
+  await page.keyboard.press("Control+Home");
+  await page.waitForTimeout(100);
+  for (let cell = 0; cell < cells; cell++) {
+    const total = page.locator(".explain-made").first().locator("[data-agrees]");
+    await expect.poll(() => total.getAttribute("data-agrees")).toBe("true");
+    const before = await status();
+    if (cell === cells - 1) return;
+    await page.keyboard.press("s");
+    await expect.poll(status).not.toBe(before);
+  }
+}
+
+describe("max pooling and its gradient", () => {
+  test("a cell under the pointer lights up its window, its winner and its gradient, without a request", async () => {
+    await openLesson("What max pooling keeps");
+    await page.click("#block-pool .block-title");
+    await page.getByRole("button", { name: "Explain cell by cell" }).click();
+    await page.waitForSelector(".explain-tensor .tensor-map");
+    await page.waitForTimeout(600);
+    await page.evaluate(() => {
+      const { send } = WebSocket.prototype;
+      const seen: unknown[] = [];
+      WebSocket.prototype.send = function (data) {
+        seen.push(data);
+        send.call(this, data);
+      };
+      Object.assign(window, { seen });
+    });
+    const box = (await map("pool:output").boundingBox()) as { x: number; y: number };
+    await page.mouse.move(box.x + 12, box.y + 30);
+    const [value, window, winner] = library(`
+import json, numpy as np, backblocks as bb
+from backblocks import examples
+page = bb.open_page(examples.path("lesson_max_pool"))
+x = np.array(page.blocks["volume"].attrs["value"]["value"])[0, :2, :2, :2, 0]
+place = np.unravel_index(x.argmax(), x.shape)
+print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
+`) as [number, string, number[]];
+    await statusIs(`output[0,0,0,0,0] = ${value}, maximum of input${window}, at [${winner.join(",")}]`);
+    for (const pin of ["volume:output", "pool:output", "grad:output", "back:output"])
+      expect(await marked(pin), pin).toBeGreaterThan(100);
+    expect(await page.evaluate(() => (window as unknown as { seen: unknown[] }).seen)).toEqual([]);
+    expect(await page.locator(".explain-table tbody tr").count()).toBe(8);
+    expect(await page.locator(".explain-table tr.part-wins").count()).toBe(1);
+    expect(opened.errors).toEqual([]);
+  });
+
+  test("a click pins the cell, Escape releases it, and the buttons step and play", async () => {
+    const box = (await map("pool:output").boundingBox()) as { x: number; y: number };
+    await page.mouse.click(box.x + 12, box.y + 30);
+    const pinned = await status();
+    expect(pinned).toContain("pinned: output[0,0,0,0,0]");
+    await page.mouse.move(box.x + 90, box.y + 30);
+    await page.waitForTimeout(100);
+    expect(await status()).toBe(pinned);
+    await page.keyboard.press("Escape");
+    await expect.poll(status).not.toContain("pinned");
+    await page.mouse.move(box.x + 200, box.y - 200);
+    await page.getByRole("button", { name: "Step", exact: true }).click();
+    await expect.poll(status).toContain("output[0,0,0,1,0]");
+    await page.getByRole("button", { name: "Step back" }).click();
+    await expect.poll(status).toContain("output[0,0,0,0,0]");
+    await page.getByRole("button", { name: "Play" }).click();
+    await expect.poll(status, { timeout: 5000 }).toContain("output[0,0,1,1,0]");
+    await page.getByRole("button", { name: "Pause" }).click();
+  });
+
+  test("every number is the sum of its contributions", async () => {
+    await walk("pool:output", 8);
+    await walk("back:output", 16);
+  });
+
+  test("a finite difference agrees with the gradient", async () => {
+    await map("back:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("button", { name: "Check with a finite difference" }).click();
+    await expect.poll(() => page.locator(".explain-check").textContent()).toContain("They agree.");
+  });
+
+  test("a box of cells is loaded when it is asked for, shows the same cursor, and turns by keys", async () => {
+    const loaded = () =>
+      page.evaluate(
+        () => performance.getEntriesByType("resource").filter(({ name }) => name.includes("Volume")).length,
+      );
+    expect(await loaded()).toBe(0);
+    await panel("volume:output").getByRole("button", { name: "3-D" }).click();
+    const canvas = panel("volume:output").locator(".explain-box canvas");
+    await canvas.waitFor();
+    expect(await loaded()).toBe(1);
+    const picture = () => canvas.evaluate((each: HTMLCanvasElement) => each.toDataURL());
+    await page.waitForTimeout(200);
+    const before = await picture();
+    await panel("volume:output").locator(".explain-box").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(picture).not.toBe(before);
+    const turned = await picture();
+    await page.keyboard.press("-");
+    await expect.poll(picture).not.toBe(turned);
+    const box = (await canvas.boundingBox()) as { x: number; y: number; width: number; height: number };
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await expect.poll(status).toMatch(/^input\[0,\d,\d,\d,0\] = /);
+    await panel("volume:output").getByRole("button", { name: "Map" }).click();
+  });
+});
+
+describe("other windows", () => {
+  test("ties are shown as the op treats them, and a finite difference says that it is not valid there", async () => {
+    await openLesson("Ties");
+    await explain("pool");
+    await map("pool:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(status).toContain("at [0,0,0,1,0], with 1 cell as large");
+    expect(await page.locator(".explain-table tr.part-ties").count()).toBe(1);
+    await map("all:output").focus();
+    for (const key of ["ArrowRight", "ArrowDown", "ArrowLeft"]) await page.keyboard.press(key);
+    await walk("all:output", 4);
+    await walk("first:output", 2);
+    await page.getByRole("button", { name: "Check with a finite difference" }).click();
+    await expect.poll(() => page.locator(".explain-check").textContent()).toContain("no slope");
+  });
+
+  test("a mean at an edge is over the cells that exist", async () => {
+    await openLesson("Average pooling at a padded edge");
+    await explain("pool");
+    await walk("pool:output", 1);
+    const aside = page.locator(".explain-aside");
+    expect(await aside.textContent()).toContain("5 cells of the window's 9 lie outside");
+    expect(await aside.textContent()).toContain("÷ 4");
+    await walk("pool:output", 16);
+    await walk("back:output", 16);
+  });
+
+  test("a convolution and its two gradients add up, cell by cell", async () => {
+    await openLesson("A convolution and its two gradients");
+    await explain("conv");
+    await walk("conv:output", 9);
+    await walk("back_image:output", 25);
+    await walk("back_filter:output", 9);
+    await map("filter:output").focus();
+    await page.keyboard.press("ArrowRight");
+    for (const pin of ["image:output", "conv:output", "back_filter:output", "back_image:output"])
+      expect(await marked(pin), pin).toBeGreaterThan(50);
+  });
+
+  test("the second gradient stands below the first", async () => {
+    await openLesson("The second gradient");
+    await explain("again");
+    expect(await page.locator(".explain-title").allTextContents()).toEqual([
+      "Forward",
+      "Gradient",
+      "Second gradient",
+    ]);
+    await walk("again:output", 4);
+    for (const pin of ["volume:output", "back:output", "wish:output"])
+      expect(await marked(pin), pin).toBeGreaterThan(50);
+  });
+
+  test("a gradient that is not there is added by a button, and shown", async () => {
+    await openLesson("Strides and dilations");
+    await explain("dilation_2");
+    await page.getByRole("button", { name: "Add the gradient of dilation_2 with respect to filter" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 2);
+    await walk("dilation_2_grad_filter:output", 9);
+    expect(opened.errors).toEqual([]);
+  });
+});
+
+test("ops that move, join, pick, add and multiply cells light up their sources", async () => {
+  if (await page.locator(".explain").count()) await leave();
+  await page.click(".brand");
+  await page.locator(".file-list button", { hasText: "moves" }).click();
+  await page.waitForSelector(".canvas");
+  await page.keyboard.press("Control+Enter");
+  await ran();
+  const said: string[] = [];
+  for (const [block, output] of [
+    ["turned", "y"],
+    ["flat", "output"],
+    ["product", "product"],
+    ["sum", "output"],
+    ["added", "z"],
+    ["joined", "output"],
+    ["picked", "output"],
+    ["part", "output"],
+    ["padded", "output"],
+  ] as const) {
+    await explain(block);
+    await map(`${block}:${output}`).focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Control+End");
+    await page.waitForTimeout(150);
+    said.push(await status());
+    await leave();
+  }
+  expect(said).toMatchInlineSnapshot(`
+    [
+      "y[0,1,2] = 5, a copy of x[1, 2, 0]",
+      "output[5,3] = 4, a copy of tensor[1, 2, 3]",
+      "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
+      "output[1,3] = 5, sum over input[1, 0-2, 3]",
+      "z[0,2,3] = 4, made of x[0, 2, 3] and y[3]",
+      "output[11,3] = 4, a copy of values[1][5, 3]",
+      "output[2,3] = 4, a copy of params[5, 3]",
+      "output[0,1,2] = -3, a copy of input[0, 2, 3]",
+      "output[6] = 0, no cell leads to it",
+    ]
+  `);
+});
+
+test("all of it works by keyboard alone", async () => {
+  await openLesson("What max pooling keeps");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+f");
+  await page.keyboard.type("pool");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("e");
+  await page.waitForSelector(".explain-tensor .tensor-map");
+  for (let i = 0; i < 40; i++) {
+    await page.keyboard.press("Tab");
+    if (
+      await page.evaluate(
+        () =>
+          document.activeElement?.closest("[aria-label='output output']") !== null &&
+          document.activeElement?.classList.contains("tensor-map"),
+      )
+    )
+      break;
+  }
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("ArrowDown");
+  await expect.poll(status).toContain("output[0,0,1,0,0] = ");
+  await page.keyboard.press("Enter");
+  await expect.poll(status).toContain("pinned");
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(status).toContain("pinned: output[0,0,1,1,0]");
+  await page.keyboard.press("Escape");
+  await expect.poll(status).not.toContain("pinned");
+  await page.keyboard.press("s");
+  await expect.poll(status).toContain("output[0,1,0,0,0]");
+  await page.keyboard.press("Escape");
+  await page.waitForFunction(() => document.activeElement?.classList.contains("canvas"));
+  expect(await page.locator(".explain").count()).toBe(0);
+});
+
+describe("axe finds nothing serious", () => {
+  test("while a cell is explained, as maps, with axes and as a box", async () => {
+    await openLesson("The second gradient");
+    await explain("pool");
+    await map("back:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("Enter");
+    await panel("volume:output").getByRole("button", { name: "Axes" }).click();
+    await panel("wish:output").getByRole("button", { name: "3-D" }).click();
+    await page.getByRole("button", { name: "Check with a finite difference" }).click();
+    await page.waitForTimeout(500);
+    await inEveryTheme(page);
+  });
+
+  test("in Korean", async () => {
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(".canvas");
+    await page.keyboard.press("Control+,");
+    await page.selectOption("#setting-language", "ko");
+    await page.keyboard.press("Escape");
+    await select("pool");
+    await page.keyboard.press("e");
+    await page.waitForSelector(".explain-tensor .tensor-map");
+    await map("pool:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(status).toContain("최댓값");
+    await inEveryTheme(page);
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(".canvas");
+    await expect.poll(() => page.locator(".note").first().textContent()).toContain("2차 기울기");
+    await page.keyboard.press("Control+,");
+    await page.selectOption("#setting-language", "en");
+    await page.keyboard.press("Escape");
+  });
+});
