@@ -4,6 +4,16 @@ const number = new Intl.NumberFormat("en");
 
 export const inspectorEn = {
   inspector: "Inspector",
+  keys: [
+    ["← → ↑ ↓", "From cell to cell"],
+    ["Page Up, Page Down", "From slice to slice"],
+    ["Home, End", "First and last column; with Ctrl first and last cell"],
+    ["Enter, Esc", "Keep a cell marked, let it go"],
+    ["N", "Next cell that is no number"],
+    ["+ − 0", "Larger cells, smaller cells, all cells"],
+    ["F2", "Type a constant's number"],
+    ["Space", "Paint the cell"],
+  ],
   selectSomething: "Select a block or a wire to see the numbers in it.",
   waiting: "Waiting for the numbers…",
   tensor: "Tensor",

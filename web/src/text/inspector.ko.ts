@@ -4,6 +4,16 @@ const number = new Intl.NumberFormat("ko");
 
 export const inspectorKo: InspectorWords = {
   inspector: "인스펙터",
+  keys: [
+    ["← → ↑ ↓", "셀 사이 이동"],
+    ["Page Up, Page Down", "단면 사이 이동"],
+    ["Home, End", "첫 열과 마지막 열, Ctrl과 함께 처음과 마지막 셀"],
+    ["Enter, Esc", "셀 표시 유지, 해제"],
+    ["N", "다음 이상 셀"],
+    ["+ − 0", "셀 크게, 작게, 모두 보기"],
+    ["F2", "상수의 값 입력"],
+    ["Space", "셀 칠하기"],
+  ],
   selectSomething: "블록이나 선을 선택하면 그 안의 숫자를 볼 수 있습니다.",
   waiting: "숫자를 기다리는 중…",
   tensor: "텐서",

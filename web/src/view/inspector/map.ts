@@ -96,16 +96,15 @@ export class TensorMap {
   set(shown: Shown): void {
     const before = this.shown;
     this.shown = shown;
-    if (before?.source !== shown.source) {
+    const other = before?.pin !== shown.pin || String(before.shape) !== String(shown.shape);
+    if (other || before?.source !== shown.source) {
       this.wanted = "";
       this.asking++;
       this.waiting = false;
     }
     // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
-    if (before?.pin !== shown.pin || String(before.shape) !== String(shown.shape)) {
+    if (other) {
       this.held = [];
-      this.wanted = "";
-      this.asking++;
       this.scroller.ariaBusy = "true";
     }
     if (before === null || before.range.low !== shown.range.low || before.range.high !== shown.range.high) {
@@ -187,6 +186,8 @@ export class TensorMap {
 
   /** Works out where everything stands. */
   private place(): void {
+    // What stood where no longer holds, also where there is no room to show anything.
+    this.tiles = null;
     if (!this.shown || this.view.width === 0 || this.view.height === 0) return;
     const { shape, arrangement } = this.shown;
     const cell =
