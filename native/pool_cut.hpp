@@ -37,9 +37,6 @@ struct Cut {
         kept_rows = before_d ? rows + before_h : before_h + 1;
     }
 
-    // No row of dx has more than one line.
-    bool alone() const { return kept_planes * kept_rows == 1; }
-
    private:
     // Makes more tiles if there are too few for the threads, but none so small that much of the
     // work is done twice.

@@ -10,6 +10,8 @@
 //
 // Then a row of dx is the sum of the lines whose windows cover it, for max where it is the one that
 // takes. A line is kept, in the cache, until no row of dx needs it.
+//
+// Most windows that share no cell need no lines: see pool_apart.hpp.
 #include "pool_grad.hpp"
 
 #include <algorithm>
@@ -20,12 +22,11 @@
 
 #include "fold.hpp"
 #include "memory.hpp"
+#include "pool_apart.hpp"
 #include "pool_cut.hpp"
 
 namespace backblocks::ISA {
 namespace {
-
-enum class Grad { avg, max };
 
 // The windows that cover each cell along an axis.
 struct CoverAxis {
@@ -97,7 +98,6 @@ class Gatherer {
         shares_ = largest_ + max * cells_;
         winners_ = shares_ + windows;
         made_.resize(static_cast<std::size_t>(slots));
-        if (!max && cut.alone()) rounded_.resize(static_cast<std::size_t>(cells_));
     }
 
     // Fills a tile of dx.
@@ -157,8 +157,6 @@ class Gatherer {
         const Above *first = above_.data(), *last = first + above_.size();
         T* const to = all_.dx + row_of_cells(d, h);
         const std::int64_t takes = cells_, count = width().n * channels_;
-        if (!max && all_.cut.alone() && first < last)
-            return copy_line(rounded_.data(), count, to, all_.large);
         const bool past = kStreams<T> && all_.large &&
                           reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0 &&
                           static_cast<std::size_t>(count) * sizeof(T) % kCacheLine == 0;
@@ -183,8 +181,7 @@ class Gatherer {
     // The line of a row of windows: `gives`, and for max `takes` after it.
     const N* line_of(std::int64_t od, std::int64_t oh) {
         const Cut& cut = all_.cut;
-        const std::int64_t slot =
-            cut.alone() ? 0 : od % cut.kept_planes * cut.kept_rows + oh % cut.kept_rows;
+        const std::int64_t slot = od % cut.kept_planes * cut.kept_rows + oh % cut.kept_rows;
         const std::int64_t row = od * axis(1).out + oh;
         N* line = lines_ + slot * (max ? 2 : 1) * cells_;
         std::int64_t& made = made_[static_cast<std::size_t>(slot)];
@@ -215,12 +212,6 @@ class Gatherer {
             }
             find_shares(windows, dy, max ? 0 : ds.size() * hs.size());
             give(width().territory(windows), line);
-        }
-        if (!max && all_.cut.alone()) {
-            T* to = rounded_.data();  // all rows of dx that the line covers
-            each_in_line<N, 1>(width().n * channels_, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
-                store_rounded(load(line + i), to + i);
-            });
         }
     }
 
@@ -430,7 +421,6 @@ class Gatherer {
     std::int64_t cells_;  // numbers of a line
     std::int64_t step_;   // windows
     std::vector<std::int64_t> made_;  // whose line is in each place
-    std::vector<T> rounded_;
     std::vector<Row> rows_;
     std::vector<Above> above_;
     std::int64_t image_, channels_;
@@ -442,6 +432,7 @@ void gather_all(const T* x, const T* dy, T* dx, const Pool& pool) {
         std::fill_n(dx, pool.images * pool.cells() * pool.channels, T{});
         return;
     }
+    if (Apart<T, grad>::takes(pool)) return send_all<grad>(x, dy, dx, pool);
     const Gradients<T> all(pool, x, dy, dx);
     const std::int64_t tiles = pool.images * all.cut.tiles_d * all.cut.tiles_h;
     const auto bytes = static_cast<std::int64_t>(sizeof(T)) * all.size() * (x ? 2 : 1);

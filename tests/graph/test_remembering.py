@@ -143,6 +143,18 @@ def test_the_caller_may_change_what_was_fetched(page):
     np.testing.assert_array_equal(session.run("sum", feeds), [1, 4])
 
 
+def test_what_is_only_borrowed_is_not_copied_and_stays_as_it_was(page):
+    with page:
+        n = bb.variable(np.zeros(2, np.float32), name="n")
+        more = ops.assign_add(n, [1, 1], name="more")
+    session = bb.Session(page)
+    feeds = {"a": [1, 2], "b": [3, 4]}
+    first = session.run(["p:y", more], feeds, borrow=True)
+    second = session.run(["p:y", more], feeds, borrow=True)
+    assert first[0] is second[0]
+    assert (first[1].tolist(), second[1].tolist()) == ([1, 1], [2, 2])
+
+
 def test_targets_run_until_they_are_known(page):
     session = bb.Session(page)
     feeds = {"a": np.float32([1, 2])}

@@ -143,6 +143,8 @@ LONG = {
     "put at places": lambda: raw.InvertPermutation(x=np.arange(90)),
     "turned over": lambda: raw.Transpose(x=rows, perm=[1, 0]),
     "repeated": lambda: raw.BroadcastTo(input=rows[0], shape=[9, 1000]),
+    "taken apart": lambda: raw.DepthToSpace(input=rows.reshape(1, 1, 7, -1)[..., :4], block_size=2),
+    "mirrored": lambda: raw.MirrorPad(input=rows, paddings=[[0, 0], [1, 1]], mode="REFLECT"),
     "framed": lambda: raw.Pad(input=rows, paddings=[[1, 1], [1, 1]]),
     "running totals": lambda: raw.Cumsum(x=rows[0], axis=0),
     "rows added up": lambda: raw.Sum(input=rows, axis=[1]),

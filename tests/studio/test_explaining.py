@@ -1,9 +1,23 @@
 """Which cells of a block belong together, and gradients beside finite differences."""
 
+import re
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from asking import Asker
 from conftest import page_file
+
+from backblocks.graph.session import Session
+from backblocks.ops import REGISTRY
+from backblocks.studio.cell_checks import check
+from backblocks.studio.explaining import explain
+from backblocks.studio.held import Held
+from backblocks.studio.job import job_of
+from backblocks.studio.measuring import at_once
+from backblocks.studio.messages import CheckCell, Explain
+from backblocks.studio.pipe import Start
 
 RNG = np.random.default_rng(3)
 WINDOW = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
@@ -80,6 +94,21 @@ BLOCKS = {
             "output_image": "image:output",
         },
         "attrs": {"alpha": 1.0},
+    },
+    "draw": {
+        "op": "FractionalMaxPool",
+        "in": {"value": "image:output"},
+        "attrs": {"pooling_ratio": [1.0, 1.5, 1.5, 1.0]},
+    },
+    "drawn": {
+        "op": "FractionalMaxPoolGrad",
+        "in": {
+            "orig_input": "image:output",
+            "orig_output": "draw:output",
+            "out_backprop": "draw:output",
+            "row_pooling_sequence": "draw:row_pooling_sequence",
+            "col_pooling_sequence": "draw:col_pooling_sequence",
+        },
     },
     "sigmoid": {"op": "Sigmoid", "in": {"x": "dy:output"}},
     "slope": {"op": "SigmoidGrad", "in": {"y": "sigmoid:y", "dy": "dy:output"}},
@@ -227,9 +256,54 @@ def test_a_number_that_is_no_gradient_does_not_agree(asker):
         ("grad", [1 << 62, 0, 0, 0, 0], "must have such a cell"),
         ("pool", [0, 0, 0, 0, 0], "must be the gradient of an op; got 'MaxPool3D'. Choose a"),
         ("x", [0, 0, 0, 0, 0], "must be the gradient of an op; got 'Const'"),
+        ("conv", [0, 0, 0, 0, 0], "must be the gradient of an op; got 'Conv3D'"),
+        ("drawn", [0, 0, 0, 0], "must be the gradient of an op without chance. What it gives was"),
         ("lonely", [0, 0, 0, 0, 0], "lonely: needs x of Sigmoid to be checked. Add the Sigmoid"),
         ("whole_grad", [0, 1, 1, 0], "must give floating-point numbers; got int32"),
     ],
 )
 def test_what_cannot_be_checked_is_refused_in_words(asker, block, cell, words):
     assert words in asker.refused("check cell", block=block, cell=cell)
+
+
+# -- every gradient of pooling and convolution ------------------------------------------------------
+
+PALETTE = Path(__file__).resolve().parents[2] / "tools" / "palette.py"
+WINDOWED = [
+    name
+    for name in REGISTRY
+    if re.fullmatch(r"(Max|Avg)Pool.*Grad.*|.*(Conv|Dilation).*Backprop.*", name)
+]
+
+
+@pytest.fixture(scope="module")
+def cases_of():
+    return runpy.run_path(str(PALETTE))["op_info"]
+
+
+def held_after(page):
+    """The values of a page that has run here."""
+    job = job_of(Start(1, 1, page, "/nowhere.page.json", "once"))
+    values = Session(job.graph).run(job.every, job.feeds, job.targets, borrow=True)
+    held = Held()
+    held.use(job, 1)
+    held.outputs |= {wire: (value, 1) for wire, value in zip(job.every, values, strict=True)}
+    return held
+
+
+@pytest.mark.parametrize("name", WINDOWED)
+def test_gradients_of_worked_cases_are_explained_and_agree_where_there_is_a_slope(name, cases_of):
+    checked = 0
+    for case in cases_of(REGISTRY[name]).cases:
+        held = held_after(case.page)
+        block = next(key for key, each in case.page["blocks"].items() if each["op"] == name)
+        found = explain(Explain(1, 1, block), held)
+        assert found.ways
+        gradient, _ = held.value(f"{block}:{found.outputs[0]}")
+        if gradient.dtype.kind in "iu":
+            continue
+        for cell in [*np.ndindex(gradient.shape)][:8]:
+            answer = at_once(check(CheckCell(1, 1, block, list(cell)), held))
+            assert answer.agrees or not answer.valid, (case.about, cell, answer.text)
+            checked += answer.valid
+    assert checked

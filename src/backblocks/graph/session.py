@@ -102,18 +102,21 @@ class Session:
         *,
         stop: Stop | None = None,
         missing: bool = False,
+        borrow: bool = False,
     ) -> Any:
         """The value of a fetch, or a list of them for a list.
 
         Runs that several threads call take turns. A `stop` ends the run when it is set, be it before the
         run is called, while `cancel` knows only of runs that were called. With `missing`, a fetch that has
-        no value is None: it lies in a branch that was not taken, or nobody gave the variable one.
+        no value is None: it lies in a branch that was not taken, or nobody gave the variable one. Values
+        that the session keeps are copied, unless whoever calls only wants to `borrow` them: then nobody may
+        write to them.
         """
         self._refuse_watchers("run")
         stop = Stop() if stop is None else stop
         self._stops.append(stop)
         try:
-            return self._in_turn(stop, fetches, feeds, targets, missing)
+            return self._in_turn(stop, fetches, feeds, targets, missing, borrow)
         finally:
             self._stops.remove(stop)
 
@@ -124,6 +127,7 @@ class Session:
         feeds: Mapping[Any, Any] | None,
         targets: Iterable[Any],
         missing: bool,
+        borrow: bool,
     ) -> Any:
         several = isinstance(fetches, list | tuple)
         wanted = [self.symbol(f, "fetches") for f in (fetches if several else [fetches])]
@@ -136,7 +140,7 @@ class Session:
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
             self._stop = stop
-            values = self._run(wanted, list(fed), arrays, blocks, missing)
+            values = self._run(wanted, list(fed), arrays, blocks, missing, borrow)
         return values if several else values[0]
 
     def estimate(
@@ -180,6 +184,7 @@ class Session:
         arrays: list[Array],
         targets: list[Block],
         missing: bool = False,
+        borrow: bool = False,
     ) -> list[Array]:
         begun = time.perf_counter()
         ready = self._ready(fetches, feeds, arrays, targets)
@@ -216,6 +221,8 @@ class Session:
         executed, cached, peak = counts
         seconds = time.perf_counter() - begun
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
+        if borrow:
+            return values
         fresh = ready.never_kept if self._remembered.limit else ready.computed
         places = zip(values, plan.fetched, strict=True)
         return [value if slot in fresh or value is None else value.copy() for value, slot in places]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,11 +19,16 @@ DEEPEST = 64
 """More levels of lists than NumPy has dimensions are no array."""
 
 
+_LISTS = (list, tuple)
+_NUMBERS = (bool, int, float, complex)
+_CELLS = frozenset(dtype for dtype in NAMES if not dtype.hasobject)
+
+
 def is_weak(value: Any, depth: int = 0) -> bool:
     """A Python number, or nested lists of them, has no dtype of its own and takes its neighbours'."""
-    if isinstance(value, list | tuple) and depth < DEEPEST:
-        return all(is_weak(each, depth + 1) for each in value)
-    return type(value) in (bool, int, float, complex)
+    if isinstance(value, _LISTS) and depth < DEEPEST:
+        return all(type(each) in _NUMBERS or is_weak(each, depth + 1) for each in value)
+    return type(value) in _NUMBERS
 
 
 def as_array(value: Any, strings: bool = False) -> Array:
@@ -30,6 +36,8 @@ def as_array(value: Any, strings: bool = False) -> Array:
 
     Text is refused unless `strings` are wanted.
     """
+    if type(value) is np.ndarray and value.dtype in _CELLS and value.flags.aligned:
+        return value
     if isinstance(value, np.ma.MaskedArray):
         raise OpError(
             "must have a value in every cell",
@@ -115,8 +123,7 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
         names = ("float32",) if array.size == 0 else choices.get(array.dtype.kind, ("complex64",))
         fitting = (d for d in map(BY_NAME.__getitem__, names) if d in allowed and _fits(array, d))
         dtype = next(fitting, None)
-        if dtype is None:
-            return array
+        return array if dtype is None else array.astype(dtype)
     if not _fits(array, dtype):
         raise OpError(f"must fit in {NAMES[dtype]}", got=value, hint=_what_fits(dtype))
     return array.astype(dtype)
@@ -153,7 +160,7 @@ def _fits(array: Array, dtype: DType) -> bool:
     if array.size == 0 or array.dtype.kind == "b":
         return True
     if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
+        limits = _limits(dtype)
         return array.dtype.kind in "iu" and bool(
             array.min() >= limits.min and array.max() <= limits.max
         )
@@ -161,6 +168,9 @@ def _fits(array: Array, dtype: DType) -> bool:
         return False
     with np.errstate(all="ignore"):
         return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())
+
+
+_limits = functools.cache(np.iinfo)  # NumPy works them out again each time
 
 
 def _what_fits(dtype: DType) -> str:

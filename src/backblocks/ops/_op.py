@@ -201,6 +201,7 @@ class Op:
         self.by_value: set[str] = set()
         """The inputs whose numbers decide plans, and not their shapes alone."""
         self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
+        self._specs = [partial(Spec.of, looked=self._watch(pin)) for pin in self.inputs]
         handles = {pin.name for pin in self.inputs if pin.dtype == "resource"}
         self.gives_back = tuple(name for name in self.writes if name not in handles)
         """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
@@ -398,7 +399,7 @@ class Op:
             else:
                 attrs[attr.name] = self._defaults[attr.name]
         name = given.pop("name", None)
-        if not isinstance(name, str | None):
+        if name is not None and not isinstance(name, str):
             raise OpError(
                 "must be text", arg="name", got=name, hint="Leave it out, or name the block."
             )
@@ -412,17 +413,17 @@ class Op:
     def arrays(self, inputs: Sequence[Value]) -> list[Value]:
         """The inputs as arrays; those without a dtype of their own take the one that fits the others."""
         bound: dict[str, DType] = {}
+
+        def read(pin: Pin, value: Any, weak: bool) -> Any:
+            return self._array(pin, value, weak, bound) if is_weak(value) == weak else value
+
         arrays: list[Value] = list(inputs)
         for weak in (False, True):
             for i, pin in enumerate(self.inputs):
-                if inputs[i] is None:
-                    continue
-                values = inputs[i] if pin.is_list else (inputs[i],)
-                read = list(arrays[i]) if pin.is_list else [arrays[i]]
-                for j, value in enumerate(values):
-                    if is_weak(value) == weak:
-                        read[j] = self._array(pin, value, weak, bound)
-                arrays[i] = tuple(read) if pin.is_list else read[0]
+                if pin.is_list:
+                    arrays[i] = tuple([read(pin, value, weak) for value in arrays[i]])
+                elif arrays[i] is not None:
+                    arrays[i] = read(pin, arrays[i], weak)
         return arrays
 
     def infer(self, inputs: Sequence[Value], attrs: Attrs) -> tuple[Value, ...]:
@@ -568,7 +569,7 @@ class Op:
                 dtype = bound.get(pin.dtype) if variable else BY_NAME[pin.dtype]
                 array = from_weak(value, dtype, allowed)
             else:
-                array = as_array(value, BY_NAME["string"] in allowed)
+                array = as_array(value, "string" in self.dtypes.get(pin.dtype, (pin.dtype,)))
                 if not variable:
                     array = as_integers(array, BY_NAME[pin.dtype])
         except OpError as error:
@@ -605,8 +606,7 @@ class Op:
 
     def _plan(self, arrays: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
         inputs = [
-            each_value(partial(Spec.of, looked=self._watch(pin)), (value,))[0]
-            for pin, value in zip(self.inputs, arrays, strict=True)
+            each_value(spec, (value,))[0] for spec, value in zip(self._specs, arrays, strict=True)
         ]
         return self.plan(inputs, attrs, wanted)
 
@@ -863,6 +863,9 @@ def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
 
 def _as_kernels_read(array: Array) -> Array:
     """In row-major order, each number where the processor wants it."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:  # asked here, as NumPy takes its time to
+        return array
     return np.require(array, requirements=("C", "A"))
 
 

@@ -90,11 +90,20 @@ class _Patient(np.ndarray[Any, Any]):
     def copy(self, *args: Any, **kwargs: Any) -> Any:
         return _patient(copied(_plain(self), self.dtype))
 
+    def reshape(self, *args: Any, **kwargs: Any) -> Any:
+        # NumPy would copy what lies in another order too, but all of it at once.
+        whole = self if self.flags.c_contiguous else self.copy()
+        return _patient(_plain(whole).reshape(*args, **kwargs))
+
     def take(self, *args: Any, **kwargs: Any) -> Any:
         look()
-        if args[1:] == (0,) and not kwargs:
-            return self[np.asarray(args[0])]
-        return _patient(_plain(self).take(*_plain(args), **kwargs))
+        x, (places, *rest) = _plain(self), _plain(args)
+        if rest == [0] and not kwargs:
+            return self[np.asarray(places)]
+        if len(rest) != 1 or rest[0] < 0 or kwargs:
+            return _patient(x.take(places, *rest, **kwargs))
+        parts = pieces(len(x), x.size // max(x.shape[rest[0]], 1) * np.size(places) * CELL)
+        return _patient(np.concatenate([x[part].take(places, *rest) for part in parts]))
 
     def argsort(self, *args: Any, **kwargs: Any) -> Any:
         look()

@@ -11,6 +11,7 @@ argmax: int64   an output and its name; a lone output is called `output` unless 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 Count = Literal["one", "optional", "list", "mixed list"]
@@ -25,7 +26,7 @@ class Pin:
     dtype: str
     count: Count = "one"
 
-    @property
+    @cached_property
     def is_list(self) -> bool:
         return self.count in ("list", "mixed list")
 

@@ -105,6 +105,8 @@ def agreed(
     arg: str, spec: Spec, expected: Shape, why: str, hint: str, nth: int | None = None
 ) -> Shape:
     """The shape both sides allow; refused when `spec`, the nth of a list, cannot have the expected shape."""
+    if spec.shape == expected:
+        return expected
     if spec.shape is None or expected is None:
         return expected if spec.shape is None else spec.shape
     axis = differing(spec.shape, expected)
@@ -133,7 +135,7 @@ def sizes_from(
     if spec.value is None:
         return (None,) * (lengths[0] if length is None else length)
     sizes = tuple(spec.value.tolist())
-    if any(n < 0 for n in sizes):
+    if min(sizes, default=0) < 0:
         hint = "Write every size out, or take it from x.shape."
         raise OpError("sizes must not be negative", arg=arg, got=sizes, hint=hint)
     return sizes

@@ -57,12 +57,18 @@ def _integers(value: Any) -> tuple[int, ...]:
     if not isinstance(value, list | tuple):
         hint = "Write it out, as in [1, 2, 2, 1]."
         raise OpError("must be a list of whole numbers", got=value, hint=hint)
-    return tuple(_integer(n) for n in value)
+    try:
+        numbers = tuple(map(operator.index, value))
+        if min(numbers, default=0) >= -(2**31) and max(numbers, default=0) < 2**31:
+            return numbers
+    except TypeError:
+        pass
+    return tuple(map(_integer, value))  # says what is wrong with which
 
 
 def _positive_integers(value: Any) -> tuple[int, ...]:
     numbers = _integers(value)
-    if any(n < 1 for n in numbers):
+    if min(numbers, default=1) < 1:
         hint = "Use 1 for a dimension that is to stay as it is."
         raise OpError("every entry must be at least 1", got=numbers, hint=hint)
     return numbers
@@ -70,7 +76,7 @@ def _positive_integers(value: Any) -> tuple[int, ...]:
 
 def _pads(value: Any) -> tuple[int, ...]:
     numbers = _integers(value)
-    if any(n < 0 for n in numbers):
+    if min(numbers, default=0) < 0:
         hint = "Use 0 for no padding; to cut cells off, slice the input."
         raise OpError("padding must not be negative", got=numbers, hint=hint)
     return numbers

@@ -82,9 +82,13 @@ def _forward_call(name: str, held: Held, gradient: Array) -> _Call:
     """The op, on what the gradient block takes; what that has not comes from the block on the page."""
     block = held.block(name)
     on_page, way = forward_of(name, held)
-    op = held.block(on_page).op if on_page else None
+    forward = held.block(on_page) if on_page else None
+    op = forward.op if forward else None
     if way is None or op is None:
         op, way = _op_with_gradient(name, block.op)
+    if op.stateful or op.start_rule is not None:
+        hint = f"What it gives was drawn by {op.name}, which draws anew each time."
+        raise OpError("must be the gradient of an op without chance", op=name, hint=hint)
     own = {pin: _last(held, f"{name}:{pin}") for pin in way.inputs}
     known = {
         source.removeprefix("input "): own[pin]
@@ -110,19 +114,20 @@ def _forward_call(name: str, held: Held, gradient: Array) -> _Call:
         else:
             hint = f"Add the {op.name} whose gradient it is, and wire it to that."
             raise OpError(f"needs {pin.name} of {op.name} to be checked", op=name, hint=hint)
-    attrs = {attr: block.attrs[attr] for attr in way.attrs}
+    attrs = forward.attrs if forward else {attr: block.attrs[attr] for attr in way.attrs}
     return _call(name, op, way, inputs, attrs, weights)
 
 
 def _op_with_gradient(name: str, gradient: Op) -> tuple[Op, GradientOp]:
     """The simplest op that has this one as gradient, by its first output."""
+    is_gradient = "Grad" in gradient.name or "Backprop" in gradient.name
     found = [
         (op, way)
         for op in sorted(REGISTRY.values(), key=lambda op: (len(op.name), op.name))
         for way in gradient_ops(op)
         if way.op == gradient.name and way.gives == gradient.outputs[0].name
     ]
-    if not found:
+    if not is_gradient or not found:  # a convolution, say, is the gradient of its own gradient
         hint = "Choose a gradient block, such as MaxPool3DGrad."
         raise OpError("must be the gradient of an op", op=name, got=gradient.name, hint=hint)
     return found[0]

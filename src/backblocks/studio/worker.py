@@ -261,7 +261,9 @@ class Worker:
         wires = job.every if everything else job.must
         wanted = [*wires, *([job.until] if job.until else [])]
         try:
-            values = session.run(wanted, job.feeds, job.targets, stop=self._stop, missing=True)
+            values = session.run(
+                wanted, job.feeds, job.targets, stop=self._stop, missing=True, borrow=True
+            )
         except OpMemoryError:
             if wires == job.must:
                 raise

@@ -1,19 +1,20 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import "./chance.ts";
-import { offsetIn } from "./slices.ts";
+import { countOf, offsetIn } from "./slices.ts";
 import {
   boxesOf,
   cellAt,
   cellSize,
+  cellToFit,
   placeOf,
   ROOM_FOR_NUMBERS,
   revealing,
   seenIn,
   stepped,
+  stepsFor,
   tilesOf,
   widened,
-  widthToFit,
 } from "./tiles.ts";
 import { arrangementOf, moveAxis, WELLS } from "./wells.ts";
 
@@ -64,9 +65,12 @@ test("every cell that a view touches is in the boxes that are fetched for it", (
         place.y + tiles.cell.height > view.y;
       if (!touched) return;
       const seen = seenIn(tiles, view);
-      for (const step of [1, 3])
+      for (const steps of [
+        { rows: 1, columns: 1 },
+        { rows: 2, columns: 3 },
+      ])
         for (const what of [seen, widened(tiles, seen)])
-          expect(boxesOf(tiles, what, step).filter((box) => offsetIn(box, cell) >= 0)).toHaveLength(1);
+          expect(boxesOf(tiles, what, steps).filter((box) => offsetIn(box, cell) >= 0)).toHaveLength(1);
     }),
   );
 });
@@ -93,7 +97,7 @@ test("tiles on both sides of a gap are fetched apart", () => {
 
 describe("cells are as wide as fits", () => {
   const widest = (shape: number[], width: number, height: number) =>
-    widthToFit(shape, arrangementOf(shape), { width, height }, 1);
+    cellToFit(shape, arrangementOf(shape), { width, height }, 1).width;
   test("with room for numbers where there are few", () => {
     expect(widest([3, 3], 600, 300)).toBeGreaterThanOrEqual(ROOM_FOR_NUMBERS);
   });
@@ -102,11 +106,20 @@ describe("cells are as wide as fits", () => {
     expect(1 / width).toBe(Math.round(1 / width));
     expect(width * 1000).toBeLessThanOrEqual(300);
   });
+  test("and high enough to be seen where there is one row, of which not every cell is fetched", () => {
+    const arrangement = arrangementOf([1_000_000]);
+    const cell = cellToFit([1_000_000], arrangement, { width: 600, height: 300 }, 1);
+    expect(cell.height).toBeGreaterThanOrEqual(16);
+    const tiles = tilesOf([1_000_000], arrangement, cell);
+    expect(stepsFor(tiles, 1).rows).toBe(1);
+    const [box] = boxesOf(tiles, seenIn(tiles, { x: 0, y: 0, width: 600, height: 300 }), stepsFor(tiles, 1));
+    expect(countOf(box ?? [])).toBeLessThanOrEqual(600);
+  });
   test("so that all tiles are seen", () => {
     fc.assert(
       fc.property(tensors, ({ shape, arrangement }) => {
         const view = { width: 500, height: 400 };
-        const { whole } = tilesOf(shape, arrangement, cellSize(widthToFit(shape, arrangement, view, 1)));
+        const { whole } = tilesOf(shape, arrangement, cellToFit(shape, arrangement, view, 1));
         expect(whole.width).toBeLessThanOrEqual(view.width);
         expect(whole.height).toBeLessThanOrEqual(view.height);
       }),

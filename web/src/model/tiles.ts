@@ -40,6 +40,18 @@ export function cellSize(width: number): Size {
   return { width, height };
 }
 
+/** So high is a tile at least, and so wide: a single row of a million cells is a band. */
+const LEAST_TILE = 16;
+
+/** Cells that are `width` wide, or wider and higher where a tile would be too thin to be seen. */
+export function cellFor(shape: readonly number[], { wells }: Arrangement, width: number): Size {
+  const size = cellSize(width);
+  return {
+    width: Math.max(size.width, LEAST_TILE / Math.max(1, sizeIn(wells, "columns", shape))),
+    height: Math.max(size.height, LEAST_TILE / Math.max(1, sizeIn(wells, "rows", shape))),
+  };
+}
+
 export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell: Size): Tiles {
   const { wells, at } = arrangement;
   const size = (place: Place): number => sizeIn(wells, place, shape);
@@ -59,26 +71,30 @@ export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell
   return { shape, arrangement, rows, columns, across, down, cell, pitch, label, whole };
 }
 
-/** The widest cells with which all tiles fit into a view; narrower than a pixel if there are too many. */
-export function widthToFit(
+/** The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. */
+export function cellToFit(
   shape: readonly number[],
   arrangement: Arrangement,
   view: Size,
   pixel: number,
-): number {
+): Size {
   const none = tilesOf(shape, arrangement, { width: 0, height: 0 });
-  const columns = Math.max(1, none.columns * none.across.length);
-  const rows = Math.max(1, none.rows * none.down.length);
-  const wide = (view.width - none.whole.width) / columns;
-  const high = (view.height - none.whole.height) / rows;
-  const width = Math.min(
-    wide,
-    high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4,
-  );
-  if (width >= 4) return Math.min(MOST_WIDTH, Math.floor(width));
-  // Whole pixels for a cell, or whole cells for a pixel.
-  if (width >= pixel) return Math.floor(width / pixel) * pixel;
-  return pixel / Math.ceil(pixel / Math.max(width, 1e-9));
+  const wide = (view.width - none.whole.width) / Math.max(1, none.columns * none.across.length);
+  const high = (view.height - none.whole.height) / Math.max(1, none.rows * none.down.length);
+  const room = high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4;
+  const cell = cellSize(inPixels(Math.min(wide, room), pixel));
+  const least = cellFor(shape, arrangement, cell.width);
+  return {
+    width: Math.max(cell.width, inPixels(Math.min(wide, least.width), pixel)),
+    height: Math.max(cell.height, inPixels(Math.min(high, least.height), pixel)),
+  };
+}
+
+/** Whole pixels for a cell, or whole cells for a pixel. */
+function inPixels(size: number, pixel: number): number {
+  if (size >= 4) return Math.min(MOST_WIDTH, Math.floor(size));
+  if (size >= pixel) return Math.floor(size / pixel) * pixel;
+  return pixel / Math.ceil(pixel / Math.max(size, 1e-9));
 }
 
 /** The upper left corner of a cell; undefined if it is behind a slider or in a gap. */
@@ -179,16 +195,27 @@ function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
 }
 
-/** The boxes of cells that are seen: one, or one for each run of tiles between gaps. `step` leaves cells out. */
-export function boxesOf(tiles: Tiles, seen: Seen, step = 1): Box[] {
+/** Every how many rows and columns there is one that is fetched. */
+export interface Steps {
+  readonly rows: number;
+  readonly columns: number;
+}
+
+/** Where several cells share a pixel, one of them is enough. */
+export function stepsFor({ cell }: Tiles, pixel: number): Steps {
+  const step = (size: number): number => Math.max(1, Math.round(pixel / size));
+  return { rows: step(cell.height), columns: step(cell.width) };
+}
+
+/** The boxes of cells that are seen: one, or one for each run of tiles between gaps. */
+export function boxesOf(tiles: Tiles, seen: Seen, steps: Steps = { rows: 1, columns: 1 }): Box[] {
   const { wells, at } = tiles.arrangement;
   const runsOf = (places: readonly number[], { first, end }: Span): Span[] => runs(places.slice(first, end));
   return runsOf(tiles.down, seen.down).flatMap((down) =>
     runsOf(tiles.across, seen.across).map((across) =>
       tiles.shape.map((_, axis): Span => {
-        if (axis === wells.rows) return { ...seen.rows, first: floored(seen.rows.first, step), step };
-        if (axis === wells.columns)
-          return { ...seen.columns, first: floored(seen.columns.first, step), step };
+        if (axis === wells.rows) return stepping(seen.rows, steps.rows);
+        if (axis === wells.columns) return stepping(seen.columns, steps.columns);
         if (axis === wells.across) return across;
         return axis === wells.down ? down : span(at[axis] as number, (at[axis] as number) + 1);
       }),
@@ -197,8 +224,8 @@ export function boxesOf(tiles: Tiles, seen: Seen, step = 1): Box[] {
 }
 
 /** Places that are left out stay the same ones while the view moves. */
-function floored(place: number, step: number): number {
-  return place - (place % step);
+function stepping({ first, end }: Span, step: number): Span {
+  return { first: first - (first % step), end, step };
 }
 
 /** Runs of places that follow each other. */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readCell, readValue, shapeOfLists, valueText } from "./values.ts";
+import { complexOf, readCell, readValue, shapeOfLists, valueText } from "./values.ts";
 
 test.each([
   ["2", 2],
@@ -51,4 +51,16 @@ test("nested lists have sizes if all rows are alike", () => {
   ).toEqual([2, 3]);
   expect(shapeOfLists([[1], [2, 3]])).toBeUndefined();
   expect(shapeOfLists([])).toEqual([0]);
+});
+
+test.each([
+  ["1-2j", [1, -2]],
+  ["3", [3, 0]],
+  ["0.5j", [0, 0.5]],
+  ["-j", [0, -1]],
+  ["1e-3+2e+2j", [1e-3, 200]],
+  ["(inf-1j)", [Number.POSITIVE_INFINITY, -1]],
+  ["", [Number.NaN, Number.NaN]],
+])("%s is a complex number", (text, parts) => {
+  expect(complexOf(text)).toEqual(parts);
 });

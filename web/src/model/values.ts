@@ -64,6 +64,22 @@ export function readCell(text: string, dtype: string): Json | undefined {
   return Number.isFinite(Number(short)) && short !== "" ? Number(short) : undefined;
 }
 
+/** The real and the imaginary part of a complex number as people write it: 1-2j, 3, 0.5j. NaN if it is none. */
+export function complexOf(text: string): [number, number] {
+  const parts = text
+    .replace(/[()\s]/g, "")
+    .toLowerCase()
+    .replace(/(?<!e|^)[+-]/g, " $&")
+    .split(" ");
+  const value = (part: string): number =>
+    /^[+-]?$/.test(part) ? Number(`${part}1`) : Number(part.replace("inf", "Infinity"));
+  const sum = (imaginary: boolean): number =>
+    parts
+      .filter((part) => part.endsWith("j") === imaginary)
+      .reduce((total, part) => total + value(part.replace("j", "")), 0);
+  return text.trim() === "" ? [Number.NaN, Number.NaN] : [sum(false), sum(true)];
+}
+
 /** A number if JavaScript can say it exactly, else its text, which is what a page has for it. */
 function cell(text: string): Json {
   const number = Number(text);

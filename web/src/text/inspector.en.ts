@@ -4,6 +4,16 @@ const number = new Intl.NumberFormat("en");
 
 export const inspectorEn = {
   inspector: "Inspector",
+  keys: [
+    ["← → ↑ ↓", "From cell to cell"],
+    ["Page Up, Page Down", "From slice to slice"],
+    ["Home, End", "First and last column; with Ctrl first and last cell"],
+    ["Enter, Esc", "Keep a cell marked, let it go"],
+    ["N", "Next cell that is no number"],
+    ["+ − 0", "Larger cells, smaller cells, all cells"],
+    ["F2", "Type a constant's number"],
+    ["Space", "Paint the cell"],
+  ],
   selectSomething: "Select a block or a wire to see the numbers in it.",
   waiting: "Waiting for the numbers…",
   tensor: "Tensor",
@@ -14,6 +24,7 @@ export const inspectorEn = {
   copyCsv: "Copy slice as CSV",
   download: "Download npy",
   copied: "Copied.",
+  copiedSlice: "Copied the slice that is shown.",
   pin: "Keep it here while the selection goes elsewhere",
   unpin: "Let it go",
   takeAs: { a: "Take it as A, to compare", b: "Take it as B, to compare" },
@@ -42,7 +53,7 @@ export const inspectorEn = {
   least: "Min",
   most: "Max",
   mean: "Mean",
-  deviation: "Deviation",
+  deviation: "Std. dev.",
   zeros: "Zeros",
   count: (many: number) => number.format(many),
   nextBad: "Next bad cell",

@@ -4,6 +4,16 @@ const number = new Intl.NumberFormat("ko");
 
 export const inspectorKo: InspectorWords = {
   inspector: "인스펙터",
+  keys: [
+    ["← → ↑ ↓", "셀 사이 이동"],
+    ["Page Up, Page Down", "단면 사이 이동"],
+    ["Home, End", "첫 열과 마지막 열, Ctrl과 함께 처음과 마지막 셀"],
+    ["Enter, Esc", "셀 표시 유지, 해제"],
+    ["N", "다음 이상 셀"],
+    ["+ − 0", "셀 크게, 작게, 모두 보기"],
+    ["F2", "상수의 값 입력"],
+    ["Space", "셀 칠하기"],
+  ],
   selectSomething: "블록이나 선을 선택하면 그 안의 숫자를 볼 수 있습니다.",
   waiting: "숫자를 기다리는 중…",
   tensor: "텐서",
@@ -14,6 +24,7 @@ export const inspectorKo: InspectorWords = {
   copyCsv: "단면을 CSV로 복사",
   download: "npy 내려받기",
   copied: "복사했습니다.",
+  copiedSlice: "표시된 단면을 복사했습니다.",
   pin: "다른 것을 선택해도 여기에 고정",
   unpin: "고정 해제",
   takeAs: { a: "비교할 A로 지정", b: "비교할 B로 지정" },

@@ -2,6 +2,7 @@ import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
 import { commandFor, perform } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
+import { describeWire } from "./canvas/keyboard.ts";
 import { provideCommands } from "./commands.ts";
 import { Locked, StartedAnew, useLocked } from "./Locked.tsx";
 import { Dialogs, Explain, Gallery, loadRest, Workbench } from "./later.tsx";
@@ -161,7 +162,7 @@ function useKeys(): void {
       if (id === undefined || !inPlace(event)) return;
       if (perform(id)) {
         event.preventDefault();
-        ui.say(texts.commands[id]);
+        ui.say(id === "select wire" ? describeWire() : texts.commands[id]);
       }
     };
     window.addEventListener("keydown", listen);

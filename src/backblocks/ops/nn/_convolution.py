@@ -1,10 +1,11 @@
 """What all convolution ops share: reading their attributes, and how shapes must agree."""
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any
 
-from backblocks.dtypes import DType
+from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Cells, Coordinate, Way, loop
@@ -48,6 +49,7 @@ def volume_convolution(
     """The attributes of the ops that convolve volumes."""
 
 
+@functools.lru_cache(256)  # shape rules ask, and then kernels
 def sliding(
     k: tuple[Size, ...],
     filter_arg: str = "filter",
@@ -87,7 +89,7 @@ def convolved(
     batch, *space, channels = sizes_last(input_arg, input, data_format)
     kinds = "channels, multiplier" if depthwise else "in channels, out channels"
     *k, c_in, c_out = ranked(filter_arg, filter, rank, f"window, {kinds}")
-    if any(size == 0 for size in (*k, c_in)):
+    if 0 in (*k, c_in):
         raise OpError(
             "must have no empty axis but the last",
             arg=filter_arg,
@@ -198,19 +200,19 @@ def native_conv(
         return None
     batch, *space, channels = last(input, windows["data_format"])
     *k, c_in, c_out = filter
-    axes = sliding(tuple(k), **windows).axes(space)
-    outputs = (batch, *(axis.out for axis in axes), c_out)
+    slides = sliding(tuple(k), **windows)
+    outputs = (batch, *slides.out_sizes(space), c_out)
     if 0 in (*input, *filter, *outputs):
         return None
-    flat = 3 - len(axes)  # an image is a volume of depth 1
+    flat = 3 - len(space)  # an image is a volume of depth 1
     return kernel(
-        dtype.name,
+        NAMES[dtype],
         (batch, *(1,) * flat, *space, channels),
         (batch, *(1,) * flat, *outputs[1:]),
-        (1,) * flat + tuple(axis.k for axis in axes),
-        (1,) * flat + tuple(axis.s for axis in axes),
-        (1,) * flat + tuple(axis.d for axis in axes),
-        (0,) * flat + tuple(axis.before for axis in axes),
+        (1,) * flat + slides.k,
+        (1,) * flat + slides.s,
+        (1,) * flat + slides.d,
+        (0,) * flat + slides.before(space),
         channels // c_in,
         channels_first(windows["data_format"]),
     )

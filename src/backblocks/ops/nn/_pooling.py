@@ -1,10 +1,11 @@
 """What all pooling ops share: reading their attributes, and the shape that pooling gives."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from backblocks.dtypes import DType
+from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Cells, Way, loop
@@ -26,6 +27,7 @@ from backblocks.ops.nn._windows import (
 )
 
 
+@functools.lru_cache(256)  # shape rules ask, and then kernels
 def image_pooling(
     *,
     ksize: Window,
@@ -152,25 +154,23 @@ def native_pool(
     ):
         return None
     batch, *space, channels = last(cells, data_format)
-    axes = image_pooling(data_format=data_format, **windows).axes(space)
-    pooled = (batch, *(axis.out for axis in axes), channels)
-    if 0 in (*cells, *pooled) or _far_beyond(axes[-1]):
+    sliding = image_pooling(data_format=data_format, **windows)
+    pooled = (batch, *sliding.out_sizes(space), channels)
+    if 0 in (*cells, *pooled):
         return None
-    flat = 3 - len(axes)  # an image is a volume of depth 1
+    reach = (pooled[-2] - 1) * sliding.s[-1] + last(window, data_format)[-2]
+    if reach > 4 * space[-1] + 256:  # so far into padding that the kernels have no room for it
+        return None
+    flat = 3 - len(space)  # an image is a volume of depth 1
     first_channels = channels_first(data_format)
     return kernel(
-        dtype.name,
+        NAMES[dtype],
         _as_volumes((batch, *space, channels), first_channels),
         _as_volumes(pooled, first_channels),
-        (1,) * flat + tuple(axis.k for axis in axes),
-        (1,) * flat + tuple(axis.s for axis in axes),
-        (0,) * flat + tuple(axis.before for axis in axes),
+        (1,) * flat + sliding.k,
+        (1,) * flat + sliding.s,
+        (0,) * flat + sliding.before(space),
     )
-
-
-def _far_beyond(axis: Axis) -> bool:
-    """Whether windows reach so far into padding that the kernels have no room for it."""
-    return (axis.out - 1) * axis.s + axis.k > 4 * axis.n + 256
 
 
 def _as_volumes(shape: Sequence[int], first_channels: bool) -> tuple[int, ...]:

@@ -213,11 +213,17 @@ class Sliding:
 
     def axes(self, space: Sequence[int]) -> list[Axis]:
         """The axes, for sizes that have passed the shape rule."""
-        return [
-            Axis(n, k, self.s[i], self.d[i], self._before(n, k, i), self._out(n, k, i))
+        k = [size for size in self.k if size is not None]
+        out = [self._out(n, k[i], i) for i, n in enumerate(space)]
+        return list(map(Axis, space, k, self.s, self.d, self.before(space), out))
+
+    def before(self, space: Sequence[int]) -> tuple[int, ...]:
+        """The padding before each axis."""
+        return tuple(
+            self._before(n, k, i)
             for i, (n, k) in enumerate(zip(space, self.k, strict=True))
             if k is not None
-        ]
+        )
 
     def _out(self, n: int, k: int, axis: int) -> int:
         s, reach = self.s[axis], (k - 1) * self.d[axis] + 1

@@ -28,15 +28,13 @@ import { Note } from "./Note.tsx";
 import { Nodes, type StageNode } from "./nodes.ts";
 import { summaryPicture } from "./pictures.ts";
 import { Pointer } from "./pointer.ts";
-import { type Hit, type Near, Stage, type View } from "./stage.ts";
+import { type Hit, LEGIBLE_ZOOM, type Near, Stage, type View } from "./stage.ts";
 
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
 const NOTHING_NEAR: Near = { blocks: [], boxes: [] };
 const LEAST_ZOOM = 0.05;
 const MOST_ZOOM = 3;
-/** A page that is smaller than this when all of it is shown is first shown from its corner, so that it can be read. */
-const LEGIBLE = 0.42;
 
 /** Where each page was looked at last. */
 const views = new Map<number, View>();
@@ -412,7 +410,8 @@ function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => bo
       const around = stage.scene?.bounds();
       if (around === undefined) return;
       const whole = Math.min((stage.width - 96) / around.width, (stage.height - 96) / around.height);
-      if (whole >= LEGIBLE) this.fit();
+      // A page that could not be read if all of it was shown is shown from its corner.
+      if (whole >= LEGIBLE_ZOOM) this.fit();
       else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
     },
     zoom(factor) {

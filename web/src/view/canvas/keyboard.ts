@@ -131,6 +131,16 @@ export function focusBlock(name: string): void {
   ui.say(describe(name));
 }
 
+/** The wire that is selected in a sentence, for those who hear the page. */
+export function describeWire(): string {
+  const page = currentPage();
+  const wire = page?.graph.byId.get(namesOf(page.selection, "wire")[0] ?? "");
+  if (page === undefined || wire === undefined) return "";
+  const spec = specOf(page.graph, wire.source);
+  const carries = spec ? `; ${specText(spec, texts[useSettings.getState().language])}` : "";
+  return `${wire.source} → ${wire.id}${carries}`;
+}
+
 /** A block in a sentence, for those who hear the page. */
 export function describe(name: string): string {
   const page = currentPage();

@@ -33,8 +33,8 @@ export interface Emphasis {
   readonly spotlight: boolean;
 }
 
-/** How much of a block is drawn: a box, its name in large, its title and pins, or everything. */
-export type Detail = "box" | "name" | "title" | "all";
+/** How much of a block is drawn: a box, its name in large, or everything. */
+export type Detail = "box" | "name" | "all";
 
 const FAMILIES: readonly Family[] = ["any", "float", "int", "unsigned", "bool", "complex", "string", "state"];
 const STATES: Record<BlockState["state"], "line" | "accent" | "good" | "bad"> = {
@@ -259,6 +259,10 @@ export class Painter {
       pen.roundRect(x, y, width, height, 8);
       pen.fillStyle = colours.surface;
       pen.fill();
+      pen.beginPath();
+      pen.roundRect(x, y, width, TITLE_HEIGHT, [8, 8, 0, 0]);
+      pen.fillStyle = failed ? colours.badSoft : colours.sunken;
+      pen.fill();
     } else {
       pen.fillStyle = colours.surface;
       pen.fillRect(x, y, width, height);
@@ -271,8 +275,11 @@ export class Painter {
     }
     pen.strokeStyle = failed ? colours.bad : selected ? colours.accent : colours.line;
     pen.lineWidth = selected || failed ? Math.max(1.5, 1.6 / this.zoom) : Math.max(1, 0.7 / this.zoom);
-    if (detail === "all") pen.stroke();
-    else pen.strokeRect(x, y, width, height);
+    if (detail === "all") {
+      pen.beginPath();
+      pen.roundRect(x, y, width, height, 8);
+      pen.stroke();
+    } else pen.strokeRect(x, y, width, height);
     if (detail === "box") return;
     if (detail === "name") {
       this.farName(view, rect, live);
@@ -281,7 +288,7 @@ export class Painter {
     this.title(view, rect);
     this.picture(view, rect, live);
     this.pins(scene, view, rect);
-    if (detail === "all") this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
+    this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
   }
 
   /** The name as large as it must be to be read from afar. */

@@ -38,6 +38,9 @@ export type Hit =
 /** Below this zoom, or with more blocks in view than this, blocks are painted and no elements. */
 export const FAR_ZOOM = 0.55;
 export const MOST_NEAR = 80;
+/** From this zoom on text can be read; so many painted blocks can be written in at every frame. */
+export const LEGIBLE_ZOOM = 0.42;
+const MOST_WRITTEN = 150;
 /** How far dots of the ground are from each other. */
 const DOTS = 24;
 const BOX_ZOOM = 0.2;
@@ -258,6 +261,7 @@ export class Stage {
     this.paintDots(g, ratio);
     g.setTransform(ratio * view.zoom, 0, 0, ratio * view.zoom, ratio * view.x, ratio * view.y);
     painter.zoom = view.zoom;
+    g.imageSmoothingEnabled = false;
     if (scene !== null) this.paintScene(scene, painter);
     this.paintMarks(g, painter);
     this.onPaint();
@@ -294,7 +298,7 @@ export class Stage {
     }
     const wires = scene.wiresWithin(seen);
     painter.wires(scene, wires, this.emphasis, zoom > 0.24);
-    if (zoom >= FAR_ZOOM) {
+    if (zoom >= LEGIBLE_ZOOM) {
       painter.bends(scene, wires);
       painter.labels(scene, wires, this.emphasis);
     }
@@ -309,8 +313,10 @@ export class Stage {
 
   private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
     const { zoom } = this.view;
-    const detail = zoom < 0.17 ? "box" : zoom < 0.45 ? "name" : "title";
-    for (const name of scene.grid.within(seen)) {
+    const names = scene.grid.within(seen);
+    const legible = zoom >= LEGIBLE_ZOOM && names.size <= MOST_WRITTEN;
+    const detail = zoom < 0.17 ? "box" : legible ? "all" : "name";
+    for (const name of names) {
       painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);
     }
   }

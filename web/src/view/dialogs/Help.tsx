@@ -1,5 +1,6 @@
 import type { ReactElement } from "react";
 import { type CommandGroup, commands, keysText } from "../../state/keys.ts";
+import { useInspectorWords } from "../inspector/words.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 import { Close, Dialog } from "./Dialog.tsx";
@@ -9,19 +10,13 @@ const GROUPS: CommandGroup[] = ["edit", "select", "arrange", "run", "page", "vie
 export function Help(): ReactElement {
   const w = useWords();
   const texts = useTexts();
+  const inspector = useInspectorWords();
   const all = [...commands.values()];
   return (
     <Dialog title={w.keys} wide onClose={ui.closeDialog} actions={<Close />}>
       <div className="keys-table">
-        <section>
-          <h3>{w.onCanvas}</h3>
-          {w.canvasKeys.map(([keys, what]) => (
-            <div key={keys}>
-              <span>{what}</span>
-              <kbd>{keys}</kbd>
-            </div>
-          ))}
-        </section>
+        <KeyList title={w.onCanvas} list={w.canvasKeys} />
+        <KeyList title={inspector.inspector} list={inspector.keys} />
         {GROUPS.map((group) => (
           <section key={group}>
             <h3>{w.commandGroups[group]}</h3>
@@ -41,5 +36,19 @@ export function Help(): ReactElement {
         ))}
       </div>
     </Dialog>
+  );
+}
+
+function KeyList({ title, list }: { title: string; list: readonly (readonly string[])[] }): ReactElement {
+  return (
+    <section>
+      <h3>{title}</h3>
+      {list.map(([keys, what]) => (
+        <div key={keys}>
+          <span>{what}</span>
+          <kbd>{keys}</kbd>
+        </div>
+      ))}
+    </section>
   );
 }

@@ -1,4 +1,4 @@
-import { type ReactElement, useEffect, useState } from "react";
+import { type ReactElement, type Ref, useEffect, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { boxAt, offsetIn, wholeBox } from "../../model/slices.ts";
 import { elementText } from "../../net/frames.ts";
@@ -10,6 +10,8 @@ import { nameOf } from "./Table.tsx";
 import { useInspectorWords } from "./words.ts";
 
 interface Props {
+  /** The field in which a constant's number is typed. */
+  field: Ref<HTMLInputElement>;
   label: string;
   source: TensorSource;
   cell: readonly number[] | null;
@@ -18,7 +20,7 @@ interface Props {
 }
 
 /** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
-export function CellLine({ label, source, cell, cells, onEdit }: Props): ReactElement {
+export function CellLine({ field, label, source, cell, cells, onEdit }: Props): ReactElement {
   const w = useInspectorWords();
   const words = useWords();
   const held = useCell(cells ? null : source, cell);
@@ -31,6 +33,7 @@ export function CellLine({ label, source, cell, cells, onEdit }: Props): ReactEl
       </span>
       {cells && cell && value !== undefined && (
         <Entry<Json>
+          field={field}
           label={w.valueOf(nameOf(cell))}
           value={value}
           format={shownCell}

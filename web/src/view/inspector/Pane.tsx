@@ -1,4 +1,5 @@
 import {
+  type ClipboardEvent,
   type KeyboardEvent,
   type MouseEvent,
   type ReactElement,
@@ -22,7 +23,7 @@ import { type PageState, studio } from "../../state/store.ts";
 import { act } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
-import { type Cells, constantOf } from "../widgets/constant.ts";
+import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
 import { useTexts, useWords } from "../words.ts";
 import { AxisSliders, AxisWells } from "./AxisWells.tsx";
 import { CellLine } from "./CellLine.tsx";
@@ -79,6 +80,7 @@ export function Pane(props: Props): ReactElement {
   const words = useWords();
   const { explain } = useTexts().commands;
   const view = useRef<TensorViewControl>(null);
+  const typing = useRef<HTMLInputElement>(null);
   const [way, setWay] = useState<Way>("map");
   const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
   const [paint, setPaint] = useState<Paint | null>(null);
@@ -113,6 +115,24 @@ export function Pane(props: Props): ReactElement {
   function put(next: Cells) {
     const now = studio.page(page.page);
     if (now && looked.tensor?.constant) act(looked.tensor.constant.put(now.document, constantOf(next)));
+  }
+  /** A block of a spreadsheet, from the cell at the cursor on. */
+  function paste(event: ClipboardEvent) {
+    if (!cells || !info || isField(event.target)) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const { rows, columns } = arrangement.wells;
+    const from = cell ?? arrangement.at;
+    const changes: [number[], Json][] = [];
+    readPasted(event.clipboardData.getData("text/plain"), cells.dtype).forEach((line, dy) => {
+      line.forEach((value, dx) => {
+        const at = from.map((place, axis) => place + (axis === rows ? dy : axis === columns ? dx : 0));
+        const inside = (rows !== null || dy === 0) && (columns !== null || dx === 0);
+        if (value !== undefined && inside && offsetIn(wholeBox(cells.shape), at) >= 0)
+          changes.push([at, value]);
+      });
+    });
+    edit(changes);
   }
   function painted(at: number[], phase: "start" | "on" | "end") {
     if (!cells || !paint) return;
@@ -152,9 +172,11 @@ export function Pane(props: Props): ReactElement {
       return;
     }
     const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !compares;
-    if (event.key.toLowerCase() !== "n" || !plain || isField(event.target)) return;
-    event.preventDefault();
-    void findBad();
+    if (!plain || isField(event.target)) return;
+    if (event.key.toLowerCase() === "n") {
+      event.preventDefault();
+      void findBad();
+    } else if (cells && cell && shown === "map" && /^([1-9.]|F2)$/.test(event.key)) typing.current?.focus();
   }
   async function copy(how: "numpy" | "csv") {
     if (!info) return;
@@ -177,7 +199,7 @@ export function Pane(props: Props): ReactElement {
       const copied =
         how === "csv" ? csvText(inRows, columns) : numpyText(texts, frame.header.shape, info.dtype);
       await navigator.clipboard.writeText(copied);
-      ui.say(w.copied);
+      ui.say(box === whole ? w.copied : w.copiedSlice);
     } catch (error) {
       studio.notice("error", (error as Error).message);
     }
@@ -192,7 +214,12 @@ export function Pane(props: Props): ReactElement {
   }
   const hasBad = !compares && (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
   return (
-    <section className={compares ? "pane compares" : "pane"} aria-label={label} onKeyDown={keys}>
+    <section
+      className={compares ? "pane compares" : "pane"}
+      aria-label={label}
+      onKeyDown={keys}
+      onPaste={paste}
+    >
       <header className="pane-head">
         {props.title}
         <span className="shape-chip">{shortSpec({ dtype: info.dtype, shape: [...info.shape] })}</span>
@@ -354,6 +381,7 @@ export function Pane(props: Props): ReactElement {
         </aside>
       </div>
       <CellLine
+        field={typing}
         label={label}
         source={source}
         cell={cell}

@@ -17,7 +17,7 @@ import { type Box, offsetIn } from "../../model/slices.ts";
 import { cellIn, type Step, stepped, tilesOf } from "../../model/tiles.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
-import { type Cells, readCell, readPasted, shownCell } from "../widgets/constant.ts";
+import { type Cells, readCell, shownCell } from "../widgets/constant.ts";
 import type { TensorSource } from "./source.ts";
 import type { TensorInfo } from "./TensorView.tsx";
 import { useInspectorWords } from "./words.ts";
@@ -149,19 +149,6 @@ export function Table(props: Props): ReactElement {
     event.preventDefault();
     event.stopPropagation();
   }
-  function paste(event: ClipboardEvent) {
-    if (!cells || typed !== null) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const changes: [number[], Json][] = [];
-    readPasted(event.clipboardData.getData("text/plain"), cells.dtype).forEach((line, dy) => {
-      line.forEach((cell, dx) => {
-        if (cell !== undefined && hereRow + dy < rows && hereColumn + dx < columns)
-          changes.push([moved(moved(here, wells.rows, hereRow + dy), wells.columns, hereColumn + dx), cell]);
-      });
-    });
-    if (changes.length > 0) props.onEdit(changes);
-  }
   function copy(event: ClipboardEvent) {
     if (typed !== null) return;
     event.preventDefault();
@@ -183,7 +170,6 @@ export function Table(props: Props): ReactElement {
       aria-activedescendant={cellId(hereRow, hereColumn)}
       tabIndex={0}
       onKeyDown={key}
-      onPaste={paste}
       onCopy={copy}
     >
       <div className="table-space" style={{ width: HEAD + columns * COLUMN, height: ROW + rows * ROW }}>

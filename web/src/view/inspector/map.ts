@@ -6,16 +6,17 @@ import { type Box, countOf, covers } from "../../model/slices.ts";
 import {
   boxesOf,
   cellAt,
-  cellSize,
+  cellFor,
+  cellToFit,
   placeOf,
   ROOM_FOR_NUMBERS,
   type Seen,
   seenIn,
+  stepsFor,
   type Tiles,
   tilesOf,
   type View,
   widened,
-  widthToFit,
 } from "../../model/tiles.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { asNumbers, elementText, type Frame } from "../../net/frames.ts";
@@ -95,9 +96,14 @@ export class TensorMap {
   set(shown: Shown): void {
     const before = this.shown;
     this.shown = shown;
-    if (before?.source !== shown.source) this.wanted = "";
+    const other = before?.pin !== shown.pin || String(before.shape) !== String(shown.shape);
+    if (other || before?.source !== shown.source) {
+      this.wanted = "";
+      this.asking++;
+      this.waiting = false;
+    }
     // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
-    if (before?.pin !== shown.pin || String(before.shape) !== String(shown.shape)) {
+    if (other) {
       this.held = [];
       this.scroller.ariaBusy = "true";
     }
@@ -180,10 +186,15 @@ export class TensorMap {
 
   /** Works out where everything stands. */
   private place(): void {
+    // What stood where no longer holds, also where there is no room to show anything.
+    this.tiles = null;
     if (!this.shown || this.view.width === 0 || this.view.height === 0) return;
     const { shape, arrangement } = this.shown;
-    const width = this.shown.width ?? widthToFit(shape, arrangement, this.view, 1 / (devicePixelRatio || 1));
-    this.tiles = tilesOf(shape, arrangement, cellSize(width));
+    const cell =
+      this.shown.width === null
+        ? cellToFit(shape, arrangement, this.view, pixel())
+        : cellFor(shape, arrangement, this.shown.width);
+    this.tiles = tilesOf(shape, arrangement, cell);
     this.space.style.width = `${Math.min(this.tiles.whole.width, LONGEST)}px`;
     this.space.style.height = `${Math.min(this.tiles.whole.height, LONGEST)}px`;
     this.look(this.view.x, this.view.y);
@@ -270,15 +281,15 @@ export class TensorMap {
   private want(tiles: Tiles, seen: Seen): void {
     if (!this.shown) return;
     const { source, range } = this.shown;
-    const step = Math.max(1, Math.round(1 / (tiles.cell.width * (devicePixelRatio || 1))));
-    const boxes = boxesOf(tiles, seen, step);
+    const steps = stepsFor(tiles, pixel());
+    const boxes = boxesOf(tiles, seen, steps);
     const numbers =
       tiles.cell.width >= ROOM_FOR_NUMBERS || boxes.reduce((sum, box) => sum + countOf(box), 0) <= FEW;
     const key = numbers ? "numbers" : `${range.low} ${range.high}`;
     const here = this.wanted === key && boxes.every((box) => this.asked.some((each) => covers(each, box)));
-    if (here) return;
+    if (here || this.waiting) return;
     this.wanted = key;
-    const wide = boxesOf(tiles, widened(tiles, seen), step);
+    const wide = boxesOf(tiles, widened(tiles, seen), steps);
     this.asked = wide;
     const asking = ++this.asking;
     this.waiting = true;
@@ -305,6 +316,11 @@ export class TensorMap {
   }
 
   private asked: readonly Box[] = [];
+}
+
+/** A pixel of the screen. */
+function pixel(): number {
+  return 1 / (devicePixelRatio || 1);
 }
 
 function bar(at: number, whole: number, view: number): number {

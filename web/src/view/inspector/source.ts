@@ -30,11 +30,36 @@ export function runSource(
       return frame.elements as Uint8Array;
     },
     onChange: (call) => {
-      const stops = blocks.map((block) => live(page).onBlock(block, call));
+      const calm = calmed(call);
+      const stops = blocks.map((block) => live(page).onBlock(block, calm.call));
       return () => {
         for (const stop of stops) stop();
+        calm.stop();
       };
     },
+  };
+}
+
+/** While a page runs, blocks change many times a second; to look at them ten times is enough. */
+const PAUSE = 100;
+
+function calmed(call: () => void): { call(): void; stop: Stop } {
+  let waiting = 0;
+  let again = false;
+  const now = (): void => {
+    again = false;
+    call();
+    waiting = window.setTimeout(() => {
+      waiting = 0;
+      if (again) now();
+    }, PAUSE);
+  };
+  return {
+    call: () => {
+      if (waiting === 0) now();
+      else again = true;
+    },
+    stop: () => clearTimeout(waiting),
   };
 }
 
@@ -42,16 +67,18 @@ export function blockOf(pin: string): string {
   return pin.slice(0, pin.indexOf(":"));
 }
 
-/** Numbers that are here already, in row-major order. */
+/** Numbers that are here already, in row-major order; complex ones as pairs. */
 export function heldSource(
   pin: string,
   shape: readonly number[],
   elements: ArrayLike<number>,
   dtype = "float64",
 ): TensorSource {
+  const pair = dtype.startsWith("complex") ? [2] : [];
+  const within = pair.map((end) => ({ first: 0, end, step: 1 }));
   const numbers = (box: Box): Frame => ({
     header: { request: 0, pin, dtype, shape: box.map(lengthOf), step: 0 },
-    elements: Float64Array.from(taken(elements, shape, box)),
+    elements: Float64Array.from(taken(elements, [...shape, ...pair], [...box, ...within])),
   });
   return {
     numbers: async (box) => numbers(box),

@@ -5,6 +5,7 @@ import { axesOf } from "../../model/axes.ts";
 import type { Json } from "../../model/document.ts";
 import { measuresOf } from "../../model/measure.ts";
 import { type Tensor, tensorAt } from "../../model/tensors.ts";
+import { complexOf } from "../../model/values.ts";
 import type { Look, Measured } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
@@ -62,12 +63,17 @@ export function useTensor(page: PageState, pin: string, compared?: Compared): Lo
 }
 
 function heldTensor(pin: string, cells: Cells): { source: TensorSource; measures: Measures } {
-  const numbers = Float64Array.from(cells.elements, numberIn);
   const dtype = cells.dtype ?? (cells.elements.every(Number.isInteger) ? "int32" : "float32");
-  const plain = dtype.startsWith("complex") || dtype === "string" ? "float64" : dtype;
-  const { counts, ...rest } = measuresOf(numbers);
+  const complex = dtype.startsWith("complex");
+  const numbers = complex
+    ? cells.elements.flatMap((cell) => complexOf(shownCell(cell)))
+    : cells.elements.map(numberIn);
+  const sizes = complex
+    ? cells.elements.map((_, i) => Math.hypot(...numbers.slice(2 * i, 2 * i + 2)))
+    : numbers;
+  const { counts, ...rest } = measuresOf(sizes);
   return {
-    source: heldSource(pin, cells.shape, numbers, plain),
+    source: heldSource(pin, cells.shape, numbers, dtype === "string" ? "float64" : dtype),
     measures: { pin, dtype, shape: [...cells.shape], step: 0, ...rest, counts: [...counts] },
   };
 }

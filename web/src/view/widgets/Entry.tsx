@@ -1,4 +1,12 @@
-import { createContext, type KeyboardEvent, type ReactElement, useContext, useId, useState } from "react";
+import {
+  createContext,
+  type KeyboardEvent,
+  type ReactElement,
+  type Ref,
+  useContext,
+  useId,
+  useState,
+} from "react";
 
 /** Whether widgets are stops of the Tab key. Those in blocks are not: the canvas is one stop. */
 export const TabIndex = createContext(0);
@@ -37,6 +45,7 @@ interface Props<T> {
   labelledBy?: string;
   disabled?: boolean;
   size?: number;
+  field?: Ref<HTMLInputElement>;
   /** What the arrow keys up and down make of a value. */
   step?(value: T, by: number): T;
 }
@@ -70,6 +79,7 @@ export function Entry<T>(props: Props<T>): ReactElement {
   return (
     <span className={`entry ${props.className ?? ""}`}>
       <input
+        ref={props.field}
         className="field"
         type="text"
         tabIndex={tabIndex}

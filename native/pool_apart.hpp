@@ -1,0 +1,297 @@
+// The gradients of pools whose windows share no cell.
+//
+//     dx[b, i, c] = what the window o that covers cell i, if there is one, gives it: for max
+//                   dy[b, o, c] if i is the winner, for average dy[b, o, c] / (its real cells)
+//
+// Every cell is read once and written once, as bits of its type: a half is never widened to be
+// compared. The winners of a row of windows are found first, because memory takes long rows faster
+// than a few cells here and a few there.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "fold.hpp"
+#include "memory.hpp"
+
+namespace backblocks::ISA {
+
+enum class Grad { avg, max };
+
+// Numbers of T as they stand in memory.
+template <class T>
+using Bit = std::conditional_t<sizeof(T) == 2, std::int16_t, Lane<T>>;
+template <class T>
+using Bits = Vector<Bit<T>>;
+
+// What compares as the numbers do: halves as integers, of which NaN is the largest.
+template <class T>
+BACKBLOCKS_INLINED inline auto in_order(const Bits<T>& bits) {
+    if constexpr (std::is_same_v<T, Wide<T>>) {
+        return (Vector<T>)bits;
+    } else {
+        constexpr Bit<T> infinity = std::is_same_v<T, Float16> ? 0x7c00 : 0x7f80;
+        const Bits<T> size = bits & Bit<T>{0x7fff}, negative = bits < 0;
+        return size > infinity ? splat(Bit<T>{0x7fff}) : (size ^ negative) - negative;
+    }
+}
+
+// The even numbers of two vectors, and the odd ones.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline void unpair(V& a, V& b, std::index_sequence<lane...>) {
+    const V even = __builtin_shufflevector(a, b, (2 * lane)...);
+    b = __builtin_shufflevector(a, b, (2 * lane + 1)...);
+    a = even;
+}
+
+// Whether the best one so far stays so after another cell.
+template <class T, class V>
+BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
+    if constexpr (std::is_same_v<T, Wide<T>>) return (cell <= best) | (best != best);
+    else return cell <= best;
+}
+
+// One thread's rows of windows.
+template <class T, Grad grad>
+class Apart {
+    using B = Bit<T>;
+    static constexpr std::int64_t lanes = kLanes<B>;
+    static constexpr bool max = grad == Grad::max;
+
+   public:
+    // Windows of more cells than this are read from more places at once than the processor follows.
+    static constexpr std::int64_t most_cells = 64;
+
+    // Of one channel, windows make vectors if their cells stand in pairs.
+    static bool in_pairs(const Pool& pool) {
+        const WindowAxis& width = pool.axes[2];
+        return pool.channels == 1 && width.k == 2 && width.s == 2 && width.whole().size() >= lanes;
+    }
+
+    static bool takes(const Pool& pool) {
+        std::int64_t cells = 1;
+        for (const WindowAxis& axis : pool.axes) {
+            if (max ? axis.k != axis.s : !axis.apart()) return false;
+            cells = std::min(axis.k, most_cells + 1) * cells;
+        }
+        return !max || (cells <= most_cells && (pool.channels >= lanes || in_pairs(pool)));
+    }
+
+    Apart(const Pool& pool, const T* x, const T* dy, T* dx)
+        : pool_(pool), x_(x), dy_(dy), dx_(dx), pairs_(in_pairs(pool)), whole_(width().whole()) {
+        const std::int64_t count = width().out * pool.channels;
+        shares_ = room_.of(count + (max ? count : row_size()));
+        found_ = shares_ + count;
+        if (!max) std::fill_n(found_, row_size(), B{});  // cells in no window stay so
+        large_ = static_cast<std::size_t>(pool.images * pool.cells() * pool.channels) * sizeof(T) >
+                 kStreamed;
+        // Then vectors end where cells or pairs of them do, and cache lines are made of them.
+        past_ = max && large_ && kCanStream && (pairs_ ? row_size() : pool.channels) % lanes == 0 &&
+                (!pairs_ || 2 * whole_.size() == width().n) &&
+                reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
+    }
+
+    // Fills the cells from a row of windows on to the next.
+    void operator()(const RowPlace& place) {
+        const auto& [depth, height, _] = pool_.axes;
+        const Range ds = depth.cells(place.d), hs = height.cells(place.h);
+        const auto row_of = [&, &n = depth.n, &m = height.n](std::int64_t d, std::int64_t h) {
+            return ((place.image * n + d) * m + h) * row_size();
+        };
+        rows_.clear();
+        for (std::int64_t d = ds.first; d < ds.last; ++d)
+            for (std::int64_t h = hs.first; h < hs.last; ++h) rows_.push_back(row_of(d, h));
+        find_shares(dy_ + place.row(pool_) * width().out * pool_.channels);
+        if constexpr (max) find_winners();
+        else give(found_, 0);
+        const Range all_ds = depth.territory({place.d, place.d + 1});
+        const Range all_hs = height.territory({place.h, place.h + 1});
+        const std::int64_t covered = width().cells(width().out - 1).last * pool_.channels;
+        B number = 0;
+        for (std::int64_t d = all_ds.first; d < all_ds.last; ++d)
+            for (std::int64_t h = all_hs.first; h < all_hs.last; ++h) {
+                B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
+                const bool real = ds.has(d) && hs.has(h);
+                if (real && max) give(to, number++);
+                if (real && !max) copy_line(found_, row_size(), to, large_);
+                else std::fill(to + (real ? covered : 0), to + row_size(), B{});
+            }
+    }
+
+   private:
+    const WindowAxis& width() const { return pool_.axes[2]; }
+    std::int64_t row_size() const { return width().n * pool_.channels; }
+
+    // shares[o, c] = dy[o, c] / (number of real cells of o), for max dy[o, c]
+    void find_shares(const T* dy) const {
+        const std::int64_t channels = pool_.channels;
+        if constexpr (max)
+            // A sum that begins with zero has no -0.
+            return each_vector<B>(width().out * channels, [=, from = bits_of(dy), to = shares_](
+                                                              std::int64_t i, auto some) {
+                const Bits<T> share = fetch(from + i, some);
+                store(share == std::numeric_limits<B>::min() ? Bits<T>{} : share, to + i, some);
+            });
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
+            const std::size_t real =
+                rows_.size() * static_cast<std::size_t>(width().cells(o).size());
+            const bool exactly = std::has_single_bit(real);
+            const auto cells = static_cast<Wide<T>>(real), part = 1 / cells;
+            const T* from = dy + o * channels;
+            T* to = reinterpret_cast<T*>(shares_) + o * channels;
+            each_vector<Wide<T>>(count * channels, [=](std::int64_t i, auto some)
+                                                       BACKBLOCKS_INLINED {
+                const Vector<Wide<T>> given = load(from + i, some);
+                store_rounded(exactly ? given * part : given / cells, to + i, some);
+            });
+        });
+    }
+
+    struct Best {
+        using Number = std::conditional_t<sizeof(T) == 2, B, T>;
+        using Limits = std::numeric_limits<Number>;
+        Vector<Number> value =
+            splat<Number>(Limits::has_infinity ? -Limits::infinity() : Limits::lowest());
+        Bits<T> at{};
+
+        BACKBLOCKS_INLINED void take(const Bits<T>& bits, const Bits<T>& number) {
+            const Vector<Number> cell = in_order<T>(bits);
+            const Bits<T> same = stays<T>(value, cell);
+            value = same ? value : cell;
+            at = same ? at : number;
+        }
+    };
+
+    static const B* bits_of(const T* from) { return reinterpret_cast<const B*>(from); }
+
+    static BACKBLOCKS_INLINED Bits<T> fetch(const B* from, Whole) { return load(from); }
+    static BACKBLOCKS_INLINED Bits<T> fetch(const B* from, Part part) {
+        B some[lanes] = {};
+        copy_some(from, some, static_cast<std::size_t>(part.count) * sizeof(B));
+        return load(some);
+    }
+
+    // Calls work(o, count) for windows that have as many cells, beginning with o.
+    template <class Work>
+    void each_alike(const Work& work) const {
+        for (std::int64_t o = 0, count; o < width().out; o += count)
+            work(o, count = whole_.has(o) ? whole_.last - o : 1);
+    }
+
+    // winners[o, c] = number of the first of the largest cells of window o, counted row by row
+    void find_winners() const {
+        const std::int64_t channels = pool_.channels;
+        const std::int64_t *rows = rows_.data(), *end = rows + rows_.size();
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
+            const B* x = bits_of(x_) + width().cells(o).first * channels;
+            B* to = found_ + o * channels;
+            if (pairs_ && count > 1)
+                return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+                    Best best;
+                    Bits<T> number{};
+                    for (const std::int64_t* row = rows; row < end; ++row) {
+                        Bits<T> even = load(x + *row + 2 * i), odd = load(x + *row + 2 * i + lanes);
+                        unpair(even, odd, std::make_index_sequence<lanes>{});
+                        best.take(even, number);
+                        best.take(odd, number + 1);
+                        number += 2;
+                    }
+                    store(best.at, to + i);
+                });
+            const std::int64_t cells = width().cells(o).size() * channels;
+            for (std::int64_t each = 0; each < count; ++each, x += cells, to += channels)
+                each_vectors<B, 2>(channels, [=](std::int64_t i, auto some, auto vectors)
+                                                 BACKBLOCKS_INLINED {
+                    typename decltype(vectors)::template Of<Best> best;
+                    Bits<T> number{};
+                    for (const std::int64_t* row = rows; row < end; ++row)
+                        for (std::int64_t cell = i; cell < i + cells; cell += channels) {
+                            // The processor does not for so many rows at once.
+                            __builtin_prefetch(x + *row + cell + 2 * cells);
+                            best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
+                                one.take(fetch(x + *row + cell + v * lanes, some), number);
+                            });
+                            number += 1;
+                        }
+                    best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
+                        store(one.at, to + i + v * lanes, some);
+                    });
+                });
+        });
+    }
+
+    // row[w, c] = shares[o, c], for max where winners[o, c] is the number of cell w of the row
+    void give(B* row, B row_number) const {
+        const std::int64_t channels = pool_.channels;
+        const bool past = past_;
+        each_alike([=, this](std::int64_t o, std::int64_t count) {
+            const Range cells = width().cells(o);
+            const auto first = static_cast<B>(row_number * cells.size());
+            const B *shares = shares_ + o * channels, *winners = found_ + o * channels;
+            B* to = row + cells.first * channels;
+            const auto given = [](const B* share, const B* winner, auto some, B number)
+                                   BACKBLOCKS_INLINED {
+                if constexpr (max) return (fetch(winner, some) == number) & fetch(share, some);
+                else return fetch(share, some);
+            };
+            if (pairs_ && count > 1)
+                return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
+                    constexpr Whole all;
+                    Bits<T> even = given(shares + i, winners + i, all, first);
+                    Bits<T> odd = given(shares + i, winners + i, all, static_cast<B>(first + 1));
+                    in_turn(even, odd, std::make_index_sequence<lanes>{});
+                    put(even, to + 2 * i, all, past);
+                    put(odd, to + 2 * i + lanes, all, past);
+                });
+            const std::int64_t between = (width().s - cells.size()) * channels;
+            for (std::int64_t each = 0; each < count; ++each, to += between) {
+                for (std::int64_t cell = 0; cell < cells.size(); ++cell, to += channels)
+                    each_vectors<B, 4>(channels, [=, number = static_cast<B>(first + cell)](
+                                                     std::int64_t i, auto some, auto vectors)
+                                                     BACKBLOCKS_INLINED {
+                        typename decltype(vectors)::template Of<Bits<T>> all;
+                        all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
+                            const std::int64_t at = i + v * lanes;
+                            put(given(shares + at, winners + at, some, number), to + at, some,
+                                past);
+                        });
+                    });
+                shares += channels;
+                winners += channels;
+            }
+        });
+    }
+
+    template <class Some>
+    static BACKBLOCKS_INLINED void put(const Bits<T>& bits, B* to, Some some, bool past) {
+        if constexpr (std::is_same_v<Some, Whole>)
+            if (past) return stream_bytes<sizeof bits>(&bits, to);
+        store(bits, to, some);
+    }
+
+    const Pool& pool_;
+    const T *x_, *dy_;
+    T* dx_;
+    bool pairs_, large_, past_;
+    Range whole_;  // windows
+    Room<B> room_;
+    B *shares_, *found_;  // `found`: for max the winners, for average what all rows of dx are
+    std::vector<std::int64_t> rows_;  // where those of the windows begin
+};
+
+template <Grad grad, class T>
+void send_all(const T* x, const T* dy, T* dx, const Pool& pool) {
+    const std::int64_t size = pool.images * pool.cells() * pool.channels;
+    const std::int64_t bytes = static_cast<std::int64_t>(sizeof(T)) * size * (x ? 2 : 1);
+    const std::int64_t rows = pool.axes[1].out;
+    each_row(pool.images, pool.axes[0].out, rows, rows, bytes,
+             [&] { return Apart<T, grad>(pool, x, dy, dx); });
+}
+
+}  // namespace backblocks::ISA
