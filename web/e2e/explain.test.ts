@@ -298,6 +298,15 @@ describe("other windows", () => {
       expect(await marked(pin), pin).toBeGreaterThan(50);
   });
 
+  test("the second gradient of a convolution is a convolution of what flows back", async () => {
+    await page
+      .getByRole("button", { name: "Add the gradient of back_image with respect to out_backprop" })
+      .click();
+    await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 4);
+    await walk("back_image_grad_out_backprop:output", 9);
+    await expect.poll(() => marked("conv:output")).toBeGreaterThan(50);
+  });
+
   test("the second gradient stands below the first", async () => {
     await openLesson("The second gradient");
     await explain("again");

@@ -62,15 +62,19 @@ export function twinsOf(rows: readonly Row[], ops: Ops): ReadonlyMap<string, rea
   return groups;
 }
 
-/** Which of a block's gradients another block computes: that op, with the same inputs and outputs wired to it. */
+/**
+ * Which of a block's gradients another block computes: that op, with the same inputs and outputs wired to it, and what
+ * flows back in the shape of the output it flows from.
+ */
 export function gradientOf(forward: Explained, back: Explained, ops: Ops): GradientInfo | undefined {
   return ops.get(forward.op)?.gradients.find(
     ({ op, inputs }) =>
       op === back.op &&
       Object.entries(inputs).every(([pin, from]) => {
         const [what, name = ""] = from.split(" ");
-        if (what !== "input" && what !== "output") return true;
-        return back.tensors[pin]?.pin === forward.tensors[name]?.pin;
+        const [own, other] = [back.tensors[pin], forward.tensors[name]];
+        if (what === "gradient") return String(own?.shape) === String(other?.shape);
+        return (what !== "input" && what !== "output") || own?.pin === other?.pin;
       }),
   );
 }

@@ -1,7 +1,7 @@
 /** What the Explain view shows: a block, its gradients and their gradients, with all that their tensors hold. */
 
 import { cellAt, type Holding } from "../../model/cells.ts";
-import { type Row, rowOf, twinsOf } from "../../model/explaining.ts";
+import { gradientOf, type Row, rowOf, twinsOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { Ops } from "../../model/ops.ts";
 import { balanced, commonRange, type Range, shadesOf } from "../../model/shades.ts";
@@ -161,10 +161,27 @@ async function family(page: number, chosen: Explained, graph: Graph, ops: Ops): 
       candidates.map((view) => studio.explain(page, view.name).catch(() => undefined)),
     );
     for (const explained of found) {
-      if (explained && above.some(({ block }) => block === explained.forward)) {
-        shown.push({ row: rowOf(explained), depth });
-      }
+      const forward = explained && above.find((each) => isGradient(explained, each, first, graph, ops));
+      if (forward) shown.push({ row: rowOf({ ...explained, forward: forward.block }), depth });
     }
   }
   return shown;
+}
+
+/**
+ * Whether a block is a gradient of another. The server says so of ops that are gradients and nothing else; that of a
+ * gradient may be the op that all began with, such as a convolution or an average pool, on what flows back.
+ */
+function isGradient(back: Explained, forward: Explained, first: Explained, graph: Graph, ops: Ops): boolean {
+  if (back.forward) return back.forward === forward.block;
+  const gradient = gradientOf(forward, back, ops);
+  const attrs = (block: string, name: string): string =>
+    JSON.stringify(graph.blocks.get(block)?.block.attrs?.[name] ?? null);
+  const pins = (each: Explained): string[] => Object.values(each.tensors).map((tensor) => tensor.pin);
+  const flowing = Object.entries(gradient?.inputs ?? {}).filter(([, from]) => from.startsWith("gradient "));
+  return (
+    gradient !== undefined &&
+    gradient.attrs.every((name) => attrs(back.block, name) === attrs(forward.block, name)) &&
+    flowing.every(([pin]) => !pins(first).includes(back.tensors[pin]?.pin ?? ""))
+  );
 }
