@@ -284,6 +284,9 @@ describe("other windows", () => {
     expect(await aside.textContent()).toContain("÷ 4");
     await walk("pool:output", 16);
     await walk("back:output", 16);
+    await page.getByRole("button", { name: "Add the gradient of back with respect to grad" }).click();
+    await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 3);
+    await walk("back_grad:output", 2);
   });
 
   test("a convolution and its two gradients add up, cell by cell", async () => {

@@ -175,12 +175,12 @@ async function family(page: number, chosen: Explained, graph: Graph, ops: Ops): 
 function isGradient(back: Explained, forward: Explained, first: Explained, graph: Graph, ops: Ops): boolean {
   if (back.forward) return back.forward === forward.block;
   const gradient = gradientOf(forward, back, ops);
+  if (!gradient) return false;
   const attrs = (block: string, name: string): string =>
     JSON.stringify(graph.blocks.get(block)?.block.attrs?.[name] ?? null);
   const pins = (each: Explained): string[] => Object.values(each.tensors).map((tensor) => tensor.pin);
-  const flowing = Object.entries(gradient?.inputs ?? {}).filter(([, from]) => from.startsWith("gradient "));
+  const flowing = Object.entries(gradient.inputs).filter(([, from]) => from.startsWith("gradient "));
   return (
-    gradient !== undefined &&
     gradient.attrs.every((name) => attrs(back.block, name) === attrs(forward.block, name)) &&
     flowing.every(([pin]) => !pins(first).includes(back.tensors[pin]?.pin ?? ""))
   );

@@ -1,0 +1,84 @@
+import { type ReactElement, useMemo } from "react";
+import { cellAt } from "../../model/cells.ts";
+import { derive } from "../../model/contributions.ts";
+import { holdingIn, lightsOf } from "../../model/explaining.ts";
+import { roundedText } from "./formula.ts";
+import type { Picture } from "./picture.ts";
+import { cellText, type Named } from "./sentence.ts";
+import { useExplainWords } from "./words.ts";
+
+const MOST_ROWS = 60;
+
+/** The outputs that a cell leads to, and what it adds to each. */
+export function LeadsTo({
+  picture,
+  named: { row, name },
+  pin,
+  place,
+}: {
+  picture: Picture;
+  named: Named;
+  pin: string;
+  place: number;
+}): ReactElement | null {
+  const w = useExplainWords();
+  const found = useMemo(() => {
+    const holding = holdingIn(row, picture.holding);
+    const lights = lightsOf([row], new Map(), picture.holding, pin, place);
+    return row.explained.outputs.flatMap((output) => {
+      const tensor = row.explained.tensors[output];
+      const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
+      return places.slice(0, MOST_ROWS).map((at) => {
+        const parts = derive(row.nests, output, at, holding).flatMap(({ contributions, divisor = 1 }) =>
+          contributions
+            .filter(({ cells }) => cells.get(name) === place)
+            .map(({ amount, part }) => ({
+              part,
+              amount: amount === undefined ? undefined : amount / divisor,
+            })),
+        );
+        const amounts = parts.map(({ amount }) => amount);
+        const adds = amounts.some((each) => each === undefined)
+          ? undefined
+          : amounts.reduce((sum: number, each) => sum + (each as number), 0);
+        const part = parts.find((each) => each.part === "wins")?.part ?? parts[0]?.part ?? "counts";
+        return {
+          cell: `${output}${cellText(cellAt(at, tensor?.shape ?? []))}`,
+          value: picture.holding(tensor?.pin ?? "", at),
+          adds,
+          part,
+        };
+      });
+    });
+  }, [row, name, pin, place, picture]);
+  if (found.length === 0) return null;
+  const chosen = found.some(({ part }) => part !== "counts");
+  return (
+    <section className="explain-made">
+      <h3>{w.leadsTo}</h3>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must by keyboard too. */}
+      <section className="explain-table" aria-label={w.leadsTo} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{w.cell}</th>
+              <th scope="col">{w.adds}</th>
+              <th scope="col">{w.gives}</th>
+              {chosen && <th scope="col" aria-label={w.gives} />}
+            </tr>
+          </thead>
+          <tbody>
+            {found.map((each) => (
+              <tr key={each.cell} className={`part-${each.part}`}>
+                <td className="soft">{each.cell}</td>
+                <td>{roundedText(each.adds, w)}</td>
+                <td>{roundedText(each.value, w)}</td>
+                {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}

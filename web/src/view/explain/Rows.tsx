@@ -1,0 +1,192 @@
+import type { ReactElement } from "react";
+import { addGradient, gradientsFor } from "../../model/actions.ts";
+import { gradientOf } from "../../model/explaining.ts";
+import type { Graph } from "../../model/graph.ts";
+import type { Range } from "../../model/shades.ts";
+import { studio } from "../../state/store.ts";
+import { shownAttr } from "../canvas/values.ts";
+import { act, useOps } from "../page.ts";
+import { Formula } from "../panels/Docs.tsx";
+import { Icon } from "../shell/icons.tsx";
+import { type HeldTensor, type Picture, type Shown, sharedRange } from "./picture.ts";
+import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
+import { useExplainWords } from "./words.ts";
+
+interface RowsProps {
+  picture: Picture;
+  graph: Graph;
+  locked: boolean;
+  panels: Map<string, PanelControl>;
+}
+
+/** The block, its gradients and theirs, each row with the tensors that no row above it shows. */
+export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElement {
+  const w = useExplainWords();
+  const titles = [w.forward, w.gradient, w.secondGradient];
+  const seen = new Set<string>();
+  return (
+    <>
+      {[0, 1, 2].map((depth) => {
+        const here = picture.shown.filter((each) => each.depth === depth);
+        const above = picture.shown.filter((each) => each.depth === depth - 1);
+        if (here.length === 0 && above.length === 0) return null;
+        const strips = here.map((shown) => {
+          const names = Object.keys(shown.row.explained.tensors).filter(
+            (name) =>
+              (shown.row.nests.length === 0 || shown.row.nests.some((nest) => nest.has(name))) &&
+              !seen.has(shown.row.explained.tensors[name]?.pin ?? ""),
+          );
+          for (const name of names) seen.add(shown.row.explained.tensors[name]?.pin ?? "");
+          return { shown, names };
+        });
+        const held = strips.flatMap(({ shown, names }) =>
+          names.flatMap((name) => picture.tensors.get(shown.row.explained.tensors[name]?.pin ?? "") ?? []),
+        );
+        const common = locked ? sharedRange(held) : undefined;
+        return (
+          <section className="explain-depth" key={depth} aria-label={titles[depth]}>
+            <h3 className="explain-title">{titles[depth]}</h3>
+            {strips.map(({ shown, names }) => (
+              <Strip
+                key={shown.row.explained.block}
+                picture={picture}
+                graph={graph}
+                shown={shown}
+                names={names}
+                range={common}
+                panels={panels}
+              />
+            ))}
+            {depth > 0 && <Missing picture={picture} graph={graph} above={above} here={here} />}
+          </section>
+        );
+      })}
+    </>
+  );
+}
+
+interface StripProps {
+  picture: Picture;
+  graph: Graph;
+  shown: Shown;
+  /** The tensors that no row above shows. */
+  names: readonly string[];
+  range: Range | undefined;
+  panels: Map<string, PanelControl>;
+}
+
+/** One block. Forward and second gradients run from left to right, gradients from right to left. */
+function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: StripProps): ReactElement {
+  const w = useExplainWords();
+  const { explained } = row;
+  const outputs = names.filter((name) => explained.outputs.includes(name));
+  const inputs = names.filter((name) => !explained.outputs.includes(name));
+  const panel = (name: string) => {
+    const held = picture.tensors.get(explained.tensors[name]?.pin ?? "") as HeldTensor;
+    const { pin } = held.tensor;
+    return (
+      <TensorPanel
+        key={pin}
+        page={picture.page}
+        held={held}
+        name={name}
+        role={explained.outputs.includes(name) ? w.output : w.input}
+        range={range ?? held.range}
+        control={(control) => {
+          if (control) panels.set(pin, control);
+          else panels.delete(pin);
+        }}
+      />
+    );
+  };
+  const mirrored = depth === 1;
+  const [left, right] = mirrored ? [outputs, inputs] : [inputs, outputs];
+  return (
+    <div className={mirrored ? "explain-strip mirrored" : "explain-strip"}>
+      <div className="explain-side">{left.map(panel)}</div>
+      <OpCard graph={graph} shown={{ row, depth }} />
+      <div className="explain-side">{right.map(panel)}</div>
+    </div>
+  );
+}
+
+function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: Shown }): ReactElement {
+  const w = useExplainWords();
+  const ops = useOps();
+  const { block, op } = row.explained;
+  const info = ops.get(op);
+  const attrs = graph.blocks.get(block)?.rows ?? [];
+  return (
+    <div className="explain-op">
+      <span className="explain-arrow" aria-hidden="true">
+        {depth === 1 ? "←" : "→"}
+      </span>
+      <b>{op}</b>
+      <span className="mono soft small">{block}</span>
+      {info?.formula && <Formula formula={info.formula} />}
+      {attrs.length > 0 && (
+        <dl className="explain-attrs">
+          {attrs.map((attr) => (
+            <div key={attr.name}>
+              <dt>{attr.name}</dt>
+              <dd className="mono">{shownAttr(attr)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {row.nests.length === 0 && <p className="small">{w.noWays(op)}</p>}
+    </div>
+  );
+}
+
+/** Gradients of the row above that are not on the page yet: each can be added. */
+function Missing({
+  picture,
+  graph,
+  above,
+  here,
+}: {
+  picture: Picture;
+  graph: Graph;
+  above: readonly Shown[];
+  here: readonly Shown[];
+}): ReactElement {
+  const w = useExplainWords();
+  const ops = useOps();
+  const offers = above.flatMap(({ row: { explained } }) => {
+    const view = graph.blocks.get(explained.block);
+    const made = here
+      .filter(({ row }) => row.explained.forward === explained.block)
+      .map(({ row }) => gradientOf(explained, row.explained, ops)?.input);
+    return (view ? gradientsFor(view) : [])
+      .filter(({ input }) => !made.includes(input))
+      .map((gradient) => ({ block: explained.block, gradient }));
+  });
+  const add = (offer: (typeof offers)[number]) => {
+    const adding = addGradient(graph, offer.block, offer.gradient);
+    act(adding);
+    const blocks = picture.rows.map((row) => row.explained.block);
+    const [made] = adding.added.map((each) => each.slice(each.indexOf("/") + 1));
+    studio.run(picture.page, { to: [...blocks, ...(made === undefined ? [] : [made])] });
+  };
+  return (
+    <div className="explain-missing">
+      {offers.map((offer) => (
+        <button
+          type="button"
+          className="button"
+          key={`${offer.block} ${offer.gradient.input}`}
+          onClick={() => add(offer)}
+        >
+          <Icon name="gradient" />
+          {w.addGradient(offer.block, offer.gradient.input)}
+        </button>
+      ))}
+      {here.length === 0 && offers.length === 0 && (
+        <p className="soft small">
+          {w.noGradient([...new Set(above.map(({ row }) => row.explained.op))].join(", "))}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,52 @@
+/** The rule of a derivation with actual numbers. */
+
+import type { Contribution, Derivation } from "../../model/contributions.ts";
+import type { ExplainWords } from "../../text/explain.en.ts";
+import { valueText } from "./sentence.ts";
+
+/** So many numbers stand in the formula. */
+const MOST_TERMS = 6;
+
+/** The rule with the numbers of its first contributions. */
+export function formulaOf({ nest, contributions, divisor }: Derivation, w: ExplainWords): string {
+  const text = (value: number | undefined): string => {
+    const short = roundedText(value, w);
+    return short.startsWith("-") ? `(${short})` : short;
+  };
+  const first = contributions.slice(0, MOST_TERMS);
+  const rest = contributions.length > MOST_TERMS ? ["…"] : [];
+  const list = (part: (each: Contribution) => string, between: string): string =>
+    [...first.map(part), ...rest].join(between) || "0";
+  switch (nest.rule) {
+    case "max":
+    case "min":
+    case "argmax":
+    case "argmin":
+      return `${nest.rule}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
+    case "mean":
+      return `(${list(({ factors }) => factors.map(text).join(" · "), " + ")}) / ${divisor}`;
+    case "shares":
+      return list(({ factors, divisor: by }) => `${text(factors[0])} / ${by}`, " + ");
+    case "winners":
+    case "close":
+      return list(({ amount }) => text(amount), " + ");
+    case "winner's":
+      return text(contributions.find(({ part }) => part === "wins")?.factors[0]);
+    case "product":
+      return list(({ factors }) => text(factors[0]), " · ");
+    case "apply":
+      return list(
+        ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
+        "; ",
+      );
+    default:
+      return list(({ factors }) => factors.map(text).join(" · "), " + ");
+  }
+}
+
+/** Few enough digits for a column of numbers. */
+export function roundedText(value: number | undefined, w: ExplainWords): string {
+  return value !== undefined && Number.isFinite(value)
+    ? String(Number(value.toPrecision(6)))
+    : valueText(value, w);
+}

@@ -1,0 +1,69 @@
+import { useEffect, useState } from "react";
+import { placeOf } from "../../model/cells.ts";
+import { lightsOf } from "../../model/explaining.ts";
+import { type Cursor, cursor } from "../../state/cursor.ts";
+import type { Picture } from "./picture.ts";
+import type { PanelControl } from "./TensorPanel.tsx";
+
+export interface At {
+  readonly pin: string;
+  readonly place: number;
+  readonly pinned: boolean;
+}
+
+/** Lights up what belongs to the cursor, at once and without React; gives the cell for what may follow a frame later. */
+export function useLights(picture: Picture | null, panels: ReadonlyMap<string, PanelControl>): At | null {
+  const [at, setAt] = useState<At | null>(null);
+  useEffect(() => {
+    if (picture === null) return;
+    let waiting = 0;
+    const show = () => {
+      const found = placeAt(picture, cursor.now);
+      const lights = found && lightsOf(picture.rows, picture.twins, picture.holding, found.pin, found.place);
+      for (const [pin, panel] of panels) {
+        const lit = lights?.get(pin);
+        panel.light(lit, cursor.pinned);
+        if (lit && pin !== hovered(found)) panel.bring(lit);
+      }
+      cancelAnimationFrame(waiting);
+      waiting = requestAnimationFrame(() => setAt(found && { ...found, pinned: cursor.pinned }));
+      if (found && cursor.pinned) void fetchMissing(picture, found, show);
+    };
+    show();
+    const stop = cursor.onChange(show);
+    return () => {
+      stop();
+      cancelAnimationFrame(waiting);
+    };
+  }, [picture, panels]);
+  return at;
+}
+
+/** The tensor under the pointer stays as it is; the others show what belongs to it. */
+function hovered(found: { pin: string } | null): string | undefined {
+  return document.querySelector(".explain-map:hover") ? found?.pin : undefined;
+}
+
+function placeAt(picture: Picture, now: Cursor | null): { pin: string; place: number } | null {
+  const shape = now && picture.tensors.get(now.pin)?.tensor.shape;
+  if (!now || now.page !== picture.page || shape?.length !== now.cell.length) return null;
+  const inside = now.cell.every((place, axis) => place < (shape[axis] as number));
+  return inside ? { pin: now.pin, place: placeOf(now.cell, shape) } : null;
+}
+
+/** Of tensors that are too large to be here, what the cell needs; then it is shown again. */
+async function fetchMissing(
+  picture: Picture,
+  { pin, place }: { pin: string; place: number },
+  show: () => void,
+): Promise<void> {
+  const lights = lightsOf(picture.rows, picture.twins, picture.holding, pin, place);
+  const missing = [...lights].flatMap(([tensor, lit]) => {
+    const held = picture.tensors.get(tensor);
+    const places = [...lit.values()].flatMap((each) => [...each]);
+    return held && places.some((each) => held.at(each) === undefined) ? [{ held, places }] : [];
+  });
+  if (missing.length === 0) return;
+  const fetched = await Promise.all(missing.map(({ held, places }) => held.fetch(places)));
+  if (fetched.includes(true)) show();
+}
