@@ -61,6 +61,26 @@ const MOVES = {
   },
 };
 
+/** More cells than a tab takes whole. */
+const HUGE = {
+  format: 1,
+  title: "Huge",
+  blocks: {
+    volume: {
+      op: "StatelessRandomNormal",
+      in: {
+        shape: { dtype: "int32", value: [1, 160, 160, 128, 1] },
+        seed: { dtype: "int32", value: [6, 1] },
+      },
+    },
+    pool: {
+      op: "MaxPool3D",
+      in: { input: "volume:output" },
+      attrs: { ksize: [1, 3, 3, 3, 1], strides: [1, 2, 2, 2, 1], padding: "SAME" },
+    },
+  },
+};
+
 function constant(shape: number[]): object {
   const from = { place: 0 };
   const fill = ([size, ...rest]: number[]): unknown =>
@@ -73,7 +93,10 @@ let page: Page;
 
 beforeAll(async () => {
   opened = await open({
-    prepare: (studio) => writeFileSync(path.join(studio.folder, "moves.page.json"), JSON.stringify(MOVES)),
+    prepare: ({ folder }) => {
+      writeFileSync(path.join(folder, "moves.page.json"), JSON.stringify(MOVES));
+      writeFileSync(path.join(folder, "huge.page.json"), JSON.stringify(HUGE));
+    },
   });
   page = opened.page;
   await page.waitForSelector(".card");
@@ -373,6 +396,25 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
       "output[6] = 0, no cell leads to it",
     ]
   `);
+});
+
+test("of tensors that are too large to be fetched, the numbers behind a cell come when it is pinned", async () => {
+  await page.click(".brand");
+  await page.locator(".file-list button", { hasText: "huge" }).click();
+  await page.waitForSelector(".canvas");
+  await page.keyboard.press("Control+Enter");
+  await ran();
+  await explain("pool");
+  expect(await panel("volume:output").textContent()).toContain("are fetched when it is pinned");
+  await map("pool:output").focus();
+  await page.keyboard.press("ArrowRight");
+  await expect.poll(status).toContain("output[0,0,0,0,0] = ");
+  expect(await page.locator("[data-agrees]").count()).toBe(0);
+  await page.keyboard.press("Enter");
+  const total = page.locator("[data-agrees]");
+  await expect.poll(() => total.getAttribute("data-agrees")).toBe("true");
+  await page.keyboard.press("Escape");
+  await leave();
 });
 
 test("all of it works by keyboard alone", async () => {

@@ -132,7 +132,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
                 <p className="soft small">{w.keys}</p>
               </>
             ) : (
-              <Contributions picture={picture} pin={at.pin} place={at.place} />
+              <Contributions key={at.turn} picture={picture} pin={at.pin} place={at.place} />
             )}
             <Differences ops={opsFor(picture, at?.pin)} />
           </aside>

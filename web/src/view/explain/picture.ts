@@ -4,7 +4,7 @@ import { cellAt, type Holding } from "../../model/cells.ts";
 import { gradientOf, type Row, rowOf, twinsOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { Ops } from "../../model/ops.ts";
-import { balanced, commonRange, type Range, shadesOf } from "../../model/shades.ts";
+import { balanced, commonRange, type Range, rangeOf, shadesOf } from "../../model/shades.ts";
 import { type Box, indexOf, lengthOf, taken, wholeBox } from "../../model/slices.ts";
 import { asNumbers, type Elements, type Frame } from "../../net/frames.ts";
 import type { Explained, Tensor } from "../../net/generated.ts";
@@ -43,10 +43,11 @@ export class HeldTensor {
     private readonly page: number,
     readonly tensor: Tensor,
     frame: Frame | undefined,
+    range?: Range,
   ) {
     this.count = tensor.shape.reduce((a, b) => a * b, 1);
     this.numbers = frame && asNumbers(frame);
-    this.range = rangeIn(this.numbers ?? []);
+    this.range = range ?? rangeIn(this.numbers ?? []);
     // Complex numbers are pairs there.
     const plain = frame && !tensor.dtype.startsWith("complex");
     this.source = plain ? frameSource(frame) : runSource(page, tensor.pin);
@@ -111,7 +112,7 @@ function frameSource({ header, elements }: Frame): TensorSource {
 
 /** One range for tensors that are compared. */
 export function sharedRange(tensors: readonly HeldTensor[]): Range {
-  return commonRange(tensors.filter((each) => each.whole).map((each) => each.range));
+  return commonRange(tensors.map((each) => each.range));
 }
 
 export async function loadPicture(page: number, block: string, graph: Graph, ops: Ops): Promise<Picture> {
@@ -137,11 +138,10 @@ export async function loadPicture(page: number, block: string, graph: Graph, ops
 async function heldTensor(page: number, tensor: Tensor): Promise<HeldTensor> {
   const count = tensor.shape.reduce((a, b) => a * b, 1);
   const readable = tensor.dtype !== "string" && tensor.dtype !== "resource" && tensor.dtype !== "variant";
-  const frame =
-    readable && count <= MOST_HELD
-      ? await studio.look(page, tensor.pin, indexOf(wholeBox(tensor.shape)))
-      : undefined;
-  return new HeldTensor(page, tensor, frame);
+  if (!readable) return new HeldTensor(page, tensor, undefined);
+  if (count > MOST_HELD)
+    return new HeldTensor(page, tensor, undefined, rangeOf(await studio.measure(page, tensor.pin)));
+  return new HeldTensor(page, tensor, await studio.look(page, tensor.pin, indexOf(wholeBox(tensor.shape))));
 }
 
 /** The block, what it is the gradient of, and what is its gradient: forward first, the second gradients last. */

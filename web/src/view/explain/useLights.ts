@@ -9,6 +9,8 @@ export interface At {
   readonly pin: string;
   readonly place: number;
   readonly pinned: boolean;
+  /** Another one when numbers have come that were not here before. */
+  readonly turn: number;
 }
 
 /** Lights up what belongs to the cursor, at once and without React; gives the cell for what may follow a frame later. */
@@ -17,6 +19,7 @@ export function useLights(picture: Picture | null, panels: ReadonlyMap<string, P
   useEffect(() => {
     if (picture === null) return;
     let waiting = 0;
+    let turn = 0;
     const show = () => {
       const found = placeAt(picture, cursor.now);
       const lights = found && lightsOf(picture.rows, picture.twins, picture.holding, found.pin, found.place);
@@ -26,8 +29,12 @@ export function useLights(picture: Picture | null, panels: ReadonlyMap<string, P
         if (lit && pin !== hovered(found)) panel.bring(lit);
       }
       cancelAnimationFrame(waiting);
-      waiting = requestAnimationFrame(() => setAt(found && { ...found, pinned: cursor.pinned }));
-      if (found && cursor.pinned) void fetchMissing(picture, found, show);
+      waiting = requestAnimationFrame(() => setAt(found && { ...found, pinned: cursor.pinned, turn }));
+      if (found && cursor.pinned)
+        void fetchMissing(picture, found, () => {
+          turn++;
+          show();
+        });
     };
     show();
     const stop = cursor.onChange(show);
