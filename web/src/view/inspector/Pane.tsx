@@ -224,29 +224,31 @@ export function Pane(props: Props): ReactElement {
           </button>
         </span>
       </header>
-      {cells && !text && (
-        <EditBar
-          cells={cells}
-          hot={cell}
-          paint={paint}
-          onPaint={(next) => {
-            setPaint(next);
-            if (next) setWay("map");
-          }}
-          onPut={put}
-        />
-      )}
-      {shown !== "list" && (
-        <div className="pane-axes">
-          <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
-          <AxisSliders
-            tensor={info}
-            arrangement={arrangement}
-            tiles={shown === "table"}
-            onArrange={arrange}
+      <div className="pane-bars">
+        {shown !== "list" && (
+          <div className="pane-axes">
+            <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
+            <AxisSliders
+              tensor={info}
+              arrangement={arrangement}
+              tiles={shown === "table"}
+              onArrange={arrange}
+            />
+          </div>
+        )}
+        {cells && !text && (
+          <EditBar
+            cells={cells}
+            hot={cell}
+            paint={paint}
+            onPaint={(next) => {
+              setPaint(next);
+              if (next) setWay("map");
+            }}
+            onPut={put}
           />
-        </div>
-      )}
+        )}
+      </div>
       <div className="pane-body">
         <div className="pane-main">
           {shown === "map" && (
