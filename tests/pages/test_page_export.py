@@ -52,12 +52,20 @@ def test_a_script_gives_the_bits_that_the_page_gives(name):
         assert np.asarray(value).dtype == expected[fetch].dtype
 
 
-@pytest.mark.parametrize("name", PAGES)
+TIES = "src/backblocks/examples/lesson_ties.page.json"
+OTHERWISE = {f"{TIES} first:output", f"{TIES} sum_first:output"}
+"""What TensorFlow gives otherwise, which is what that page is about."""
+
+
+@pytest.mark.parametrize("name", sorted(PAGES.keys() - RECORDER["REFUSED"]))
 def test_tensorflow_gave_the_same_numbers(name):
     compile(to_tensorflow(PAGES[name]), "script", "exec")
     for fetch, value in of_session(PAGES[name]).items():
         assert f"{name} {fetch}" in RECORDED, "a new page: make exports records it"
         wanted = RECORDED[f"{name} {fetch}"]
+        if f"{name} {fetch}" in OTHERWISE:
+            assert (value != wanted).any(), "the same: the page is wrong"
+            continue
         if value.dtype.kind == "O":
             assert value.astype("S").tolist() == wanted.tolist()
         else:

@@ -120,6 +120,19 @@ def test_constants_read_well(array, text):
     np.testing.assert_array_equal(constant(words, Folder()), array)
 
 
+def test_texts_in_other_languages_are_kept_beside_the_plain_ones():
+    text = (
+        '{"format": 1, "title": "Ties", "titles": {"ko": "동점"}, "about": "Two.", "abouts": {"ko": "둘."},'
+        ' "notes": {"what": {"text": "One wins.", "texts": {"ko": "하나가 이깁니다."}}}}'
+    )
+    page = page_of(text)
+    assert (page.titles, page.abouts) == ({"ko": "동점"}, {"ko": "둘."})
+    assert page.notes["what"].texts == {"ko": "하나가 이깁니다."}
+    assert page_of(text_of(page)) == page
+    with pytest.raises(bb.OpError, match="texts"):
+        page_of('{"format": 1, "notes": {"what": {"text": "One", "texts": {"ko": 1}}}}')
+
+
 def test_every_type_has_words():
     for name, dtype in TYPES.items():
         words = in_words(np.zeros((0, 3), dtype))

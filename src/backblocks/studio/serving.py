@@ -41,6 +41,7 @@ def serve(
         proxy_headers=False,
         ws="websockets-sansio",
         ws_max_size=MOST_BYTES,
+        ws_per_message_deflate=False,  # within a machine it takes longer than sending
         timeout_graceful_shutdown=1,
     )
     name = "127.0.0.1" if _is_any(host) else f"[{host}]" if ":" in host else host

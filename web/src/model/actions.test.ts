@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import * as actions from "./actions.ts";
 import { anyAction } from "./anything.ts";
-import { apply, type PageDocument, readWire } from "./document.ts";
+import { apply, inLanguage, type PageDocument, readWire } from "./document.ts";
 import { placesOf } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
@@ -407,4 +407,19 @@ test("new fields come where a page's file has them", () => {
 
 test("setting what is already there is no edit", () => {
   expect(actions.setAttr(line, "x", "value", { dtype: "float32", value: [[1], [2], [3]] }).edits).toEqual([]);
+});
+
+test("a note is written in the reader's language where it has a text in it, and plainly where not", () => {
+  const page: PageDocument = { notes: { a: { text: "one", texts: { ko: "하나" } }, b: { text: "two" } } };
+  const text = (document: PageDocument, name: string, language: string): string =>
+    inLanguage(language, document.notes?.[name]?.text, document.notes?.[name]?.texts);
+  expect([text(page, "a", "ko"), text(page, "a", "en"), text(page, "b", "ko")]).toEqual([
+    "하나",
+    "one",
+    "two",
+  ]);
+  const korean = edited(page, actions.setNote(page, "a", "일", "ko"));
+  expect([text(korean, "a", "ko"), text(korean, "a", "en")]).toEqual(["일", "one"]);
+  const plain = edited(page, actions.setNote(page, "b", "2", "ko"));
+  expect([text(plain, "b", "ko"), plain.notes?.b?.texts]).toEqual(["2", undefined]);
 });

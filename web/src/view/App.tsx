@@ -40,8 +40,8 @@ export function App(): ReactElement {
         <Locked />
       ) : page === null || gallery ? (
         <Gallery />
-      ) : explained !== null && page.graph.blocks.has(explained) ? (
-        <Explain key={page.page} page={page} block={explained} />
+      ) : explained?.page === page.page && page.graph.blocks.has(explained.block) ? (
+        <Explain key={page.page} page={page} block={explained.block} />
       ) : (
         <Workbench page={page} />
       )}

@@ -44,7 +44,7 @@ interface Ui {
   /** The note that is being written. */
   editing: string | null;
   /** The block that is explained cell by cell. */
-  explain: string | null;
+  explain: { page: number; block: string } | null;
   /** Whether the gallery is shown although pages are open. */
   gallery: boolean;
   /** What was done last, for those who hear the page. */
@@ -202,7 +202,8 @@ export const ui = {
     useUi.setState({ editing: note });
   },
   openExplain(block: string): void {
-    useUi.setState({ explain: block });
+    const page = currentPage()?.page;
+    if (page !== undefined) useUi.setState({ explain: { page, block } });
   },
   closeExplain(): void {
     useUi.setState({ explain: null });

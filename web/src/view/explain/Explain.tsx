@@ -199,31 +199,37 @@ function usePicture(page: PageState, block: string): { picture: Picture | null; 
   const blocks = [...page.graph.blocks.keys()].join("\n");
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new block may be a gradient of this one.
   useEffect(() => {
-    let turn = 0;
+    let ended = false;
     let waiting = 0;
-    const load = () => {
-      const mine = ++turn;
-      loadPicture(number, block, graph.current, ops).then(
-        (found) => {
-          if (mine !== turn) return;
-          setPicture(found);
-          setProblem("");
-        },
-        (error: Error) => {
-          if (mine === turn) setProblem(error.message);
-        },
-      );
+    let loading = false;
+    let again = false;
+    // One after the other: a page that learns has new values before the last ones are here.
+    const load = async () => {
+      loading = true;
+      try {
+        const found = await loadPicture(number, block, graph.current, ops);
+        if (ended) return;
+        setPicture(found);
+        setProblem("");
+      } catch (error) {
+        if (!ended) setProblem((error as Error).message);
+      } finally {
+        loading = false;
+        if (again) later();
+      }
     };
-    load();
-    const stop = live(number).onAny(() => {
-      if (waiting === 0)
-        waiting = window.setTimeout(() => {
-          waiting = 0;
-          load();
-        }, PAUSE);
-    });
+    const later = () => {
+      again = loading;
+      if (waiting !== 0 || loading || ended) return;
+      waiting = window.setTimeout(() => {
+        waiting = 0;
+        void load();
+      }, PAUSE);
+    };
+    void load();
+    const stop = live(number).onAny(later);
     return () => {
-      turn++;
+      ended = true;
       stop();
       clearTimeout(waiting);
     };

@@ -22,7 +22,7 @@ import { act } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
-import { useWords } from "../words.ts";
+import { useTexts, useWords } from "../words.ts";
 import { AxisSliders, AxisWells } from "./AxisWells.tsx";
 import { CellLine } from "./CellLine.tsx";
 import { asCsv, asNumpy, download } from "./copying.ts";
@@ -74,6 +74,7 @@ export function Pane(props: Props): ReactElement {
   const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const words = useWords();
+  const { explain } = useTexts().commands;
   const view = useRef<TensorViewControl>(null);
   const typing = useRef<HTMLInputElement>(null);
   const [way, setWay] = useState<Way>("map");
@@ -211,6 +212,17 @@ export function Pane(props: Props): ReactElement {
               </button>
             ))}
           </span>
+          {!cells && !compares && (
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={explain}
+              title={explain}
+              onClick={() => ui.openExplain(blockOf(pin))}
+            >
+              <Icon name="spot" />
+            </button>
+          )}
           {props.tools}
           <button
             type="button"
