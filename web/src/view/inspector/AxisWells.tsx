@@ -1,4 +1,12 @@
-import { type KeyboardEvent, type PointerEvent, type ReactElement, useId, useState } from "react";
+import {
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactElement,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+} from "react";
 import { type Arrangement, moveAxis, nextWell, WELLS, type Well, wellOf } from "../../model/wells.ts";
 import type { TensorInfo } from "./TensorView.tsx";
 import { useInspectorWords } from "./words.ts";
@@ -14,6 +22,12 @@ export function AxisWells({ tensor, arrangement, onArrange }: Props): ReactEleme
   const w = useInspectorWords();
   const id = useId();
   const [over, setOver] = useState<Well | null>(null);
+  const moved = useRef<number | null>(null);
+  // A chip in another well is another element: the focus goes with it, before the next key comes.
+  useLayoutEffect(() => {
+    if (moved.current !== null) document.getElementById(`${id}-${moved.current}`)?.focus();
+    moved.current = null;
+  });
   const { wells, at } = arrangement;
   const put = (axis: number, to: Well) => onArrange({ wells: moveAxis(wells, axis, to), at });
 
@@ -22,7 +36,7 @@ export function AxisWells({ tensor, arrangement, onArrange }: Props): ReactEleme
     if (by === undefined) return;
     event.preventDefault();
     put(axis, nextWell(wellOf(wells, axis), by));
-    requestAnimationFrame(() => document.getElementById(`${id}-${axis}`)?.focus());
+    moved.current = axis;
   }
   function drag(event: PointerEvent<HTMLElement>) {
     event.currentTarget.setPointerCapture(event.pointerId);

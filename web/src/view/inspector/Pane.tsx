@@ -10,13 +10,11 @@ import {
 import { item } from "../../model/action.ts";
 import { nextBad } from "../../model/bad.ts";
 import type { Json } from "../../model/document.ts";
-import { csvText, numpyText } from "../../model/numpy.ts";
+import { placed } from "../../model/paste.ts";
 import type { Range, RangeMode } from "../../model/shades.ts";
-import { countOf, offsetIn, wholeBox } from "../../model/slices.ts";
-import { cellIn } from "../../model/tiles.ts";
-import { type Arrangement, fitted, sizeIn } from "../../model/wells.ts";
+import { offsetIn, wholeBox } from "../../model/slices.ts";
+import { type Arrangement, fitted } from "../../model/wells.ts";
 import { shortSpec } from "../../model/words.ts";
-import { elementText } from "../../net/frames.ts";
 import type { FoundBad } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
@@ -27,12 +25,13 @@ import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
 import { useTexts, useWords } from "../words.ts";
 import { AxisSliders, AxisWells } from "./AxisWells.tsx";
 import { CellLine } from "./CellLine.tsx";
+import { asCsv, asNumpy, download } from "./copying.ts";
 import { EditBar, type Paint } from "./EditBar.tsx";
 import { ConstantList, RunList } from "./List.tsx";
 import { Histogram, Statistics } from "./Statistics.tsx";
-import { blockOf } from "./source.ts";
+import { blockOf, type TensorSource } from "./source.ts";
 import { nameOf, Table } from "./Table.tsx";
-import { type Mark, TensorView, type TensorViewControl } from "./TensorView.tsx";
+import { type Mark, type TensorInfo, TensorView, type TensorViewControl } from "./TensorView.tsx";
 import { type Looked, numberIn } from "./tensor.ts";
 import { useInspectorWords } from "./words.ts";
 
@@ -70,9 +69,6 @@ interface Props {
   onPick(cursor: Cursor | null): void;
 }
 
-/** Of a tensor with so many cells or fewer all are copied; of a larger one the slice that is shown. */
-const MOST_COPIED = 1 << 16;
-
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
   const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
@@ -84,8 +80,9 @@ export function Pane(props: Props): ReactElement {
   const [way, setWay] = useState<Way>("map");
   const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
   const [paint, setPaint] = useState<Paint | null>(null);
-  const [stroke, setStroke] = useState<ReadonlyMap<number, readonly number[]> | null>(null);
-  const [bad, setBad] = useState<FoundBad | null>(null);
+  const stroke = useRef<Map<number, readonly number[]> | null>(null);
+  const [, redraw] = useState(0);
+  const [found, setFound] = useState<{ source: TensorSource; bad: FoundBad } | null>(null);
   const { info, source, measures, failed, cells } = looked;
   if (info === null || measures === null)
     return (
@@ -121,26 +118,17 @@ export function Pane(props: Props): ReactElement {
     if (!cells || !info || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
-    const { rows, columns } = arrangement.wells;
-    const from = cell ?? arrangement.at;
-    const changes: [number[], Json][] = [];
-    readPasted(event.clipboardData.getData("text/plain"), cells.dtype).forEach((line, dy) => {
-      line.forEach((value, dx) => {
-        const at = from.map((place, axis) => place + (axis === rows ? dy : axis === columns ? dx : 0));
-        const inside = (rows !== null || dy === 0) && (columns !== null || dx === 0);
-        if (value !== undefined && inside && offsetIn(wholeBox(cells.shape), at) >= 0)
-          changes.push([at, value]);
-      });
-    });
-    edit(changes);
+    const table = readPasted(event.clipboardData.getData("text/plain"), cells.dtype);
+    edit(placed(table, cell ?? arrangement.at, arrangement.wells, cells.shape));
   }
   function painted(at: number[], phase: "start" | "on" | "end") {
     if (!cells || !paint) return;
-    const next = new Map(phase === "start" ? [] : stroke);
-    if (at.length === cells.shape.length) next.set(offsetIn(wholeBox(cells.shape), at), at);
-    if (phase !== "end") return setStroke(next);
-    setStroke(null);
-    edit([...next.values()].map((each) => [each, paint.value]));
+    const met = phase === "start" ? new Map() : (stroke.current ?? new Map());
+    if (at.length === cells.shape.length) met.set(offsetIn(wholeBox(cells.shape), at), at);
+    // Several moves may come before the next picture, so the stroke itself grows.
+    stroke.current = phase === "end" ? null : met;
+    redraw((n) => n + 1);
+    if (phase === "end") edit([...met.values()].map((each) => [each, paint.value]));
   }
   function pick(at: readonly number[]) {
     props.onPick({ cell: at, shape });
@@ -152,14 +140,14 @@ export function Pane(props: Props): ReactElement {
   async function findBad() {
     if (cells) {
       const after = cell && offsetIn(wholeBox(cells.shape), cell);
-      const found = nextBad(cells.elements.map(numberIn), cells.shape, after);
-      if (found) goTo(found);
+      const next = nextBad(cells.elements.map(numberIn), cells.shape, after);
+      if (next) goTo(next);
       return;
     }
     try {
-      const found = await studio.findBad(page.page, pin, cell);
-      setBad(found);
-      if (found.cell) goTo(found.cell);
+      const next = await studio.findBad(page.page, pin, cell);
+      setFound({ source, bad: next });
+      if (next.cell) goTo(next.cell);
       else ui.say(w.noBad);
     } catch (error) {
       studio.notice("error", (error as Error).message);
@@ -178,28 +166,11 @@ export function Pane(props: Props): ReactElement {
       void findBad();
     } else if (cells && cell && shown === "map" && /^([1-9.]|F2)$/.test(event.key)) typing.current?.focus();
   }
-  async function copy(how: "numpy" | "csv") {
-    if (!info) return;
-    const whole = wholeBox(info.shape);
-    const slice = whole.map((span, axis) =>
-      axis === arrangement.wells.rows || axis === arrangement.wells.columns
-        ? span
-        : { first: arrangement.at[axis] as number, end: (arrangement.at[axis] as number) + 1, step: 1 },
-    );
-    const box = how === "numpy" && countOf(whole) <= MOST_COPIED ? whole : slice;
+  async function copy(as: typeof asCsv) {
     try {
-      const frame = await source.numbers(box);
-      const texts = Array.from({ length: countOf(box) }, (_, i) => elementText(frame, i));
-      const rows = sizeIn(arrangement.wells, "rows", info.shape);
-      const columns = sizeIn(arrangement.wells, "columns", info.shape);
-      const inRows = Array.from({ length: rows * columns }, (_, i) => {
-        const place = { rows: Math.floor(i / columns), columns: i % columns };
-        return texts[offsetIn(slice, cellIn(arrangement, place))] as string;
-      });
-      const copied =
-        how === "csv" ? csvText(inRows, columns) : numpyText(texts, frame.header.shape, info.dtype);
+      const { text: copied, whole } = await as(info as TensorInfo, source, arrangement);
       await navigator.clipboard.writeText(copied);
-      ui.say(box === whole ? w.copied : w.copiedSlice);
+      ui.say(whole ? w.copied : w.copiedSlice);
     } catch (error) {
       studio.notice("error", (error as Error).message);
     }
@@ -207,11 +178,12 @@ export function Pane(props: Props): ReactElement {
   function more(event: MouseEvent<HTMLElement>) {
     const { left, bottom } = event.currentTarget.getBoundingClientRect();
     ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
-      { id: "numpy", label: w.copyNumpy, run: () => void copy("numpy") },
-      { id: "csv", label: w.copyCsv, run: () => void copy("csv") },
+      { id: "numpy", label: w.copyNumpy, run: () => void copy(asNumpy) },
+      { id: "csv", label: w.copyCsv, run: () => void copy(asCsv) },
       { id: "npy", label: w.download, disabled: compares, run: () => download(page.page, pin) },
     ]);
   }
+  const bad = found?.source === source ? found.bad : null;
   const hasBad = !compares && (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
   return (
     <section
@@ -264,29 +236,31 @@ export function Pane(props: Props): ReactElement {
           </button>
         </span>
       </header>
-      {cells && !text && (
-        <EditBar
-          cells={cells}
-          hot={cell}
-          paint={paint}
-          onPaint={(next) => {
-            setPaint(next);
-            if (next) setWay("map");
-          }}
-          onPut={put}
-        />
-      )}
-      {shown !== "list" && (
-        <div className="pane-axes">
-          <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
-          <AxisSliders
-            tensor={info}
-            arrangement={arrangement}
-            tiles={shown === "table"}
-            onArrange={arrange}
+      <div className="pane-bars">
+        {shown !== "list" && (
+          <div className="pane-axes">
+            <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
+            <AxisSliders
+              tensor={info}
+              arrangement={arrangement}
+              tiles={shown === "table"}
+              onArrange={arrange}
+            />
+          </div>
+        )}
+        {cells && !text && (
+          <EditBar
+            cells={cells}
+            hot={cell}
+            paint={paint}
+            onPaint={(next) => {
+              setPaint(next);
+              if (next) setWay("map");
+            }}
+            onPut={put}
           />
-        </div>
-      )}
+        )}
+      </div>
       <div className="pane-body">
         <div className="pane-main">
           {shown === "map" && (
@@ -297,7 +271,7 @@ export function Pane(props: Props): ReactElement {
                 source={source}
                 range={range}
                 cursor={cell}
-                marks={marksOf(stroke, kept)}
+                marks={marksOf(stroke.current, kept)}
                 arrangement={arrangement}
                 onArrange={arrange}
                 onHover={(at) => props.onCursor(at && { cell: at, shape })}
@@ -365,7 +339,7 @@ export function Pane(props: Props): ReactElement {
                   {w.nextBad} <kbd>N</kbd>
                 </button>
               )}
-              {bad?.first_pin && (
+              {hasBad && bad?.first_pin && (
                 <button
                   type="button"
                   className="button first-bad"
@@ -403,11 +377,4 @@ function marksOf(
 
 function isField(target: EventTarget): boolean {
   return target instanceof HTMLElement && /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName);
-}
-
-function download(page: number, pin: string): void {
-  const link = document.createElement("a");
-  link.href = `./api/value?page=${page}&pin=${encodeURIComponent(pin)}`;
-  link.download = "";
-  link.click();
 }

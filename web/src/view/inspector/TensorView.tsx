@@ -174,7 +174,12 @@ export function TensorView(props: Props): ReactElement {
   function move(event: PointerEvent<HTMLElement>) {
     const cell = map.current?.at(event.clientX, event.clientY);
     onHover(cell ?? null);
-    if (cell && onPaint && event.currentTarget.hasPointerCapture(event.pointerId)) onPaint(cell, "on");
+    if (!onPaint || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
+    // A quick stroke comes as few events that hold many places.
+    for (const { clientX, clientY } of event.nativeEvent.getCoalescedEvents()) {
+      const met = map.current?.at(clientX, clientY);
+      if (met) onPaint(met, "on");
+    }
   }
   function down(event: PointerEvent<HTMLElement>) {
     const cell = map.current?.at(event.clientX, event.clientY);
