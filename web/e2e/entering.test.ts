@@ -64,36 +64,41 @@ test("changes of a file that is gone are offered again", async () => {
   await page.waitForTimeout(1200);
   await studio.kill("SIGKILL");
   rmSync(file);
-  await page.goto(await studio.start());
-  await page.locator(".file-list button", { hasText: "gone.page.json is gone" }).click();
-  await page.waitForSelector("#block-square");
+  await page.close();
+  const later = await browser.newPage();
+  await later.goto(await studio.start());
+  await later.locator(".file-list button", { hasText: "gone.page.json is gone" }).click();
+  await later.waitForSelector("#block-square");
 });
 
-test("after the server was started anew a tab says what to do, and goes on by itself with its changes", async () => {
-  writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
-  const address = await studio.start();
-  const context = await browser.newContext();
-  const page = await context.newPage();
-  await page.goto(address);
-  await page.locator(".file-list button", { hasText: "kept" }).click();
-  await page.waitForSelector(".canvas");
-  await studio.kill("SIGKILL");
-  await page.locator(".canvas").focus();
-  await page.keyboard.press("/");
-  await page.keyboard.type("square");
-  await page.keyboard.press("Enter");
-  await page.waitForSelector("#block-square");
-  const again = await studio.start("--port", new URL(address).port);
-  const banner = page.locator(".banner[role=alert]");
-  await banner.waitFor();
-  expect(await banner.textContent()).toContain("Open the address that it printed");
-  const other = await context.newPage();
-  await other.goto(again);
-  await other.waitForSelector(".card");
-  await banner.waitFor({ state: "detached" });
-  await page.waitForFunction(() =>
-    /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
-  );
-  await other.locator(".file-list button", { hasText: "kept" }).click();
-  await other.waitForSelector("#block-square");
-});
+test.each(["another", "the same"])(
+  "after the server was started anew a tab says what to do, and goes on with its changes when %s tab is let in",
+  async (tab) => {
+    writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
+    const address = await studio.start();
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(address);
+    await page.locator(".file-list button", { hasText: "kept" }).click();
+    await page.waitForSelector(".canvas");
+    await studio.kill("SIGKILL");
+    await page.locator(".canvas").focus();
+    await page.keyboard.press("/");
+    await page.keyboard.type("square");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#block-square");
+    const again = await studio.start("--port", new URL(address).port);
+    const banner = page.locator(".banner[role=alert]");
+    await banner.waitFor();
+    expect(await banner.textContent()).toContain("Open the address that it printed");
+    await (tab === "another" ? await context.newPage() : page).goto(again);
+    await banner.waitFor({ state: "detached" });
+    await page.waitForFunction(() =>
+      /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
+    );
+    const third = await context.newPage();
+    await third.goto(new URL("/", again).href);
+    await third.locator(".file-list button", { hasText: "kept" }).click();
+    await third.waitForSelector("#block-square");
+  },
+);

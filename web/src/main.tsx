@@ -36,3 +36,5 @@ createRoot(document.getElementById("studio") as HTMLElement).render(<App />);
 void loadOps();
 openStart();
 void enter().then(() => studio.start());
+// Where only what follows the # differs, a browser loads nothing: as with the address of a server started anew.
+window.addEventListener("hashchange", () => void enter().then(() => studio.retry()));
