@@ -7,12 +7,14 @@ import {
   cellAt,
   cellSize,
   cellToFit,
+  MOST_SEEN,
   placeOf,
   ROOM_FOR_NUMBERS,
   revealing,
   seenIn,
   stepped,
   stepsFor,
+  stepsWithin,
   tilesOf,
   widened,
 } from "./tiles.ts";
@@ -83,6 +85,16 @@ test("only what is seen is fetched", () => {
     { first: 0, end: 10, step: 1 },
     { first: 100, end: 110, step: 1 },
   ]);
+});
+
+test("of a million cells that are all seen, rows are left out rather than more than a megabyte fetched", () => {
+  const tiles = tilesOf([1000, 1000], arrangementOf([1000, 1000]), cellSize(1));
+  const seen = seenIn(tiles, { x: 0, y: 0, ...tiles.whole });
+  const steps = stepsWithin(tiles, seen, stepsFor(tiles, 1));
+  expect(steps).toEqual({ rows: 2, columns: 1 });
+  expect(boxesOf(tiles, seen, steps).reduce((sum, box) => sum + countOf(box), 0)).toBeLessThan(MOST_SEEN);
+  const half = seenIn(tiles, { x: 0, y: 0, width: 1016, height: 500 });
+  expect(stepsWithin(tiles, half, stepsFor(tiles, 1))).toEqual({ rows: 1, columns: 1 });
 });
 
 test("tiles on both sides of a gap are fetched apart", () => {

@@ -1,6 +1,6 @@
 /** Where the cells of a tensor stand on a plane, and which of them a part of the plane shows. */
 
-import type { Box, Span } from "./slices.ts";
+import { type Box, countOf, type Span } from "./slices.ts";
 import { type Arrangement, type Place, sizeIn, tileLimits, tilesShown } from "./wells.ts";
 
 /** Below this width of a cell there is no room for its number. */
@@ -205,6 +205,15 @@ export interface Steps {
 export function stepsFor({ cell }: Tiles, pixel: number): Steps {
   const step = (size: number): number => Math.max(1, Math.round(pixel / size));
   return { rows: step(cell.height), columns: step(cell.width) };
+}
+
+/** So many cells are fetched at once as fit into a megabyte with all else that is said of a tensor. */
+export const MOST_SEEN = 960_000;
+
+/** The same, with rows left out where there would be too many cells to be fetched. */
+export function stepsWithin(tiles: Tiles, seen: Seen, steps: Steps): Steps {
+  const count = boxesOf(tiles, seen, steps).reduce((sum, box) => sum + countOf(box), 0);
+  return count <= MOST_SEEN ? steps : { ...steps, rows: steps.rows * Math.ceil(count / MOST_SEEN) };
 }
 
 /** The boxes of cells that are seen: one, or one for each run of tiles between gaps. */

@@ -8,11 +8,13 @@ import {
   cellAt,
   cellFor,
   cellToFit,
+  MOST_SEEN,
   placeOf,
   ROOM_FOR_NUMBERS,
   type Seen,
   seenIn,
   stepsFor,
+  stepsWithin,
   type Tiles,
   tilesOf,
   type View,
@@ -281,15 +283,15 @@ export class TensorMap {
   private want(tiles: Tiles, seen: Seen): void {
     if (!this.shown) return;
     const { source, range } = this.shown;
-    const steps = stepsFor(tiles, pixel());
+    const steps = stepsWithin(tiles, seen, stepsFor(tiles, pixel()));
     const boxes = boxesOf(tiles, seen, steps);
-    const numbers =
-      tiles.cell.width >= ROOM_FOR_NUMBERS || boxes.reduce((sum, box) => sum + countOf(box), 0) <= FEW;
+    const numbers = tiles.cell.width >= ROOM_FOR_NUMBERS || cellsIn(boxes) <= FEW;
     const key = numbers ? "numbers" : `${range.low} ${range.high}`;
     const here = this.wanted === key && boxes.every((box) => this.asked.some((each) => covers(each, box)));
     if (here || this.waiting) return;
     this.wanted = key;
-    const wide = boxesOf(tiles, widened(tiles, seen), steps);
+    const margin = boxesOf(tiles, widened(tiles, seen), steps);
+    const wide = cellsIn(margin) <= MOST_SEEN ? margin : boxes;
     this.asked = wide;
     const asking = ++this.asking;
     this.waiting = true;
@@ -316,6 +318,10 @@ export class TensorMap {
   }
 
   private asked: readonly Box[] = [];
+}
+
+function cellsIn(boxes: readonly Box[]): number {
+  return boxes.reduce((sum, box) => sum + countOf(box), 0);
 }
 
 /** A pixel of the screen. */
