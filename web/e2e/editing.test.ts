@@ -121,6 +121,27 @@ describe("by mouse", () => {
     expect((await blocks()).loose?.in).toBeUndefined();
   });
 
+  test("a wire dropped in the open offers what fits, wires the best pin, and says why others do not fit", async () => {
+    const pin = await place("#block-loose .pin.out");
+    const names = page.locator(".found [role=option]:not([aria-disabled=true]) .name");
+    const from = await place("#block-a .pin.out");
+    await drag(from, { x: from.x + 40, y: pin.y + 60 });
+    await page.keyboard.type("max pool 3d");
+    const volume = page.locator(".found [role=option]", {
+      has: page.getByText("MaxPool3D", { exact: true }),
+    });
+    await volume.waitFor();
+    expect(await volume.getAttribute("aria-disabled")).toBe("true");
+    expect(await volume.textContent()).toContain("axes");
+    await page.locator(".search input").fill("gather");
+    await names.first().waitFor();
+    expect(await names.first().textContent()).toContain("params");
+    await page.keyboard.press("Enter");
+    expect(Object.values(await blocks()).find((each) => each.op.startsWith("Gather"))?.in).toEqual({
+      params: "a:output",
+    });
+  });
+
   test("a wire that would close a circle is refused in words", async () => {
     await drag(await place("#block-c .pin.out"), await place("#block-b .pin.in"));
     await page.waitForSelector(".toast");

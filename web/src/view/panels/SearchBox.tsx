@@ -12,7 +12,7 @@ import { addConnected, item, replaceOp } from "../../model/actions.ts";
 import { inputOfOp, offered, outputOfOp, type Reason } from "../../model/fits.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { OpInfo, Ops } from "../../model/ops.ts";
-import { OpSearch, searchBlocks } from "../../model/search.ts";
+import { OpSearch, searchBlocks, type Wanted } from "../../model/search.ts";
 import { reasonText } from "../../model/words.ts";
 import { commands, isEnabled, keysText } from "../../state/keys.ts";
 import { studio, useStudio } from "../../state/store.ts";
@@ -161,8 +161,9 @@ function useEntries(search: Search, typed: string): Entry[] {
         choose: () => ui.reveal(item("block", name)),
       }));
     }
-    const fit = graph === null ? undefined : fitting(graph, search.end);
-    const found = searchOf(ops).search(typed, { recent, ...(fit && { fit }), most: 60 });
+    const fitOf = graph === null ? undefined : fitting(graph, search.end);
+    const wanted: Wanted = fitOf ? { recent, fitOf, most: 60 } : { recent, most: 60 };
+    const found = searchOf(ops).search(typed, wanted);
     return found.map(({ op, pin, reason }) => ({
       id: op.name,
       name: pin === undefined ? op.name : `${op.name} · ${pin}`,
