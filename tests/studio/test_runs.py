@@ -164,6 +164,14 @@ def test_what_is_wrong_before_the_run_is_said_at_its_block(opened):
     assert "problem" not in tab.run(page, to=["root"])
 
 
+def test_a_block_that_cannot_run_is_not_said_to_be_done(opened):
+    wrong = {"op": "Reshape", "in": {"tensor": "root:y", "shape": {"dtype": "int32", "value": [3]}}}
+    tab, page = opened(CHAIN | {"blocks": CHAIN["blocks"] | {"wrong": wrong}})
+    assert "problem" not in tab.run(page)
+    assert states(tab)["root"] == "done"
+    assert "wrong" not in states(tab)
+
+
 def test_blocks_that_touch_files_wait_for_a_yes(opened, shared):
     (shared.folder / "text.txt").write_text("hello")
     name = {"dtype": "string", "value": "text.txt"}

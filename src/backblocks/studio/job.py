@@ -66,7 +66,7 @@ def job_of(order: Start) -> Job:
         if until and until not in graph.wires:
             graph = page.graph(only=[until])  # says what is wrong with it
         monitors = _monitors(page, graph.parts)
-        needed = set(graph.made_for.values())
+        needed = set(graph.parts)
         targets = [name for name in graph.parts if not _is_fed(graph, name)]
     pins = [pin for pin in _pins(monitors) if pin in graph.wires]
     wires = _wires(graph)
