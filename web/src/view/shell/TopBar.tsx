@@ -1,4 +1,4 @@
-import { type KeyboardEvent, type ReactElement, useEffect, useState } from "react";
+import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
 import { inLanguage } from "../../model/document.ts";
 import type { CommandId } from "../../state/keys.ts";
@@ -134,10 +134,6 @@ function PageTabs(): ReactElement {
   const pages = useStudio((state) => state.pages);
   const active = useStudio((state) => state.active);
   const gallery = useUi((state) => state.gallery);
-  useEffect(() => {
-    if (active !== null)
-      document.getElementById(`page-tab-${active}`)?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  }, [active]);
   function key(event: KeyboardEvent, place: number) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (event.key === "Delete") studio.close(tabs[place] as number);
@@ -152,38 +148,64 @@ function PageTabs(): ReactElement {
         const page = pages[number];
         if (page === undefined) return null;
         const current = number === active && !gallery;
-        const title = titleOf(page, w.untitled);
         return (
-          <div key={number} className={current ? "page-tab current" : "page-tab"}>
-            <button
-              type="button"
-              id={`page-tab-${number}`}
-              aria-current={current ? "page" : undefined}
-              tabIndex={current || (place === 0 && gallery) ? 0 : -1}
-              title={page.path || w.notSavedYet}
-              onClick={() => {
-                studio.activate(number);
-                ui.showGallery(false);
-              }}
-              onKeyDown={(event) => key(event, place)}
-            >
-              {title}
-              {isDirty(page) ? " •" : ""}
-            </button>
-            <button
-              type="button"
-              className="close"
-              tabIndex={-1}
-              aria-label={w.closePage(title)}
-              title={w.closePage(title)}
-              onClick={() => studio.close(number)}
-            >
-              <Icon name="close" />
-            </button>
-          </div>
+          <PageTab
+            key={number}
+            number={number}
+            page={page}
+            current={current}
+            tabIndex={current || (place === 0 && gallery) ? 0 : -1}
+            onKeyDown={(event) => key(event, place)}
+          />
         );
       })}
     </nav>
+  );
+}
+
+interface PageTabProps {
+  number: number;
+  page: PageState;
+  current: boolean;
+  tabIndex: number;
+  onKeyDown(event: KeyboardEvent): void;
+}
+
+function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): ReactElement {
+  const w = useWords();
+  const box = useRef<HTMLDivElement>(null);
+  const title = titleOf(page, w.untitled);
+  useEffect(() => {
+    if (current) box.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [current]);
+  return (
+    <div ref={box} className={current ? "page-tab current" : "page-tab"}>
+      <button
+        type="button"
+        id={`page-tab-${number}`}
+        aria-current={current ? "page" : undefined}
+        tabIndex={tabIndex}
+        title={`${title}\n${page.path || w.notSavedYet}`}
+        onClick={() => {
+          studio.activate(number);
+          ui.showGallery(false);
+        }}
+        onKeyDown={onKeyDown}
+      >
+        {title}
+        {isDirty(page) ? " •" : ""}
+      </button>
+      <button
+        type="button"
+        className="close"
+        tabIndex={-1}
+        aria-label={w.closePage(title)}
+        title={w.closePage(title)}
+        onClick={() => studio.close(number)}
+      >
+        <Icon name="close" />
+      </button>
+    </div>
   );
 }
 
