@@ -47,6 +47,35 @@ test("without the address that was printed nothing is shown but how to get in", 
   expect(await page.locator("main").textContent()).toContain("the address that it printed");
 });
 
+test("no other host is asked for anything, not even by a note that names one", async () => {
+  const note =
+    "![picture](https://example.com/a.png) <img src='//example.com/b.png'> [link](https://example.com)";
+  writeFileSync(
+    path.join(studio.folder, "notes.page.json"),
+    JSON.stringify({
+      format: 1,
+      blocks: {},
+      notes: { about: { text: note } },
+      layout: { notes: { about: [0, 0, 300, 120] } },
+    }),
+  );
+  const address = await studio.start();
+  const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+  const asked = new Set<string>();
+  page.on("request", (request) => asked.add(new URL(request.url()).host));
+  page.on("websocket", (socket) => asked.add(new URL(socket.url()).host));
+  await page.goto(address);
+  await page.locator(".file-list button", { hasText: "notes" }).click();
+  await page.waitForSelector(".note a");
+  await page.click(".brand");
+  await page.locator(".card").first().click();
+  await page.waitForSelector(".live-mark.done");
+  await page.click(".block-title");
+  await page.keyboard.press("e");
+  await page.waitForTimeout(500);
+  expect([...asked]).toEqual([new URL(address).host]);
+});
+
 test("changes of a file that is gone are offered again", async () => {
   const file = path.join(studio.folder, "gone.page.json");
   writeFileSync(file, '{"format": 1, "blocks": {}}\n');
