@@ -156,6 +156,19 @@ def test_a_failing_block_is_named_with_its_pin(opened):
     assert states(tab)["product"] == "failed"
 
 
+def test_what_a_failing_block_was_computed_from_is_done_and_the_rest_is_skipped(opened):
+    blocks = {
+        "start": {"op": "Const", "attrs": {"value": {"dtype": "float32", "value": [1, 0]}}},
+        "log": {"op": "Log", "in": {"x": "start:output"}},
+        "check": {"op": "CheckNumerics", "in": {"tensor": "log:y"}, "attrs": {"message": "m"}},
+        "after": {"op": "Neg", "in": {"x": "check:output"}},
+    }
+    tab, page = opened({"blocks": blocks})
+    assert tab.run(page)["problem"]["block"] == "check"
+    wanted = {"start": "done", "log": "done", "check": "failed", "after": "skipped"}
+    assert states(tab) == wanted
+
+
 def test_what_is_wrong_before_the_run_is_said_at_its_block(opened):
     blocks = CHAIN["blocks"] | {"bad": {"op": "Neg", "in": {"x": "nowhere:y"}}}
     tab, page = opened(CHAIN | {"blocks": blocks})
@@ -292,6 +305,7 @@ def test_stop_ends_a_long_block_within_a_second(opened):
     ended = tab.hear("run state", state="idle")
     assert time.monotonic() - begun < 1.5
     assert "problem" not in ended or "did not stop" in ended["problem"]["text"]
+    assert (states(tab)["product"], states(tab)["again"]) == ("skipped", "skipped")
     tab.run(page, to=["a"])
 
 
@@ -338,7 +352,7 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     ended = tab.hear("run state", state="idle")
     assert ended["problem"]["block"] == "product"
     assert words in ended["problem"]["text"]
-    assert states(tab)["product"] == "failed"
+    assert (states(tab)["product"], states(tab)["again"]) == ("failed", "skipped")
     assert "problem" not in tab.run(page, to=["a"])
 
 

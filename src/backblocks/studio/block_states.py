@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from backblocks.graph.events import Event
 from backblocks.studio.messages import BlockState
@@ -57,14 +57,21 @@ class BlockLog:
                 case "skipped" if name not in self._fresh:
                     state.state = "skipped"
 
-    def end(self, failed: str) -> None:
-        """The run is over. Blocks that had nothing to do, such as constants, are done with it."""
+    def end(self, failed: str = "", before: Container[str] = (), stopped: bool = False) -> None:
+        """The run is over. Blocks that had nothing to do, such as constants, are done with it.
+
+        Where it failed or was stopped, that is so only for those that come `before` the one that failed.
+        A block that was stopped has not failed.
+        """
         with self._lock:
             for name, state in self._now.items():
                 if name == failed:
                     state.state = "failed"
-                elif state.state in ("waiting", "running"):
-                    state.state = "skipped" if failed or state.state == "running" else "done"
+                elif state.state == "running" or (stopped and state.state == "failed"):
+                    state.state = "skipped"
+                elif state.state == "waiting":
+                    over = not (failed or stopped) or name in before
+                    state.state = "done" if over else "skipped"
 
     def changed(self) -> list[BlockState]:
         with self._lock:

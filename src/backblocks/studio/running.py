@@ -260,13 +260,20 @@ class Running:
             unknown = was_running and not block and not self._stopped
             hint = f"{_HINT} {_FIND_IT}" if unknown else _HINT
             wrong = Problem(text, block if was_running else "", hint=hint)
-            if block in self.blocks:
-                state = "skipped" if self._stopped else "failed"
-                states = [BlockState(block, state)]  # type: ignore[arg-type]
-                self.blocks[block] = states[0]
+            if states := self._left_over("" if self._stopped else block):
                 self._tell(0, BlockStates(self.page, 0, states))
             self._set(RunState(self.page, "idle", problem=wrong))
         self.prepare()
+
+    def _left_over(self, failed: str) -> list[BlockState]:
+        """The states of blocks that will never come to their end, and of the one that failed."""
+        states = [
+            BlockState(name, "failed" if name == failed else "skipped")
+            for name, state in self.blocks.items()
+            if name == failed or state.state in ("waiting", "running")
+        ]
+        self.blocks |= {state.block: state for state in states}
+        return states
 
 
 _HINT = "Another process was started; variables begin again."

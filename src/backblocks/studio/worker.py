@@ -185,6 +185,8 @@ class Worker:
         self._state, self._since = "running", time.perf_counter()
         wrong: Problem | None = None
         needs: dict[str, str] = {}
+        before: set[str] = set()
+        stopped = False
         try:
             job = self._job = job_of(order)
             needs = {} if order.allow_files else job.files
@@ -194,19 +196,27 @@ class Worker:
                 self._tell_state()
                 self._repeat(session, job)
         except Cancelled:
-            pass
+            stopped = True
         except PageError as error:
             first = error.problems[0]
             wrong = problem(first, own_block(first.block, order.document.get("blocks", {})))
         except OpError as error:
             wrong = problem(error, self._block_of(error.block))
+            before = self._computed_before(error, wrong.block)
         except MemoryError:
             text = "There is not enough memory for it."
             wrong = Problem(text, self._last_started(), hint="Make its inputs smaller.")
         except Exception as error:  # a fault of ours, which is said rather than hidden
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
+        self._log.end(wrong.block if wrong else "", before, stopped)
         self._end(order, wrong, needs)
+
+    def _computed_before(self, error: OpError, block: str) -> set[str]:
+        """What a block that failed was computed from. Nothing was, where memory was refused beforehand."""
+        if self._job is None or isinstance(error, OpMemoryError) or block not in self._job.blocks:
+            return set()
+        return set(self._job.page.needed_for([block]))
 
     def _use(self, job: Job) -> Session:
         """The session, with the page as it is now."""
@@ -301,7 +311,6 @@ class Worker:
         return new
 
     def _end(self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str]) -> None:
-        self._log.end(wrong.block if wrong else "")
         self._tell_changes(over=True)
         self._show(self._watched)
         self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page)
