@@ -12,7 +12,10 @@ export function Printed({ page }: { page: number }): ReactElement {
     () => live(page).printed,
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: the newest line is shown whenever there is one.
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [said]);
+  useEffect(() => {
+    // Nothing is given back: browsers give a promise here, which is no way to end an effect.
+    end.current?.scrollIntoView({ block: "nearest" });
+  }, [said]);
   if (said.length === 0) return <p className="empty">{w.nothingPrinted}</p>;
   return (
     <ul className="printed" role="log">
