@@ -11,6 +11,7 @@ from backblocks.studio import numbers
 from backblocks.studio.measuring import at_once, measure, next_bad
 from backblocks.studio.messages import Measured
 from backblocks.studio.numbers import Numbers, shades
+from backblocks.studio.summaries import levels, summary
 
 RNG = np.random.default_rng(5)
 
@@ -146,6 +147,13 @@ def test_what_is_no_number_is_counted_apart():
     found = measured(np.float32([np.nan, 1, np.inf, 0, -np.inf, 3, np.nan]))
     assert (found.nans, found.infinities, found.zeros, found.low, found.high) == (2, 2, 1, 0, 3)
     assert (found.mean, sum(found.counts)) == (pytest.approx(4 / 3), 3)
+
+
+def test_a_summary_of_infinities_of_both_signs_warns_of_nothing():
+    both = np.float32([np.inf, -np.inf, *range(30)])
+    found = summary(both)
+    assert (found.infinities, found.low, found.high) == (2, 0, 29)
+    assert levels(both) == [None]
 
 
 @pytest.mark.parametrize("array", [np.zeros((0, 3)), np.full(4, np.nan)])

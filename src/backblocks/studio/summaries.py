@@ -55,7 +55,9 @@ def _copy(measured: Measured, shown: Summary) -> None:
 def _look_at_all(array: Array, shown: Summary) -> None:
     numbers = real(array)
     # NaN and infinities are found by what they do to a sum, which is quicker than looking for them.
-    if is_float(numbers.dtype) and not math.isfinite(float(numbers.sum(dtype=np.float64))):
+    with np.errstate(all="ignore"):
+        bad = is_float(numbers.dtype) and not math.isfinite(float(numbers.sum(dtype=np.float64)))
+    if bad:
         shown.nans = int(np.isnan(numbers).sum())
         shown.infinities = int(np.isinf(numbers).sum())
         finite = numbers[np.isfinite(numbers)]
@@ -137,7 +139,8 @@ def levels(array: Array) -> list[float | None]:
     if array.dtype.hasobject or not array.size:
         return [None] * len(curves(0, array.shape))
     if array.size > _MOST_CURVES:
-        total = sum(float(cells.sum(dtype=np.float64)) for cells in Numbers(array).pieces())
+        with np.errstate(all="ignore"):
+            total = sum(float(cells.sum(dtype=np.float64)) for cells in Numbers(array).pieces())
         return [_finite(total / array.size)]
     return [_finite(number) for number in real(array).reshape(-1).tolist()]
 
