@@ -413,6 +413,7 @@ test("a tensor of a million cells moves less than a megabyte, also while one mov
   await select("big");
   await page.waitForTimeout(800);
   expect(bytes).toBeLessThan(1_000_000);
+  expect(await statistic("Max")).toBe(999_999);
   await page.getByRole("button", { name: "Larger cells" }).click();
   await page.getByRole("button", { name: "Larger cells" }).click();
   await page.locator(".tensor-map").focus();

@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import type { Range } from "../../model/shades.ts";
+import { numberText } from "../../net/frames.ts";
 import { pictureOf, scaleFor } from "../canvas/colourmap.ts";
 import { shortNumber } from "../canvas/monitored.ts";
 import type { Measures } from "./tensor.ts";
@@ -10,8 +11,9 @@ export function Statistics({ measures }: { measures: Measures }): ReactElement {
   const w = useInspectorWords();
   const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = measures;
   const rows: [string, string, boolean][] = [
-    [w.least, shortNumber(low), false],
-    [w.most, shortNumber(high), false],
+    // These are cells' own numbers: cut short they would be of no cell.
+    [w.least, cellText(low, measures.dtype), false],
+    [w.most, cellText(high, measures.dtype), false],
     [w.mean, shortNumber(mean), false],
     [w.deviation, shortNumber(deviation), false],
     [w.zeros, w.count(zeros), false],
@@ -28,6 +30,11 @@ export function Statistics({ measures }: { measures: Measures }): ReactElement {
       ))}
     </dl>
   );
+}
+
+function cellText(value: number | null | undefined, dtype: string): string {
+  if (value === null || value === undefined) return "–";
+  return /int|float64|complex128/.test(dtype) ? String(value) : numberText(value);
 }
 
 interface HistogramProps {
