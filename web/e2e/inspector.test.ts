@@ -215,6 +215,30 @@ describe("by mouse", () => {
     await page.getByRole("button", { name: "Let it go" }).click();
   });
 
+  test("of four side by side, the one of the selection is in sight", async () => {
+    for (const block of ["max", "mean", "log"]) {
+      await select(block);
+      await page
+        .locator(`.pane[aria-label^="${block}:"]`)
+        .getByRole("button", { name: /^Keep it here/ })
+        .click();
+    }
+    const whole = (block: string) =>
+      page.locator(`.pane[aria-label^="${block}:"]`).evaluate((pane) => {
+        const [inner, outer] = [pane, pane.parentElement as Element].map((each) =>
+          each.getBoundingClientRect(),
+        );
+        return inner && outer && inner.left >= outer.left - 1 && inner.right <= outer.right + 1;
+      });
+    for (const block of ["twice", "max", "square"]) {
+      await select(block);
+      expect(await whole(block), block).toBe(true);
+    }
+    expect(await page.locator(".pane").count()).toBe(4);
+    while (await page.getByRole("button", { name: "Let it go" }).count())
+      await page.getByRole("button", { name: "Let it go" }).first().click();
+  });
+
   test("A and B are compared: how many cells differ, and where most", async () => {
     await page.getByRole("button", { name: /^Take it as A/ }).click();
     await select("mean");

@@ -1,4 +1,4 @@
-import { type ReactElement, useCallback, useEffect, useState } from "react";
+import { type ReactElement, useCallback, useEffect, useRef, useState } from "react";
 import { commonRange, type Range, type RangeMode, rangeOf } from "../../model/shades.ts";
 import { pinsOf } from "../../model/tensors.ts";
 import type { PageState } from "../../state/store.ts";
@@ -49,6 +49,14 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   const follows = followed !== undefined && !here.some((each) => each.pin === followed);
   const shown = [...here.map((each) => each.pin), ...(follows && room > 0 ? [followed] : [])];
 
+  // Of four panes not all may be in sight: the one of the selection has to be.
+  const list = useRef<HTMLDivElement>(null);
+  const place = followed === undefined ? -1 : shown.indexOf(followed);
+  useEffect(() => {
+    if (followed !== undefined)
+      list.current?.children[place]?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, [followed, place]);
+
   const measured = useCallback((pane: string, measures: Measures | null) => {
     setKnown(({ [pane]: _, ...others }) => (measures ? { ...others, [pane]: measures } : others));
   }, []);
@@ -77,7 +85,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   };
   if (shown.length === 0 && !comparing) return <p className="empty">{w.selectSomething}</p>;
   return (
-    <div className="panes">
+    <div ref={list} className="panes">
       {here.map(({ pin }) => (
         <TensorPane key={pin} shared={shared} pin={pin} pinned canPin />
       ))}
