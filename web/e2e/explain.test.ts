@@ -356,6 +356,13 @@ describe("other windows", () => {
   });
 });
 
+test("a picture fills its monitor below the canvas too", async () => {
+  await openLesson("Average pooling at a padded edge");
+  await page.click("#tab-monitors");
+  const picture = page.locator(".monitor-strip canvas.map").first();
+  await expect.poll(async () => (await picture.boundingBox())?.width ?? 0).toBeGreaterThan(150);
+});
+
 test("ops that move, join, pick, add and multiply cells light up their sources", async () => {
   if (await page.locator(".explain").count()) await leave();
   await page.click(".brand");
