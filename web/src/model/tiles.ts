@@ -207,8 +207,8 @@ export function stepsFor({ cell }: Tiles, pixel: number): Steps {
   return { rows: step(cell.height), columns: step(cell.width) };
 }
 
-/** So many cells are fetched at once as fit into a megabyte with all else that is said of a tensor. */
-export const MOST_SEEN = 960_000;
+/** So many cells are fetched at once as fit into 2^20 bytes with all else that is said of a tensor. */
+export const MOST_SEEN = 1_000_000;
 
 /** The same, with rows left out where there would be too many cells to be fetched. */
 export function stepsWithin(tiles: Tiles, seen: Seen, steps: Steps): Steps {
