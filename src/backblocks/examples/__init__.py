@@ -8,12 +8,20 @@ from pathlib import Path
 FIRST = "matrix_product"
 """What a new page is when no example is named."""
 
+_TAUGHT = (
+    "lesson_max_pool", "lesson_ties", "lesson_avg_pool_edge", "lesson_convolution", "lesson_strides",
+    "lesson_second_gradient", "lesson_layouts", "spheres_and_cubes",
+)  # fmt: skip
+"""Lessons in the order in which they are best read."""
+
 _SUFFIX = ".page.json"
 _FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    return sorted(file.name.removesuffix(_SUFFIX) for file in _FOLDER.glob(f"*{_SUFFIX}"))
+    """The lessons, then the others by name."""
+    found = {file.name.removesuffix(_SUFFIX) for file in _FOLDER.glob(f"*{_SUFFIX}")}
+    return [*_TAUGHT, *sorted(found.difference(_TAUGHT))]
 
 
 def path(name: str) -> Path:
