@@ -33,16 +33,15 @@ export function Check({
         <p role="status">
           {typeof checked === "string" ? (
             checked
-          ) : (
+          ) : checked.valid ? (
             <>
               <span className="mono">
                 {w.checked(valueText(checked.given, w), valueText(checked.slope, w))}
               </span>{" "}
-              <span className={!checked.valid ? "soft" : checked.agrees ? "good" : "bad"}>
-                {!checked.valid ? w.notValid : checked.agrees ? w.agree : w.disagree}
-              </span>{" "}
-              {checked.text}
+              <span className={checked.agrees ? "good" : "bad"}>{checked.agrees ? w.agree : w.disagree}</span>
             </>
+          ) : (
+            `${w.notValid} ${checked.text}`
           )}
         </p>
       )}
