@@ -294,7 +294,8 @@ async def _array(request: Request, desk: Desk) -> Response:
 
 
 def _constants(*given: Any) -> list[dict[str, Any]]:
-    from backblocks.studio.arrays import constants  # imports the library
+    load_library()
+    from backblocks.studio.arrays import constants
 
     return constants(*given)
 

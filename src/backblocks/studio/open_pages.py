@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import threading
 import traceback
 from pathlib import Path
 from typing import Any, Protocol
@@ -259,7 +260,8 @@ class OpenPage:
         return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
-        from backblocks.ops._files import whole  # these need the library
+        await asyncio.to_thread(load_library)
+        from backblocks.ops._files import whole
         from backblocks.pages.saving import put_away
 
         state = self._desk.state
@@ -336,6 +338,7 @@ class OpenPage:
 
     def script(self, to: str) -> str:
         """The page as a script."""
+        load_library()
         from backblocks.pages.export import to_python, to_tensorflow
         from backblocks.studio.job import page_of
 
@@ -437,12 +440,20 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if data else ""
 
 
+_loading = threading.Lock()
+
+
 def load_library() -> None:
-    """Imports what checks pages, which takes its time."""
-    import backblocks.studio.checking  # noqa: F401
+    """Imports what checks pages, which takes its time: to be called before anything else of it is imported.
+
+    Threads that begin at different ends of it would find each other's modules half imported.
+    """
+    with _loading:
+        import backblocks.studio.checking  # noqa: F401
 
 
 def _checked(number: int, revision: int, document: dict[str, Any], path: Path) -> m.Checked:
+    load_library()
     from backblocks.studio.checking import checked
 
     try:
@@ -453,6 +464,7 @@ def _checked(number: int, revision: int, document: dict[str, Any], path: Path) -
 
 
 def _peak_bytes(*given: Any) -> int | None:
+    load_library()
     from backblocks.studio.checking import peak_bytes
 
     return peak_bytes(*given)
