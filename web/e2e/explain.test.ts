@@ -342,6 +342,8 @@ describe("other windows", () => {
       "Second gradient",
     ]);
     await walk("again:output", 4);
+    const formula = await page.locator(".explain-formula").first().textContent();
+    expect(formula).toBe("output[0,0,1,1,0] = grad[0,0,2,2,0] = 1.1");
     for (const pin of ["volume:output", "back:output", "wish:output"])
       expect(await marked(pin), pin).toBeGreaterThan(50);
   });

@@ -67,7 +67,7 @@ function Made({
   const cell = cellAt(place, tensor.shape);
   const shown = picture.holding(tensor.pin, place);
   const total = totalOf(derivations);
-  const formula = derivations.map((each) => formulaOf(each, w)).join(" + ");
+  const formula = derivations.map((each) => formulaOf(each, row.shapes, w)).join(" + ");
   return (
     <section className="explain-made">
       <h3>{title}</h3>

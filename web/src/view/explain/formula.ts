@@ -1,14 +1,16 @@
 /** The rule of a derivation with actual numbers. */
 
+import { cellAt, type Shapes } from "../../model/cells.ts";
 import type { Contribution, Derivation } from "../../model/contributions.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
-import { valueText } from "./sentence.ts";
+import { cellText, valueText } from "./sentence.ts";
 
 /** So many numbers stand in the formula. */
 const MOST_TERMS = 6;
 
 /** The rule with the numbers of its first contributions. */
-export function formulaOf({ nest, contributions, divisor }: Derivation, w: ExplainWords): string {
+export function formulaOf(derivation: Derivation, shapes: Shapes, w: ExplainWords): string {
+  const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
     const short = roundedText(value, w);
     return short.startsWith("-") ? `(${short})` : short;
@@ -30,8 +32,11 @@ export function formulaOf({ nest, contributions, divisor }: Derivation, w: Expla
     case "winners":
     case "close":
       return list(({ amount }) => text(amount), " + ");
-    case "winner's":
-      return text(contributions.find(({ part }) => part === "wins")?.factors[0]);
+    case "winner's": {
+      const winner = contributions.find(({ part }) => part === "wins");
+      const [from = ""] = nest.of;
+      return winner ? `${from}${cellText(cellAt(winner.cells.get(from) ?? 0, shapes[from] ?? []))}` : "0";
+    }
     case "product":
       return list(({ factors }) => text(factors[0]), " · ");
     case "apply":
