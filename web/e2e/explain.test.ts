@@ -227,8 +227,8 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
   test("a click pins the cell, Escape releases it, and the buttons step and play", async () => {
     const box = (await map("pool:output").boundingBox()) as { x: number; y: number };
     await page.mouse.click(box.x + 12, box.y + 30);
+    await expect.poll(status).toContain("pinned: output[0,0,0,0,0]");
     const pinned = await status();
-    expect(pinned).toContain("pinned: output[0,0,0,0,0]");
     await page.mouse.move(box.x + 90, box.y + 30);
     await page.waitForTimeout(100);
     expect(await status()).toBe(pinned);

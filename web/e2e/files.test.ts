@@ -156,7 +156,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.press("#extract-path", "Enter");
   await page.waitForSelector("#block-twice", { state: "detached" });
   expect(await page.locator(".block").count()).toBe(3);
-  expect(existsSync(path.join(opened.studio.folder, "parts/twice.page.json"))).toBe(true);
+  await expect.poll(() => existsSync(path.join(opened.studio.folder, "parts/twice.page.json"))).toBe(true);
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector("#block-end .live-mark.done");
   expect((await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
