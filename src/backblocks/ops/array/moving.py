@@ -22,6 +22,7 @@ from backblocks.ops._spec import (
     shape_text,
     sizes_from,
 )
+from backblocks.ops._stopping import CELL, pieces
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int, choice
 
@@ -100,7 +101,9 @@ def _(x: Spec) -> Shape:
 def _is_order(x: Array) -> bool:
     """Without sorting it, which takes long if there are millions."""
     found = np.zeros(len(x), bool)
-    found[x[(x >= 0) & (x < len(x))]] = True
+    for part in pieces(len(x), len(x) * CELL):
+        places = x[part]
+        found[places[(places >= 0) & (places < len(x))]] = True
     return bool(found.all())
 
 
