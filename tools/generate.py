@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,12 @@ def _function(name: str, arguments: list[str], op: Op) -> str:
     if op.outputs and op.outputs[0].is_list:
         result = "list[Value]"
     body = "".join(f"    {argument},\n" for argument in arguments)
-    return f'def {name}(\n{body}) -> {result}:\n    """{summary(op)}"""\n'
+    return f"def {name}(\n{body}) -> {result}:\n{_docstring(op)}\n"
+
+
+def _docstring(op: Op) -> str:
+    text = op.__doc__ or ""
+    return textwrap.indent(f'"""{text}\n"""' if "\n" in text else f'"""{text}"""', "    ")
 
 
 # -- documentation --------------------------------------------------------------------------------

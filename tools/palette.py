@@ -16,7 +16,7 @@ import msgspec
 import numpy as np
 
 import backblocks
-from backblocks.documentation import gradient, summary
+from backblocks.documentation import details, gradient, summary
 from backblocks.dtypes import ALL, QUANTIZED, is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import gradient_ops, worked_calls
@@ -39,9 +39,6 @@ from backblocks.studio.palette import (
     PinInfo,
 )
 
-sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
-from names_elsewhere import FORMULAS, NAMES_ELSEWHERE
-
 FILE = Path(__file__).resolve().parent.parent / "src/backblocks/studio/static/ops.json"
 RANKS = range(7)
 MOST_CASES = 2
@@ -57,13 +54,12 @@ def palette() -> Palette:
 
 def op_info(op: Op) -> OpInfo:
     ranks = _ranks(op)
-    rest = (op.__doc__ or "").partition("\n")[2].strip()
     return OpInfo(
         name=op.name,
         group=op.group,
         summary=summary(op),
-        documentation=rest,
-        formula=FORMULAS.get(op.name, ""),
+        documentation=details(op),
+        formula=op.formula,
         inputs=[_pin(op, pin, ranks.get(pin.name)) for pin in op.inputs],
         outputs=[_pin(op, pin, ranks.get(f"-> {pin.name}")) for pin in op.outputs],
         attrs=[_attr(attr) for attr in op.attrs.values()],
@@ -226,12 +222,12 @@ def _holding(array: Any, variable: bool) -> dict[str, Any]:
 
 
 def _aliases(op: Op) -> list[str]:
-    """Other words for an op: as Python writes it, and as other libraries call it."""
-    found = [op.snake_name, op.snake_name.replace("_", " "), *NAMES_ELSEWHERE.get(op.name, ())]
+    """Other words for an op: as Python writes it, as it is called elsewhere, and as a gradient."""
+    found = [op.snake_name, op.snake_name.replace("_", " "), *op.also]
     forward, grad, rest = re.sub(r"V\d$", "", op.name).partition("Grad")
     if grad and forward in REGISTRY:
         second = rest.startswith("Grad")
-        names = [REGISTRY[forward].snake_name, *NAMES_ELSEWHERE.get(forward, ())]
+        names = [REGISTRY[forward].snake_name, *REGISTRY[forward].also]
         found += [f"{name} {'double backward' if second else 'backward'}" for name in names]
         found += ["second gradient" if second else "gradient", "derivative"]
     if "BackpropInput" in op.name:

@@ -15,6 +15,7 @@ from backblocks.dtypes import NAMES, is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.ops._formulas import INDENT
 from backblocks.ops._handles import RESOURCE, state_in
 from backblocks.ops._op import Case, Op, Value, each_value, flat, nothing
 
@@ -22,6 +23,12 @@ from backblocks.ops._op import Case, Op, Value, each_value, flat, nothing
 def summary(op: Op) -> str:
     """The first line of its documentation."""
     return (op.__doc__ or "").splitlines()[0]
+
+
+def details(op: Op) -> str:
+    """What its documentation says besides summary and formula."""
+    paragraphs = (op.__doc__ or "").split("\n\n")[1:]
+    return "\n\n".join(text for text in paragraphs if not text.startswith(INDENT))
 
 
 def call(op: Op) -> str:

@@ -174,7 +174,10 @@ def Abs(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x without its sign."""
+    """x without its sign.
+
+        y = |x|
+    """
 
 def AccumulateNV2(
     *,
@@ -183,7 +186,10 @@ def AccumulateNV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of all inputs, which have this shape."""
+    """The sum of all inputs, which have this shape.
+
+        sum = Σ over m of inputs[m]
+    """
 
 def Acos(
     *,
@@ -191,7 +197,10 @@ def Acos(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose cosine is x, from 0 to pi."""
+    """The angle whose cosine is x, from 0 to pi.
+
+        y = arccos(x)
+    """
 
 def Acosh(
     *,
@@ -199,7 +208,10 @@ def Acosh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number from 0 up whose hyperbolic cosine is x."""
+    """The number from 0 up whose hyperbolic cosine is x.
+
+        y = ln(x + √(x + 1) · √(x - 1))
+    """
 
 def Add(
     *,
@@ -208,7 +220,10 @@ def Add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x plus y."""
+    """x plus y.
+
+        z = x + y
+    """
 
 def AddN(
     *,
@@ -216,7 +231,10 @@ def AddN(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of all inputs, which have one shape."""
+    """The sum of all inputs, which have one shape.
+
+        sum = Σ over m of inputs[m]
+    """
 
 def AddV2(
     *,
@@ -225,7 +243,10 @@ def AddV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x plus y."""
+    """x plus y.
+
+        z = x + y
+    """
 
 def All(
     *,
@@ -244,7 +265,11 @@ def Angle(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle of `input` as seen from 0, from -pi to pi."""
+    """The angle of `input` as seen from 0, from -pi to pi.
+
+        output = the angle with input = r · (cos(output) + i · sin(output))
+        where r = |input|
+    """
 
 def Any(
     *,
@@ -286,7 +311,10 @@ def ApplyAdadelta(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by as much as it usually moves."""
+    """Moves a variable against its gradient, by as much as it usually moves.
+
+    `accum` and `accum_update` are the running means of the squares of gradients and of moves.
+    """
 
 def ApplyAdagrad(
     *,
@@ -299,7 +327,13 @@ def ApplyAdagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+
+        accum ← accum + grad² if update_slots else accum
+        var ← var - lr · grad / √accum
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
 
 def ApplyAdagradDA(
     *,
@@ -315,7 +349,10 @@ def ApplyAdagradDA(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0."""
+    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
+
+    (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
+    """
 
 def ApplyAdagradV2(
     *,
@@ -329,7 +366,10 @@ def ApplyAdagradV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`."""
+    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
 
 def ApplyAdam(
     *,
@@ -348,7 +388,16 @@ def ApplyAdam(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+    """Moves a variable by the running mean of its gradients, in parts of their usual size.
+
+        m ← m + (1 - beta1) · (grad - m)
+        v ← v + (1 - beta2) · (grad² - v)
+        var ← var - rate · (beta1 · m + (1 - beta1) · grad if use_nesterov else m) / (√v + epsilon)
+        where rate = lr · √(1 - beta2_power) / (1 - beta1_power)
+
+    `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
+    `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
+    """
 
 def ApplyCenteredRMSProp(
     *,
@@ -382,7 +431,10 @@ def ApplyFtrl(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0."""
+    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
+
+    `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
+    """
 
 def ApplyGradientDescent(
     *,
@@ -393,7 +445,10 @@ def ApplyGradientDescent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `var - alpha * delta`."""
+    """Moves a variable against its gradient: `var - alpha * delta`.
+
+        var ← var - alpha · delta
+    """
 
 def ApplyMomentum(
     *,
@@ -407,7 +462,13 @@ def ApplyMomentum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+
+        accum ← momentum · accum + grad
+        var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
+
+    With `use_nesterov` the gradient counts once more where the velocity would lead to.
+    """
 
 def ApplyProximalAdagrad(
     *,
@@ -450,7 +511,10 @@ def ApplyRMSProp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by a velocity, in which gradients count in parts of their usual size."""
+    """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+    `ms` is the running mean of their squares, `mom` the velocity.
+    """
 
 def ApproximateEqual(
     *,
@@ -460,7 +524,10 @@ def ApproximateEqual(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell."""
+    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell.
+
+        z = |x - y| < tolerance
+    """
 
 def ArgMax(
     *,
@@ -493,7 +560,12 @@ def AsString(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Each number as text, as C's printf writes it."""
+    """Each number as text, as C's printf writes it.
+
+    Fractions have `precision` digits behind the point, 6 if that is not given, `scientific` ones an
+    exponent, and the `shortest` of both forms can be asked for. Text is as long as `width` at least; `fill`
+    says how: with zeros, with a sign, to the left (-).
+    """
 
 def Asin(
     *,
@@ -501,7 +573,10 @@ def Asin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose sine is x, from -pi/2 to pi/2."""
+    """The angle whose sine is x, from -pi/2 to pi/2.
+
+        y = arcsin(x)
+    """
 
 def Asinh(
     *,
@@ -509,7 +584,10 @@ def Asinh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose hyperbolic sine is x."""
+    """The number whose hyperbolic sine is x.
+
+        y = ln(x + √(x² + 1))
+    """
 
 def Assert(
     *,
@@ -558,7 +636,10 @@ def Atan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose tangent is x, from -pi/2 to pi/2."""
+    """The angle whose tangent is x, from -pi/2 to pi/2.
+
+        y = arctan(x)
+    """
 
 def Atan2(
     *,
@@ -567,7 +648,11 @@ def Atan2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle of the point (x, y), from -pi to pi."""
+    """The angle of the point (x, y), from -pi to pi.
+
+        z = the angle with x = r · cos(z) and y = r · sin(z)
+        where r = √(x² + y²)
+    """
 
 def Atanh(
     *,
@@ -575,7 +660,10 @@ def Atanh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose hyperbolic tangent is x."""
+    """The number whose hyperbolic tangent is x.
+
+        y = (ln(1 + x) - ln(1 - x)) / 2
+    """
 
 def AvgPool(
     *,
@@ -588,7 +676,18 @@ def AvgPool(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The mean of each window of an image."""
+    """The mean of each window of an image.
+
+        output[n, o, c] = (Σ over j of value[n, o·strides - p + j, c]) / cells
+        where o and j stand for height and width, 0 ≤ j < ksize
+        where cells is how many of these cells are inside; padding does not count
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
+
+    Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
+    and `strides` have one entry for each dimension, in the order of `data_format`.
+    """
 
 def AvgPool3D(
     *,
@@ -601,7 +700,18 @@ def AvgPool3D(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The mean of each window of a volume."""
+    """The mean of each window of a volume.
+
+        output[n, o, c] = (Σ over j of input[n, o·strides - p + j, c]) / cells
+        where o and j stand for depth, height and width, 0 ≤ j < ksize
+        where cells is how many of these cells are inside; padding does not count
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCDHW the channels stand second: output[n, c, o]
+
+    Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
+    and `strides` have one entry for each dimension, in the order of `data_format`.
+    """
 
 def AvgPool3DGrad(
     *,
@@ -615,7 +725,13 @@ def AvgPool3DGrad(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
+
+        output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
+        where window o has the cells o · strides - p + j along depth, height and width, as in AvgPool3D
+        where cells[o] is how many of them are inside; padding does not count
+        with NCDHW the channels stand second: output[n, c, i]
+    """
 
 def AvgPoolGrad(
     *,
@@ -629,7 +745,13 @@ def AvgPoolGrad(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
+
+        output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
+        where window o has the cells o · strides - p + j along height and width, as in AvgPool
+        where cells[o] is how many of them are inside; padding does not count
+        with NCHW the channels stand second: output[n, c, i]
+    """
 
 def BatchMatMul(
     *,
@@ -642,7 +764,11 @@ def BatchMatMul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front."""
+    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front.
+
+    `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
+    nothing.
+    """
 
 def BatchMatMulV2(
     *,
@@ -655,7 +781,14 @@ def BatchMatMulV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of matrices in pairs, whose axes in front of the matrices broadcast."""
+    """The products of matrices in pairs, whose axes in front of the matrices broadcast.
+
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+
+    `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
+    nothing.
+    """
 
 def BatchMatMulV3(
     *,
@@ -699,7 +832,10 @@ def BiasAdd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`value` with `bias[c]` added to all of channel c."""
+    """`value` with `bias[c]` added to all of channel c.
+
+    The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
+    """
 
 def BiasAddGrad(
     *,
@@ -727,7 +863,10 @@ def Bincount(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights."""
+    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
+
+    Empty `weights` count each as 1. Numbers from `size` on are passed over.
+    """
 
 def Bitcast(
     *,
@@ -736,7 +875,11 @@ def Bitcast(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of `input`, read as numbers of another type."""
+    """The bits of `input`, read as numbers of another type.
+
+    Numbers of a smaller type stand along a new last axis; those of a larger one are each made of the
+    whole last axis, which goes away.
+    """
 
 def BitwiseAnd(
     *,
@@ -745,7 +888,10 @@ def BitwiseAnd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that both x and y have."""
+    """The bits that both x and y have.
+
+        z = x & y
+    """
 
 def BitwiseOr(
     *,
@@ -754,7 +900,10 @@ def BitwiseOr(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that x or y or both have."""
+    """The bits that x or y or both have.
+
+        z = x | y
+    """
 
 def BitwiseXor(
     *,
@@ -763,7 +912,10 @@ def BitwiseXor(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that either x or y has."""
+    """The bits that either x or y has.
+
+        z = x xor y
+    """
 
 def BroadcastArgs(
     *,
@@ -781,7 +933,10 @@ def BroadcastGradientArgs(
     name: str | None = None,
     out: Value = None,
 ) -> BroadcastGradientArgsResult:
-    """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together."""
+    """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
+
+    Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
+    """
 
 def BroadcastTo(
     *,
@@ -799,7 +954,10 @@ def Bucketize(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all."""
+    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+    Boundaries are float32 numbers.
+    """
 
 def Cast(
     *,
@@ -809,7 +967,11 @@ def Cast(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones.
+
+        y = the number of type DstT nearest to x
+        with DstT of whole numbers trunc(x), of real numbers Re(x), bool x ≠ 0
+    """
 
 def Ceil(
     *,
@@ -817,7 +979,10 @@ def Ceil(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded up to a whole number."""
+    """x rounded up to a whole number.
+
+        y = ⌈x⌉
+    """
 
 def CheckNumerics(
     *,
@@ -836,7 +1001,13 @@ def ClipByValue(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`t`, kept between two bounds, each of which is one number or has the shape of `t`."""
+    """`t`, kept between two bounds, each of which is one number or has the shape of `t`.
+
+        output = max(min(t, clip_value_max), clip_value_min)
+
+    Where the lower bound is above the upper one it is the lower one that counts. A bound that is NaN
+    counts for nothing.
+    """
 
 def Complex(
     *,
@@ -846,7 +1017,10 @@ def Complex(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Complex numbers from their real and imaginary parts, which broadcast."""
+    """Complex numbers from their real and imaginary parts, which broadcast.
+
+        out = real + i · imag
+    """
 
 def ComplexAbs(
     *,
@@ -855,7 +1029,10 @@ def ComplexAbs(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How far `x` is from 0."""
+    """How far `x` is from 0.
+
+        y = √(Re(x)² + Im(x)²)
+    """
 
 def Concat(
     *,
@@ -890,7 +1067,10 @@ def Conj(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x with the sign of its imaginary part changed."""
+    """x with the sign of its imaginary part changed.
+
+        output = Re(input) - i · Im(input)
+    """
 
 def Const(
     *,
@@ -921,7 +1101,18 @@ def Conv2D(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Slides a filter over an image and sums the products (cross-correlation)."""
+    """Slides a filter over an image and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+
+    `filter` is (height, width, in channels, out channels). `strides` and `dilations` have one entry for
+    each dimension of `input`, in the order of `data_format`.
+    """
 
 def Conv2DBackpropFilter(
     *,
@@ -937,7 +1128,13 @@ def Conv2DBackpropFilter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back.
+
+        output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+        where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+        with NCHW the channels stand second: input[n, c, i]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
 
 def Conv2DBackpropInput(
     *,
@@ -953,7 +1150,15 @@ def Conv2DBackpropInput(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv2D with respect to its input: what each cell gave, it gets back."""
+    """The gradient of Conv2D with respect to its input: what each cell gave, it gets back.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o · strides - p + j · dilations along height and width, with p as in Conv2D
+        with NCHW the channels stand second: output[n, c, i]
+        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+
+    `input_sizes` is the shape of the input, or just its height and width.
+    """
 
 def Conv3D(
     *,
@@ -967,7 +1172,18 @@ def Conv3D(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """Slides a filter over a volume and sums the products (cross-correlation)."""
+    """Slides a filter over a volume and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for depth, height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCDHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+
+    `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
+    entry for each dimension of `input`, in the order of `data_format`.
+    """
 
 def Conv3DBackpropFilter(
     *,
@@ -996,7 +1212,13 @@ def Conv3DBackpropFilterV2(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back.
+
+        output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+        where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
+        with NCDHW the channels stand second: input[n, c, i]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
 
 def Conv3DBackpropInput(
     *,
@@ -1025,7 +1247,13 @@ def Conv3DBackpropInputV2(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
+    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o · strides - p + j · dilations along depth, height and width, with p as in Conv3D
+        with NCDHW the channels stand second: output[n, c, i]
+        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+    """
 
 def Cos(
     *,
@@ -1033,7 +1261,10 @@ def Cos(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cosine of x."""
+    """The cosine of x.
+
+        y = cos(x)
+    """
 
 def Cosh(
     *,
@@ -1041,7 +1272,10 @@ def Cosh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic cosine of x."""
+    """The hyperbolic cosine of x.
+
+        y = (exp(x) + exp(-x)) / 2
+    """
 
 def Cross(
     *,
@@ -1050,7 +1284,11 @@ def Cross(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
+    """The cross products of the vectors of three numbers on the last axes of `a` and `b`.
+
+        product[…, i] = a[…, i + 1] · b[…, i + 2] - a[…, i + 2] · b[…, i + 1]
+        where i + 1 and i + 2 count on from 0 after 2
+    """
 
 def Cumprod(
     *,
@@ -1061,7 +1299,10 @@ def Cumprod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of all cells up to each one along an axis."""
+    """The products of all cells up to each one along an axis.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def Cumsum(
     *,
@@ -1072,7 +1313,10 @@ def Cumsum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sums of all cells up to each one along an axis."""
+    """The sums of all cells up to each one along an axis.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def CumulativeLogsumexp(
     *,
@@ -1083,7 +1327,10 @@ def CumulativeLogsumexp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow."""
+    """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def DecodeBase64(
     *,
@@ -1104,7 +1351,12 @@ def DecodeCSV(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The columns of a table: each record is a row, its fields stand between commas."""
+    """The columns of a table: each record is a row, its fields stand between commas.
+
+    `record_defaults` has a tensor for each column. It says what type the column has, and what stands for
+    a field that is empty or is `na_value`; one without a value says that no field may be. A field in
+    quotes may have commas and, doubled, quotes in it. `select_cols` are the columns wanted, all if empty.
+    """
 
 def DecodeRaw(
     *,
@@ -1114,7 +1366,10 @@ def DecodeRaw(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bytes of each string, read as numbers along a new last axis."""
+    """The bytes of each string, read as numbers along a new last axis.
+
+    All strings have one length. `little_endian` says that the first byte of a number counts least.
+    """
 
 def DenseBincount(
     *,
@@ -1125,7 +1380,11 @@ def DenseBincount(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights."""
+    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+    With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
+    `size` on are passed over.
+    """
 
 def DepthToSpace(
     *,
@@ -1149,7 +1408,11 @@ def DepthwiseConv2dNative(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Slides filters over each channel by itself."""
+    """Slides filters over each channel by itself.
+
+    `filter` is (height, width, channels, multiplier); output channel `c * multiplier + m` is input
+    channel `c` seen through its filter `m`.
+    """
 
 def DepthwiseConv2dNativeBackpropFilter(
     *,
@@ -1203,7 +1466,11 @@ def Digamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The slope of Lgamma at x."""
+    """The slope of Lgamma at x.
+
+        y = Γ'(x) / Γ(x)
+        where Γ(x) is as in Lgamma, and Γ'(x) its slope
+    """
 
 def Dilation2D(
     *,
@@ -1216,7 +1483,17 @@ def Dilation2D(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The largest sum of a cell and its filter value, over each window of an image."""
+    """The largest sum of a cell and its filter value, over each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j·rates, c] + filter[j, c]
+        where o and j stand for height and width; padding takes no part
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · rates + 1 - size, 0) / 2⌋
+
+    `filter` is (height, width, channels): each channel of the image has its own. `rates` is the
+    step between the cells of a window. Padding never wins a window; a sum that is NaN does. Sums of
+    integers wrap around. A window without any real cell gives the lowest value of the type.
+    """
 
 def Dilation2DBackpropFilter(
     *,
@@ -1253,7 +1530,11 @@ def Div(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y. Whole numbers lose the fraction."""
+    """x divided by y. Whole numbers lose the fraction.
+
+        z = x / y
+        with whole numbers z = trunc(x / y)
+    """
 
 def DivNoNan(
     *,
@@ -1262,7 +1543,10 @@ def DivNoNan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, or 0 where y is 0."""
+    """x divided by y, or 0 where y is 0.
+
+        z = 0 if y = 0 else x / y
+    """
 
 def DynamicPartition(
     *,
@@ -1272,7 +1556,10 @@ def DynamicPartition(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each."""
+    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
+
+    `partitions` has a number for each slice along the first axes of `data`. Slices keep their order.
+    """
 
 def DynamicStitch(
     *,
@@ -1281,7 +1568,11 @@ def DynamicStitch(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """One tensor of slices, each of which says where it goes."""
+    """One tensor of slices, each of which says where it goes.
+
+    `indices` has for each tensor of `data` the places of its slices. Where two go to one place, the
+    later one is there; a place to which none goes holds zeros.
+    """
 
 def Einsum(
     *,
@@ -1290,7 +1581,11 @@ def Einsum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Products of one or two tensors, summed over the labels that the result does not have."""
+    """Products of one or two tensors, summed over the labels that the result does not have.
+
+    `"ij,jk->ik"` is the product of matrices. A label twice in an input takes the diagonal, twice in the
+    result puts one there. `...` stands for axes without a label, which broadcast.
+    """
 
 def Elu(
     *,
@@ -1298,7 +1593,10 @@ def Elu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or exp(x) - 1 where x is below 0."""
+    """x, or exp(x) - 1 where x is below 0.
+
+        activations = exp(features) - 1 if features < 0 else features
+    """
 
 def EluGrad(
     *,
@@ -1307,7 +1605,10 @@ def EluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.
+
+        backprops = gradients · (outputs + 1) if outputs < 0 else gradients
+    """
 
 def EncodeBase64(
     *,
@@ -1316,7 +1617,10 @@ def EncodeBase64(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Each text written with letters, digits, - and _: four for three bytes."""
+    """Each text written with letters, digits, - and _: four for three bytes.
+
+    With `pad`, the last four are filled up with =.
+    """
 
 def EnsureShape(
     *,
@@ -1335,7 +1639,12 @@ def Equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is y, for each cell. NaN is not even itself."""
+    """Whether x is y, for each cell. NaN is not even itself.
+
+        z = (x = y)
+
+    Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
+    """
 
 def Erf(
     *,
@@ -1343,7 +1652,10 @@ def Erf(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x."""
+    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x.
+
+        y = 2 / √π · ∫ from 0 to x of exp(-t²) dt
+    """
 
 def Erfc(
     *,
@@ -1351,7 +1663,10 @@ def Erfc(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 - Erf(x), with all its digits where that is small."""
+    """1 - Erf(x), with all its digits where that is small.
+
+        y = 2 / √π · ∫ from x to ∞ of exp(-t²) dt
+    """
 
 def Erfinv(
     *,
@@ -1359,7 +1674,10 @@ def Erfinv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose error function is x."""
+    """The number whose error function is x.
+
+        y = the number with 2 / √π · ∫ from 0 to y of exp(-t²) dt = x
+    """
 
 def EuclideanNorm(
     *,
@@ -1377,7 +1695,10 @@ def Exp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """e to the power of x."""
+    """e to the power of x.
+
+        y = exp(x)
+    """
 
 def ExpandDims(
     *,
@@ -1394,7 +1715,10 @@ def Expm1(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """e to the power of x, less 1, with all digits near 0."""
+    """e to the power of x, less 1, with all digits near 0.
+
+        y = exp(x) - 1
+    """
 
 def FIFOQueueV2(
     *,
@@ -1406,7 +1730,12 @@ def FIFOQueueV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A queue whose elements come out in the order in which they went in."""
+    """A queue whose elements come out in the order in which they went in.
+
+    An element has a tensor of each of `component_types`, of the shape in `shapes` where that is given.
+    It holds up to `capacity` elements, and any number if that is negative. A session keeps it from one
+    run to the next.
+    """
 
 def Fill(
     *,
@@ -1429,7 +1758,11 @@ def FixedLengthRecordReaderV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A reader of records of `record_bytes` bytes each."""
+    """A reader of records of `record_bytes` bytes each.
+
+    The first `header_bytes` and the last `footer_bytes` of a file are no records. A record begins
+    `hop_bytes` after the one before, or right behind it if that is 0.
+    """
 
 def Floor(
     *,
@@ -1437,7 +1770,10 @@ def Floor(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded down to a whole number."""
+    """x rounded down to a whole number.
+
+        y = ⌊x⌋
+    """
 
 def FloorDiv(
     *,
@@ -1446,7 +1782,10 @@ def FloorDiv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, rounded down to a whole number."""
+    """x divided by y, rounded down to a whole number.
+
+        z = ⌊x / y⌋
+    """
 
 def FloorMod(
     *,
@@ -1455,7 +1794,10 @@ def FloorMod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y and rounded down leaves over; it has the sign of y."""
+    """What x divided by y and rounded down leaves over; it has the sign of y.
+
+        z = x - y · ⌊x / y⌋
+    """
 
 def FractionalAvgPool(
     *,
@@ -1469,7 +1811,16 @@ def FractionalAvgPool(
     name: str | None = None,
     out: Value = None,
 ) -> FractionalAvgPoolResult:
-    """The mean of each window of an image; windows have random, nearly equal sizes."""
+    """The mean of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from the seed of the session, or from seeds that this process has chosen once. Means of
+    integers are rounded toward zero.
+    """
 
 def FractionalAvgPoolGrad(
     *,
@@ -1495,7 +1846,16 @@ def FractionalMaxPool(
     name: str | None = None,
     out: Value = None,
 ) -> FractionalMaxPoolResult:
-    """The largest value of each window of an image; windows have random, nearly equal sizes."""
+    """The largest value of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from the seed of the session, or from seeds that this process has chosen once. A NaN wins
+    its window.
+    """
 
 def FractionalMaxPoolGrad(
     *,
@@ -1508,7 +1868,10 @@ def FractionalMaxPoolGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used.
+    """
 
 def FusedBatchNorm(
     *,
@@ -1524,7 +1887,13 @@ def FusedBatchNorm(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormResult:
-    """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`."""
+    """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`.
+
+    When training, mean and variance are those of `x`. They come out as `batch_mean` and
+    `batch_variance` (which has n - 1 in place of n), blended with the inputs `mean` and `variance` by
+    `exponential_avg_factor`: 1 ignores the inputs, and then they may be empty. When not training, the
+    inputs are used, and come out again. The reserve spaces are mean and variance as used.
+    """
 
 def FusedBatchNormGrad(
     *,
@@ -1539,7 +1908,11 @@ def FusedBatchNormGrad(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormGradResult:
-    """The gradient of FusedBatchNorm."""
+    """The gradient of FusedBatchNorm.
+
+    `reserve_space_1` and `reserve_space_2` are mean and variance as the forward op used them. The two
+    that come out are empty.
+    """
 
 def FusedBatchNormGradV2(
     *,
@@ -1615,7 +1988,11 @@ def FusedPadConv2D(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Continues an image by its mirror image, then slides a filter over it and sums the products."""
+    """Continues an image by its mirror image, then slides a filter over it and sums the products.
+
+    It is MirrorPad and then Conv2D. `paddings` has a row (before, after) for each dimension of NHWC.
+    `padding` is that of the convolution: SAME adds zeros around the mirror image.
+    """
 
 def FusedResizeAndPadConv2D(
     *,
@@ -1630,7 +2007,11 @@ def FusedResizeAndPadConv2D(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
+    """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it.
+
+    Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
+    keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
+    """
 
 def Gather(
     *,
@@ -1650,7 +2031,10 @@ def GatherNd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
+    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
+
+    With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
+    """
 
 def GatherV2(
     *,
@@ -1661,7 +2045,11 @@ def GatherV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`."""
+    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`.
+
+    The first `batch_dims` axes of both belong together: each part of `indices` picks from its own
+    part of `params`.
+    """
 
 def Greater(
     *,
@@ -1670,7 +2058,10 @@ def Greater(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is above y."""
+    """Whether x is above y.
+
+        z = x > y
+    """
 
 def GreaterEqual(
     *,
@@ -1679,7 +2070,10 @@ def GreaterEqual(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is at least y."""
+    """Whether x is at least y.
+
+        z = x ≥ y
+    """
 
 def HistogramFixedWidth(
     *,
@@ -1690,7 +2084,10 @@ def HistogramFixedWidth(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many values lie in each of `nbins` equal parts of a range."""
+    """How many values lie in each of `nbins` equal parts of a range.
+
+    Values below the range count in the first part, values above it in the last.
+    """
 
 def Identity(
     *,
@@ -1716,7 +2113,10 @@ def Imag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The imaginary part of `input`."""
+    """The imaginary part of `input`.
+
+        output = Im(input)
+    """
 
 def InTopK(
     *,
@@ -1726,7 +2126,10 @@ def InTopK(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each row, whether fewer than `k` classes have a larger prediction than the target."""
+    """For each row, whether fewer than `k` classes have a larger prediction than the target.
+
+    So all of a tie are in. False where the target is no class, or where not all predictions are finite.
+    """
 
 def InTopKV2(
     *,
@@ -1744,7 +2147,10 @@ def Inv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 divided by x."""
+    """1 divided by x.
+
+        y = 1 / x
+    """
 
 def InvGrad(
     *,
@@ -1753,7 +2159,10 @@ def InvGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Inv: minus what came back, times the square of what came out."""
+    """The gradient of Inv: minus what came back, times the square of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)²
+    """
 
 def Invert(
     *,
@@ -1761,7 +2170,10 @@ def Invert(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that x does not have."""
+    """The bits that x does not have.
+
+        y = ~x
+    """
 
 def InvertPermutation(
     *,
@@ -1777,7 +2189,10 @@ def IsFinite(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN.
+
+        y = |x| < ∞
+    """
 
 def IsInf(
     *,
@@ -1785,7 +2200,10 @@ def IsInf(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is infinite."""
+    """Whether x is infinite.
+
+        y = (|x| = ∞)
+    """
 
 def IsNan(
     *,
@@ -1793,7 +2211,10 @@ def IsNan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is NaN."""
+    """Whether x is NaN.
+
+        y = x ≠ x
+    """
 
 def IsVariableInitialized(
     *,
@@ -1809,7 +2230,10 @@ def L2Loss(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """sum(t * t) / 2 over all cells."""
+    """sum(t * t) / 2 over all cells.
+
+        output = (Σ over all cells of t²) / 2
+    """
 
 def LRN(
     *,
@@ -1821,7 +2245,13 @@ def LRN(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta."""
+    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+
+        output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
+        where |k - c| ≤ depth_radius
+
+    Near are the channels, along the last axis, that are at most `depth_radius` away.
+    """
 
 def LRNGrad(
     *,
@@ -1844,7 +2274,10 @@ def LeakyRelu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or alpha times x where x is not above 0."""
+    """x, or alpha times x where x is not above 0.
+
+        activations = features if features > 0 else alpha · features
+    """
 
 def LeakyReluGrad(
     *,
@@ -1854,7 +2287,10 @@ def LeakyReluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
+    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0.
+
+        backprops = gradients if features > 0 else alpha · gradients
+    """
 
 def LeftShift(
     *,
@@ -1863,7 +2299,11 @@ def LeftShift(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of x moved up by y places, of which there are at most all but one."""
+    """The bits of x moved up by y places, of which there are at most all but one.
+
+        z = x · 2^s, of which the bits that the type has are kept
+        where s = min(max(y, 0), bits - 1)
+    """
 
 def Less(
     *,
@@ -1872,7 +2312,10 @@ def Less(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is below y."""
+    """Whether x is below y.
+
+        z = x < y
+    """
 
 def LessEqual(
     *,
@@ -1881,7 +2324,10 @@ def LessEqual(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is at most y."""
+    """Whether x is at most y.
+
+        z = x ≤ y
+    """
 
 def Lgamma(
     *,
@@ -1889,7 +2335,11 @@ def Lgamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithm of |gamma(x)|; gamma(n + 1) is n!."""
+    """The logarithm of |gamma(x)|; gamma(n + 1) is n!.
+
+        y = ln |Γ(x)|
+        where Γ(x) = ∫ from 0 to ∞ of t^(x - 1) · exp(-t) dt for x > 0, and Γ(x) = Γ(x + 1) / x below
+    """
 
 def LinSpace(
     *,
@@ -1917,7 +2367,10 @@ def Log(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The natural logarithm of x."""
+    """The natural logarithm of x.
+
+        y = ln(x)
+    """
 
 def Log1p(
     *,
@@ -1925,7 +2378,10 @@ def Log1p(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The natural logarithm of 1 + x, with all digits near 0."""
+    """The natural logarithm of 1 + x, with all digits near 0.
+
+        y = ln(1 + x)
+    """
 
 def LogSoftmax(
     *,
@@ -1933,7 +2389,10 @@ def LogSoftmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithm of Softmax, without the loss of digits where that is near 0."""
+    """The logarithm of Softmax, without the loss of digits where that is near 0.
+
+        logsoftmax[…, j] = logits[…, j] - ln(Σ over k of exp(logits[…, k]))
+    """
 
 def LogicalAnd(
     *,
@@ -1942,7 +2401,10 @@ def LogicalAnd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether both x and y hold."""
+    """Whether both x and y hold.
+
+        z = x and y
+    """
 
 def LogicalNot(
     *,
@@ -1950,7 +2412,10 @@ def LogicalNot(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x does not hold."""
+    """Whether x does not hold.
+
+        y = not x
+    """
 
 def LogicalOr(
     *,
@@ -1959,7 +2424,10 @@ def LogicalOr(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x or y or both hold."""
+    """Whether x or y or both hold.
+
+        z = x or y
+    """
 
 def MatMul(
     *,
@@ -1972,7 +2440,13 @@ def MatMul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of two matrices, each of which may be transposed first."""
+    """The product of two matrices, each of which may be transposed first.
+
+        product[i, j] = Σ over k of a[i, k] · b[k, j]
+        with transpose_a it is a[k, i], with transpose_b b[j, k]
+
+    `grad_a` and `grad_b` tell TensorFlow's compiler which operand is a gradient; they change nothing.
+    """
 
 def MatchingFiles(
     *,
@@ -1980,7 +2454,11 @@ def MatchingFiles(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The names of files and folders that fit a pattern or one of several, in order."""
+    """The names of files and folders that fit a pattern or one of several, in order.
+
+    `*` stands for any letters but a slash, `?` for one of them, `[ab]` for one of these, `[^ab]` for any
+    other, and a backslash takes the next letter for itself.
+    """
 
 def MatrixBandPart(
     *,
@@ -1990,7 +2468,10 @@ def MatrixBandPart(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above."""
+    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
+
+    A negative number keeps the whole triangle.
+    """
 
 def MatrixDiag(
     *,
@@ -2038,7 +2519,18 @@ def MaxPool(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest value of each window of an image."""
+    """The largest value of each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
+
+    `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
+    never wins a window; a NaN does. A window over channels instead of space (`ksize` 1 in space, and
+    equal to `strides` in channels) keeps the largest of each group of channels.
+    """
 
 def MaxPool3D(
     *,
@@ -2051,7 +2543,17 @@ def MaxPool3D(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """The largest value of each window of a volume."""
+    """The largest value of each window of a volume.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCDHW the channels stand second: output[n, c, o]
+
+    `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
+    never wins a window; a NaN does.
+    """
 
 def MaxPool3DGrad(
     *,
@@ -2067,7 +2569,17 @@ def MaxPool3DGrad(
     ties: str = 'first',
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, i]
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used. That makes it the
+    adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
+    whole gradient, so that a sum over a tie counts it more than once.
+    """
 
 def MaxPool3DGradGrad(
     *,
@@ -2082,7 +2594,15 @@ def MaxPool3DGradGrad(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """For each window, the value of `grad` at the cell that won it."""
+    """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, o]
+
+    It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
+    """
 
 def MaxPoolGrad(
     *,
@@ -2097,7 +2617,15 @@ def MaxPoolGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, i]
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used.
+    """
 
 def MaxPoolGradGrad(
     *,
@@ -2112,7 +2640,15 @@ def MaxPoolGradGrad(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> Value:
-    """For each window, the value of `grad` at the cell that won it."""
+    """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, o]
+
+    It is the adjoint of MaxPoolGrad, and so the second gradient of MaxPool.
+    """
 
 def MaxPoolGradGradV2(
     *,
@@ -2199,7 +2735,12 @@ def MaxPoolWithArgmax(
     explicit_paddings: Sequence[int] = (),
     out: Value = None,
 ) -> MaxPoolWithArgmaxResult:
-    """The largest value of each window, and where it was."""
+    """The largest value of each window, and where it was.
+
+    The index counts through `(height, width, channels)` of its own image, or through the whole input
+    when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window. The index
+    of a window without any real cell is 0.
+    """
 
 def Maximum(
     *,
@@ -2208,7 +2749,10 @@ def Maximum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and y; NaN if one of them is."""
+    """The larger of x and y; NaN if one of them is.
+
+        z = max(x, y)
+    """
 
 def Mean(
     *,
@@ -2245,7 +2789,10 @@ def Minimum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smaller of x and y; NaN if one of them is."""
+    """The smaller of x and y; NaN if one of them is.
+
+        z = min(x, y)
+    """
 
 def MirrorPad(
     *,
@@ -2255,7 +2802,11 @@ def MirrorPad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` continued over its borders by its mirror image."""
+    """`input` continued over its borders by its mirror image.
+
+    A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
+    border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
+    """
 
 def MirrorPadGrad(
     *,
@@ -2274,7 +2825,10 @@ def Mod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y without fraction leaves over; it has the sign of x."""
+    """What x divided by y without fraction leaves over; it has the sign of x.
+
+        z = x - y · trunc(x / y)
+    """
 
 def Mul(
     *,
@@ -2283,7 +2837,10 @@ def Mul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times y."""
+    """x times y.
+
+        z = x · y
+    """
 
 def MulNoNan(
     *,
@@ -2292,7 +2849,10 @@ def MulNoNan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times y, or 0 where y is 0, whatever x is."""
+    """x times y, or 0 where y is 0, whatever x is.
+
+        z = 0 if y = 0 else x · y
+    """
 
 def Multinomial(
     *,
@@ -2304,7 +2864,11 @@ def Multinomial(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i)."""
+    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i).
+
+    Classes whose logit is no finite number are never drawn. Without a seed the draw follows from the seed
+    of the session, or is new every time.
+    """
 
 def Ndtri(
     *,
@@ -2312,7 +2876,10 @@ def Ndtri(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number below which a share x of the standard normal distribution lies."""
+    """The number below which a share x of the standard normal distribution lies.
+
+        y = the number with 1 / √(2 · π) · ∫ from -∞ to y of exp(-t² / 2) dt = x
+    """
 
 def Neg(
     *,
@@ -2320,7 +2887,10 @@ def Neg(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Minus x."""
+    """Minus x.
+
+        y = -x
+    """
 
 def NextAfter(
     *,
@@ -2329,7 +2899,10 @@ def NextAfter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number of its type that follows x1 on the way to x2."""
+    """The number of its type that follows x1 on the way to x2.
+
+        output = the number of the type next to x1 on the way to x2; x1 if x1 = x2
+    """
 
 def NoOp(
     *,
@@ -2346,7 +2919,12 @@ def NotEqual(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is not y, for each cell. NaN is not even itself."""
+    """Whether x is not y, for each cell. NaN is not even itself.
+
+        z = x ≠ y
+
+    Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
+    """
 
 def OneHot(
     *,
@@ -2358,7 +2936,10 @@ def OneHot(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere."""
+    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere.
+
+    An index outside names no place.
+    """
 
 def OnesLike(
     *,
@@ -2421,7 +3002,11 @@ def Polygamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The a-th slope of Digamma at x, for whole a from 0; else NaN."""
+    """The a-th slope of Digamma at x, for whole a from 0; else NaN.
+
+        z = (-1)^(a + 1) · a! · Σ over k ≥ 0 of 1 / (x + k)^(a + 1)
+        with a = 0 Digamma(x)
+    """
 
 def PopulationCount(
     *,
@@ -2429,7 +3014,10 @@ def PopulationCount(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many bits of x are set."""
+    """How many bits of x are set.
+
+        y = how many bits of x are 1
+    """
 
 def Pow(
     *,
@@ -2438,7 +3026,10 @@ def Pow(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x to the power of y."""
+    """x to the power of y.
+
+        z = x^y
+    """
 
 def PreventGradient(
     *,
@@ -2459,7 +3050,10 @@ def Print(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr."""
+    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
+
+    With `first_n` it does so in the first runs of a session only.
+    """
 
 def PrintV2(
     *,
@@ -2492,7 +3086,10 @@ def QuantizedAvgPool(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedAvgPoolResult:
-    """The mean of each window of a quantized image, cut to a whole code toward zero."""
+    """The mean of each window of a quantized image, cut to a whole code toward zero.
+
+    Padding does not count. `ksize` and `strides` have one entry for each dimension of NHWC.
+    """
 
 def QuantizedBatchNormWithGlobalNormalization(
     *,
@@ -2517,7 +3114,12 @@ def QuantizedBatchNormWithGlobalNormalization(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedBatchNormWithGlobalNormalizationResult:
-    """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`."""
+    """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`.
+
+    With `scale_after_normalization` it is multiplied by `gamma` before `beta` is added. The result has
+    the range -2**20 to 2**20, in which a step is about 1/2048; an `out_type` of fewer bits gets the
+    range that its values need.
+    """
 
 def QuantizedBiasAdd(
     *,
@@ -2531,7 +3133,12 @@ def QuantizedBiasAdd(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedBiasAddResult:
-    """Adds a bias to each channel, the last dimension, of a quantized tensor."""
+    """Adds a bias to each channel, the last dimension, of a quantized tensor.
+
+    The range of the result is 2**17 times the largest end of both ranges, on either side of 0. An
+    `out_type` of fewer bits gets the range that its values need. Rounding may put the result too low,
+    by up to 1/64 of that largest end: it is TensorFlow's, to the last bit.
+    """
 
 def QuantizedConv2D(
     *,
@@ -2548,7 +3155,12 @@ def QuantizedConv2D(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedConv2DResult:
-    """Slides a quantized filter over a quantized image and sums the products."""
+    """Slides a quantized filter over a quantized image and sums the products.
+
+    Codes are counted from the code of 0, so padding adds nothing. `filter` is (height, width, in
+    channels, out channels). Sums wrap around in 32 bits. An `out_type` of fewer bits gets the range
+    that its values need.
+    """
 
 def QuantizedMaxPool(
     *,
@@ -2561,7 +3173,11 @@ def QuantizedMaxPool(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedMaxPoolResult:
-    """The largest code of each window of a quantized image."""
+    """The largest code of each window of a quantized image.
+
+    Padding never wins. `ksize` and `strides` have one entry for each dimension of NHWC. As in MaxPool,
+    a window may lie over channels instead of space.
+    """
 
 def QuantizedRelu(
     *,
@@ -2572,7 +3188,10 @@ def QuantizedRelu(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedReluResult:
-    """Codes below that of 0 become the code of 0."""
+    """Codes below that of 0 become the code of 0.
+
+    The range is handed on as it came. If 0 lies outside of it, the end next to 0 stands for 0.
+    """
 
 def QuantizedRelu6(
     *,
@@ -2583,7 +3202,10 @@ def QuantizedRelu6(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedRelu6Result:
-    """Codes below that of 0 become the code of 0, those above that of 6 the code of 6."""
+    """Codes below that of 0 become the code of 0, those above that of 6 the code of 6.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
 
 def QuantizedReluX(
     *,
@@ -2595,7 +3217,10 @@ def QuantizedReluX(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedReluXResult:
-    """Codes below that of 0 become the code of 0, those above that of `max_value` its code."""
+    """Codes below that of 0 become the code of 0, those above that of `max_value` its code.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
 
 def QueueCloseV2(
     *,
@@ -2604,7 +3229,10 @@ def QueueCloseV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Closes a queue: nothing more goes in, and what is in can be taken out."""
+    """Closes a queue: nothing more goes in, and what is in can be taken out.
+
+    `cancel_pending_enqueues` says nothing here: none is ever pending.
+    """
 
 def QueueDequeueManyV2(
     *,
@@ -2646,7 +3274,10 @@ def QueueEnqueueManyV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts elements into a queue: the slices of the components along their first axis."""
+    """Puts elements into a queue: the slices of the components along their first axis.
+
+    All of them go in, or none does.
+    """
 
 def QueueEnqueueV2(
     *,
@@ -2682,7 +3313,10 @@ def RandomShuffle(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The rows of `value` in another order."""
+    """The rows of `value` in another order.
+
+    Without a seed it follows from the seed of the session, or is new every time.
+    """
 
 def RandomStandardNormal(
     *,
@@ -2693,7 +3327,12 @@ def RandomStandardNormal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+    """Numbers of the normal distribution, with mean 0 and deviation 1.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def RandomUniform(
     *,
@@ -2704,7 +3343,12 @@ def RandomUniform(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from 0 up to but without 1, each equally likely."""
+    """Numbers from 0 up to but without 1, each equally likely.
+
+        output[…] ~ uniform from 0 up to but without 1
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def RandomUniformInt(
     *,
@@ -2716,7 +3360,11 @@ def RandomUniformInt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whole numbers from `minval` up to but without `maxval`."""
+    """Whole numbers from `minval` up to but without `maxval`.
+
+    They are as likely as each other but for a part in 2**32 (2**64 for int64). Without a seed they follow
+    from the seed of the session, or are new every time.
+    """
 
 def Range(
     *,
@@ -2777,7 +3425,10 @@ def ReaderReadV2(
     name: str | None = None,
     out: Value = None,
 ) -> ReaderReadV2Result:
-    """The next record and its key, which tells file and place."""
+    """The next record and its key, which tells file and place.
+
+    When the reader is at the end of a file, it takes the next name out of the queue.
+    """
 
 def ReaderResetV2(
     *,
@@ -2794,7 +3445,10 @@ def Real(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The real part of `input`."""
+    """The real part of `input`.
+
+        output = Re(input)
+    """
 
 def RealDiv(
     *,
@@ -2803,7 +3457,10 @@ def RealDiv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y."""
+    """x divided by y.
+
+        z = x / y
+    """
 
 def Reciprocal(
     *,
@@ -2811,7 +3468,10 @@ def Reciprocal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 divided by x."""
+    """1 divided by x.
+
+        y = 1 / x
+    """
 
 def ReciprocalGrad(
     *,
@@ -2820,7 +3480,10 @@ def ReciprocalGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Reciprocal: minus what came back, times the square of what came out."""
+    """The gradient of Reciprocal: minus what came back, times the square of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)²
+    """
 
 def Relu(
     *,
@@ -2828,7 +3491,10 @@ def Relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and 0."""
+    """The larger of x and 0.
+
+        activations = max(features, 0)
+    """
 
 def Relu6(
     *,
@@ -2836,7 +3502,10 @@ def Relu6(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, kept between 0 and 6."""
+    """x, kept between 0 and 6.
+
+        activations = min(max(features, 0), 6)
+    """
 
 def Relu6Grad(
     *,
@@ -2845,7 +3514,10 @@ def Relu6Grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu6: what came back, where x is above 0 and below 6."""
+    """The gradient of Relu6: what came back, where x is above 0 and below 6.
+
+        backprops = gradients if 0 < features < 6 else 0
+    """
 
 def ReluGrad(
     *,
@@ -2854,7 +3526,10 @@ def ReluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu: what came back, where x is above 0."""
+    """The gradient of Relu: what came back, where x is above 0.
+
+        backprops = gradients if features > 0 else 0
+    """
 
 def Reshape(
     *,
@@ -2874,7 +3549,11 @@ def Restore(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Reads a tensor from a checkpoint by its name."""
+    """Reads a tensor from a checkpoint by its name.
+
+    `file_pattern` is the name of a file, or a pattern for several, of which the first that has the
+    tensor is read; `preferred_shard` says nothing here.
+    """
 
 def RestoreSlice(
     *,
@@ -2886,7 +3565,10 @@ def RestoreSlice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Reads a part of a tensor from a checkpoint."""
+    """Reads a part of a tensor from a checkpoint.
+
+    "4 5 0,2:-" is the part: the whole shape, then for each axis start and length, or - for all of it.
+    """
 
 def RestoreV2(
     *,
@@ -2897,7 +3579,11 @@ def RestoreV2(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """Reads tensors from a checkpoint by their names."""
+    """Reads tensors from a checkpoint by their names.
+
+    An entry of `shape_and_slices` is empty for the whole tensor. "4 5 0,2:-" is a part: the whole
+    shape, then for each axis start and length, or - for all of it.
+    """
 
 def ReverseSequence(
     *,
@@ -2926,7 +3612,11 @@ def RightShift(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of x moved down by y places, of which there are at most all but one. The sign stays."""
+    """The bits of x moved down by y places, of which there are at most all but one. The sign stays.
+
+        z = ⌊x / 2^s⌋
+        where s = min(max(y, 0), bits - 1), with as many bits as the type has
+    """
 
 def Rint(
     *,
@@ -2934,7 +3624,10 @@ def Rint(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded to the nearest whole number, halves to the even one."""
+    """x rounded to the nearest whole number, halves to the even one.
+
+        y = the whole number nearest to x; of two the even one
+    """
 
 def Round(
     *,
@@ -2942,7 +3635,10 @@ def Round(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded to the nearest whole number, halves to the even one."""
+    """x rounded to the nearest whole number, halves to the even one.
+
+        y = the whole number nearest to x; of two the even one
+    """
 
 def Rsqrt(
     *,
@@ -2950,7 +3646,10 @@ def Rsqrt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """One divided by the square root of x."""
+    """One divided by the square root of x.
+
+        y = 1 / √x
+    """
 
 def RsqrtGrad(
     *,
@@ -2959,7 +3658,10 @@ def RsqrtGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
+    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)³ / 2
+    """
 
 def Save(
     *,
@@ -3035,7 +3737,10 @@ def ScatterNd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
+    """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+    With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
+    """
 
 def ScatterNdAdd(
     *,
@@ -3111,7 +3816,10 @@ def SegmentMean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean of the rows of each segment; of whole numbers it loses the fraction."""
+    """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+    A segment without rows is 0.
+    """
 
 def SegmentMin(
     *,
@@ -3148,7 +3856,13 @@ def Select(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Where `condition` holds, the cell of `x`; elsewhere that of `y`."""
+    """Where `condition` holds, the cell of `x`; elsewhere that of `y`.
+
+        output[i, …] = x[i, …] if condition[i] else y[i, …]
+        where i stands for all axes of condition
+
+    `condition` has their shape, or an entry for each of their rows, or is one for all.
+    """
 
 def SelectV2(
     *,
@@ -3158,7 +3872,10 @@ def SelectV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
+    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast.
+
+        output = t if condition else e
+    """
 
 def Selu(
     *,
@@ -3166,7 +3883,12 @@ def Selu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Elu with the two factors that keep mean 0 and variance 1 from layer to layer."""
+    """Elu with the two factors that keep mean 0 and variance 1 from layer to layer.
+
+        activations = scale · alpha · (exp(features) - 1) if features < 0 else scale · features
+        where scale = 1.0507009873554805
+        where alpha = 1.6732632423543772
+    """
 
 def SeluGrad(
     *,
@@ -3175,7 +3897,12 @@ def SeluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Selu: what came back, times the slope that belongs to outputs."""
+    """The gradient of Selu: what came back, times the slope that belongs to outputs.
+
+        backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale
+        where scale = 1.0507009873554805
+        where alpha = 1.6732632423543772
+    """
 
 def Shape(
     *,
@@ -3211,7 +3938,10 @@ def Sigmoid(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+        y = 1 / (1 + exp(-x))
+    """
 
 def SigmoidGrad(
     *,
@@ -3220,7 +3950,10 @@ def SigmoidGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out."""
+    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out.
+
+        z = dy · y · (1 - y)
+    """
 
 def Sign(
     *,
@@ -3228,7 +3961,10 @@ def Sign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0."""
+    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0.
+
+        y = 0 if x = 0 else x / |x|
+    """
 
 def Sin(
     *,
@@ -3236,7 +3972,10 @@ def Sin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sine of x."""
+    """The sine of x.
+
+        y = sin(x)
+    """
 
 def Sinh(
     *,
@@ -3244,7 +3983,10 @@ def Sinh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic sine of x."""
+    """The hyperbolic sine of x.
+
+        y = (exp(x) - exp(-x)) / 2
+    """
 
 def Size(
     *,
@@ -3271,7 +4013,10 @@ def Softmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """exp(x), divided so that each row (along the last axis) sums to 1."""
+    """exp(x), divided so that each row (along the last axis) sums to 1.
+
+        softmax[…, j] = exp(logits[…, j]) / Σ over k of exp(logits[…, k])
+    """
 
 def SoftmaxCrossEntropyWithLogits(
     *,
@@ -3280,7 +4025,16 @@ def SoftmaxCrossEntropyWithLogits(
     name: str | None = None,
     out: Value = None,
 ) -> SoftmaxCrossEntropyWithLogitsResult:
-    """For each row, how far softmax(features) is from labels, and the gradient of that."""
+    """For each row, how far softmax(features) is from labels, and the gradient of that.
+
+        loss[i] = -Σ over j of labels[i, j] · ln(s[i, j])
+        backprop[i, j] = s[i, j] - labels[i, j]
+        where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
+
+    The loss is -sum(labels * log_softmax(features)); a label of 0 adds nothing to it. `backprop`,
+    softmax(features) - labels, is its gradient for rows of labels that sum to 1. Features and
+    labels broadcast to one matrix (batch, classes).
+    """
 
 def Softplus(
     *,
@@ -3288,7 +4042,10 @@ def Softplus(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """log(1 + exp(x)), without overflow."""
+    """log(1 + exp(x)), without overflow.
+
+        activations = ln(1 + exp(features))
+    """
 
 def SoftplusGrad(
     *,
@@ -3297,7 +4054,10 @@ def SoftplusGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softplus: what came back, divided by 1 + exp(-x)."""
+    """The gradient of Softplus: what came back, divided by 1 + exp(-x).
+
+        backprops = gradients / (1 + exp(-features))
+    """
 
 def Softsign(
     *,
@@ -3305,7 +4065,10 @@ def Softsign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by 1 + |x|."""
+    """x divided by 1 + |x|.
+
+        activations = features / (1 + |features|)
+    """
 
 def SoftsignGrad(
     *,
@@ -3314,7 +4077,10 @@ def SoftsignGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
+    """The gradient of Softsign: what came back, divided by (1 + |x|) squared.
+
+        backprops = gradients / (1 + |features|)²
+    """
 
 def SpaceToBatch(
     *,
@@ -3334,7 +4100,10 @@ def SpaceToBatchND(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart."""
+    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart.
+
+    Every cell of a block goes into an image of its own: those of all first cells come first.
+    """
 
 def SpaceToDepth(
     *,
@@ -3386,7 +4155,10 @@ def SparseSoftmaxCrossEntropyWithLogits(
     name: str | None = None,
     out: Value = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
-    """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
+    """For each row, minus the logarithm of the softmax of its label, and the gradient of that.
+
+    `features` is a matrix (batch, classes), `labels` the number of the right class of each row.
+    """
 
 def SparseToDense(
     *,
@@ -3398,7 +4170,12 @@ def SparseToDense(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name."""
+    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name.
+
+    All other cells hold `default_value`. An index vector is a row of `sparse_indices`; for a tensor of
+    one axis a list of numbers will do, or one number. Values are one a cell, or one for all. With
+    `validate_indices` the indices must be in order, each once; without, the last of equals counts.
+    """
 
 def Split(
     *,
@@ -3427,7 +4204,10 @@ def Sqrt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The square root of x."""
+    """The square root of x.
+
+        y = √x
+    """
 
 def SqrtGrad(
     *,
@@ -3436,7 +4216,10 @@ def SqrtGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Sqrt: half of what came back, divided by what came out."""
+    """The gradient of Sqrt: half of what came back, divided by what came out.
+
+        z = 0 if dy = 0 else dy / (2 · conj(y))
+    """
 
 def Square(
     *,
@@ -3444,7 +4227,10 @@ def Square(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times x."""
+    """x times x.
+
+        y = x²
+    """
 
 def SquaredDifference(
     *,
@@ -3453,7 +4239,10 @@ def SquaredDifference(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The square of x - y; of a complex number, of its distance from 0."""
+    """The square of x - y; of a complex number, of its distance from 0.
+
+        z = |x - y|²
+    """
 
 def Squeeze(
     *,
@@ -3472,7 +4261,12 @@ def StatelessRandomNormal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+    """Numbers of the normal distribution, with mean 0 and deviation 1.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def StatelessRandomUniform(
     *,
@@ -3482,7 +4276,12 @@ def StatelessRandomUniform(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from 0 up to but without 1, each equally likely."""
+    """Numbers from 0 up to but without 1, each equally likely.
+
+        output[…] ~ uniform from 0 up to but without 1
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def StatelessRandomUniformInt(
     *,
@@ -3493,7 +4292,10 @@ def StatelessRandomUniformInt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whole numbers from `minval` up to but without `maxval`."""
+    """Whole numbers from `minval` up to but without `maxval`.
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def StatelessTruncatedNormal(
     *,
@@ -3503,7 +4305,12 @@ def StatelessTruncatedNormal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+    """Numbers of the normal distribution between -2 and 2; others are drawn again.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def StopGradient(
     *,
@@ -3527,7 +4334,12 @@ def StridedSlice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis."""
+    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
+
+    Bits of the masks change what an entry means: `begin_mask` and `end_mask` leave an end open (`:`),
+    `ellipsis_mask` is `...`, `new_axis_mask` an axis of size 1, and `shrink_axis_mask` takes the one
+    cell at `begin` and drops the axis.
+    """
 
 def StridedSliceGrad(
     *,
@@ -3553,7 +4365,10 @@ def StringJoin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The texts of all inputs, cell by cell, one behind the other with `separator` between them."""
+    """The texts of all inputs, cell by cell, one behind the other with `separator` between them.
+
+    Inputs have one shape; one that is a scalar is put into every cell.
+    """
 
 def StringLength(
     *,
@@ -3572,7 +4387,11 @@ def StringSplitV2(
     name: str | None = None,
     out: Value = None,
 ) -> StringSplitV2Result:
-    """The words of each text, as a sparse table with a row for each text."""
+    """The words of each text, as a sparse table with a row for each text.
+
+    Words stand between one `sep` and the next; if that is empty, between blanks, however many. After
+    `maxsplit` of them the rest is one word; a negative one has no limit.
+    """
 
 def StringToNumber(
     *,
@@ -3590,7 +4409,10 @@ def Sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x minus y."""
+    """x minus y.
+
+        z = x - y
+    """
 
 def Substr(
     *,
@@ -3601,7 +4423,10 @@ def Substr(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters."""
+    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters.
+
+    It ends where the text does, if that comes first. A negative `len` has no end.
+    """
 
 def Sum(
     *,
@@ -3620,7 +4445,11 @@ def Switch(
     name: str | None = None,
     out: Value = None,
 ) -> SwitchResult:
-    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead."""
+    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
+
+    In a session blocks that need a dead value are dead too and do not run, up to a Merge. What a branch
+    needs from outside should come through a Switch, so that its gradient can flow back.
+    """
 
 def Tan(
     *,
@@ -3628,7 +4457,10 @@ def Tan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The tangent of x."""
+    """The tangent of x.
+
+        y = sin(x) / cos(x)
+    """
 
 def Tanh(
     *,
@@ -3636,7 +4468,10 @@ def Tanh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic tangent of x."""
+    """The hyperbolic tangent of x.
+
+        y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))
+    """
 
 def TanhGrad(
     *,
@@ -3645,7 +4480,10 @@ def TanhGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
+    """The gradient of Tanh: what came back, times 1 - y * y of what came out.
+
+        z = dy · (1 - y²)
+    """
 
 def TensorArrayCloseV3(
     *,
@@ -3686,7 +4524,11 @@ def TensorArrayGradV3(
     name: str | None = None,
     out: Value = None,
 ) -> TensorArrayGradV3Result:
-    """The tensor array that gradients of another's elements are added up in."""
+    """The tensor array that gradients of another's elements are added up in.
+
+    It is the same one for every call with the same `source`. An element that nobody writes is zeros. The
+    other array grows no more from here on.
+    """
 
 def TensorArrayReadV3(
     *,
@@ -3742,7 +4584,12 @@ def TensorArrayV3(
     name: str | None = None,
     out: Value = None,
 ) -> TensorArrayV3Result:
-    """A row of `size` tensors that are not written yet, new in every run."""
+    """A row of `size` tensors that are not written yet, new in every run.
+
+    With `dynamic_size` it grows when something is written behind its end. With `clear_after_read` an
+    element is given up when it is read. `element_shape` is the shape of every element as far as it is
+    known; `identical_element_shapes` says that the first that is written decides it.
+    """
 
 def TensorArrayWriteV3(
     *,
@@ -3815,7 +4662,10 @@ def TopK(
     name: str | None = None,
     out: Value = None,
 ) -> TopKResult:
-    """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
+    """The `k` largest entries of each row (along the last axis), largest first, and where they were.
+
+    Of equals the first comes first; a NaN counts as larger than any number.
+    """
 
 def TopKV2(
     *,
@@ -3844,7 +4694,10 @@ def TruncateDiv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, without the fraction."""
+    """x divided by y, without the fraction.
+
+        z = trunc(x / y)
+    """
 
 def TruncateMod(
     *,
@@ -3853,7 +4706,10 @@ def TruncateMod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y without fraction leaves over; it has the sign of x."""
+    """What x divided by y without fraction leaves over; it has the sign of x.
+
+        z = x - y · trunc(x / y)
+    """
 
 def TruncatedNormal(
     *,
@@ -3864,7 +4720,12 @@ def TruncatedNormal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+    """Numbers of the normal distribution between -2 and 2; others are drawn again.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def Unique(
     *,
@@ -3873,7 +4734,10 @@ def Unique(
     name: str | None = None,
     out: Value = None,
 ) -> UniqueResult:
-    """The values of the row `x`, each once, in the order in which they come."""
+    """The values of the row `x`, each once, in the order in which they come.
+
+    `idx` says for each cell which of them it is: y[idx] is `x`. Every NaN is a value of its own.
+    """
 
 def UniqueWithCounts(
     *,
@@ -3901,7 +4765,10 @@ def UnravelIndex(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order.
+
+    Each vector is a column.
+    """
 
 def UnsortedSegmentMax(
     *,
@@ -3911,7 +4778,11 @@ def UnsortedSegmentMax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest of the rows of each segment, cell by cell; NaN wins."""
+    """The largest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the smallest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def UnsortedSegmentMin(
     *,
@@ -3921,7 +4792,11 @@ def UnsortedSegmentMin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest of the rows of each segment, cell by cell; NaN wins."""
+    """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the largest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def UnsortedSegmentProd(
     *,
@@ -3931,7 +4806,10 @@ def UnsortedSegmentProd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0."""
+    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def UnsortedSegmentSum(
     *,
@@ -3941,7 +4819,10 @@ def UnsortedSegmentSum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0."""
+    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def VariableV2(
     *,
@@ -3987,7 +4868,10 @@ def Xdivy(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, or 0 where x is 0."""
+    """x divided by y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x / y
+    """
 
 def Xlog1py(
     *,
@@ -3996,7 +4880,10 @@ def Xlog1py(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times the logarithm of 1 + y, or 0 where x is 0."""
+    """x times the logarithm of 1 + y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x · ln(1 + y)
+    """
 
 def Xlogy(
     *,
@@ -4005,7 +4892,10 @@ def Xlogy(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times the logarithm of y, or 0 where x is 0."""
+    """x times the logarithm of y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x · ln(y)
+    """
 
 def ZerosLike(
     *,
@@ -4022,4 +4912,7 @@ def Zeta(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ..."""
+    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ...
+
+        z = Σ over k ≥ 0 of 1 / (q + k)^x
+    """

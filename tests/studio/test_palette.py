@@ -40,7 +40,8 @@ def test_every_op_is_there_with_its_pins_and_attributes(palette):
         assert [pin.name for pin in info.outputs] == [pin.name for pin in op.outputs]
         assert [attr.name for attr in info.attrs] == list(op.attrs)
         assert info.summary
-        assert info.aliases
+        assert info.formula == op.formula
+        assert set(op.also) <= set(info.aliases)
         for pin in (*info.inputs, *info.outputs):
             assert set(pin.dtypes) <= {*ALL, "string", "resource"}, (name, pin)
             assert pin.dtypes
@@ -173,7 +174,3 @@ def test_the_lesson_of_pools_is_wired_twice(palette):
 )
 def test_ops_are_found_by_the_names_of_other_libraries(palette, words, op):
     assert words in palette[op].aliases
-
-
-def test_names_and_formulas_are_of_ops_that_there_are(tool):
-    assert {*tool["NAMES_ELSEWHERE"], *tool["FORMULAS"]} <= set(REGISTRY)

@@ -68,7 +68,7 @@ monitors show, else every output that no block reads."""
 _OPS = """\
 examples:
   backblocks ops                                      all, by group
-  backblocks ops --search pool                        those with the word in name or summary
+  backblocks ops --search pool                        those with the word in a name or the summary
   backblocks ops MaxPool3DGrad                        inputs, attributes, a worked case, differences
   backblocks ops Conv3D --json                        the same for machines"""
 
@@ -212,7 +212,9 @@ def _add_export(commands: _Commands) -> None:
 def _add_ops(commands: _Commands) -> None:
     ops = _command(commands, "ops", "list and explain the ops", _OPS)
     ops.add_argument("name", nargs="?", metavar="NAME", help="an op: MaxPool3D or max_pool_3d")
-    ops.add_argument("--search", metavar="WORDS", help="ops with these words in name or summary")
+    ops.add_argument(
+        "--search", metavar="WORDS", help="ops with these words in a name or the summary"
+    )
     _add_json(ops)
 
 

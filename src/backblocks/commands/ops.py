@@ -50,7 +50,10 @@ def _found(search: str | None) -> list[Op]:
     found = [
         op
         for op in sorted(REGISTRY.values(), key=lambda op: (op.group, op.name))
-        if all(word in f"{op.name} {op.snake_name} {summary(op)}".lower() for word in words)
+        if all(
+            word in " ".join([op.name, op.snake_name, summary(op), *op.also]).lower()
+            for word in words
+        )
     ]
     if not found:
         hint = "Try fewer or other words; backblocks ops lists all."

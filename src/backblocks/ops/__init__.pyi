@@ -178,7 +178,10 @@ def abs(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x without its sign."""
+    """x without its sign.
+
+        y = |x|
+    """
 
 def accumulate_n_v2(
     inputs: Sequence[Value],
@@ -187,7 +190,10 @@ def accumulate_n_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of all inputs, which have this shape."""
+    """The sum of all inputs, which have this shape.
+
+        sum = Σ over m of inputs[m]
+    """
 
 def acos(
     x: Value,
@@ -195,7 +201,10 @@ def acos(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose cosine is x, from 0 to pi."""
+    """The angle whose cosine is x, from 0 to pi.
+
+        y = arccos(x)
+    """
 
 def acosh(
     x: Value,
@@ -203,7 +212,10 @@ def acosh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number from 0 up whose hyperbolic cosine is x."""
+    """The number from 0 up whose hyperbolic cosine is x.
+
+        y = ln(x + √(x + 1) · √(x - 1))
+    """
 
 def add(
     x: Value,
@@ -212,7 +224,10 @@ def add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x plus y."""
+    """x plus y.
+
+        z = x + y
+    """
 
 def add_n(
     inputs: Sequence[Value],
@@ -220,7 +235,10 @@ def add_n(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of all inputs, which have one shape."""
+    """The sum of all inputs, which have one shape.
+
+        sum = Σ over m of inputs[m]
+    """
 
 def add_v2(
     x: Value,
@@ -229,7 +247,10 @@ def add_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x plus y."""
+    """x plus y.
+
+        z = x + y
+    """
 
 def all(
     input: Value,
@@ -248,7 +269,11 @@ def angle(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle of `input` as seen from 0, from -pi to pi."""
+    """The angle of `input` as seen from 0, from -pi to pi.
+
+        output = the angle with input = r · (cos(output) + i · sin(output))
+        where r = |input|
+    """
 
 def any(
     input: Value,
@@ -290,7 +315,10 @@ def apply_adadelta(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by as much as it usually moves."""
+    """Moves a variable against its gradient, by as much as it usually moves.
+
+    `accum` and `accum_update` are the running means of the squares of gradients and of moves.
+    """
 
 def apply_adagrad(
     var: Value,
@@ -303,7 +331,13 @@ def apply_adagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`."""
+    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+
+        accum ← accum + grad² if update_slots else accum
+        var ← var - lr · grad / √accum
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
 
 def apply_adagrad_da(
     var: Value,
@@ -319,7 +353,10 @@ def apply_adagrad_da(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0."""
+    """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
+
+    (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
+    """
 
 def apply_adagrad_v2(
     var: Value,
@@ -333,7 +370,10 @@ def apply_adagrad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`."""
+    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+
+    `accum` is the sum of squares of all gradients; `update_slots` adds this one.
+    """
 
 def apply_adam(
     var: Value,
@@ -352,7 +392,16 @@ def apply_adam(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by the running mean of its gradients, in parts of their usual size."""
+    """Moves a variable by the running mean of its gradients, in parts of their usual size.
+
+        m ← m + (1 - beta1) · (grad - m)
+        v ← v + (1 - beta2) · (grad² - v)
+        var ← var - rate · (beta1 · m + (1 - beta1) · grad if use_nesterov else m) / (√v + epsilon)
+        where rate = lr · √(1 - beta2_power) / (1 - beta1_power)
+
+    `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
+    `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
+    """
 
 def apply_centered_rms_prop(
     var: Value,
@@ -386,7 +435,10 @@ def apply_ftrl(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0."""
+    """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
+
+    `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
+    """
 
 def apply_gradient_descent(
     var: Value,
@@ -397,7 +449,10 @@ def apply_gradient_descent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `var - alpha * delta`."""
+    """Moves a variable against its gradient: `var - alpha * delta`.
+
+        var ← var - alpha · delta
+    """
 
 def apply_momentum(
     var: Value,
@@ -411,7 +466,13 @@ def apply_momentum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`."""
+    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+
+        accum ← momentum · accum + grad
+        var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
+
+    With `use_nesterov` the gradient counts once more where the velocity would lead to.
+    """
 
 def apply_proximal_adagrad(
     var: Value,
@@ -454,7 +515,10 @@ def apply_rms_prop(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by a velocity, in which gradients count in parts of their usual size."""
+    """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+    `ms` is the running mean of their squares, `mom` the velocity.
+    """
 
 def approximate_equal(
     x: Value,
@@ -464,7 +528,10 @@ def approximate_equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell."""
+    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell.
+
+        z = |x - y| < tolerance
+    """
 
 def arg_max(
     input: Value,
@@ -497,7 +564,12 @@ def as_string(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Each number as text, as C's printf writes it."""
+    """Each number as text, as C's printf writes it.
+
+    Fractions have `precision` digits behind the point, 6 if that is not given, `scientific` ones an
+    exponent, and the `shortest` of both forms can be asked for. Text is as long as `width` at least; `fill`
+    says how: with zeros, with a sign, to the left (-).
+    """
 
 def asin(
     x: Value,
@@ -505,7 +577,10 @@ def asin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose sine is x, from -pi/2 to pi/2."""
+    """The angle whose sine is x, from -pi/2 to pi/2.
+
+        y = arcsin(x)
+    """
 
 def asinh(
     x: Value,
@@ -513,7 +588,10 @@ def asinh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose hyperbolic sine is x."""
+    """The number whose hyperbolic sine is x.
+
+        y = ln(x + √(x² + 1))
+    """
 
 def assert_(
     condition: Value,
@@ -562,7 +640,10 @@ def atan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle whose tangent is x, from -pi/2 to pi/2."""
+    """The angle whose tangent is x, from -pi/2 to pi/2.
+
+        y = arctan(x)
+    """
 
 def atan2(
     y: Value,
@@ -571,7 +652,11 @@ def atan2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The angle of the point (x, y), from -pi to pi."""
+    """The angle of the point (x, y), from -pi to pi.
+
+        z = the angle with x = r · cos(z) and y = r · sin(z)
+        where r = √(x² + y²)
+    """
 
 def atanh(
     x: Value,
@@ -579,7 +664,10 @@ def atanh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose hyperbolic tangent is x."""
+    """The number whose hyperbolic tangent is x.
+
+        y = (ln(1 + x) - ln(1 - x)) / 2
+    """
 
 def avg_pool(
     value: Value,
@@ -592,7 +680,18 @@ def avg_pool(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean of each window of an image."""
+    """The mean of each window of an image.
+
+        output[n, o, c] = (Σ over j of value[n, o·strides - p + j, c]) / cells
+        where o and j stand for height and width, 0 ≤ j < ksize
+        where cells is how many of these cells are inside; padding does not count
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
+
+    Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
+    and `strides` have one entry for each dimension, in the order of `data_format`.
+    """
 
 def avg_pool_3d(
     input: Value,
@@ -605,7 +704,18 @@ def avg_pool_3d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean of each window of a volume."""
+    """The mean of each window of a volume.
+
+        output[n, o, c] = (Σ over j of input[n, o·strides - p + j, c]) / cells
+        where o and j stand for depth, height and width, 0 ≤ j < ksize
+        where cells is how many of these cells are inside; padding does not count
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCDHW the channels stand second: output[n, c, o]
+
+    Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
+    and `strides` have one entry for each dimension, in the order of `data_format`.
+    """
 
 def avg_pool_3d_grad(
     orig_input_shape: Value,
@@ -619,7 +729,13 @@ def avg_pool_3d_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
+
+        output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
+        where window o has the cells o · strides - p + j along depth, height and width, as in AvgPool3D
+        where cells[o] is how many of them are inside; padding does not count
+        with NCDHW the channels stand second: output[n, c, i]
+    """
 
 def avg_pool_grad(
     orig_input_shape: Value,
@@ -633,7 +749,13 @@ def avg_pool_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
+
+        output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
+        where window o has the cells o · strides - p + j along height and width, as in AvgPool
+        where cells[o] is how many of them are inside; padding does not count
+        with NCHW the channels stand second: output[n, c, i]
+    """
 
 def batch_mat_mul(
     x: Value,
@@ -646,7 +768,11 @@ def batch_mat_mul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front."""
+    """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front.
+
+    `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
+    nothing.
+    """
 
 def batch_mat_mul_v2(
     x: Value,
@@ -659,7 +785,14 @@ def batch_mat_mul_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of matrices in pairs, whose axes in front of the matrices broadcast."""
+    """The products of matrices in pairs, whose axes in front of the matrices broadcast.
+
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+
+    `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
+    nothing.
+    """
 
 def batch_mat_mul_v3(
     x: Value,
@@ -703,7 +836,10 @@ def bias_add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`value` with `bias[c]` added to all of channel c."""
+    """`value` with `bias[c]` added to all of channel c.
+
+    The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
+    """
 
 def bias_add_grad(
     out_backprop: Value,
@@ -731,7 +867,10 @@ def bincount(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights."""
+    """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
+
+    Empty `weights` count each as 1. Numbers from `size` on are passed over.
+    """
 
 def bitcast(
     input: Value,
@@ -740,7 +879,11 @@ def bitcast(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of `input`, read as numbers of another type."""
+    """The bits of `input`, read as numbers of another type.
+
+    Numbers of a smaller type stand along a new last axis; those of a larger one are each made of the
+    whole last axis, which goes away.
+    """
 
 def bitwise_and(
     x: Value,
@@ -749,7 +892,10 @@ def bitwise_and(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that both x and y have."""
+    """The bits that both x and y have.
+
+        z = x & y
+    """
 
 def bitwise_or(
     x: Value,
@@ -758,7 +904,10 @@ def bitwise_or(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that x or y or both have."""
+    """The bits that x or y or both have.
+
+        z = x | y
+    """
 
 def bitwise_xor(
     x: Value,
@@ -767,7 +916,10 @@ def bitwise_xor(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that either x or y has."""
+    """The bits that either x or y has.
+
+        z = x xor y
+    """
 
 def broadcast_args(
     s0: Value,
@@ -785,7 +937,10 @@ def broadcast_gradient_args(
     name: str | None = None,
     out: Value = None,
 ) -> BroadcastGradientArgsResult:
-    """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together."""
+    """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
+
+    Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
+    """
 
 def broadcast_to(
     input: Value,
@@ -803,7 +958,10 @@ def bucketize(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all."""
+    """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+    Boundaries are float32 numbers.
+    """
 
 def cast(
     x: Value,
@@ -813,7 +971,11 @@ def cast(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones.
+
+        y = the number of type DstT nearest to x
+        with DstT of whole numbers trunc(x), of real numbers Re(x), bool x ≠ 0
+    """
 
 def ceil(
     x: Value,
@@ -821,7 +983,10 @@ def ceil(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded up to a whole number."""
+    """x rounded up to a whole number.
+
+        y = ⌈x⌉
+    """
 
 def check_numerics(
     tensor: Value,
@@ -840,7 +1005,13 @@ def clip_by_value(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`t`, kept between two bounds, each of which is one number or has the shape of `t`."""
+    """`t`, kept between two bounds, each of which is one number or has the shape of `t`.
+
+        output = max(min(t, clip_value_max), clip_value_min)
+
+    Where the lower bound is above the upper one it is the lower one that counts. A bound that is NaN
+    counts for nothing.
+    """
 
 def complex(
     real: Value,
@@ -850,7 +1021,10 @@ def complex(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Complex numbers from their real and imaginary parts, which broadcast."""
+    """Complex numbers from their real and imaginary parts, which broadcast.
+
+        out = real + i · imag
+    """
 
 def complex_abs(
     x: Value,
@@ -859,7 +1033,10 @@ def complex_abs(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How far `x` is from 0."""
+    """How far `x` is from 0.
+
+        y = √(Re(x)² + Im(x)²)
+    """
 
 def concat(
     concat_dim: Value,
@@ -894,7 +1071,10 @@ def conj(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x with the sign of its imaginary part changed."""
+    """x with the sign of its imaginary part changed.
+
+        output = Re(input) - i · Im(input)
+    """
 
 def const(
     *,
@@ -925,7 +1105,18 @@ def conv_2d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Slides a filter over an image and sums the products (cross-correlation)."""
+    """Slides a filter over an image and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+
+    `filter` is (height, width, in channels, out channels). `strides` and `dilations` have one entry for
+    each dimension of `input`, in the order of `data_format`.
+    """
 
 def conv_2d_backprop_filter(
     input: Value,
@@ -941,7 +1132,13 @@ def conv_2d_backprop_filter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back.
+
+        output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+        where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+        with NCHW the channels stand second: input[n, c, i]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
 
 def conv_2d_backprop_input(
     input_sizes: Value,
@@ -957,7 +1154,15 @@ def conv_2d_backprop_input(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv2D with respect to its input: what each cell gave, it gets back."""
+    """The gradient of Conv2D with respect to its input: what each cell gave, it gets back.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o · strides - p + j · dilations along height and width, with p as in Conv2D
+        with NCHW the channels stand second: output[n, c, i]
+        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+
+    `input_sizes` is the shape of the input, or just its height and width.
+    """
 
 def conv_3d(
     input: Value,
@@ -971,7 +1176,18 @@ def conv_3d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Slides a filter over a volume and sums the products (cross-correlation)."""
+    """Slides a filter over a volume and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for depth, height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCDHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+
+    `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
+    entry for each dimension of `input`, in the order of `data_format`.
+    """
 
 def conv_3d_backprop_filter(
     input: Value,
@@ -1000,7 +1216,13 @@ def conv_3d_backprop_filter_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back.
+
+        output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+        where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
+        with NCDHW the channels stand second: input[n, c, i]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
 
 def conv_3d_backprop_input(
     input: Value,
@@ -1029,7 +1251,13 @@ def conv_3d_backprop_input_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
+    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o · strides - p + j · dilations along depth, height and width, with p as in Conv3D
+        with NCDHW the channels stand second: output[n, c, i]
+        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+    """
 
 def cos(
     x: Value,
@@ -1037,7 +1265,10 @@ def cos(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cosine of x."""
+    """The cosine of x.
+
+        y = cos(x)
+    """
 
 def cosh(
     x: Value,
@@ -1045,7 +1276,10 @@ def cosh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic cosine of x."""
+    """The hyperbolic cosine of x.
+
+        y = (exp(x) + exp(-x)) / 2
+    """
 
 def cross(
     a: Value,
@@ -1054,7 +1288,11 @@ def cross(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
+    """The cross products of the vectors of three numbers on the last axes of `a` and `b`.
+
+        product[…, i] = a[…, i + 1] · b[…, i + 2] - a[…, i + 2] · b[…, i + 1]
+        where i + 1 and i + 2 count on from 0 after 2
+    """
 
 def cumprod(
     x: Value,
@@ -1065,7 +1303,10 @@ def cumprod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The products of all cells up to each one along an axis."""
+    """The products of all cells up to each one along an axis.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def cumsum(
     x: Value,
@@ -1076,7 +1317,10 @@ def cumsum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sums of all cells up to each one along an axis."""
+    """The sums of all cells up to each one along an axis.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def cumulative_logsumexp(
     x: Value,
@@ -1087,7 +1331,10 @@ def cumulative_logsumexp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow."""
+    """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow.
+
+    `exclusive` leaves out the cell itself; `reverse` runs from the end.
+    """
 
 def decode_base64(
     input: Value,
@@ -1108,7 +1355,12 @@ def decode_csv(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The columns of a table: each record is a row, its fields stand between commas."""
+    """The columns of a table: each record is a row, its fields stand between commas.
+
+    `record_defaults` has a tensor for each column. It says what type the column has, and what stands for
+    a field that is empty or is `na_value`; one without a value says that no field may be. A field in
+    quotes may have commas and, doubled, quotes in it. `select_cols` are the columns wanted, all if empty.
+    """
 
 def decode_raw(
     bytes: Value,
@@ -1118,7 +1370,10 @@ def decode_raw(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bytes of each string, read as numbers along a new last axis."""
+    """The bytes of each string, read as numbers along a new last axis.
+
+    All strings have one length. `little_endian` says that the first byte of a number counts least.
+    """
 
 def dense_bincount(
     input: Value,
@@ -1129,7 +1384,11 @@ def dense_bincount(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights."""
+    """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+    With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
+    `size` on are passed over.
+    """
 
 def depth_to_space(
     input: Value,
@@ -1153,7 +1412,11 @@ def depthwise_conv_2d_native(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Slides filters over each channel by itself."""
+    """Slides filters over each channel by itself.
+
+    `filter` is (height, width, channels, multiplier); output channel `c * multiplier + m` is input
+    channel `c` seen through its filter `m`.
+    """
 
 def depthwise_conv_2d_native_backprop_filter(
     input: Value,
@@ -1207,7 +1470,11 @@ def digamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The slope of Lgamma at x."""
+    """The slope of Lgamma at x.
+
+        y = Γ'(x) / Γ(x)
+        where Γ(x) is as in Lgamma, and Γ'(x) its slope
+    """
 
 def dilation_2d(
     input: Value,
@@ -1220,7 +1487,17 @@ def dilation_2d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest sum of a cell and its filter value, over each window of an image."""
+    """The largest sum of a cell and its filter value, over each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j·rates, c] + filter[j, c]
+        where o and j stand for height and width; padding takes no part
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · rates + 1 - size, 0) / 2⌋
+
+    `filter` is (height, width, channels): each channel of the image has its own. `rates` is the
+    step between the cells of a window. Padding never wins a window; a sum that is NaN does. Sums of
+    integers wrap around. A window without any real cell gives the lowest value of the type.
+    """
 
 def dilation_2d_backprop_filter(
     input: Value,
@@ -1257,7 +1534,11 @@ def div(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y. Whole numbers lose the fraction."""
+    """x divided by y. Whole numbers lose the fraction.
+
+        z = x / y
+        with whole numbers z = trunc(x / y)
+    """
 
 def div_no_nan(
     x: Value,
@@ -1266,7 +1547,10 @@ def div_no_nan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, or 0 where y is 0."""
+    """x divided by y, or 0 where y is 0.
+
+        z = 0 if y = 0 else x / y
+    """
 
 def dynamic_partition(
     data: Value,
@@ -1276,7 +1560,10 @@ def dynamic_partition(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each."""
+    """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
+
+    `partitions` has a number for each slice along the first axes of `data`. Slices keep their order.
+    """
 
 def dynamic_stitch(
     indices: Sequence[Value],
@@ -1285,7 +1572,11 @@ def dynamic_stitch(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """One tensor of slices, each of which says where it goes."""
+    """One tensor of slices, each of which says where it goes.
+
+    `indices` has for each tensor of `data` the places of its slices. Where two go to one place, the
+    later one is there; a place to which none goes holds zeros.
+    """
 
 def einsum(
     inputs: Sequence[Value],
@@ -1294,7 +1585,11 @@ def einsum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Products of one or two tensors, summed over the labels that the result does not have."""
+    """Products of one or two tensors, summed over the labels that the result does not have.
+
+    `"ij,jk->ik"` is the product of matrices. A label twice in an input takes the diagonal, twice in the
+    result puts one there. `...` stands for axes without a label, which broadcast.
+    """
 
 def elu(
     features: Value,
@@ -1302,7 +1597,10 @@ def elu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or exp(x) - 1 where x is below 0."""
+    """x, or exp(x) - 1 where x is below 0.
+
+        activations = exp(features) - 1 if features < 0 else features
+    """
 
 def elu_grad(
     gradients: Value,
@@ -1311,7 +1609,10 @@ def elu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0."""
+    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.
+
+        backprops = gradients · (outputs + 1) if outputs < 0 else gradients
+    """
 
 def encode_base64(
     input: Value,
@@ -1320,7 +1621,10 @@ def encode_base64(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Each text written with letters, digits, - and _: four for three bytes."""
+    """Each text written with letters, digits, - and _: four for three bytes.
+
+    With `pad`, the last four are filled up with =.
+    """
 
 def ensure_shape(
     input: Value,
@@ -1339,7 +1643,12 @@ def equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is y, for each cell. NaN is not even itself."""
+    """Whether x is y, for each cell. NaN is not even itself.
+
+        z = (x = y)
+
+    Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
+    """
 
 def erf(
     x: Value,
@@ -1347,7 +1656,10 @@ def erf(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x."""
+    """The error function: the share of a normal distribution of variance 1/2 within |x|, signed as x.
+
+        y = 2 / √π · ∫ from 0 to x of exp(-t²) dt
+    """
 
 def erfc(
     x: Value,
@@ -1355,7 +1667,10 @@ def erfc(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 - Erf(x), with all its digits where that is small."""
+    """1 - Erf(x), with all its digits where that is small.
+
+        y = 2 / √π · ∫ from x to ∞ of exp(-t²) dt
+    """
 
 def erfinv(
     x: Value,
@@ -1363,7 +1678,10 @@ def erfinv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number whose error function is x."""
+    """The number whose error function is x.
+
+        y = the number with 2 / √π · ∫ from 0 to y of exp(-t²) dt = x
+    """
 
 def euclidean_norm(
     input: Value,
@@ -1381,7 +1699,10 @@ def exp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """e to the power of x."""
+    """e to the power of x.
+
+        y = exp(x)
+    """
 
 def expand_dims(
     input: Value,
@@ -1398,7 +1719,10 @@ def expm1(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """e to the power of x, less 1, with all digits near 0."""
+    """e to the power of x, less 1, with all digits near 0.
+
+        y = exp(x) - 1
+    """
 
 def fifo_queue_v2(
     *,
@@ -1410,7 +1734,12 @@ def fifo_queue_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A queue whose elements come out in the order in which they went in."""
+    """A queue whose elements come out in the order in which they went in.
+
+    An element has a tensor of each of `component_types`, of the shape in `shapes` where that is given.
+    It holds up to `capacity` elements, and any number if that is negative. A session keeps it from one
+    run to the next.
+    """
 
 def fill(
     dims: Value,
@@ -1433,7 +1762,11 @@ def fixed_length_record_reader_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A reader of records of `record_bytes` bytes each."""
+    """A reader of records of `record_bytes` bytes each.
+
+    The first `header_bytes` and the last `footer_bytes` of a file are no records. A record begins
+    `hop_bytes` after the one before, or right behind it if that is 0.
+    """
 
 def floor(
     x: Value,
@@ -1441,7 +1774,10 @@ def floor(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded down to a whole number."""
+    """x rounded down to a whole number.
+
+        y = ⌊x⌋
+    """
 
 def floor_div(
     x: Value,
@@ -1450,7 +1786,10 @@ def floor_div(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, rounded down to a whole number."""
+    """x divided by y, rounded down to a whole number.
+
+        z = ⌊x / y⌋
+    """
 
 def floor_mod(
     x: Value,
@@ -1459,7 +1798,10 @@ def floor_mod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y and rounded down leaves over; it has the sign of y."""
+    """What x divided by y and rounded down leaves over; it has the sign of y.
+
+        z = x - y · ⌊x / y⌋
+    """
 
 def fractional_avg_pool(
     value: Value,
@@ -1473,7 +1815,16 @@ def fractional_avg_pool(
     name: str | None = None,
     out: Value = None,
 ) -> FractionalAvgPoolResult:
-    """The mean of each window of an image; windows have random, nearly equal sizes."""
+    """The mean of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from the seed of the session, or from seeds that this process has chosen once. Means of
+    integers are rounded toward zero.
+    """
 
 def fractional_avg_pool_grad(
     orig_input_tensor_shape: Value,
@@ -1499,7 +1850,16 @@ def fractional_max_pool(
     name: str | None = None,
     out: Value = None,
 ) -> FractionalMaxPoolResult:
-    """The largest value of each window of an image; windows have random, nearly equal sizes."""
+    """The largest value of each window of an image; windows have random, nearly equal sizes.
+
+    `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
+    the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
+    random start. With `overlapping` each window also has the first row and column of the next.
+
+    Each call draws new windows. If it is `deterministic` they follow from `seed` and `seed2`; if both
+    are 0, from the seed of the session, or from seeds that this process has chosen once. A NaN wins
+    its window.
+    """
 
 def fractional_max_pool_grad(
     orig_input: Value,
@@ -1512,7 +1872,10 @@ def fractional_max_pool_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used.
+    """
 
 def fused_batch_norm(
     x: Value,
@@ -1528,7 +1891,13 @@ def fused_batch_norm(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormResult:
-    """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`."""
+    """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`.
+
+    When training, mean and variance are those of `x`. They come out as `batch_mean` and
+    `batch_variance` (which has n - 1 in place of n), blended with the inputs `mean` and `variance` by
+    `exponential_avg_factor`: 1 ignores the inputs, and then they may be empty. When not training, the
+    inputs are used, and come out again. The reserve spaces are mean and variance as used.
+    """
 
 def fused_batch_norm_grad(
     y_backprop: Value,
@@ -1543,7 +1912,11 @@ def fused_batch_norm_grad(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormGradResult:
-    """The gradient of FusedBatchNorm."""
+    """The gradient of FusedBatchNorm.
+
+    `reserve_space_1` and `reserve_space_2` are mean and variance as the forward op used them. The two
+    that come out are empty.
+    """
 
 def fused_batch_norm_grad_v2(
     y_backprop: Value,
@@ -1619,7 +1992,11 @@ def fused_pad_conv_2d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Continues an image by its mirror image, then slides a filter over it and sums the products."""
+    """Continues an image by its mirror image, then slides a filter over it and sums the products.
+
+    It is MirrorPad and then Conv2D. `paddings` has a row (before, after) for each dimension of NHWC.
+    `padding` is that of the convolution: SAME adds zeros around the mirror image.
+    """
 
 def fused_resize_and_pad_conv_2d(
     input: Value,
@@ -1634,7 +2011,11 @@ def fused_resize_and_pad_conv_2d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it."""
+    """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it.
+
+    Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
+    keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
+    """
 
 def gather(
     params: Value,
@@ -1654,7 +2035,10 @@ def gather_nd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name."""
+    """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
+
+    With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
+    """
 
 def gather_v2(
     params: Value,
@@ -1665,7 +2049,11 @@ def gather_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`."""
+    """The slices of `params` along `axis` that `indices` number, in the shape of `indices`.
+
+    The first `batch_dims` axes of both belong together: each part of `indices` picks from its own
+    part of `params`.
+    """
 
 def greater(
     x: Value,
@@ -1674,7 +2062,10 @@ def greater(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is above y."""
+    """Whether x is above y.
+
+        z = x > y
+    """
 
 def greater_equal(
     x: Value,
@@ -1683,7 +2074,10 @@ def greater_equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is at least y."""
+    """Whether x is at least y.
+
+        z = x ≥ y
+    """
 
 def histogram_fixed_width(
     values: Value,
@@ -1694,7 +2088,10 @@ def histogram_fixed_width(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many values lie in each of `nbins` equal parts of a range."""
+    """How many values lie in each of `nbins` equal parts of a range.
+
+    Values below the range count in the first part, values above it in the last.
+    """
 
 def identity(
     input: Value,
@@ -1720,7 +2117,10 @@ def imag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The imaginary part of `input`."""
+    """The imaginary part of `input`.
+
+        output = Im(input)
+    """
 
 def in_top_k(
     predictions: Value,
@@ -1730,7 +2130,10 @@ def in_top_k(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each row, whether fewer than `k` classes have a larger prediction than the target."""
+    """For each row, whether fewer than `k` classes have a larger prediction than the target.
+
+    So all of a tie are in. False where the target is no class, or where not all predictions are finite.
+    """
 
 def in_top_k_v2(
     predictions: Value,
@@ -1748,7 +2151,10 @@ def inv(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 divided by x."""
+    """1 divided by x.
+
+        y = 1 / x
+    """
 
 def inv_grad(
     y: Value,
@@ -1757,7 +2163,10 @@ def inv_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Inv: minus what came back, times the square of what came out."""
+    """The gradient of Inv: minus what came back, times the square of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)²
+    """
 
 def invert(
     x: Value,
@@ -1765,7 +2174,10 @@ def invert(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits that x does not have."""
+    """The bits that x does not have.
+
+        y = ~x
+    """
 
 def invert_permutation(
     x: Value,
@@ -1781,7 +2193,10 @@ def is_finite(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is neither infinite nor NaN."""
+    """Whether x is neither infinite nor NaN.
+
+        y = |x| < ∞
+    """
 
 def is_inf(
     x: Value,
@@ -1789,7 +2204,10 @@ def is_inf(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is infinite."""
+    """Whether x is infinite.
+
+        y = (|x| = ∞)
+    """
 
 def is_nan(
     x: Value,
@@ -1797,7 +2215,10 @@ def is_nan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is NaN."""
+    """Whether x is NaN.
+
+        y = x ≠ x
+    """
 
 def is_variable_initialized(
     ref: Value,
@@ -1813,7 +2234,10 @@ def l2_loss(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """sum(t * t) / 2 over all cells."""
+    """sum(t * t) / 2 over all cells.
+
+        output = (Σ over all cells of t²) / 2
+    """
 
 def lrn(
     input: Value,
@@ -1825,7 +2249,13 @@ def lrn(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta."""
+    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+
+        output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
+        where |k - c| ≤ depth_radius
+
+    Near are the channels, along the last axis, that are at most `depth_radius` away.
+    """
 
 def lrn_grad(
     input_grads: Value,
@@ -1848,7 +2278,10 @@ def leaky_relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or alpha times x where x is not above 0."""
+    """x, or alpha times x where x is not above 0.
+
+        activations = features if features > 0 else alpha · features
+    """
 
 def leaky_relu_grad(
     gradients: Value,
@@ -1858,7 +2291,10 @@ def leaky_relu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0."""
+    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0.
+
+        backprops = gradients if features > 0 else alpha · gradients
+    """
 
 def left_shift(
     x: Value,
@@ -1867,7 +2303,11 @@ def left_shift(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of x moved up by y places, of which there are at most all but one."""
+    """The bits of x moved up by y places, of which there are at most all but one.
+
+        z = x · 2^s, of which the bits that the type has are kept
+        where s = min(max(y, 0), bits - 1)
+    """
 
 def less(
     x: Value,
@@ -1876,7 +2316,10 @@ def less(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is below y."""
+    """Whether x is below y.
+
+        z = x < y
+    """
 
 def less_equal(
     x: Value,
@@ -1885,7 +2328,10 @@ def less_equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is at most y."""
+    """Whether x is at most y.
+
+        z = x ≤ y
+    """
 
 def lgamma(
     x: Value,
@@ -1893,7 +2339,11 @@ def lgamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithm of |gamma(x)|; gamma(n + 1) is n!."""
+    """The logarithm of |gamma(x)|; gamma(n + 1) is n!.
+
+        y = ln |Γ(x)|
+        where Γ(x) = ∫ from 0 to ∞ of t^(x - 1) · exp(-t) dt for x > 0, and Γ(x) = Γ(x + 1) / x below
+    """
 
 def lin_space(
     start: Value,
@@ -1921,7 +2371,10 @@ def log(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The natural logarithm of x."""
+    """The natural logarithm of x.
+
+        y = ln(x)
+    """
 
 def log1p(
     x: Value,
@@ -1929,7 +2382,10 @@ def log1p(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The natural logarithm of 1 + x, with all digits near 0."""
+    """The natural logarithm of 1 + x, with all digits near 0.
+
+        y = ln(1 + x)
+    """
 
 def log_softmax(
     logits: Value,
@@ -1937,7 +2393,10 @@ def log_softmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The logarithm of Softmax, without the loss of digits where that is near 0."""
+    """The logarithm of Softmax, without the loss of digits where that is near 0.
+
+        logsoftmax[…, j] = logits[…, j] - ln(Σ over k of exp(logits[…, k]))
+    """
 
 def logical_and(
     x: Value,
@@ -1946,7 +2405,10 @@ def logical_and(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether both x and y hold."""
+    """Whether both x and y hold.
+
+        z = x and y
+    """
 
 def logical_not(
     x: Value,
@@ -1954,7 +2416,10 @@ def logical_not(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x does not hold."""
+    """Whether x does not hold.
+
+        y = not x
+    """
 
 def logical_or(
     x: Value,
@@ -1963,7 +2428,10 @@ def logical_or(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x or y or both hold."""
+    """Whether x or y or both hold.
+
+        z = x or y
+    """
 
 def mat_mul(
     a: Value,
@@ -1976,7 +2444,13 @@ def mat_mul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of two matrices, each of which may be transposed first."""
+    """The product of two matrices, each of which may be transposed first.
+
+        product[i, j] = Σ over k of a[i, k] · b[k, j]
+        with transpose_a it is a[k, i], with transpose_b b[j, k]
+
+    `grad_a` and `grad_b` tell TensorFlow's compiler which operand is a gradient; they change nothing.
+    """
 
 def matching_files(
     pattern: Value,
@@ -1984,7 +2458,11 @@ def matching_files(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The names of files and folders that fit a pattern or one of several, in order."""
+    """The names of files and folders that fit a pattern or one of several, in order.
+
+    `*` stands for any letters but a slash, `?` for one of them, `[ab]` for one of these, `[^ab]` for any
+    other, and a backslash takes the next letter for itself.
+    """
 
 def matrix_band_part(
     input: Value,
@@ -1994,7 +2472,10 @@ def matrix_band_part(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above."""
+    """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
+
+    A negative number keeps the whole triangle.
+    """
 
 def matrix_diag(
     diagonal: Value,
@@ -2042,7 +2523,18 @@ def max_pool(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest value of each window of an image."""
+    """The largest value of each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
+
+    `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
+    never wins a window; a NaN does. A window over channels instead of space (`ksize` 1 in space, and
+    equal to `strides` in channels) keeps the largest of each group of channels.
+    """
 
 def max_pool_3d(
     input: Value,
@@ -2055,7 +2547,17 @@ def max_pool_3d(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest value of each window of a volume."""
+    """The largest value of each window of a volume.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCDHW the channels stand second: output[n, c, o]
+
+    `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
+    never wins a window; a NaN does.
+    """
 
 def max_pool_3d_grad(
     orig_input: Value,
@@ -2071,7 +2573,17 @@ def max_pool_3d_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, i]
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used. That makes it the
+    adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
+    whole gradient, so that a sum over a tie counts it more than once.
+    """
 
 def max_pool_3d_grad_grad(
     orig_input: Value,
@@ -2086,7 +2598,15 @@ def max_pool_3d_grad_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each window, the value of `grad` at the cell that won it."""
+    """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, o]
+
+    It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
+    """
 
 def max_pool_grad(
     orig_input: Value,
@@ -2101,7 +2621,15 @@ def max_pool_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, i]
+
+    The winner is found in `orig_input`; of `orig_output` only the shape is used.
+    """
 
 def max_pool_grad_grad(
     orig_input: Value,
@@ -2116,7 +2644,15 @@ def max_pool_grad_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each window, the value of `grad` at the cell that won it."""
+    """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, o]
+
+    It is the adjoint of MaxPoolGrad, and so the second gradient of MaxPool.
+    """
 
 def max_pool_grad_grad_v2(
     orig_input: Value,
@@ -2203,7 +2739,12 @@ def max_pool_with_argmax(
     name: str | None = None,
     out: Value = None,
 ) -> MaxPoolWithArgmaxResult:
-    """The largest value of each window, and where it was."""
+    """The largest value of each window, and where it was.
+
+    The index counts through `(height, width, channels)` of its own image, or through the whole input
+    when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window. The index
+    of a window without any real cell is 0.
+    """
 
 def maximum(
     x: Value,
@@ -2212,7 +2753,10 @@ def maximum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and y; NaN if one of them is."""
+    """The larger of x and y; NaN if one of them is.
+
+        z = max(x, y)
+    """
 
 def mean(
     input: Value,
@@ -2249,7 +2793,10 @@ def minimum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smaller of x and y; NaN if one of them is."""
+    """The smaller of x and y; NaN if one of them is.
+
+        z = min(x, y)
+    """
 
 def mirror_pad(
     input: Value,
@@ -2259,7 +2806,11 @@ def mirror_pad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` continued over its borders by its mirror image."""
+    """`input` continued over its borders by its mirror image.
+
+    A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
+    border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
+    """
 
 def mirror_pad_grad(
     input: Value,
@@ -2278,7 +2829,10 @@ def mod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y without fraction leaves over; it has the sign of x."""
+    """What x divided by y without fraction leaves over; it has the sign of x.
+
+        z = x - y · trunc(x / y)
+    """
 
 def mul(
     x: Value,
@@ -2287,7 +2841,10 @@ def mul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times y."""
+    """x times y.
+
+        z = x · y
+    """
 
 def mul_no_nan(
     x: Value,
@@ -2296,7 +2853,10 @@ def mul_no_nan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times y, or 0 where y is 0, whatever x is."""
+    """x times y, or 0 where y is 0, whatever x is.
+
+        z = 0 if y = 0 else x · y
+    """
 
 def multinomial(
     logits: Value,
@@ -2308,7 +2868,11 @@ def multinomial(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i)."""
+    """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i).
+
+    Classes whose logit is no finite number are never drawn. Without a seed the draw follows from the seed
+    of the session, or is new every time.
+    """
 
 def ndtri(
     x: Value,
@@ -2316,7 +2880,10 @@ def ndtri(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number below which a share x of the standard normal distribution lies."""
+    """The number below which a share x of the standard normal distribution lies.
+
+        y = the number with 1 / √(2 · π) · ∫ from -∞ to y of exp(-t² / 2) dt = x
+    """
 
 def neg(
     x: Value,
@@ -2324,7 +2891,10 @@ def neg(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Minus x."""
+    """Minus x.
+
+        y = -x
+    """
 
 def next_after(
     x1: Value,
@@ -2333,7 +2903,10 @@ def next_after(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The number of its type that follows x1 on the way to x2."""
+    """The number of its type that follows x1 on the way to x2.
+
+        output = the number of the type next to x1 on the way to x2; x1 if x1 = x2
+    """
 
 def no_op(
     *,
@@ -2350,7 +2923,12 @@ def not_equal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether x is not y, for each cell. NaN is not even itself."""
+    """Whether x is not y, for each cell. NaN is not even itself.
+
+        z = x ≠ y
+
+    Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
+    """
 
 def one_hot(
     indices: Value,
@@ -2362,7 +2940,10 @@ def one_hot(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere."""
+    """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere.
+
+    An index outside names no place.
+    """
 
 def ones_like(
     x: Value,
@@ -2425,7 +3006,11 @@ def polygamma(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The a-th slope of Digamma at x, for whole a from 0; else NaN."""
+    """The a-th slope of Digamma at x, for whole a from 0; else NaN.
+
+        z = (-1)^(a + 1) · a! · Σ over k ≥ 0 of 1 / (x + k)^(a + 1)
+        with a = 0 Digamma(x)
+    """
 
 def population_count(
     x: Value,
@@ -2433,7 +3018,10 @@ def population_count(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many bits of x are set."""
+    """How many bits of x are set.
+
+        y = how many bits of x are 1
+    """
 
 def pow(
     x: Value,
@@ -2442,7 +3030,10 @@ def pow(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x to the power of y."""
+    """x to the power of y.
+
+        z = x^y
+    """
 
 def prevent_gradient(
     input: Value,
@@ -2463,7 +3054,10 @@ def print(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr."""
+    """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
+
+    With `first_n` it does so in the first runs of a session only.
+    """
 
 def print_v2(
     input: Value,
@@ -2496,7 +3090,10 @@ def quantized_avg_pool(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedAvgPoolResult:
-    """The mean of each window of a quantized image, cut to a whole code toward zero."""
+    """The mean of each window of a quantized image, cut to a whole code toward zero.
+
+    Padding does not count. `ksize` and `strides` have one entry for each dimension of NHWC.
+    """
 
 def quantized_batch_norm_with_global_normalization(
     t: Value,
@@ -2521,7 +3118,12 @@ def quantized_batch_norm_with_global_normalization(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedBatchNormWithGlobalNormalizationResult:
-    """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`."""
+    """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`.
+
+    With `scale_after_normalization` it is multiplied by `gamma` before `beta` is added. The result has
+    the range -2**20 to 2**20, in which a step is about 1/2048; an `out_type` of fewer bits gets the
+    range that its values need.
+    """
 
 def quantized_bias_add(
     input: Value,
@@ -2535,7 +3137,12 @@ def quantized_bias_add(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedBiasAddResult:
-    """Adds a bias to each channel, the last dimension, of a quantized tensor."""
+    """Adds a bias to each channel, the last dimension, of a quantized tensor.
+
+    The range of the result is 2**17 times the largest end of both ranges, on either side of 0. An
+    `out_type` of fewer bits gets the range that its values need. Rounding may put the result too low,
+    by up to 1/64 of that largest end: it is TensorFlow's, to the last bit.
+    """
 
 def quantized_conv_2d(
     input: Value,
@@ -2552,7 +3159,12 @@ def quantized_conv_2d(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedConv2DResult:
-    """Slides a quantized filter over a quantized image and sums the products."""
+    """Slides a quantized filter over a quantized image and sums the products.
+
+    Codes are counted from the code of 0, so padding adds nothing. `filter` is (height, width, in
+    channels, out channels). Sums wrap around in 32 bits. An `out_type` of fewer bits gets the range
+    that its values need.
+    """
 
 def quantized_max_pool(
     input: Value,
@@ -2565,7 +3177,11 @@ def quantized_max_pool(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedMaxPoolResult:
-    """The largest code of each window of a quantized image."""
+    """The largest code of each window of a quantized image.
+
+    Padding never wins. `ksize` and `strides` have one entry for each dimension of NHWC. As in MaxPool,
+    a window may lie over channels instead of space.
+    """
 
 def quantized_relu(
     features: Value,
@@ -2576,7 +3192,10 @@ def quantized_relu(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedReluResult:
-    """Codes below that of 0 become the code of 0."""
+    """Codes below that of 0 become the code of 0.
+
+    The range is handed on as it came. If 0 lies outside of it, the end next to 0 stands for 0.
+    """
 
 def quantized_relu6(
     features: Value,
@@ -2587,7 +3206,10 @@ def quantized_relu6(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedRelu6Result:
-    """Codes below that of 0 become the code of 0, those above that of 6 the code of 6."""
+    """Codes below that of 0 become the code of 0, those above that of 6 the code of 6.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
 
 def quantized_relu_x(
     features: Value,
@@ -2599,7 +3221,10 @@ def quantized_relu_x(
     name: str | None = None,
     out: Value = None,
 ) -> QuantizedReluXResult:
-    """Codes below that of 0 become the code of 0, those above that of `max_value` its code."""
+    """Codes below that of 0 become the code of 0, those above that of `max_value` its code.
+
+    The range is handed on as it came. A bound outside of it is replaced by the end next to it.
+    """
 
 def queue_close_v2(
     handle: Value,
@@ -2608,7 +3233,10 @@ def queue_close_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Closes a queue: nothing more goes in, and what is in can be taken out."""
+    """Closes a queue: nothing more goes in, and what is in can be taken out.
+
+    `cancel_pending_enqueues` says nothing here: none is ever pending.
+    """
 
 def queue_dequeue_many_v2(
     handle: Value,
@@ -2650,7 +3278,10 @@ def queue_enqueue_many_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts elements into a queue: the slices of the components along their first axis."""
+    """Puts elements into a queue: the slices of the components along their first axis.
+
+    All of them go in, or none does.
+    """
 
 def queue_enqueue_v2(
     handle: Value,
@@ -2686,7 +3317,10 @@ def random_shuffle(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The rows of `value` in another order."""
+    """The rows of `value` in another order.
+
+    Without a seed it follows from the seed of the session, or is new every time.
+    """
 
 def random_standard_normal(
     shape: Value,
@@ -2697,7 +3331,12 @@ def random_standard_normal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+    """Numbers of the normal distribution, with mean 0 and deviation 1.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def random_uniform(
     shape: Value,
@@ -2708,7 +3347,12 @@ def random_uniform(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from 0 up to but without 1, each equally likely."""
+    """Numbers from 0 up to but without 1, each equally likely.
+
+        output[…] ~ uniform from 0 up to but without 1
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def random_uniform_int(
     shape: Value,
@@ -2720,7 +3364,11 @@ def random_uniform_int(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whole numbers from `minval` up to but without `maxval`."""
+    """Whole numbers from `minval` up to but without `maxval`.
+
+    They are as likely as each other but for a part in 2**32 (2**64 for int64). Without a seed they follow
+    from the seed of the session, or are new every time.
+    """
 
 def range(
     start: Value,
@@ -2781,7 +3429,10 @@ def reader_read_v2(
     name: str | None = None,
     out: Value = None,
 ) -> ReaderReadV2Result:
-    """The next record and its key, which tells file and place."""
+    """The next record and its key, which tells file and place.
+
+    When the reader is at the end of a file, it takes the next name out of the queue.
+    """
 
 def reader_reset_v2(
     reader_handle: Value,
@@ -2798,7 +3449,10 @@ def real(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The real part of `input`."""
+    """The real part of `input`.
+
+        output = Re(input)
+    """
 
 def real_div(
     x: Value,
@@ -2807,7 +3461,10 @@ def real_div(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y."""
+    """x divided by y.
+
+        z = x / y
+    """
 
 def reciprocal(
     x: Value,
@@ -2815,7 +3472,10 @@ def reciprocal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 divided by x."""
+    """1 divided by x.
+
+        y = 1 / x
+    """
 
 def reciprocal_grad(
     y: Value,
@@ -2824,7 +3484,10 @@ def reciprocal_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Reciprocal: minus what came back, times the square of what came out."""
+    """The gradient of Reciprocal: minus what came back, times the square of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)²
+    """
 
 def relu(
     features: Value,
@@ -2832,7 +3495,10 @@ def relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and 0."""
+    """The larger of x and 0.
+
+        activations = max(features, 0)
+    """
 
 def relu6(
     features: Value,
@@ -2840,7 +3506,10 @@ def relu6(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, kept between 0 and 6."""
+    """x, kept between 0 and 6.
+
+        activations = min(max(features, 0), 6)
+    """
 
 def relu6_grad(
     gradients: Value,
@@ -2849,7 +3518,10 @@ def relu6_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu6: what came back, where x is above 0 and below 6."""
+    """The gradient of Relu6: what came back, where x is above 0 and below 6.
+
+        backprops = gradients if 0 < features < 6 else 0
+    """
 
 def relu_grad(
     gradients: Value,
@@ -2858,7 +3530,10 @@ def relu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu: what came back, where x is above 0."""
+    """The gradient of Relu: what came back, where x is above 0.
+
+        backprops = gradients if features > 0 else 0
+    """
 
 def reshape(
     tensor: Value,
@@ -2878,7 +3553,11 @@ def restore(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Reads a tensor from a checkpoint by its name."""
+    """Reads a tensor from a checkpoint by its name.
+
+    `file_pattern` is the name of a file, or a pattern for several, of which the first that has the
+    tensor is read; `preferred_shard` says nothing here.
+    """
 
 def restore_slice(
     file_pattern: Value,
@@ -2890,7 +3569,10 @@ def restore_slice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Reads a part of a tensor from a checkpoint."""
+    """Reads a part of a tensor from a checkpoint.
+
+    "4 5 0,2:-" is the part: the whole shape, then for each axis start and length, or - for all of it.
+    """
 
 def restore_v2(
     prefix: Value,
@@ -2901,7 +3583,11 @@ def restore_v2(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """Reads tensors from a checkpoint by their names."""
+    """Reads tensors from a checkpoint by their names.
+
+    An entry of `shape_and_slices` is empty for the whole tensor. "4 5 0,2:-" is a part: the whole
+    shape, then for each axis start and length, or - for all of it.
+    """
 
 def reverse_sequence(
     input: Value,
@@ -2930,7 +3616,11 @@ def right_shift(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The bits of x moved down by y places, of which there are at most all but one. The sign stays."""
+    """The bits of x moved down by y places, of which there are at most all but one. The sign stays.
+
+        z = ⌊x / 2^s⌋
+        where s = min(max(y, 0), bits - 1), with as many bits as the type has
+    """
 
 def rint(
     x: Value,
@@ -2938,7 +3628,10 @@ def rint(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded to the nearest whole number, halves to the even one."""
+    """x rounded to the nearest whole number, halves to the even one.
+
+        y = the whole number nearest to x; of two the even one
+    """
 
 def round(
     x: Value,
@@ -2946,7 +3639,10 @@ def round(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x rounded to the nearest whole number, halves to the even one."""
+    """x rounded to the nearest whole number, halves to the even one.
+
+        y = the whole number nearest to x; of two the even one
+    """
 
 def rsqrt(
     x: Value,
@@ -2954,7 +3650,10 @@ def rsqrt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """One divided by the square root of x."""
+    """One divided by the square root of x.
+
+        y = 1 / √x
+    """
 
 def rsqrt_grad(
     y: Value,
@@ -2963,7 +3662,10 @@ def rsqrt_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out."""
+    """The gradient of Rsqrt: minus half of what came back, times the third power of what came out.
+
+        z = 0 if dy = 0 else -dy · conj(y)³ / 2
+    """
 
 def save(
     filename: Value,
@@ -3039,7 +3741,10 @@ def scatter_nd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Zeros of this shape, with each update added at the cell or slice that its index vector names."""
+    """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+    With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
+    """
 
 def scatter_nd_add(
     ref: Value,
@@ -3115,7 +3820,10 @@ def segment_mean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean of the rows of each segment; of whole numbers it loses the fraction."""
+    """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+    A segment without rows is 0.
+    """
 
 def segment_min(
     data: Value,
@@ -3152,7 +3860,13 @@ def select(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Where `condition` holds, the cell of `x`; elsewhere that of `y`."""
+    """Where `condition` holds, the cell of `x`; elsewhere that of `y`.
+
+        output[i, …] = x[i, …] if condition[i] else y[i, …]
+        where i stands for all axes of condition
+
+    `condition` has their shape, or an entry for each of their rows, or is one for all.
+    """
 
 def select_v2(
     condition: Value,
@@ -3162,7 +3876,10 @@ def select_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
+    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast.
+
+        output = t if condition else e
+    """
 
 def selu(
     features: Value,
@@ -3170,7 +3887,12 @@ def selu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Elu with the two factors that keep mean 0 and variance 1 from layer to layer."""
+    """Elu with the two factors that keep mean 0 and variance 1 from layer to layer.
+
+        activations = scale · alpha · (exp(features) - 1) if features < 0 else scale · features
+        where scale = 1.0507009873554805
+        where alpha = 1.6732632423543772
+    """
 
 def selu_grad(
     gradients: Value,
@@ -3179,7 +3901,12 @@ def selu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Selu: what came back, times the slope that belongs to outputs."""
+    """The gradient of Selu: what came back, times the slope that belongs to outputs.
+
+        backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale
+        where scale = 1.0507009873554805
+        where alpha = 1.6732632423543772
+    """
 
 def shape(
     input: Value,
@@ -3215,7 +3942,10 @@ def sigmoid(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 / (1 + exp(-x))."""
+    """1 / (1 + exp(-x)).
+
+        y = 1 / (1 + exp(-x))
+    """
 
 def sigmoid_grad(
     y: Value,
@@ -3224,7 +3954,10 @@ def sigmoid_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out."""
+    """The gradient of Sigmoid: what came back, times y and 1 - y of what came out.
+
+        z = dy · y · (1 - y)
+    """
 
 def sign(
     x: Value,
@@ -3232,7 +3965,10 @@ def sign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0."""
+    """-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0.
+
+        y = 0 if x = 0 else x / |x|
+    """
 
 def sin(
     x: Value,
@@ -3240,7 +3976,10 @@ def sin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sine of x."""
+    """The sine of x.
+
+        y = sin(x)
+    """
 
 def sinh(
     x: Value,
@@ -3248,7 +3987,10 @@ def sinh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic sine of x."""
+    """The hyperbolic sine of x.
+
+        y = (exp(x) - exp(-x)) / 2
+    """
 
 def size(
     input: Value,
@@ -3275,7 +4017,10 @@ def softmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """exp(x), divided so that each row (along the last axis) sums to 1."""
+    """exp(x), divided so that each row (along the last axis) sums to 1.
+
+        softmax[…, j] = exp(logits[…, j]) / Σ over k of exp(logits[…, k])
+    """
 
 def softmax_cross_entropy_with_logits(
     features: Value,
@@ -3284,7 +4029,16 @@ def softmax_cross_entropy_with_logits(
     name: str | None = None,
     out: Value = None,
 ) -> SoftmaxCrossEntropyWithLogitsResult:
-    """For each row, how far softmax(features) is from labels, and the gradient of that."""
+    """For each row, how far softmax(features) is from labels, and the gradient of that.
+
+        loss[i] = -Σ over j of labels[i, j] · ln(s[i, j])
+        backprop[i, j] = s[i, j] - labels[i, j]
+        where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
+
+    The loss is -sum(labels * log_softmax(features)); a label of 0 adds nothing to it. `backprop`,
+    softmax(features) - labels, is its gradient for rows of labels that sum to 1. Features and
+    labels broadcast to one matrix (batch, classes).
+    """
 
 def softplus(
     features: Value,
@@ -3292,7 +4046,10 @@ def softplus(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """log(1 + exp(x)), without overflow."""
+    """log(1 + exp(x)), without overflow.
+
+        activations = ln(1 + exp(features))
+    """
 
 def softplus_grad(
     gradients: Value,
@@ -3301,7 +4058,10 @@ def softplus_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softplus: what came back, divided by 1 + exp(-x)."""
+    """The gradient of Softplus: what came back, divided by 1 + exp(-x).
+
+        backprops = gradients / (1 + exp(-features))
+    """
 
 def softsign(
     features: Value,
@@ -3309,7 +4069,10 @@ def softsign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by 1 + |x|."""
+    """x divided by 1 + |x|.
+
+        activations = features / (1 + |features|)
+    """
 
 def softsign_grad(
     gradients: Value,
@@ -3318,7 +4081,10 @@ def softsign_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softsign: what came back, divided by (1 + |x|) squared."""
+    """The gradient of Softsign: what came back, divided by (1 + |x|) squared.
+
+        backprops = gradients / (1 + |features|)²
+    """
 
 def space_to_batch(
     input: Value,
@@ -3338,7 +4104,10 @@ def space_to_batch_nd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart."""
+    """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart.
+
+    Every cell of a block goes into an image of its own: those of all first cells come first.
+    """
 
 def space_to_depth(
     input: Value,
@@ -3390,7 +4159,10 @@ def sparse_softmax_cross_entropy_with_logits(
     name: str | None = None,
     out: Value = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
-    """For each row, minus the logarithm of the softmax of its label, and the gradient of that."""
+    """For each row, minus the logarithm of the softmax of its label, and the gradient of that.
+
+    `features` is a matrix (batch, classes), `labels` the number of the right class of each row.
+    """
 
 def sparse_to_dense(
     sparse_indices: Value,
@@ -3402,7 +4174,12 @@ def sparse_to_dense(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name."""
+    """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name.
+
+    All other cells hold `default_value`. An index vector is a row of `sparse_indices`; for a tensor of
+    one axis a list of numbers will do, or one number. Values are one a cell, or one for all. With
+    `validate_indices` the indices must be in order, each once; without, the last of equals counts.
+    """
 
 def split(
     axis: Value,
@@ -3431,7 +4208,10 @@ def sqrt(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The square root of x."""
+    """The square root of x.
+
+        y = √x
+    """
 
 def sqrt_grad(
     y: Value,
@@ -3440,7 +4220,10 @@ def sqrt_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Sqrt: half of what came back, divided by what came out."""
+    """The gradient of Sqrt: half of what came back, divided by what came out.
+
+        z = 0 if dy = 0 else dy / (2 · conj(y))
+    """
 
 def square(
     x: Value,
@@ -3448,7 +4231,10 @@ def square(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times x."""
+    """x times x.
+
+        y = x²
+    """
 
 def squared_difference(
     x: Value,
@@ -3457,7 +4243,10 @@ def squared_difference(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The square of x - y; of a complex number, of its distance from 0."""
+    """The square of x - y; of a complex number, of its distance from 0.
+
+        z = |x - y|²
+    """
 
 def squeeze(
     input: Value,
@@ -3476,7 +4265,12 @@ def stateless_random_normal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution, with mean 0 and deviation 1."""
+    """Numbers of the normal distribution, with mean 0 and deviation 1.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def stateless_random_uniform(
     shape: Value,
@@ -3486,7 +4280,12 @@ def stateless_random_uniform(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from 0 up to but without 1, each equally likely."""
+    """Numbers from 0 up to but without 1, each equally likely.
+
+        output[…] ~ uniform from 0 up to but without 1
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def stateless_random_uniform_int(
     shape: Value,
@@ -3497,7 +4296,10 @@ def stateless_random_uniform_int(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whole numbers from `minval` up to but without `maxval`."""
+    """Whole numbers from `minval` up to but without `maxval`.
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def stateless_truncated_normal(
     shape: Value,
@@ -3507,7 +4309,12 @@ def stateless_truncated_normal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+    """Numbers of the normal distribution between -2 and 2; others are drawn again.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2
+
+    They follow from `seed` alone, whatever was drawn before.
+    """
 
 def stop_gradient(
     input: Value,
@@ -3531,7 +4338,12 @@ def strided_slice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis."""
+    """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
+
+    Bits of the masks change what an entry means: `begin_mask` and `end_mask` leave an end open (`:`),
+    `ellipsis_mask` is `...`, `new_axis_mask` an axis of size 1, and `shrink_axis_mask` takes the one
+    cell at `begin` and drops the axis.
+    """
 
 def strided_slice_grad(
     shape: Value,
@@ -3557,7 +4369,10 @@ def string_join(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The texts of all inputs, cell by cell, one behind the other with `separator` between them."""
+    """The texts of all inputs, cell by cell, one behind the other with `separator` between them.
+
+    Inputs have one shape; one that is a scalar is put into every cell.
+    """
 
 def string_length(
     input: Value,
@@ -3576,7 +4391,11 @@ def string_split_v2(
     name: str | None = None,
     out: Value = None,
 ) -> StringSplitV2Result:
-    """The words of each text, as a sparse table with a row for each text."""
+    """The words of each text, as a sparse table with a row for each text.
+
+    Words stand between one `sep` and the next; if that is empty, between blanks, however many. After
+    `maxsplit` of them the rest is one word; a negative one has no limit.
+    """
 
 def string_to_number(
     string_tensor: Value,
@@ -3594,7 +4413,10 @@ def sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x minus y."""
+    """x minus y.
+
+        z = x - y
+    """
 
 def substr(
     input: Value,
@@ -3605,7 +4427,10 @@ def substr(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters."""
+    """A part of each text: from `pos`, counted from the end if it is negative, `len` bytes or letters.
+
+    It ends where the text does, if that comes first. A negative `len` has no end.
+    """
 
 def sum(
     input: Value,
@@ -3624,7 +4449,11 @@ def switch(
     name: str | None = None,
     out: Value = None,
 ) -> SwitchResult:
-    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead."""
+    """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
+
+    In a session blocks that need a dead value are dead too and do not run, up to a Merge. What a branch
+    needs from outside should come through a Switch, so that its gradient can flow back.
+    """
 
 def tan(
     x: Value,
@@ -3632,7 +4461,10 @@ def tan(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The tangent of x."""
+    """The tangent of x.
+
+        y = sin(x) / cos(x)
+    """
 
 def tanh(
     x: Value,
@@ -3640,7 +4472,10 @@ def tanh(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The hyperbolic tangent of x."""
+    """The hyperbolic tangent of x.
+
+        y = (exp(x) - exp(-x)) / (exp(x) + exp(-x))
+    """
 
 def tanh_grad(
     y: Value,
@@ -3649,7 +4484,10 @@ def tanh_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Tanh: what came back, times 1 - y * y of what came out."""
+    """The gradient of Tanh: what came back, times 1 - y * y of what came out.
+
+        z = dy · (1 - y²)
+    """
 
 def tensor_array_close_v3(
     handle: Value,
@@ -3690,7 +4528,11 @@ def tensor_array_grad_v3(
     name: str | None = None,
     out: Value = None,
 ) -> TensorArrayGradV3Result:
-    """The tensor array that gradients of another's elements are added up in."""
+    """The tensor array that gradients of another's elements are added up in.
+
+    It is the same one for every call with the same `source`. An element that nobody writes is zeros. The
+    other array grows no more from here on.
+    """
 
 def tensor_array_read_v3(
     handle: Value,
@@ -3746,7 +4588,12 @@ def tensor_array_v3(
     name: str | None = None,
     out: Value = None,
 ) -> TensorArrayV3Result:
-    """A row of `size` tensors that are not written yet, new in every run."""
+    """A row of `size` tensors that are not written yet, new in every run.
+
+    With `dynamic_size` it grows when something is written behind its end. With `clear_after_read` an
+    element is given up when it is read. `element_shape` is the shape of every element as far as it is
+    known; `identical_element_shapes` says that the first that is written decides it.
+    """
 
 def tensor_array_write_v3(
     handle: Value,
@@ -3819,7 +4666,10 @@ def top_k(
     name: str | None = None,
     out: Value = None,
 ) -> TopKResult:
-    """The `k` largest entries of each row (along the last axis), largest first, and where they were."""
+    """The `k` largest entries of each row (along the last axis), largest first, and where they were.
+
+    Of equals the first comes first; a NaN counts as larger than any number.
+    """
 
 def top_k_v2(
     input: Value,
@@ -3848,7 +4698,10 @@ def truncate_div(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, without the fraction."""
+    """x divided by y, without the fraction.
+
+        z = trunc(x / y)
+    """
 
 def truncate_mod(
     x: Value,
@@ -3857,7 +4710,10 @@ def truncate_mod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """What x divided by y without fraction leaves over; it has the sign of x."""
+    """What x divided by y without fraction leaves over; it has the sign of x.
+
+        z = x - y · trunc(x / y)
+    """
 
 def truncated_normal(
     shape: Value,
@@ -3868,7 +4724,12 @@ def truncated_normal(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers of the normal distribution between -2 and 2; others are drawn again."""
+    """Numbers of the normal distribution between -2 and 2; others are drawn again.
+
+        output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2
+
+    Without a seed they follow from the seed of the session, or are new every time.
+    """
 
 def unique(
     x: Value,
@@ -3877,7 +4738,10 @@ def unique(
     name: str | None = None,
     out: Value = None,
 ) -> UniqueResult:
-    """The values of the row `x`, each once, in the order in which they come."""
+    """The values of the row `x`, each once, in the order in which they come.
+
+    `idx` says for each cell which of them it is: y[idx] is `x`. Every NaN is a value of its own.
+    """
 
 def unique_with_counts(
     x: Value,
@@ -3905,7 +4769,10 @@ def unravel_index(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order."""
+    """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order.
+
+    Each vector is a column.
+    """
 
 def unsorted_segment_max(
     data: Value,
@@ -3915,7 +4782,11 @@ def unsorted_segment_max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest of the rows of each segment, cell by cell; NaN wins."""
+    """The largest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the smallest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def unsorted_segment_min(
     data: Value,
@@ -3925,7 +4796,11 @@ def unsorted_segment_min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest of the rows of each segment, cell by cell; NaN wins."""
+    """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+    A segment without rows has the largest finite number, and rows of no segment are below 0.
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def unsorted_segment_prod(
     data: Value,
@@ -3935,7 +4810,10 @@ def unsorted_segment_prod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0."""
+    """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def unsorted_segment_sum(
     data: Value,
@@ -3945,7 +4823,10 @@ def unsorted_segment_sum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0."""
+    """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
+
+    `segment_ids` may have several axes, the first ones of `data`.
+    """
 
 def variable_v2(
     *,
@@ -3991,7 +4872,10 @@ def xdivy(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by y, or 0 where x is 0."""
+    """x divided by y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x / y
+    """
 
 def xlog1py(
     x: Value,
@@ -4000,7 +4884,10 @@ def xlog1py(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times the logarithm of 1 + y, or 0 where x is 0."""
+    """x times the logarithm of 1 + y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x · ln(1 + y)
+    """
 
 def xlogy(
     x: Value,
@@ -4009,7 +4896,10 @@ def xlogy(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x times the logarithm of y, or 0 where x is 0."""
+    """x times the logarithm of y, or 0 where x is 0.
+
+        z = 0 if x = 0 else x · ln(y)
+    """
 
 def zeros_like(
     x: Value,
@@ -4026,4 +4916,7 @@ def zeta(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ..."""
+    """The sum of (q + k) to the power of -x over k = 0, 1, 2 ...
+
+        z = Σ over k ≥ 0 of 1 / (q + k)^x
+    """

@@ -1,6 +1,6 @@
 """Families of ops that work cell by cell: each member is one call, with a case to check it by.
 
-    tanh = unary("Tanh", np.tanh, FLOATS, "Hyperbolic tangent.", ([0.0], [0.0]), grad)
+    sin = unary("Sin", np.sin, FLOATS, "The sine of x.", "y = sin(x)", ([0.0], [0.0]), grad)
 
 The parameters of a lambda name the inputs; those of a NumPy ufunc are `x` and `y`. Half types are
 computed in float32 and rounded once, at the end.
@@ -16,6 +16,7 @@ import numpy as np
 
 from backblocks.dtypes import is_half, wide
 from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
+from backblocks.ops._formulas import with_formula
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, flat
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -32,23 +33,28 @@ def unary(
     meaning: Callable[[Array], Array],
     dtypes: tuple[str, ...],
     doc: str,
+    formula: str,
     case: tuple[Any, Any],
     grad: Gradient,
     *,
     out: str = "y: T",
     slope_range: tuple[float, float] = (-2.0, 2.0),
     corners: Cases | None = None,
+    also: tuple[str, ...] = (),
 ) -> Op:
-    """An op of one input. `case` is a value and the answer; `grad(dy, y, x)` is written with ops."""
+    """An op of one input. `case` is a value and the answer; `grad(dy, y, x)` is written with ops.
+
+    `also` are other words that it is found by.
+    """
 
     def named(x: Array) -> Array:
         return meaning(x)
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     cases = {"by hand": case, **(corners or {})}
-    return _complete(
-        name, f"T -> {out}", dtypes, function, doc, cases, grad, slope_range, _same_shape, meaning
-    )
+    signature, text = f"T -> {out}", with_formula(doc, formula)
+    rules = (cases, grad, slope_range, _same_shape, also, meaning)
+    return _complete(name, signature, dtypes, function, text, *rules)
 
 
 def binary(
@@ -56,6 +62,7 @@ def binary(
     meaning: Callable[[Array, Array], Array],
     dtypes: tuple[str, ...],
     doc: str,
+    formula: str,
     case: tuple[Any, Any, Any],
     grad: Gradient,
     *,
@@ -64,6 +71,7 @@ def binary(
     corners: Cases | None = None,
     check: Check | None = None,
     fast: np.ufunc | None = None,
+    also: tuple[str, ...] = (),
 ) -> Op:
     """An op of two inputs that broadcast. `case` is both values and the answer.
 
@@ -81,8 +89,9 @@ def binary(
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     cases, ufunc = {"by hand": case, **(corners or {})}, fast or meaning
-    signature = f"T, T -> {out}"
-    op = _complete(name, signature, dtypes, function, doc, cases, grad, slope_range, rule, ufunc)
+    signature, text = f"T, T -> {out}", with_formula(doc, formula)
+    rules = (cases, grad, slope_range, rule, also, ufunc)
+    op = _complete(name, signature, dtypes, function, text, *rules)
     return op
 
 
@@ -91,6 +100,7 @@ def activation_gradient(
     meaning: Callable[..., Array],
     dtypes: tuple[str, ...],
     doc: str,
+    formula: str,
     case: tuple[Any, Any, Any],
     grad: Gradient,
     *,
@@ -106,7 +116,8 @@ def activation_gradient(
         return agreed(other, second, first.shape, f"the shape of {one}", hint)
 
     signature, cases = f"T, T -> {out}", {"by hand": case, **(corners or {})}
-    op = _complete(name, signature, dtypes, meaning, doc, cases, grad, slope_range, same_shape)
+    text, rules = with_formula(doc, formula), (cases, grad, slope_range, same_shape, ())
+    op = _complete(name, signature, dtypes, meaning, text, *rules)
     return op
 
 
@@ -169,6 +180,7 @@ def _complete(
     grad: Gradient,
     slope_range: tuple[float, float],
     shape: Callable[..., Any],
+    also: tuple[str, ...],
     ufunc: Any = None,
 ) -> Op:
     meaning.__doc__ = doc
@@ -197,7 +209,7 @@ def _complete(
     if dtypes == ("bool",):  # the only type is no variable
         signature, dtypes = signature.replace("T", "bool"), ()
     variables = {"T": dtypes} if dtypes else {}
-    op = Op(name, signature, variables, rounded_once, slope_range=slope_range)
+    op = Op(name, signature, variables, rounded_once, slope_range=slope_range, also=also)
     op.shape(shape)
     op.grad(grad)
     cell_to_cell(op)

@@ -5,10 +5,10 @@ An op is declared by one decorated function, which is its meaning in plain NumPy
     @op("MaxPool", "T -> T", T=REALS)
     def max_pool(input, *, ksize: Window, ...): ...
 
-Positional parameters are tensors, keyword-only ones attributes. The declaration is completed, in the
-same file, by a shape rule, a gradient, the cells that belong together, faster kernels, worked cases,
-refusals and differences from TensorFlow. Everything else (raw_ops, stubs, documentation, tests) is read
-off the registry.
+Positional parameters are tensors, keyword-only ones attributes; the docstring has a formula in it (see
+`ops/_formulas.py`). The declaration is completed, in the same file, by a shape rule, a gradient, the cells
+that belong together, faster kernels, worked cases, refusals and differences from TensorFlow. Everything
+else (raw_ops, stubs, documentation, tests) is read off the registry.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
 from backblocks.ops._cells import Way
+from backblocks.ops._formulas import set_apart
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
@@ -170,6 +171,7 @@ class Op:
     holds: bool = False
     files: str = ""
     fed: bool = False
+    also: tuple[str, ...] = ()
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
     start_rule: Callable[..., Any] | None = None
@@ -207,7 +209,8 @@ class Op:
         """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
         self.snake_name = snake(self.name)
         self.group = _group_of(self.meaning.__module__)
-        self.__doc__ = inspect.getdoc(self.meaning)
+        results = {*self.writes, *(pin.name for pin in self.outputs)}
+        self.__doc__, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
         if self.name in REGISTRY:
             raise TypeError(f"op {self.name!r} is declared twice")
         REGISTRY[self.name] = self
@@ -723,6 +726,7 @@ def op(
     holds: bool = False,
     files: str = "",
     fed: bool = False,
+    also: tuple[str, ...] = (),
     **dtypes: tuple[str, ...],
 ) -> Callable[[Callable[..., Any]], Op]:
     """Declares an op; see the module's docstring.
@@ -738,7 +742,8 @@ def op(
     says that it puts in what other ops take out. `holds` says that a session keeps the output from one
     run to the next: a variable, or a handle. `files` says that the op "reads" or "writes" files, by the
     names that it is given: whoever opens a page is asked before it runs. `fed` says that the output has
-    no value unless a run gives it one. `version` is raised when the meaning changes.
+    no value unless a run gives it one. `also` are other words that it is found by: what it is called
+    elsewhere. `version` is raised when the meaning changes.
     """
     return lambda function: Op(
         name,
@@ -757,6 +762,7 @@ def op(
         holds,
         files,
         fed,
+        also,
     )
 
 

@@ -32,7 +32,7 @@ def fit(d: Value, x: Value) -> Value:
     return ops.reshape(ops.sum(d, axes, keep_dims=True), shape_of(x))
 
 
-@op("BroadcastTo", "T, Tidx -> T", T=ALL, Tidx=INDEX)
+@op("BroadcastTo", "T, Tidx -> T", also=("expand", "np.broadcast_to"), T=ALL, Tidx=INDEX)
 def broadcast_to(input: Array, shape: Array) -> Array:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
     return np.broadcast_to(input, tuple(shape.tolist())).copy()
@@ -147,7 +147,7 @@ broadcast_args.fails("apart", s0=[2, 3], s1=[2, 2], error="must broadcast")
 broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
 
 
-@op("Fill", "index_type, T -> T", T=ALL, index_type=INDEX)
+@op("Fill", "index_type, T -> T", also=("full", "np.full"), T=ALL, index_type=INDEX)
 def fill(dims: Array, value: Array) -> Array:
     """A tensor of this shape with `value` in every cell."""
     return np.full(dims.tolist(), value, value.dtype)
@@ -178,7 +178,7 @@ fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
 fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must be a scalar")
 
 
-@op("Tile", "T, Tmultiples -> T", T=ALL, Tmultiples=INDEX)
+@op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=ALL, Tmultiples=INDEX)
 def tile(input: Array, multiples: Array) -> Array:
     """`input` laid side by side with itself, so many times along each axis."""
     return np.tile(input, multiples.tolist())

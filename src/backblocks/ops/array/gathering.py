@@ -126,6 +126,7 @@ def _counted(indices: Value, axis: int, rank: int, index_type: str) -> Value:
 @op(
     "GatherV2",
     "Tparams, Tindices, Taxis -> Tparams",
+    also=("gather", "take", "index_select", "np.take", "embedding"),
     Tparams=ALL,
     Tindices=INDEX_TYPES,
     Taxis=INDEX,

@@ -71,7 +71,13 @@ def _parts(dy: Value, values: Sequence[Value], axis: Value) -> list[Value]:
     return [ops.slice(dy, begin, size) for begin, size in zip(begins, sizes, strict=True)]
 
 
-@op("ConcatV2", "T*, Tidx -> T", T=ALL, Tidx=INDEX)
+@op(
+    "ConcatV2",
+    "T*, Tidx -> T",
+    also=("concat", "concatenate", "cat", "np.concatenate"),
+    T=ALL,
+    Tidx=INDEX,
+)
 def concat_v2(values: tuple[Array, ...], axis: Array) -> Array:
     """Tensors joined end to end along one of their axes."""
     return np.concatenate(values, int(axis.item()))
@@ -240,7 +246,7 @@ def _whole(dy: Sequence[Value], y: Sequence[Value], axis: Value) -> Value:
     return concat_v2(parts, axis) if len(parts) > 1 else parts[0]
 
 
-@op("Split", "int32, T -> output: T*", T=ALL)
+@op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=ALL)
 def split(axis: Array, value: Array, *, num_split: Int) -> tuple[Array, ...]:
     """`value` cut along an axis into parts of one size."""
     return tuple(np.split(value, num_split, int(axis.item())))

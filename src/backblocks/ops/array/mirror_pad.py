@@ -59,7 +59,13 @@ def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
     return sum(pads)
 
 
-@op("MirrorPad", "T, Tpaddings -> T", T=ALL, Tpaddings=INDEX)
+@op(
+    "MirrorPad",
+    "T, Tpaddings -> T",
+    also=("reflection padding", "symmetric padding"),
+    T=ALL,
+    Tpaddings=INDEX,
+)
 def mirror_pad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
     """`input` continued over its borders by its mirror image.
 

@@ -27,7 +27,13 @@ from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int, choice
 
 
-@op("Transpose", "T, Tperm -> y: T", T=ALL, Tperm=INDEX)
+@op(
+    "Transpose",
+    "T, Tperm -> y: T",
+    also=("permute", "np.transpose", "swap axes"),
+    T=ALL,
+    Tperm=INDEX,
+)
 def transpose(x: Array, perm: Array) -> Array:
     """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
     return x.transpose(perm.tolist())
@@ -112,7 +118,7 @@ invert_permutation.case("three", x=np.array([2, 0, 1]), out=np.array([1, 2, 0]))
 invert_permutation.fails("one twice", x=[0, 0], error="once")
 
 
-@op("Pack", "T* -> T", T=ALL)
+@op("Pack", "T* -> T", also=("stack", "np.stack"), T=ALL)
 def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
     """Tensors of one shape, stacked along a new axis."""
     return np.stack(values, axis)
@@ -169,7 +175,7 @@ MOST_PARTS = 2**16
 """More tensors than anybody can wire, and few enough to make at once."""
 
 
-@op("Unpack", "T -> output: T*", T=ALL)
+@op("Unpack", "T -> output: T*", also=("unstack", "unbind"), T=ALL)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
     """The slices of `value` along `axis`, each with one axis less."""
     return tuple(np.moveaxis(value, axis, 0))
@@ -280,7 +286,13 @@ def _index_depth(indices: Spec, rank: int) -> Size:
     return depth
 
 
-@op("GatherNd", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX_TYPES)
+@op(
+    "GatherNd",
+    "Tparams, Tindices -> Tparams",
+    also=("index", "x[i, j]"),
+    Tparams=ALL,
+    Tindices=INDEX_TYPES,
+)
 def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices = "") -> Array:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
 
@@ -344,7 +356,7 @@ gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="ins
 gather_nd.fails("too long", params=np.zeros(2), indices=[[0, 0]], error="at most 1")
 
 
-@op("ScatterNd", "Tindices, T, Tindices -> T", T=ALL, Tindices=INDEX_TYPES)
+@op("ScatterNd", "Tindices, T, Tindices -> T", also=("scatter",), T=ALL, Tindices=INDEX_TYPES)
 def scatter_nd(
     indices: Array, updates: Array, shape: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:

@@ -11,7 +11,13 @@ from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int
 
 
-@op("OneHot", "TI, int32, T, T -> T", T=ALL, TI=("uint8", "int8", "int32", "int64"))
+@op(
+    "OneHot",
+    "TI, int32, T, T -> T",
+    also=("one-hot", "np.eye"),
+    T=ALL,
+    TI=("uint8", "int8", "int32", "int64"),
+)
 def one_hot(
     indices: Array, depth: Array, on_value: Array, off_value: Array, *, axis: Int = -1
 ) -> Array:

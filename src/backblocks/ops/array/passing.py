@@ -15,7 +15,7 @@ from backblocks.ops.attrs import PartialShape, Tensor, Text, dtype_of
 ValueType = Annotated[Any, dtype_of(*ALL, "string")]
 
 
-@op("Const", "-> output: dtype")
+@op("Const", "-> output: dtype", also=("constant", "number", "array", "literal"))
 def const(*, value: Tensor, dtype: ValueType) -> Array:
     """A value that never changes, in type `dtype`."""
     return value if value.dtype == dtype else from_weak(value, dtype, (dtype,))
@@ -46,7 +46,7 @@ const.fails("a fraction for a whole number", value=0.5, dtype="int32", error="mu
 const.fails("words", value="five", dtype="int32", error="array of numbers")
 
 
-@op("Placeholder", "-> output: dtype", open_sizes=True, fed=True)
+@op("Placeholder", "-> output: dtype", also=("input", "feed"), open_sizes=True, fed=True)
 def placeholder(*, dtype: ValueType, shape: PartialShape = None) -> Array:
     """A value that is fed at run time. Sizes that are not known before are None."""
     raise OpError(
@@ -123,7 +123,7 @@ ensure_shape.fails("three rows", input=np.zeros((3, 3)), shape=[2, None], error=
 ensure_shape.fails("no rows", input=5.0, shape=[None], error="is asked for")
 
 
-@op("StopGradient", "T -> T", T=ALL)
+@op("StopGradient", "T -> T", also=("detach",), T=ALL)
 def stop_gradient(input: Array) -> Array:
     """`input` as it is; gradients do not pass."""
     return input.copy()

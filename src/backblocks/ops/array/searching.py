@@ -13,7 +13,7 @@ from backblocks.ops._spec import Shape, Spec, ranked, shape_text, sizes_from
 from backblocks.ops.array.shapes import INDEX, IndexType
 
 
-@op("Where", "T -> index: int64", T=ALL, open_sizes=True)
+@op("Where", "T -> index: int64", also=("nonzero", "np.argwhere"), T=ALL, open_sizes=True)
 def where(condition: Array) -> Array:
     """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
     return np.argwhere(condition.astype(wide(condition.dtype), copy=False))

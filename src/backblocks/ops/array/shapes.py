@@ -37,7 +37,7 @@ def shape_of(x: Value, out_type: str = "int32") -> Value:
     return ops.shape(x, out_type=out_type)
 
 
-@op("Shape", "T -> output: out_type", T=ALL)
+@op("Shape", "T -> output: out_type", also=("size", "x.shape"), T=ALL)
 def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
     """The sizes of `input`, as a vector."""
     return np.array(input.shape, out_type)
@@ -142,7 +142,7 @@ rank.case("of a matrix", input=np.zeros((2, 3)), out=np.array(2, np.int32))
 rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 
-@op("Reshape", "T, Tshape -> T", T=ALL, Tshape=INDEX)
+@op("Reshape", "T, Tshape -> T", also=("view", "np.reshape"), T=ALL, Tshape=INDEX)
 def reshape(tensor: Array, shape: Array) -> Array:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
     return tensor.reshape(_filled(tensor.size, tuple(shape.tolist())))
@@ -196,7 +196,9 @@ reshape.fails("too few cells", tensor=np.zeros(6), shape=[4, 2], error="room for
 reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -1")
 
 
-@op("ExpandDims", "T, Tdim -> T", T=ALL, Tdim=INDEX)
+@op(
+    "ExpandDims", "T, Tdim -> T", also=("unsqueeze", "np.expand_dims", "newaxis"), T=ALL, Tdim=INDEX
+)
 def expand_dims(input: Array, axis: Array) -> Array:
     """`input` with a new axis of size 1 at `axis`."""
     return np.expand_dims(input, int(axis.item()))
@@ -225,7 +227,7 @@ expand_dims.case("at the end", input=np.zeros((2, 3)), axis=np.array(-1), out=np
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
 
 
-@op("Squeeze", "T -> T", T=ALL)
+@op("Squeeze", "T -> T", also=("np.squeeze",), T=ALL)
 def squeeze(input: Array, *, axis: Axes = ()) -> Array:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
     return np.squeeze(input, tuple(axis) or None)
@@ -260,19 +262,19 @@ squeeze.fails("of another size", input=np.zeros((1, 2)), axis=[1], error="must h
 squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must lie in")
 
 
-@op("Identity", "T -> T", T=ALL)
+@op("Identity", "T -> T", also=("pass", "copy"), T=ALL)
 def identity(input: Array) -> Array:
     """`input` as it is."""
     return input.copy()
 
 
-@op("ZerosLike", "T -> y: T", T=ALL)
+@op("ZerosLike", "T -> y: T", also=("zeros", "np.zeros_like"), T=ALL)
 def zeros_like(x: Array) -> Array:
     """Zeros in the shape of `x`."""
     return np.zeros(x.shape, x.dtype)
 
 
-@op("OnesLike", "T -> y: T", T=ALL)
+@op("OnesLike", "T -> y: T", also=("ones", "np.ones_like"), T=ALL)
 def ones_like(x: Array) -> Array:
     """Ones in the shape of `x`."""
     return np.ones(x.shape, x.dtype)

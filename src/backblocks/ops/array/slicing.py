@@ -16,7 +16,7 @@ from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int
 
 
-@op("Slice", "T, Index, Index -> T", T=ALL, Index=INDEX)
+@op("Slice", "T, Index, Index -> T", also=("crop", "narrow"), T=ALL, Index=INDEX)
 def slice_(input: Array, begin: Array, size: Array) -> Array:
     """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
     box = zip(begin.tolist(), size.tolist(), strict=True)
@@ -211,7 +211,14 @@ def _sliced(shape: Shape, begin: Spec, end: Spec, strides: Spec, masks: dict[str
     return tuple(size for _, left in parts for size in left)
 
 
-@op("StridedSlice", "T, Index, Index, Index -> T", attrs=_masks, T=ALL, Index=("int16", *INDEX))
+@op(
+    "StridedSlice",
+    "T, Index, Index, Index -> T",
+    also=("x[a:b:c]", "slicing"),
+    attrs=_masks,
+    T=ALL,
+    Index=("int16", *INDEX),
+)
 def strided_slice(input: Array, begin: Array, end: Array, strides: Array, **masks: int) -> Array:
     """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
 

@@ -14,7 +14,13 @@ from backblocks.ops._spec import Shape, Spec, scalar_value
 VALUES = (*ALL, "string")
 
 
-@op("Switch", "T, bool -> output_false: T, output_true: T", fed=True, T=VALUES)
+@op(
+    "Switch",
+    "T, bool -> output_false: T, output_true: T",
+    also=("branch", "if"),
+    fed=True,
+    T=VALUES,
+)
 def switch(data: Array, pred: Array) -> tuple[Array, Array]:
     """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
 
@@ -67,7 +73,13 @@ switch.differs(
 )
 
 
-@op("Merge", "T* -> output: T, value_index: int32", open_sizes=True, T=VALUES)
+@op(
+    "Merge",
+    "T* -> output: T, value_index: int32",
+    also=("join branches",),
+    open_sizes=True,
+    T=VALUES,
+)
 def merge(inputs: Sequence[Array]) -> tuple[Array, Array]:
     """The input that is alive, and its number. Of several it is the first; of none both are dead."""
     return inputs[0], np.array(0, np.int32)

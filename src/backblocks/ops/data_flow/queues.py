@@ -95,7 +95,7 @@ def _element_text(element: Element) -> str:
 # -- making one -----------------------------------------------------------------------------------
 
 
-@op("FIFOQueueV2", "-> handle: resource", holds=True, stateful=True)
+@op("FIFOQueueV2", "-> handle: resource", also=("queue",), holds=True, stateful=True)
 def fifo_queue_v2(
     *,
     component_types: ComponentTypes,

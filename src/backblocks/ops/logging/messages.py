@@ -96,7 +96,7 @@ assert_.fails("two conditions", condition=[True, True], data=[1.0], error="must 
 assert_.fails("nothing to say", condition=True, data=[], error="at least 1")
 
 
-@op("Print", "T, U** -> output: T", stateful=True, T=VALUES, U=VALUES)
+@op("Print", "T, U** -> output: T", also=("log", "debug"), stateful=True, T=VALUES, U=VALUES)
 def print_(
     input: Array,
     data: Sequence[Array],

@@ -149,126 +149,187 @@ _NO_FRACTION = ([7, -7, 7, -7], [2, 2, -2, -2])
 
 # fmt: off
 add = binary(
-    "Add", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
+    "Add", np.add, NUMBERS, "x plus y.",
+    "z = x + y",
+    ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad,
+    also=("plus", "+"))
 add_v2 = binary(
-    "AddV2", np.add, NUMBERS, "x plus y.", ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad)
+    "AddV2", np.add, NUMBERS, "x plus y.",
+    "z = x + y",
+    ([1.0, 2.0], [3.0], [4.0, 5.0]), _add_grad,
+    also=("add", "plus", "sum of two", "np.add", "+"))
 sub = binary(
-    "Sub", np.subtract, NUMBERS, "x minus y.", ([1.0, 2.0], [3.0], [-2.0, -1.0]),
-    lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)])
+    "Sub", np.subtract, NUMBERS, "x minus y.",
+    "z = x - y",
+    ([1.0, 2.0], [3.0], [-2.0, -1.0]),
+    lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)],
+    also=("subtract", "minus", "np.subtract", "-"))
 mul = binary(
-    "Mul", np.multiply, NUMBERS, "x times y.", ([1.0, 2.0], [3.0], [3.0, 6.0]),
-    lambda dz, z, x, y: [fit(ops.mul(dz, conjugate(y)), x), fit(ops.mul(dz, conjugate(x)), y)])
+    "Mul", np.multiply, NUMBERS, "x times y.",
+    "z = x · y",
+    ([1.0, 2.0], [3.0], [3.0, 6.0]),
+    lambda dz, z, x, y: [fit(ops.mul(dz, conjugate(y)), x), fit(ops.mul(dz, conjugate(x)), y)],
+    also=("multiply", "times", "product", "np.multiply", "*"))
 mul_no_nan = binary(
     "MulNoNan", lambda x, y: np.where(y == 0, 0, x * y), SMOOTH,
-    "x times y, or 0 where y is 0, whatever x is.", ([2.0, _nan, _inf], [3.0, 0.0, 0.0], [6.0, 0.0, 0.0]),
+    "x times y, or 0 where y is 0, whatever x is.",
+    "z = 0 if y = 0 else x · y",
+    ([2.0, _nan, _inf], [3.0, 0.0, 0.0], [6.0, 0.0, 0.0]),
     lambda dz, z, x, y: [
         fit(ops.mul_no_nan(dz, conjugate(y)), x), fit(ops.mul_no_nan(conjugate(x), dz), y)])
 real_div = binary(
-    "RealDiv", np.true_divide, SMOOTH, "x divided by y.", ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
-    corners={"complex": (2j, 1 + 1j, 1 + 1j)}, slope_range=POSITIVE)
+    "RealDiv", np.true_divide, SMOOTH, "x divided by y.",
+    "z = x / y",
+    ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
+    corners={"complex": (2j, 1 + 1j, 1 + 1j)}, slope_range=POSITIVE,
+    also=("divide", "true_divide", "np.divide", "/"))
 div = binary(
     "Div", _divided, NUMBERS, "x divided by y. Whole numbers lose the fraction.",
+    "z = x / y\n"
+    "with whole numbers z = trunc(x / y)",
     ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
     corners={"whole numbers, toward 0": (*_NO_FRACTION, [3, -3, -3, 3])},
-    check=_refuse_zero, fast=np.true_divide, slope_range=POSITIVE)
+    check=_refuse_zero, fast=np.true_divide, slope_range=POSITIVE,
+    also=("divide", "/"))
 div_no_nan = binary(
     "DivNoNan", lambda x, y: np.where(y == 0, 0, x / np.where(y == 0, 1, y)), SMOOTH,
-    "x divided by y, or 0 where y is 0.", ([1.0, 3.0, 0.0], [2.0, 0.0, 0.0], [0.5, 0.0, 0.0]),
+    "x divided by y, or 0 where y is 0.",
+    "z = 0 if y = 0 else x / y",
+    ([1.0, 3.0, 0.0], [2.0, 0.0, 0.0], [0.5, 0.0, 0.0]),
     _div_no_nan_grad, slope_range=POSITIVE)
 floor_div = binary(
     "FloorDiv", lambda x, y: np.floor(x / y) if x.dtype.kind == "f" else x // y, REALS,
     "x divided by y, rounded down to a whole number.",
+    "z = ⌊x / y⌋",
     ([7.5, -7.5, 1.0], [2.0, 2.0, _inf], [3.0, -4.0, 0.0]), nothing,
-    corners={"whole numbers, downward": (*_NO_FRACTION, [3, -4, -4, 3])}, check=_refuse_zero)
+    corners={"whole numbers, downward": (*_NO_FRACTION, [3, -4, -4, 3])}, check=_refuse_zero,
+    also=("//", "floor_divide"))
 truncate_div = binary(
     "TruncateDiv", _truncated, REALS, "x divided by y, without the fraction.",
+    "z = trunc(x / y)",
     ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [3.0, -3.0, _inf]), nothing,
     corners={"whole numbers, toward 0": (*_NO_FRACTION, [3, -3, -3, 3])}, check=_refuse_zero)
 mod = binary(
     "Mod", np.fmod, REALS, "What x divided by y without fraction leaves over; it has the sign of x.",
+    "z = x - y · trunc(x / y)",
     ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [1.5, -1.5, _nan]), _mod_grad("truncate_div"),
     corners={"whole numbers": (*_NO_FRACTION, [1, -1, 1, -1])}, check=_refuse_zero, slope_range=POSITIVE)
 truncate_mod = binary(
     "TruncateMod", np.fmod, REALS,
     "What x divided by y without fraction leaves over; it has the sign of x.",
+    "z = x - y · trunc(x / y)",
     ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [1.5, -1.5, _nan]), _mod_grad("truncate_div"),
     corners={"whole numbers": (*_NO_FRACTION, [1, -1, 1, -1])}, check=_refuse_zero, slope_range=POSITIVE)
 floor_mod = binary(
     "FloorMod", np.mod, REALS, "What x divided by y and rounded down leaves over; it has the sign of y.",
+    "z = x - y · ⌊x / y⌋",
     ([7.5, -7.5, 1.0], [2.0, 2.0, 0.0], [1.5, 0.5, _nan]), _mod_grad("floor_div"),
-    corners={"whole numbers": (*_NO_FRACTION, [1, 1, -1, -1])}, check=_refuse_zero, slope_range=POSITIVE)
+    corners={"whole numbers": (*_NO_FRACTION, [1, 1, -1, -1])}, check=_refuse_zero, slope_range=POSITIVE,
+    also=("mod", "modulo", "remainder", "%"))
 maximum = binary(
     "Maximum", np.maximum, REALS, "The larger of x and y; NaN if one of them is.",
-    ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [2.0, 2.0, _nan]), _choice_grad("greater_equal"))
+    "z = max(x, y)",
+    ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [2.0, 2.0, _nan]), _choice_grad("greater_equal"),
+    also=("larger of two", "np.maximum"))
 minimum = binary(
     "Minimum", np.minimum, REALS, "The smaller of x and y; NaN if one of them is.",
-    ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [1.0, 2.0, _nan]), _choice_grad("less_equal"))
+    "z = min(x, y)",
+    ([1.0, 2.0, _nan], [2.0, 2.0, 1.0], [1.0, 2.0, _nan]), _choice_grad("less_equal"),
+    also=("smaller of two", "np.minimum"))
 pow_ = binary(
     "Pow", np.power, WITH_SIGN, "x to the power of y.",
+    "z = x^y",
     ([2.0, 9.0, 0.0, -1.0], [3.0, 0.5, 0.0, 0.5], [8.0, 3.0, 1.0, _nan]), _pow_grad,
     corners={"whole numbers": ([2, -3, 0], [3, 2, 0], [8, 9, 1])},
-    check=_refuse_negative_powers, slope_range=POSITIVE)
+    check=_refuse_negative_powers, slope_range=POSITIVE,
+    also=("power", "**"))
 squared_difference = binary(
     "SquaredDifference", lambda x, y: (x - y) * np.conjugate(x - y), NUMBERS,
     "The square of x - y; of a complex number, of its distance from 0.",
+    "z = |x - y|²",
     ([1.0, 5.0], [3.0], [4.0, 4.0]), _squared_difference_grad,
-    corners={"complex": (3 + 4j, 0j, 25 + 0j)})
+    corners={"complex": (3 + 4j, 0j, 25 + 0j)},
+    also=("squared error", "mse"))
 xdivy = binary(
     "Xdivy", lambda x, y: np.where(x == 0, 0, x / y), SMOOTH, "x divided by y, or 0 where x is 0.",
+    "z = 0 if x = 0 else x / y",
     ([1.0, 0.0, 0.0], [2.0, 0.0, _nan], [0.5, 0.0, 0.0]), _xdivy_grad, slope_range=POSITIVE)
 xlogy = binary(
     "Xlogy", lambda x, y: np.where(x == 0, 0, x * np.log(y)), SMOOTH,
     "x times the logarithm of y, or 0 where x is 0.",
+    "z = 0 if x = 0 else x · ln(y)",
     ([2.0, 0.0, 0.0], [np.e, 0.0, _nan], [2.0, 0.0, 0.0]), _xlogy_grad, slope_range=POSITIVE)
 xlog1py = binary(
     "Xlog1py", lambda x, y: np.where(x == 0, 0, x * np.log1p(y)), SMOOTH,
     "x times the logarithm of 1 + y, or 0 where x is 0.",
+    "z = 0 if x = 0 else x · ln(1 + y)",
     ([2.0, 0.0, 0.0], [np.e - 1, -1.0, _nan], [2.0, 0.0, 0.0]), _xlog1py_grad, slope_range=POSITIVE)
 neg = unary(
-    "Neg", np.negative, WITH_SIGN, "Minus x.", ([1.0, -2.0], [-1.0, 2.0]),
-    lambda dy, y, x: [ops.neg(dy)])
+    "Neg", np.negative, WITH_SIGN, "Minus x.",
+    "y = -x",
+    ([1.0, -2.0], [-1.0, 2.0]),
+    lambda dy, y, x: [ops.neg(dy)],
+    also=("negative", "minus"))
 sign = unary(
     "Sign", np.sign, (*FLOATS, *SIGNED, *COMPLEX),
     "-1, 0 or 1, as x is below, at or above 0; of a complex number, x divided by its distance from 0.",
+    "y = 0 if x = 0 else x / |x|",
     ([-3.0, 0.0, 2.0], [-1.0, 0.0, 1.0]), nothing,
     corners={"complex": ([3 + 4j, 0], [0.6 + 0.8j, 0])})
 abs_ = unary(
-    "Abs", np.abs, (*FLOATS, *SIGNED), "x without its sign.", ([-3.0, 0.0, 2.0], [3.0, 0.0, 2.0]),
+    "Abs", np.abs, (*FLOATS, *SIGNED), "x without its sign.",
+    "y = |x|",
+    ([-3.0, 0.0, 2.0], [3.0, 0.0, 2.0]),
     lambda dy, y, x: [ops.mul(dy, ops.sign(x))],
-    corners={"the smallest has no opposite": (np.array([-128, 5], np.int8), np.array([-128, 5], np.int8))})
+    corners={"the smallest has no opposite": (np.array([-128, 5], np.int8), np.array([-128, 5], np.int8))},
+    also=("absolute", "magnitude"))
 square = unary(
-    "Square", np.square, NUMBERS, "x times x.", ([3.0], [9.0]),
-    lambda dy, y, x: [ops.mul(dy, ops.mul(conjugate(x), 2))])
+    "Square", np.square, NUMBERS, "x times x.",
+    "y = x²",
+    ([3.0], [9.0]),
+    lambda dy, y, x: [ops.mul(dy, ops.mul(conjugate(x), 2))],
+    also=("x squared",))
 reciprocal = unary(
-    "Reciprocal", np.reciprocal, SMOOTH, "1 divided by x.", ([4.0, 0.0], [0.25, _inf]),
+    "Reciprocal", np.reciprocal, SMOOTH, "1 divided by x.",
+    "y = 1 / x",
+    ([4.0, 0.0], [0.25, _inf]),
     lambda dy, y, x: [ops.reciprocal_grad(y, dy)], slope_range=POSITIVE)
 inv = unary(
-    "Inv", np.reciprocal, SMOOTH, "1 divided by x.", ([4.0, 0.0], [0.25, _inf]),
+    "Inv", np.reciprocal, SMOOTH, "1 divided by x.",
+    "y = 1 / x",
+    ([4.0, 0.0], [0.25, _inf]),
     lambda dy, y, x: [ops.reciprocal_grad(y, dy)], slope_range=POSITIVE)
 reciprocal_grad = activation_gradient(
     "ReciprocalGrad", _minus_square, SMOOTH,
     "The gradient of Reciprocal: minus what came back, times the square of what came out.",
+    "z = 0 if dy = 0 else -dy · conj(y)²",
     ([0.5, 2.0], [4.0, 1.0], [-1.0, -4.0]), _reciprocal_grad_grad, out="z: T")
 inv_grad = activation_gradient(
     "InvGrad", _minus_square, SMOOTH,
     "The gradient of Inv: minus what came back, times the square of what came out.",
+    "z = 0 if dy = 0 else -dy · conj(y)²",
     ([0.5, 2.0], [4.0, 1.0], [-1.0, -4.0]), _reciprocal_grad_grad, out="z: T")
 floor = unary(
     "Floor", np.floor, FLOATS, "x rounded down to a whole number.",
+    "y = ⌊x⌋",
     ([1.5, -1.5, _inf], [1.0, -2.0, _inf]), nothing)
 ceil = unary(
     "Ceil", np.ceil, FLOATS, "x rounded up to a whole number.",
+    "y = ⌈x⌉",
     ([1.5, -1.5, _inf], [2.0, -1.0, _inf]), nothing)
 rint = unary(
     "Rint", np.rint, FLOATS, "x rounded to the nearest whole number, halves to the even one.",
+    "y = the whole number nearest to x; of two the even one",
     ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), nothing)
 round_ = unary(
     "Round", lambda x: np.rint(x) if x.dtype.kind == "f" else x, (*FLOATS, *SIGNED),
     "x rounded to the nearest whole number, halves to the even one.",
+    "y = the whole number nearest to x; of two the even one",
     ([0.5, 1.5, -2.5, 2.6], [0.0, 2.0, -2.0, 3.0]), nothing, corners={"whole numbers": ([3], [3])})
 next_after = binary(
     "NextAfter", lambda x1, x2: np.nextafter(x1, x2), ("float32", "float64"),
     "The number of its type that follows x1 on the way to x2.",
+    "output = the number of the type next to x1 on the way to x2; x1 if x1 = x2",
     ([1.0, 0.0, 2.0], [1.0, 0.0, 2.0], [1.0, 0.0, 2.0]),
     lambda dz, z, x1, x2: [fit(dz, x1), None], out="output: T")
 # fmt: on
@@ -312,7 +373,10 @@ reciprocal_grad.fails("another shape", y=np.zeros(2), dy=np.zeros(3), error="the
 
 @op("AddN", "T* -> sum: T", T=NUMBERS)
 def add_n(inputs: tuple[Array, ...]) -> Any:
-    """The sum of all inputs, which have one shape."""
+    """The sum of all inputs, which have one shape.
+
+    sum = Σ over m of inputs[m]
+    """
     return sum(inputs[1:], start=inputs[0].astype(wide(inputs[0].dtype)))
 
 
@@ -338,7 +402,10 @@ def _(inputs: tuple[Spec, ...]) -> Shape:
 
 @op("AccumulateNV2", "T* -> sum: T", T=NUMBERS)
 def accumulate_nv2(inputs: tuple[Array, ...], *, shape: PartialShape) -> Any:
-    """The sum of all inputs, which have this shape."""
+    """The sum of all inputs, which have this shape.
+
+    sum = Σ over m of inputs[m]
+    """
     return add_n.meaning(inputs)
 
 
@@ -363,9 +430,11 @@ add_n.fails("another shape", inputs=[np.zeros(2), np.zeros(3)], error="shape of 
 accumulate_nv2.fails("another shape", inputs=_three, shape=[3], error="shape that is asked for")
 
 
-@op("ClipByValue", "T, T, T -> T", T=REALS)
+@op("ClipByValue", "T, T, T -> T", also=("clamp", "np.clip"), T=REALS)
 def clip_by_value(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
     """`t`, kept between two bounds, each of which is one number or has the shape of `t`.
+
+        output = max(min(t, clip_value_max), clip_value_min)
 
     Where the lower bound is above the upper one it is the lower one that counts. A bound that is NaN
     counts for nothing.
@@ -424,7 +493,11 @@ for _each in (add_n, accumulate_nv2, clip_by_value):
 
 @op("Cross", "T, T -> product: T", T=REALS)
 def cross(a: Array, b: Array) -> Array:
-    """The cross products of the vectors of three numbers on the last axes of `a` and `b`."""
+    """The cross products of the vectors of three numbers on the last axes of `a` and `b`.
+
+    product[…, i] = a[…, i + 1] · b[…, i + 2] - a[…, i + 2] · b[…, i + 1]
+    where i + 1 and i + 2 count on from 0 after 2
+    """
     a, b = (np.moveaxis(x.astype(wide(x.dtype), copy=False), -1, 0) for x in (a, b))
     return np.stack([a[i - 2] * b[i - 1] - a[i - 1] * b[i - 2] for i in range(3)], -1)
 

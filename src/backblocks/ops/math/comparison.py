@@ -29,60 +29,93 @@ _bits, _others = [0b1100, -1], [0b1010, 5]
 
 # fmt: off
 less = binary(
-    "Less", np.less, REALS, "Whether x is below y.", ([1, 2], [2], [True, False]),
-    nothing, out="z: bool")
+    "Less", np.less, REALS, "Whether x is below y.",
+    "z = x < y",
+    ([1, 2], [2], [True, False]),
+    nothing, out="z: bool",
+    also=("<", "smaller"))
 less_equal = binary(
-    "LessEqual", np.less_equal, REALS, "Whether x is at most y.", ([1, 3], [2], [True, False]),
-    nothing, out="z: bool")
+    "LessEqual", np.less_equal, REALS, "Whether x is at most y.",
+    "z = x ≤ y",
+    ([1, 3], [2], [True, False]),
+    nothing, out="z: bool",
+    also=("<=",))
 greater = binary(
-    "Greater", np.greater, REALS, "Whether x is above y.", ([1, 3], [2], [False, True]),
-    nothing, out="z: bool")
+    "Greater", np.greater, REALS, "Whether x is above y.",
+    "z = x > y",
+    ([1, 3], [2], [False, True]),
+    nothing, out="z: bool",
+    also=(">", "larger"))
 greater_equal = binary(
-    "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.", ([1, 2], [2], [False, True]),
-    nothing, out="z: bool")
+    "GreaterEqual", np.greater_equal, REALS, "Whether x is at least y.",
+    "z = x ≥ y",
+    ([1, 2], [2], [False, True]),
+    nothing, out="z: bool",
+    also=(">=",))
 logical_and = binary(
     "LogicalAnd", np.logical_and, BOOL, "Whether both x and y hold.",
-    ([True, True, False], [True, False, False], [True, False, False]), nothing)
+    "z = x and y",
+    ([True, True, False], [True, False, False], [True, False, False]), nothing,
+    also=("and", "&"))
 logical_or = binary(
     "LogicalOr", np.logical_or, BOOL, "Whether x or y or both hold.",
-    ([True, True, False], [True, False, False], [True, True, False]), nothing)
+    "z = x or y",
+    ([True, True, False], [True, False, False], [True, True, False]), nothing,
+    also=("or", "|"))
 logical_not = unary(
-    "LogicalNot", np.logical_not, BOOL, "Whether x does not hold.", ([True, False], [False, True]),
-    nothing)
+    "LogicalNot", np.logical_not, BOOL, "Whether x does not hold.",
+    "y = not x",
+    ([True, False], [False, True]),
+    nothing,
+    also=("not", "!"))
 bitwise_and = binary(
     "BitwiseAnd", np.bitwise_and, INTS, "The bits that both x and y have.",
+    "z = x & y",
     (_bits, _others, [0b1000, 5]), nothing)
 bitwise_or = binary(
     "BitwiseOr", np.bitwise_or, INTS, "The bits that x or y or both have.",
+    "z = x | y",
     (_bits, _others, [0b1110, -1]), nothing)
 bitwise_xor = binary(
     "BitwiseXor", np.bitwise_xor, INTS, "The bits that either x or y has.",
+    "z = x xor y",
     (_bits, _others, [0b0110, -6]), nothing)
 invert = unary(
-    "Invert", np.invert, INTS, "The bits that x does not have.", ([0, 5, -1], [-1, -6, 0]), nothing,
+    "Invert", np.invert, INTS, "The bits that x does not have.",
+    "y = ~x",
+    ([0, 5, -1], [-1, -6, 0]), nothing,
     corners={"without a sign": (np.array([0, 255], np.uint8), np.array([255, 0], np.uint8))})
 left_shift = binary(
     "LeftShift", lambda x, y: np.left_shift(x, _by_bits(x, y)), INTS,
     "The bits of x moved up by y places, of which there are at most all but one.",
+    "z = x · 2^s, of which the bits that the type has are kept\n"
+    "where s = min(max(y, 0), bits - 1)",
     ([5, -1, 3], [1, 4, -2], [10, -16, 3]), nothing,
     corners={"out of sight": (np.array([3], np.int8), np.array([9], np.int8), np.array([-128], np.int8))})
 right_shift = binary(
     "RightShift", lambda x, y: np.right_shift(x, _by_bits(x, y)), INTS,
     "The bits of x moved down by y places, of which there are at most all but one. The sign stays.",
+    "z = ⌊x / 2^s⌋\n"
+    "where s = min(max(y, 0), bits - 1), with as many bits as the type has",
     ([5, -16, 3], [1, 4, -2], [2, -1, 3]), nothing,
     corners={"far": (np.array([-3, 3], np.int8), np.array([99], np.int8), np.array([-1, 0], np.int8))})
 population_count = unary(
     "PopulationCount", lambda x: np.bitwise_count(_unsigned(x)), INTS, "How many bits of x are set.",
+    "y = how many bits of x are 1",
     ([0, 5], [0, 2]), nothing, out="y: uint8",
     corners={"of a negative number": (np.array([-1, -128], np.int8), [8, 1])})
 is_nan = unary(
-    "IsNan", np.isnan, FLOATS, "Whether x is NaN.", ([1.0, _nan, _inf], [False, True, False]),
+    "IsNan", np.isnan, FLOATS, "Whether x is NaN.",
+    "y = x ≠ x",
+    ([1.0, _nan, _inf], [False, True, False]),
     nothing, out="y: bool")
 is_inf = unary(
     "IsInf", np.isinf, FLOATS, "Whether x is infinite.",
+    "y = (|x| = ∞)",
     ([1.0, _nan, -_inf], [False, False, True]), nothing, out="y: bool")
 is_finite = unary(
     "IsFinite", np.isfinite, FLOATS, "Whether x is neither infinite nor NaN.",
+    "y = |x| < ∞",
     ([1.0, _nan, _inf], [True, False, False]), nothing, out="y: bool")
 # fmt: on
 
@@ -102,18 +135,22 @@ def _compared(x: Spec, y: Spec, *, incompatible_shape_error: bool) -> Shape:
     return broadcast("y", x.shape, y.shape) if _fit(x.shape, y.shape) else ()
 
 
-@op("Equal", "T, T -> z: bool", T=ALL)
+@op("Equal", "T, T -> z: bool", also=("==",), T=ALL)
 def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is y, for each cell. NaN is not even itself.
+
+        z = (x = y)
 
     Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
     """
     return np.asarray(x == y if _fit(x.shape, y.shape) else False)
 
 
-@op("NotEqual", "T, T -> z: bool", T=ALL)
+@op("NotEqual", "T, T -> z: bool", also=("!=",), T=ALL)
 def not_equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is not y, for each cell. NaN is not even itself.
+
+        z = x ≠ y
 
     Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
     """
@@ -149,7 +186,10 @@ for _each, _answer in ((equal, False), (not_equal, True)):
 
 @op("ApproximateEqual", "T, T -> z: bool", T=NUMBERS)
 def approximate_equal(x: Array, y: Array, *, tolerance: Float = 1e-5) -> Array:
-    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell."""
+    """Whether x and y, which have one shape, are less than `tolerance` apart, for each cell.
+
+    z = |x - y| < tolerance
+    """
     if x.dtype.kind in "iu":
         # Their difference may need the bit of the sign.
         return np.asarray(_unsigned(np.maximum(x, y) - np.minimum(x, y)) < tolerance)

@@ -22,6 +22,7 @@ conj = unary(
     lambda input: np.conjugate(input),
     COMPLEX,
     "x with the sign of its imaginary part changed.",
+    "output = Re(input) - i · Im(input)",
     (1 + 2j, 1 - 2j),
     lambda dy, y, x: [ops.conj(dy)],
     out="output: T",
@@ -30,7 +31,10 @@ conj = unary(
 
 @op("Complex", "T, T -> out: Tout", T=PARTS)
 def complex_(real: Array, imag: Array, *, Tout: WholeType = "complex64") -> Array:
-    """Complex numbers from their real and imaginary parts, which broadcast."""
+    """Complex numbers from their real and imaginary parts, which broadcast.
+
+    out = real + i · imag
+    """
     whole = np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout)
     whole.real, whole.imag = real, imag
     return whole
@@ -54,25 +58,38 @@ complex_.fails("shapes that do not fit", real=np.zeros(2), imag=np.zeros(3), err
 
 @op("Real", "T -> output: Tout", T=COMPLEX)
 def real(input: Array, *, Tout: PartType = "float32") -> Array:
-    """The real part of `input`."""
+    """The real part of `input`.
+
+    output = Re(input)
+    """
     return input.real.astype(Tout)
 
 
 @op("Imag", "T -> output: Tout", T=COMPLEX)
 def imag(input: Array, *, Tout: PartType = "float32") -> Array:
-    """The imaginary part of `input`."""
+    """The imaginary part of `input`.
+
+    output = Im(input)
+    """
     return input.imag.astype(Tout)
 
 
 @op("Angle", "T -> output: Tout", T=COMPLEX)
 def angle(input: Array, *, Tout: PartType = "float32") -> Array:
-    """The angle of `input` as seen from 0, from -pi to pi."""
+    """The angle of `input` as seen from 0, from -pi to pi.
+
+    output = the angle with input = r · (cos(output) + i · sin(output))
+    where r = |input|
+    """
     return np.angle(input).astype(Tout)
 
 
 @op("ComplexAbs", "T -> y: Tout", T=COMPLEX)
 def complex_abs(x: Array, *, Tout: PartType = "float32") -> Array:
-    """How far `x` is from 0."""
+    """How far `x` is from 0.
+
+    y = √(Re(x)² + Im(x)²)
+    """
     return np.abs(x).astype(Tout)
 
 

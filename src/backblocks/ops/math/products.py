@@ -50,7 +50,12 @@ def _product(x: Array, y: Array) -> Array:
     return out
 
 
-@op("MatMul", "T, T -> product: T", T=MATRIX_TYPES)
+@op(
+    "MatMul",
+    "T, T -> product: T",
+    also=("matrix product", "dot", "mm", "linear", "dense", "gemm", "np.matmul", "@"),
+    T=MATRIX_TYPES,
+)
 def mat_mul(
     a: Array,
     b: Array,
@@ -61,6 +66,9 @@ def mat_mul(
     grad_b: Flag = False,
 ) -> Any:
     """The product of two matrices, each of which may be transposed first.
+
+        product[i, j] = Σ over k of a[i, k] · b[k, j]
+        with transpose_a it is a[k, i], with transpose_b b[j, k]
 
     `grad_a` and `grad_b` tell TensorFlow's compiler which operand is a gradient; they change nothing.
     """
@@ -230,9 +238,18 @@ def _(x: Spec, y: Spec, **how: bool) -> Shape:
     return _batch_product(x, y, **how)
 
 
-@op("BatchMatMulV2", "T, T -> T", attrs=_batch_attrs, T=NUMBERS)
+@op(
+    "BatchMatMulV2",
+    "T, T -> T",
+    also=("bmm", "batched matrix product", "np.matmul", "@"),
+    attrs=_batch_attrs,
+    T=NUMBERS,
+)
 def batch_mat_mul_v2(x: Array, y: Array, **how: bool) -> Any:
     """The products of matrices in pairs, whose axes in front of the matrices broadcast.
+
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
 
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
@@ -418,7 +435,7 @@ def _written(inputs: Sequence[Sequence[str]], output: Sequence[str]) -> str:
     return ",".join(map("".join, inputs)) + "->" + "".join(output)
 
 
-@op("Einsum", "T* -> T", T=NUMBERS)
+@op("Einsum", "T* -> T", also=("np.einsum",), T=NUMBERS)
 def einsum(inputs: tuple[Array, ...], *, equation: Text) -> Any:
     """Products of one or two tensors, summed over the labels that the result does not have.
 

@@ -138,13 +138,13 @@ def _norm_grad(dy: Value, y: Value, input: Value, axis: Value, *, keep_dims: boo
     return [ops.mul(_spread(share, input, axis, keep_dims), input), None]
 
 
-@op("Sum", "T, Tidx -> T", T=NUMBERS, Tidx=INDEX)
+@op("Sum", "T, Tidx -> T", also=("reduce_sum", "np.sum", "total"), T=NUMBERS, Tidx=INDEX)
 def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The sum over the named axes."""
     return input.sum(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
-@op("Mean", "T, Tidx -> T", T=NUMBERS, Tidx=INDEX)
+@op("Mean", "T, Tidx -> T", also=("reduce_mean", "average", "np.mean"), T=NUMBERS, Tidx=INDEX)
 def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The mean over the named axes. Of whole numbers it loses the fraction."""
     if input.dtype.kind in "iu":
@@ -157,19 +157,19 @@ def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     return total / (input.size / total.size)
 
 
-@op("Prod", "T, Tidx -> T", T=NUMBERS, Tidx=INDEX)
+@op("Prod", "T, Tidx -> T", also=("reduce_prod", "np.prod"), T=NUMBERS, Tidx=INDEX)
 def prod(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The product over the named axes."""
     return input.prod(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
-@op("Max", "T, Tidx -> T", T=REALS, Tidx=INDEX)
+@op("Max", "T, Tidx -> T", also=("reduce_max", "amax", "np.max"), T=REALS, Tidx=INDEX)
 def max_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is."""
     return np.max(_ordered(input), _axes(axis), keepdims=keep_dims, initial=lowest(input.dtype))
 
 
-@op("Min", "T, Tidx -> T", T=REALS, Tidx=INDEX)
+@op("Min", "T, Tidx -> T", also=("reduce_min", "amin", "np.min"), T=REALS, Tidx=INDEX)
 def min_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is."""
     return np.min(_ordered(input), _axes(axis), keepdims=keep_dims, initial=highest(input.dtype))
@@ -180,13 +180,13 @@ def _ordered(x: Array) -> Array:
     return x.astype(wide(x.dtype), copy=False)
 
 
-@op("All", "bool, Tidx -> bool", Tidx=INDEX)
+@op("All", "bool, Tidx -> bool", also=("reduce_all", "np.all"), Tidx=INDEX)
 def all_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """Whether all hold over the named axes."""
     return input.all(_axes(axis), keepdims=keep_dims)
 
 
-@op("Any", "bool, Tidx -> bool", Tidx=INDEX)
+@op("Any", "bool, Tidx -> bool", also=("reduce_any", "np.any"), Tidx=INDEX)
 def any_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
     """Whether one at least holds over the named axes."""
     return input.any(_axes(axis), keepdims=keep_dims)
@@ -369,7 +369,13 @@ def _index_shape(input: Spec, dimension: Spec, *, output_type: Any) -> Shape:
     return tuple(sizes)
 
 
-@op("ArgMax", "T, Tidx -> output: output_type", T=_ORDERED, Tidx=("int16", *INDEX))
+@op(
+    "ArgMax",
+    "T, Tidx -> output: output_type",
+    also=("np.argmax",),
+    T=_ORDERED,
+    Tidx=("int16", *INDEX),
+)
 def arg_max(
     input: Array,
     dimension: Array,
@@ -383,7 +389,7 @@ def arg_max(
     return np.argmax(x, dimension.item())
 
 
-@op("ArgMin", "T, Tidx -> output: output_type", T=_ORDERED, Tidx=INDEX)
+@op("ArgMin", "T, Tidx -> output: output_type", also=("np.argmin",), T=_ORDERED, Tidx=INDEX)
 def arg_min(
     input: Array, dimension: Array, *, output_type: Annotated[Any, dtype_of(*INDEX)] = "int64"
 ) -> Any:
@@ -453,7 +459,7 @@ def _scan_shape(x: Spec, axis: Spec, **how: bool) -> Shape:
     return x.shape
 
 
-@op("Cumsum", "T, Tidx -> out: T", attrs=_scan_attrs, T=NUMBERS, Tidx=INDEX)
+@op("Cumsum", "T, Tidx -> out: T", also=("np.cumsum",), attrs=_scan_attrs, T=NUMBERS, Tidx=INDEX)
 def cumsum(x: Array, axis: Array, **how: bool) -> Any:
     """The sums of all cells up to each one along an axis.
 
@@ -573,7 +579,12 @@ cumulative_logsumexp.differs(
 # -- evenly spaced numbers -------------------------------------------------------------------------------
 
 
-@op("Range", "Tidx, Tidx, Tidx -> Tidx", Tidx=("int32", "int64", "float32", "float64"))
+@op(
+    "Range",
+    "Tidx, Tidx, Tidx -> Tidx",
+    also=("arange", "np.arange"),
+    Tidx=("int32", "int64", "float32", "float64"),
+)
 def range_(start: Array, limit: Array, delta: Array) -> Array:
     """Numbers from `start` in steps of `delta`, up to but without `limit`."""
     first, last, step = start.item(), limit.item(), delta.item()
@@ -625,7 +636,7 @@ range_.fails("CVE-2021-41202: a step of nothing", start=0, limit=3, delta=0, err
 range_.fails("the wrong way", start=0, limit=3, delta=-1, error="cannot be reached")
 
 
-@op("LinSpace", "T, T, Tidx -> T", T=FLOATS, Tidx=INDEX)
+@op("LinSpace", "T, T, Tidx -> T", also=("linspace", "np.linspace"), T=FLOATS, Tidx=INDEX)
 def lin_space(start: Array, stop: Array, num: Array) -> Array:
     """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
     count = num.item()

@@ -13,9 +13,12 @@ from backblocks.ops._spec import Shape, Spec, agreed, broadcast, shape_text
 from backblocks.ops.array.broadcasting import fit
 
 
-@op("SelectV2", "bool, T, T -> T", T=ALL)
+@op("SelectV2", "bool, T, T -> T", also=("where", "np.where", "if"), T=ALL)
 def select_v2(condition: Array, t: Array, e: Array) -> Array:
-    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast."""
+    """Where `condition` holds, the cell of `t`; elsewhere that of `e`. All three broadcast.
+
+    output = t if condition else e
+    """
     return np.where(condition, t, e)
 
 
@@ -38,9 +41,12 @@ select_v2.case(
 )
 
 
-@op("Select", "bool, T, T -> T", T=ALL)
+@op("Select", "bool, T, T -> T", also=("where", "np.where", "if"), T=ALL)
 def select(condition: Array, x: Array, y: Array) -> Array:
     """Where `condition` holds, the cell of `x`; elsewhere that of `y`.
+
+        output[i, …] = x[i, …] if condition[i] else y[i, …]
+        where i stands for all axes of condition
 
     `condition` has their shape, or an entry for each of their rows, or is one for all.
     """

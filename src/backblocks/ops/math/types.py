@@ -14,9 +14,13 @@ from backblocks.ops.attrs import Flag, dtype_of
 AnyType = Annotated[Any, dtype_of(*ALL)]
 
 
-@op("Cast", "SrcT -> y: DstT", SrcT=ALL)
+@op("Cast", "SrcT -> y: DstT", also=("convert", "astype", "to dtype"), SrcT=ALL)
 def cast(x: Array, *, DstT: AnyType, Truncate: Flag = False) -> Array:
-    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones."""
+    """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones.
+
+    y = the number of type DstT nearest to x
+    with DstT of whole numbers trunc(x), of real numbers Re(x), bool x ≠ 0
+    """
     return (x if DstT.kind == "c" else x.real).astype(DstT)
 
 

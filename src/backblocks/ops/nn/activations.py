@@ -47,33 +47,42 @@ def _softsign_grad_grad(h: Value, dx: Value, gradients: Value, features: Value) 
 relu = activation(
     "Relu", lambda features: np.maximum(features, 0), REALS,
     "The larger of x and 0.",
+    "activations = max(features, 0)",
     ([-1.0, 2.0], [0.0, 2.0]),
-    lambda dy, y, features: [ops.relu_grad(dy, features)])
+    lambda dy, y, features: [ops.relu_grad(dy, features)],
+    also=("rectifier", "ramp", "nn.ReLU", "activation"))
 relu_grad = activation_gradient(
     "ReluGrad", lambda gradients, features: np.where(features > 0, gradients, 0), REALS,
     "The gradient of Relu: what came back, where x is above 0.",
+    "backprops = gradients if features > 0 else 0",
     ([5.0, 6.0], [-1.0, 2.0], [0.0, 6.0]),
     lambda h, dx, gradients, features: [ops.relu_grad(h, features), None])
 relu6 = activation(
     "Relu6", lambda features: np.clip(features, 0, 6), REALS,
     "x, kept between 0 and 6.",
+    "activations = min(max(features, 0), 6)",
     ([-1.0, 2.0, 6.0, 7.0], [0.0, 2.0, 6.0, 6.0]),
-    lambda dy, y, features: [ops.relu6_grad(dy, features)], slope_range=AROUND_SIX)
+    lambda dy, y, features: [ops.relu6_grad(dy, features)], slope_range=AROUND_SIX,
+    also=("nn.ReLU6", "clipped rectifier"))
 relu6_grad = activation_gradient(
     "Relu6Grad", lambda gradients, features: np.where(
         (features > 0) & (features < 6), gradients, 0), REALS,
     "The gradient of Relu6: what came back, where x is above 0 and below 6.",
+    "backprops = gradients if 0 < features < 6 else 0",
     ([5.0, 6.0, 7.0, 8.0], [0.0, 2.0, 6.0, 7.0], [0.0, 6.0, 0.0, 0.0]),
     lambda h, dx, gradients, features: [ops.relu6_grad(h, features), None], slope_range=AROUND_SIX)
 elu = activation(
     "Elu", lambda features: np.where(features < 0, np.expm1(features), features), FLOATS,
     "x, or exp(x) - 1 where x is below 0.",
+    "activations = exp(features) - 1 if features < 0 else features",
     ([-np.log(2), 2.0], [-0.5, 2.0]),
-    lambda dy, y, features: [ops.elu_grad(dy, y)])
+    lambda dy, y, features: [ops.elu_grad(dy, y)],
+    also=("nn.ELU",))
 elu_grad = activation_gradient(
     "EluGrad", lambda gradients, outputs: np.where(
         outputs < 0, gradients * (outputs + 1), gradients), FLOATS,
     "The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.",
+    "backprops = gradients · (outputs + 1) if outputs < 0 else gradients",
     ([4.0, 6.0], [-0.5, 2.0], [2.0, 6.0]),
     lambda h, dx, gradients, outputs: [
         ops.elu_grad(h, outputs), _where_negative(outputs, ops.mul(h, gradients))])
@@ -81,33 +90,46 @@ selu = activation(
     "Selu", lambda features: np.where(
         features < 0, SELU_SCALE_ALPHA * np.expm1(features), SELU_SCALE * features), FLOATS,
     "Elu with the two factors that keep mean 0 and variance 1 from layer to layer.",
+    "activations = scale · alpha · (exp(features) - 1) if features < 0 else scale · features\n"
+    "where scale = 1.0507009873554805\n"
+    "where alpha = 1.6732632423543772",
     ([-np.log(2), 2.0], [-SELU_SCALE_ALPHA / 2, 2 * SELU_SCALE]),
-    lambda dy, y, features: [ops.selu_grad(dy, y)])
+    lambda dy, y, features: [ops.selu_grad(dy, y)],
+    also=("nn.SELU",))
 selu_grad = activation_gradient(
     "SeluGrad", lambda gradients, outputs: gradients * np.where(
         outputs < 0, outputs + SELU_SCALE_ALPHA, SELU_SCALE), FLOATS,
     "The gradient of Selu: what came back, times the slope that belongs to outputs.",
+    "backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale\n"
+    "where scale = 1.0507009873554805\n"
+    "where alpha = 1.6732632423543772",
     ([4.0, 6.0], [-SELU_SCALE_ALPHA / 2, 2.0], [2 * SELU_SCALE_ALPHA, 6 * SELU_SCALE]),
     lambda h, dx, gradients, outputs: [
         ops.selu_grad(h, outputs), _where_negative(outputs, ops.mul(h, gradients))])
 leaky_relu = activation(
     "LeakyRelu", _leaky_relu, FLOATS,
     "x, or alpha times x where x is not above 0.",
+    "activations = features if features > 0 else alpha · features",
     ([-1.0, 2.0], [-0.2, 2.0]),
-    lambda dy, y, features, **attrs: [ops.leaky_relu_grad(dy, features, **attrs)])
+    lambda dy, y, features, **attrs: [ops.leaky_relu_grad(dy, features, **attrs)],
+    also=("nn.LeakyReLU",))
 leaky_relu_grad = activation_gradient(
     "LeakyReluGrad", _leaky_relu_grad, FLOATS,
     "The gradient of LeakyRelu: what came back, times alpha where x is not above 0.",
+    "backprops = gradients if features > 0 else alpha · gradients",
     ([5.0, 6.0], [-1.0, 2.0], [1.0, 6.0]),
     lambda h, dx, gradients, features, **attrs: [ops.leaky_relu_grad(h, features, **attrs), None])
 softplus = activation(
     "Softplus", lambda features: np.logaddexp(features, 0), FLOATS,
     "log(1 + exp(x)), without overflow.",
+    "activations = ln(1 + exp(features))",
     ([0.0, 1000.0, -1000.0], [np.log(2), 1000.0, 0.0]),
-    lambda dy, y, features: [ops.softplus_grad(dy, features)])
+    lambda dy, y, features: [ops.softplus_grad(dy, features)],
+    also=("nn.Softplus",))
 softplus_grad = activation_gradient(
     "SoftplusGrad", lambda gradients, features: gradients / (1 + np.exp(-features)), FLOATS,
     "The gradient of Softplus: what came back, divided by 1 + exp(-x).",
+    "backprops = gradients / (1 + exp(-features))",
     ([4.0, 5.0, 6.0], [0.0, 1000.0, -1000.0], [2.0, 5.0, 0.0]),
     lambda h, dx, gradients, features: [
         ops.softplus_grad(h, features),
@@ -116,11 +138,14 @@ softplus_grad = activation_gradient(
 softsign = activation(
     "Softsign", lambda features: features / (1 + np.abs(features)), FLOATS,
     "x divided by 1 + |x|.",
+    "activations = features / (1 + |features|)",
     ([-1.0, 3.0], [-0.5, 0.75]),
-    lambda dy, y, features: [ops.softsign_grad(dy, features)])
+    lambda dy, y, features: [ops.softsign_grad(dy, features)],
+    also=("nn.Softsign",))
 softsign_grad = activation_gradient(
     "SoftsignGrad", lambda gradients, features: gradients / (1 + np.abs(features)) ** 2, FLOATS,
     "The gradient of Softsign: what came back, divided by (1 + |x|) squared.",
+    "backprops = gradients / (1 + |features|)²",
     ([4.0, 32.0], [-1.0, 3.0], [1.0, 2.0]),
     _softsign_grad_grad)
 # fmt: on

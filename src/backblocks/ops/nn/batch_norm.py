@@ -336,6 +336,7 @@ def fused_batch_norm_v2(
 @op(
     "FusedBatchNormV3",
     f"T, U, U, U, U -> y: T, {_STATISTICS.format('U')}, reserve_space_3: U",
+    also=("batch_norm", "BatchNormalization", "nn.BatchNorm2d"),
     attrs=_images_or_volumes,
     slope_range=POSITIVE,
     T=FLOATS,

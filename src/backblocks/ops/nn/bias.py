@@ -40,7 +40,7 @@ def _biased(value: Spec, bias: Spec, data_format: str) -> Shape:
     return (*value.shape[:axis], channels, *value.shape[axis + 1 :])
 
 
-@op("BiasAdd", "T, T -> output: T", T=NUMBERS)
+@op("BiasAdd", "T, T -> output: T", also=("add bias",), T=NUMBERS)
 def bias_add(value: Array, bias: Array, *, data_format: ImageLayout = "NHWC") -> Array:
     """`value` with `bias[c]` added to all of channel c.
 

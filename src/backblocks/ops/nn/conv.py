@@ -79,9 +79,22 @@ def _groups(channels: int, filter: Array) -> Iterator[tuple[slice, slice]]:
 # -- images ------------------------------------------------------------------------------------
 
 
-@op("Conv2D", "T, T -> T", attrs=image_convolution, T=(*FLOATS, "int32"))
+@op(
+    "Conv2D",
+    "T, T -> T",
+    also=("conv2d", "convolution", "nn.Conv2d", "cross-correlation"),
+    attrs=image_convolution,
+    T=(*FLOATS, "int32"),
+)
 def conv_2d(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides a filter over an image and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
 
     `filter` is (height, width, in channels, out channels). `strides` and `dilations` have one entry for
     each dimension of `input`, in the order of `data_format`.
@@ -107,6 +120,11 @@ def conv_2d_backprop_input(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
     """The gradient of Conv2D with respect to its input: what each cell gave, it gets back.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o · strides - p + j · dilations along height and width, with p as in Conv2D
+        with NCHW the channels stand second: output[n, c, i]
+        with g times the filter's channels in output, they and the k fall into g groups, each by itself
 
     `input_sizes` is the shape of the input, or just its height and width.
     """
@@ -155,7 +173,13 @@ def _(
 def conv_2d_backprop_filter(
     input: Array, filter_sizes: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv2D with respect to its filter: what each tap gave, it gets back.
+
+    output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+    where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+    with NCHW the channels stand second: input[n, c, i]
+    with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
 
 
@@ -173,9 +197,23 @@ def _(
 # -- volumes -----------------------------------------------------------------------------------
 
 
-@op("Conv3D", "T, T -> T", attrs=volume_convolution, beyond=("explicit_paddings",), T=FLOATS)
+@op(
+    "Conv3D",
+    "T, T -> T",
+    also=("conv3d", "convolution", "nn.Conv3d", "cross-correlation"),
+    attrs=volume_convolution,
+    beyond=("explicit_paddings",),
+    T=FLOATS,
+)
 def conv_3d(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides a filter over a volume and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where o and j stand for depth, height and width; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with NCDHW the channels stand second: output[n, k, o]
+        with g times the filter's channels in input, they and the k fall into g groups, each by itself
 
     `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
     entry for each dimension of `input`, in the order of `data_format`.
@@ -207,7 +245,13 @@ def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[
 def conv_3d_backprop_input_v2(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
+    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
+
+    output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+    where i = o · strides - p + j · dilations along depth, height and width, with p as in Conv3D
+    with NCDHW the channels stand second: output[n, c, i]
+    with g times the filter's channels in output, they and the k fall into g groups, each by itself
+    """
     return _to_input(tuple(input_sizes.tolist()), filter, out_backprop, **windows)
 
 
@@ -241,7 +285,13 @@ def _(
 def conv_3d_backprop_filter_v2(
     input: Array, filter_sizes: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
+    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back.
+
+    output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+    where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
+    with NCDHW the channels stand second: input[n, c, i]
+    with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
 
 

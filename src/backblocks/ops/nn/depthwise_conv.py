@@ -38,7 +38,13 @@ def _by_channel(y: Array, filter_shape: tuple[int, ...]) -> Array:
     return y.reshape(*y.shape[:-1], *filter_shape[-2:])
 
 
-@op("DepthwiseConv2dNative", "T, T -> T", attrs=_depthwise, T=FLOATS)
+@op(
+    "DepthwiseConv2dNative",
+    "T, T -> T",
+    also=("depthwise convolution", "DepthwiseConv2D", "grouped convolution"),
+    attrs=_depthwise,
+    T=FLOATS,
+)
 def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides filters over each channel by itself.
 

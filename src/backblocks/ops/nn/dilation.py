@@ -81,9 +81,21 @@ def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: An
     agreed("out_backprop", out_backprop, out, "the shape that dilation gives", hint)
 
 
-@op("Dilation2D", "T, T -> T", attrs=_windows, beyond=("explicit_paddings",), T=REALS)
+@op(
+    "Dilation2D",
+    "T, T -> T",
+    also=("grayscale dilation", "morphology"),
+    attrs=_windows,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
 def dilation_2d(input: Array, filter: Array, **windows: Any) -> Array:
     """The largest sum of a cell and its filter value, over each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j·rates, c] + filter[j, c]
+        where o and j stand for height and width; padding takes no part
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · rates + 1 - size, 0) / 2⌋
 
     `filter` is (height, width, channels): each channel of the image has its own. `rates` is the
     step between the cells of a window. Padding never wins a window; a sum that is NaN does. Sums of

@@ -244,6 +244,7 @@ def _spread(axis: int, spans: list[slice], dy: Array, n: int) -> Array:
 @op(
     "FractionalMaxPool",
     "T -> output: T, row_pooling_sequence: int64, col_pooling_sequence: int64",
+    also=("fractional_max_pool2d", "nn.FractionalMaxPool2d"),
     attrs=_fractional,
     stateful=True,
     T=REALS,

@@ -12,9 +12,12 @@ from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
 
 
-@op("L2Loss", "T -> output: T", T=FLOATS)
+@op("L2Loss", "T -> output: T", also=("weight decay", "half sum of squares"), T=FLOATS)
 def l2_loss(t: Array) -> Any:
-    """sum(t * t) / 2 over all cells."""
+    """sum(t * t) / 2 over all cells.
+
+    output = (Σ over all cells of t²) / 2
+    """
     return np.square(t, dtype=wide(t.dtype)).sum() / 2
 
 

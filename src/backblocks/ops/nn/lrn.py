@@ -47,7 +47,7 @@ def _norm(x: Array, depth_radius: int, bias: float, alpha: float) -> Any:
     return bias + alpha * _around(x * x, depth_radius)
 
 
-@op("LRN", "T -> output: T", T=FLOATS)
+@op("LRN", "T -> output: T", also=("local response normalization", "local_response_norm"), T=FLOATS)
 def lrn(
     input: Array,
     *,
@@ -57,6 +57,9 @@ def lrn(
     beta: Float = 0.5,
 ) -> Any:
     """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+
+        output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
+        where |k - c| ≤ depth_radius
 
     Near are the channels, along the last axis, that are at most `depth_radius` away.
     """

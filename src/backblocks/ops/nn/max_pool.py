@@ -226,9 +226,21 @@ def _grad_grad_cells(
 # -- images ------------------------------------------------------------------------------------
 
 
-@op("MaxPool", "T -> T", attrs=image_pooling, T=REALS)
+@op(
+    "MaxPool",
+    "T -> T",
+    also=("max_pool2d", "MaxPooling2D", "nn.MaxPool2d", "downsampling"),
+    attrs=image_pooling,
+    T=REALS,
+)
 def max_pool(input: Array, **windows: Any) -> Array:
     """The largest value of each window of an image.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
 
     `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
     never wins a window; a NaN does. A window over channels instead of space (`ksize` 1 in space, and
@@ -252,6 +264,11 @@ def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
 def max_pool_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, i]
+
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
     over = _ChannelsAsSpace(windows)
@@ -272,6 +289,11 @@ def _(
 @op("MaxPoolGradGrad", "T, T, T -> T", attrs=image_pooling, beyond=("explicit_paddings",), T=REALS)
 def max_pool_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
     """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, o]
 
     It is the adjoint of MaxPoolGrad, and so the second gradient of MaxPool.
     """
@@ -332,6 +354,7 @@ def _delegate(
 @op(
     "MaxPoolV2",
     "T, int32, int32 -> T",
+    also=("max_pool2d", "MaxPooling2D"),
     attrs=_tensor_windows,
     beyond=("explicit_paddings",),
     T=REALS,
@@ -444,6 +467,7 @@ def _flat_index(argmax: Array, include_batch_in_index: bool, image_size: int) ->
 @op(
     "MaxPoolWithArgmax",
     "T -> output: T, argmax: Targmax",
+    also=("max_pool2d with indices", "nn.MaxPool2d return_indices"),
     attrs=_argmax_windows,
     beyond=("explicit_paddings",),
     T=REALS,
@@ -566,9 +590,22 @@ def _(d: Value, y: Value, input: Value, grad: Value, argmax: Value, **windows: A
 # -- volumes --------------------------------------------------------------------------------------
 
 
-@op("MaxPool3D", "T -> T", attrs=volume_pooling, beyond=("explicit_paddings",), T=REALS)
+@op(
+    "MaxPool3D",
+    "T -> T",
+    also=("max_pool3d", "MaxPooling3D", "nn.MaxPool3d", "downsampling"),
+    attrs=volume_pooling,
+    beyond=("explicit_paddings",),
+    T=REALS,
+)
 def max_pool_3d(input: Array, **windows: Any) -> Array:
     """The largest value of each window of a volume.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCDHW the channels stand second: output[n, c, o]
 
     `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
     never wins a window; a NaN does.
@@ -597,6 +634,11 @@ def max_pool_3d_grad(
     orig_input: Array, orig_output: Array, grad: Array, *, ties: Ties = "first", **windows: Any
 ) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, i]
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used. That makes it the
     adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
@@ -652,6 +694,11 @@ def max_pool_3d_grad_grad(
     orig_input: Array, orig_output: Array, grad: Array, **windows: Any
 ) -> Array:
     """For each window, the value of `grad` at the cell that won it.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCDHW the channels stand second: output[n, c, o]
 
     It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
     """

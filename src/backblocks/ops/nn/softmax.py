@@ -56,9 +56,12 @@ def _rows(logits: Spec) -> Shape:
     return logits.shape
 
 
-@op("Softmax", "T -> softmax: T", T=FLOATS)
+@op("Softmax", "T -> softmax: T", also=("nn.Softmax", "probabilities"), T=FLOATS)
 def softmax(logits: Array) -> Array:
-    """exp(x), divided so that each row (along the last axis) sums to 1."""
+    """exp(x), divided so that each row (along the last axis) sums to 1.
+
+    softmax[…, j] = exp(logits[…, j]) / Σ over k of exp(logits[…, k])
+    """
     return _softmax(logits)
 
 
@@ -67,9 +70,12 @@ def _(dy: Value, y: Value, logits: Value) -> list[Value]:
     return [_softmax_grad(dy, y)]
 
 
-@op("LogSoftmax", "T -> logsoftmax: T", T=FLOATS)
+@op("LogSoftmax", "T -> logsoftmax: T", also=("nn.LogSoftmax",), T=FLOATS)
 def log_softmax(logits: Array) -> Array:
-    """The logarithm of Softmax, without the loss of digits where that is near 0."""
+    """The logarithm of Softmax, without the loss of digits where that is near 0.
+
+    logsoftmax[…, j] = logits[…, j] - ln(Σ over k of exp(logits[…, k]))
+    """
     return _log_softmax(logits)
 
 
@@ -95,9 +101,18 @@ log_softmax.cells(_whole_row("logsoftmax"))
 # -- cross entropy ---------------------------------------------------------------------------------
 
 
-@op("SoftmaxCrossEntropyWithLogits", "T, T -> loss: T, backprop: T", T=FLOATS)
+@op(
+    "SoftmaxCrossEntropyWithLogits",
+    "T, T -> loss: T, backprop: T",
+    also=("cross entropy", "nn.CrossEntropyLoss", "loss"),
+    T=FLOATS,
+)
 def softmax_cross_entropy_with_logits(features: Array, labels: Array) -> tuple[Array, Array]:
     """For each row, how far softmax(features) is from labels, and the gradient of that.
+
+        loss[i] = -Σ over j of labels[i, j] · ln(s[i, j])
+        backprop[i, j] = s[i, j] - labels[i, j]
+        where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
 
     The loss is -sum(labels * log_softmax(features)); a label of 0 adds nothing to it. `backprop`,
     softmax(features) - labels, is its gradient for rows of labels that sum to 1. Features and
@@ -144,6 +159,7 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
 @op(
     "SparseSoftmaxCrossEntropyWithLogits",
     "T, Tlabels -> loss: T, backprop: T",
+    also=("sparse cross entropy", "nn.CrossEntropyLoss", "loss"),
     T=FLOATS,
     Tlabels=INDEX,
 )

@@ -135,7 +135,13 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
     return [_send_back(dy.values, y.indices, input)]
 
 
-@op("TopKV2", "T, Tk -> values: T, indices: index_type", T=REALS, Tk=COUNT)
+@op(
+    "TopKV2",
+    "T, Tk -> values: T, indices: index_type",
+    also=("topk", "top_k", "largest"),
+    T=REALS,
+    Tk=COUNT,
+)
 def top_k_v2(
     input: Array, k: Array, *, sorted: Flag = True, index_type: CountType = "int32"
 ) -> tuple[Array, Array]:
@@ -173,7 +179,9 @@ def _among_shape(predictions: Spec, targets: Spec) -> Shape:
     return agreed("targets", targets, (batch,), "one target for each row", hint)
 
 
-@op("InTopK", "Tpredictions, T -> precision: bool", Tpredictions=FLOATS, T=INDEX)
+@op(
+    "InTopK", "Tpredictions, T -> precision: bool", also=("accuracy",), Tpredictions=FLOATS, T=INDEX
+)
 def in_top_k(predictions: Array, targets: Array, *, k: Int) -> Any:
     """For each row, whether fewer than `k` classes have a larger prediction than the target.
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import ALL, FLOATS, REALS
 from backblocks.errors import OpError, described
+from backblocks.ops._formulas import with_formula
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, nothing, op
 from backblocks.ops._spec import (
@@ -49,15 +50,15 @@ def _count(shape: Array) -> int:
     return int(np.prod(shape, dtype=np.int64))
 
 
-def _stateful(name: str, draw: Draw, doc: str) -> Op:
+def _stateful(name: str, draw: Draw, *also: str) -> Op:
     """An op that draws on from run to run."""
 
     def meaning(shape: Array, *, dtype: FloatType, seed: Seed = 0, seed2: Seed = 0) -> Array:
         place = reserve(seed, seed2, _count(shape) * RESERVED)
         return draw(place, _count(shape), dtype).reshape(shape)
 
-    meaning.__doc__ = f"{doc}\n\n{_UNSEEDED}"
-    each = op(name, "T -> output: dtype", stateful=True, T=INDEX)(meaning)
+    meaning.__doc__ = f"{_DOCS[draw]}\n\n{_UNSEEDED}"
+    each = op(name, "T -> output: dtype", stateful=True, also=also, T=INDEX)(meaning)
     each.shape(_shape)
     return each
 
@@ -66,7 +67,7 @@ def _two_seeds(seed: Spec) -> None:
     agreed("seed", seed, (2,), "two entries", "Use two whole numbers: seed=[1, 2].")
 
 
-def _stateless(name: str, draw: Draw, doc: str) -> Op:
+def _stateless(name: str, draw: Draw) -> Op:
     """An op whose numbers follow from the seed that it is given."""
 
     def meaning(shape: Array, seed: Array, *, dtype: FloatType = "float32") -> Array:
@@ -76,26 +77,35 @@ def _stateless(name: str, draw: Draw, doc: str) -> Op:
         _two_seeds(seed)
         return _shape(shape)
 
-    meaning.__doc__ = f"{doc}\n\nThey follow from `seed` alone, whatever was drawn before."
+    meaning.__doc__ = f"{_DOCS[draw]}\n\nThey follow from `seed` alone, whatever was drawn before."
     each = op(name, "T, Tseed -> output: dtype", T=INDEX, Tseed=INDEX)(meaning)
     each.shape(rule)
     return each
 
 
-_DOCS = {
-    uniform: "Numbers from 0 up to but without 1, each equally likely.",
-    normal: "Numbers of the normal distribution, with mean 0 and deviation 1.",
-    truncated_normal: "Numbers of the normal distribution between -2 and 2; others are drawn again.",
+_DOCS: dict[Draw, str] = {
+    uniform: with_formula(
+        "Numbers from 0 up to but without 1, each equally likely.",
+        "output[…] ~ uniform from 0 up to but without 1",
+    ),
+    normal: with_formula(
+        "Numbers of the normal distribution, with mean 0 and deviation 1.",
+        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)",
+    ),
+    truncated_normal: with_formula(
+        "Numbers of the normal distribution between -2 and 2; others are drawn again.",
+        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2",
+    ),
 }
 _FLOATS = [
-    _stateful("RandomUniform", uniform, _DOCS[uniform]),
-    _stateful("RandomStandardNormal", normal, _DOCS[normal]),
-    _stateful("TruncatedNormal", truncated_normal, _DOCS[truncated_normal]),
+    _stateful("RandomUniform", uniform, "rand", "np.random.rand"),
+    _stateful("RandomStandardNormal", normal, "randn", "gaussian", "normal", "np.random.randn"),
+    _stateful("TruncatedNormal", truncated_normal),
 ]
 _STATELESS = [
-    _stateless("StatelessRandomUniform", uniform, _DOCS[uniform]),
-    _stateless("StatelessRandomNormal", normal, _DOCS[normal]),
-    _stateless("StatelessTruncatedNormal", truncated_normal, _DOCS[truncated_normal]),
+    _stateless("StatelessRandomUniform", uniform),
+    _stateless("StatelessRandomNormal", normal),
+    _stateless("StatelessTruncatedNormal", truncated_normal),
 ]
 
 
@@ -154,7 +164,13 @@ random_uniform_int.shape(_limits)
 # -- an order, and choices ------------------------------------------------------------------------------
 
 
-@op("RandomShuffle", "T -> output: T", stateful=True, T=(*ALL, "string"))
+@op(
+    "RandomShuffle",
+    "T -> output: T",
+    also=("permutation", "shuffle"),
+    stateful=True,
+    T=(*ALL, "string"),
+)
 def random_shuffle(value: Array, *, seed: Seed = 0, seed2: Seed = 0) -> Array:
     """The rows of `value` in another order.
 

@@ -16,7 +16,13 @@ from backblocks.ops.attrs import Flag, PartialShape, Text
 from backblocks.ops.math.types import AnyType
 
 
-@op("VariableV2", "-> ref: dtype", holds=True, fed=True)
+@op(
+    "VariableV2",
+    "-> ref: dtype",
+    also=("variable", "parameter", "weight", "state"),
+    holds=True,
+    fed=True,
+)
 def variable_v2(
     *, shape: PartialShape, dtype: AnyType, container: Text = "", shared_name: Text = ""
 ) -> Array:
@@ -48,7 +54,14 @@ variable_v2.no_gradient("It is where a gradient ends: ask for the gradient with 
 _NO_GRADIENT = "It changes a variable. Differentiate what is assigned, not the assignment."
 
 
-@op("Assign", "T, T -> output_ref: T", writes=("ref",), replaces=True, T=ALL)
+@op(
+    "Assign",
+    "T, T -> output_ref: T",
+    also=("set variable", "store"),
+    writes=("ref",),
+    replaces=True,
+    T=ALL,
+)
 def assign(
     ref: Array, value: Array, *, validate_shape: Flag = True, use_locking: Flag = True
 ) -> Array:
@@ -75,7 +88,7 @@ def _same_shape(ref: Spec, value: Spec, *, use_locking: bool) -> Shape:
     return agreed("value", value, ref.shape, "the shape of the variable", "Broadcast it first.")
 
 
-@op("AssignAdd", "T, T -> output_ref: T", writes=("ref",), T=NUMBERS)
+@op("AssignAdd", "T, T -> output_ref: T", also=("increment", "+="), writes=("ref",), T=NUMBERS)
 def assign_add(ref: Array, value: Array, *, use_locking: Flag = False) -> Array:
     """Adds to a variable."""
     return ref + value

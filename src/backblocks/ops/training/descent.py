@@ -9,11 +9,20 @@ from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
 from backblocks.ops.attrs import Flag
 
 
-@op("ApplyGradientDescent", "T, T, T -> out: T", writes=("var",), T=NUMBERS)
+@op(
+    "ApplyGradientDescent",
+    "T, T, T -> out: T",
+    also=("sgd", "GradientDescentOptimizer", "optim.SGD", "learn", "train"),
+    writes=("var",),
+    T=NUMBERS,
+)
 def apply_gradient_descent(
     var: Array, alpha: Array, delta: Array, *, use_locking: Flag = False
 ) -> Array:
-    """Moves a variable against its gradient: `var - alpha * delta`."""
+    """Moves a variable against its gradient: `var - alpha * delta`.
+
+    var ← var - alpha · delta
+    """
     kept = wide(var.dtype)
     moved: Array = np.subtract(var, alpha.astype(kept) * delta.astype(kept), dtype=kept)
     return moved

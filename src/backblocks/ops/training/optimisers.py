@@ -16,7 +16,13 @@ def _wide(*arrays: Array) -> list[Array]:
     return [x.astype(wide(x.dtype), copy=False) for x in arrays]
 
 
-@op("ApplyMomentum", "T, T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+@op(
+    "ApplyMomentum",
+    "T, T, T, T, T -> out: T",
+    also=("momentum", "sgd with momentum", "optim.SGD", "learn", "train"),
+    writes=("var", "accum"),
+    T=FLOATS,
+)
 def apply_momentum(
     var: Array,
     accum: Array,
@@ -29,6 +35,9 @@ def apply_momentum(
 ) -> tuple[Array, Array]:
     """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
 
+        accum ← momentum · accum + grad
+        var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
+
     With `use_nesterov` the gradient counts once more where the velocity would lead to.
     """
     var, accum, lr, grad, momentum = _wide(var, accum, lr, grad, momentum)
@@ -38,7 +47,13 @@ def apply_momentum(
     return var - lr * velocity, velocity
 
 
-@op("ApplyAdagrad", "T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+@op(
+    "ApplyAdagrad",
+    "T, T, T, T -> out: T",
+    also=("adagrad", "optim.Adagrad", "learn", "train"),
+    writes=("var", "accum"),
+    T=FLOATS,
+)
 def apply_adagrad(
     var: Array,
     accum: Array,
@@ -50,6 +65,9 @@ def apply_adagrad(
 ) -> tuple[Array, Array]:
     """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
 
+        accum ← accum + grad² if update_slots else accum
+        var ← var - lr · grad / √accum
+
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
     var, accum, lr, grad = _wide(var, accum, lr, grad)
@@ -60,6 +78,7 @@ def apply_adagrad(
 @op(
     "ApplyRMSProp",
     "T, T, T, T, T, T, T, T -> out: T",
+    also=("rmsprop", "optim.RMSprop", "learn", "train"),
     writes=("var", "ms", "mom"),
     T=FLOATS,
 )
@@ -90,6 +109,7 @@ def apply_rms_prop(
 @op(
     "ApplyAdam",
     "T, T, T, T, T, T, T, T, T, T -> out: T",
+    also=("adam", "optim.Adam", "learn", "train"),
     writes=("var", "m", "v"),
     T=FLOATS,
 )
@@ -110,6 +130,11 @@ def apply_adam(
 ) -> tuple[Array, Array, Array]:
     """Moves a variable by the running mean of its gradients, in parts of their usual size.
 
+        m ← m + (1 - beta1) · (grad - m)
+        v ← v + (1 - beta2) · (grad² - v)
+        var ← var - rate · (beta1 · m + (1 - beta1) · grad if use_nesterov else m) / (√v + epsilon)
+        where rate = lr · √(1 - beta2_power) / (1 - beta1_power)
+
     `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
     `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
     """
@@ -126,6 +151,7 @@ def apply_adam(
 @op(
     "ApplyFtrl",
     "T, T, T, T, T, T, T, T -> out: T",
+    also=("ftrl", "learn", "train"),
     writes=("var", "accum", "linear"),
     T=FLOATS,
 )

@@ -1,0 +1,41 @@
+"""The formula of an op: a paragraph of its documentation that says in signs what comes out.
+
+    @op("MatrixDiag", "T -> T", T=FLOATS)
+    def matrix_diag(diagonal):
+        \"\"\"Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
+
+            output[…, i, j] = diagonal[…, i] if i = j else 0
+        \"\"\"
+
+It begins with an output, or a variable that is written. Python takes the indentation of a docstring away,
+and with it that of a formula which is all there is, so it is known by that and not by how far in it stands.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from textwrap import dedent, indent
+
+INDENT = "    "
+_BEGINS = re.compile(r"\s*(\w+)(\[.*\])?(, \w+)* [=←~] ")
+
+
+def set_apart(doc: str, results: Collection[str]) -> tuple[str, str]:
+    """Documentation whose formula is indented, as readers of Markdown show code, and the formula alone.
+
+    `results` are the names that a formula can begin with.
+    """
+    paragraphs = doc.split("\n\n")
+    for place, text in enumerate(paragraphs[1:], 1):
+        begins = _BEGINS.match(text)
+        if begins and begins[1] in results:
+            formula = dedent(text).rstrip()
+            paragraphs[place] = indent(formula, INDENT)
+            return "\n\n".join(paragraphs), formula
+    return doc, ""
+
+
+def with_formula(doc: str, formula: str) -> str:
+    """A sentence and a formula, as they stand in a docstring."""
+    return f"{doc}\n\n{indent(formula, INDENT)}"
