@@ -256,7 +256,11 @@ def All(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether all hold over the named axes."""
+    """Whether all hold over the named axes.
+
+        output[k] = input[k, r] for all r
+        where r runs over the axes that axis names, k over the others
+    """
 
 def Angle(
     *,
@@ -279,7 +283,11 @@ def Any(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether one at least holds over the named axes."""
+    """Whether one at least holds over the named axes.
+
+        output[k] = input[k, r] for any r
+        where r runs over the axes that axis names, k over the others
+    """
 
 def ApplyAdaMax(
     *,
@@ -296,7 +304,12 @@ def ApplyAdaMax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step.
+
+        m ← m + (1 - beta1) · (grad - m)
+        v ← max(beta2 · v, |grad|)
+        var ← var - lr / (1 - beta1_power) · m / (v + epsilon)
+    """
 
 def ApplyAdadelta(
     *,
@@ -313,6 +326,11 @@ def ApplyAdadelta(
 ) -> Value:
     """Moves a variable against its gradient, by as much as it usually moves.
 
+        accum ← rho · accum + (1 - rho) · grad²
+        var ← var - lr · grad · √(accum_update + epsilon) / √(accum + epsilon)
+        accum_update ← rho · accum_update
+            + (1 - rho) · grad² · (accum_update + epsilon) / (accum + epsilon)
+
     `accum` and `accum_update` are the running means of the squares of gradients and of moves.
     """
 
@@ -327,7 +345,7 @@ def ApplyAdagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+    """Moves a variable against its gradient, by less the more it has moved.
 
         accum ← accum + grad² if update_slots else accum
         var ← var - lr · grad / √accum
@@ -351,6 +369,12 @@ def ApplyAdagradDA(
 ) -> Value:
     """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
 
+        gradient_accumulator ← gradient_accumulator + grad
+        gradient_squared_accumulator ← gradient_squared_accumulator + grad²
+        var ← -lr · sign(gradient_accumulator)
+            · max(|gradient_accumulator| - global_step · max(l1, 0), 0)
+            / (global_step · lr · l2 + √gradient_squared_accumulator)
+
     (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
     """
 
@@ -366,7 +390,10 @@ def ApplyAdagradV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+    """As ApplyAdagrad, with `epsilon` against a division by nearly 0.
+
+        accum ← accum + grad² if update_slots else accum
+        var ← var - lr · grad / (√accum + epsilon)
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
@@ -414,7 +441,13 @@ def ApplyCenteredRMSProp(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean.
+
+        ms ← ms + (1 - rho) · (grad² - ms)
+        mg ← mg + (1 - rho) · (grad - mg)
+        mom ← momentum · mom + lr · grad / √(ms - mg² + epsilon)
+        var ← var - mom
+    """
 
 def ApplyFtrl(
     *,
@@ -433,6 +466,13 @@ def ApplyFtrl(
 ) -> Value:
     """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
 
+        linear ← linear + k · (grad - (total^-lr_power - accum^-lr_power) / lr · var)
+        accum ← total
+        var ← 0 if |linear| ≤ k · l1
+            else (k · l1 · sign(linear) - linear) / (k · (total^-lr_power / lr + 2 · l2))
+        where total = accum + grad²
+        where k = lr if multiply_linear_by_lr else 1
+
     `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
     """
 
@@ -445,7 +485,7 @@ def ApplyGradientDescent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `var - alpha * delta`.
+    """Moves a variable against its gradient, by `alpha` times as much.
 
         var ← var - alpha · delta
     """
@@ -462,7 +502,7 @@ def ApplyMomentum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+    """Moves a variable by its velocity, which the gradient changes and `momentum` keeps up.
 
         accum ← momentum · accum + grad
         var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
@@ -482,7 +522,13 @@ def ApplyProximalAdagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`.
+
+        accum ← accum + grad²
+        var ← sign(moved) · max(|moved| - rate · max(l1, 0), 0) / (1 + rate · l2)
+        where rate = lr / √(accum + grad²)
+        where moved = var - rate · grad
+    """
 
 def ApplyProximalGradientDescent(
     *,
@@ -495,7 +541,11 @@ def ApplyProximalGradientDescent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`.
+
+        var ← sign(moved) · max(|moved| - alpha · max(l1, 0), 0) / (1 + alpha · l2)
+        where moved = var - alpha · delta
+    """
 
 def ApplyRMSProp(
     *,
@@ -512,6 +562,10 @@ def ApplyRMSProp(
     out: Value = None,
 ) -> Value:
     """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+        ms ← ms + (1 - rho) · (grad² - ms)
+        mom ← momentum · mom + lr · grad / √(ms + epsilon)
+        var ← var - mom
 
     `ms` is the running mean of their squares, `mom` the velocity.
     """
@@ -537,7 +591,11 @@ def ArgMax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index of the largest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the largest cell along an axis, of several the first. NaN is passed over.
+
+        output[k] = the first r with the largest input[k, r]
+        where r runs along dimension, k over the other axes
+    """
 
 def ArgMin(
     *,
@@ -547,7 +605,11 @@ def ArgMin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index of the smallest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the smallest cell along an axis, of several the first. NaN is passed over.
+
+        output[k] = the first r with the smallest input[k, r]
+        where r runs along dimension, k over the other axes
+    """
 
 def AsString(
     *,
@@ -608,7 +670,10 @@ def Assign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Gives a variable a new value."""
+    """Gives a variable a new value.
+
+        ref ← value
+    """
 
 def AssignAdd(
     *,
@@ -618,7 +683,10 @@ def AssignAdd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds to a variable."""
+    """Adds to a variable.
+
+        ref ← ref + value
+    """
 
 def AssignSub(
     *,
@@ -628,7 +696,10 @@ def AssignSub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts from a variable."""
+    """Subtracts from a variable.
+
+        ref ← ref - value
+    """
 
 def Atan(
     *,
@@ -766,6 +837,9 @@ def BatchMatMul(
 ) -> Value:
     """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front.
 
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
     """
@@ -802,7 +876,11 @@ def BatchMatMulV3(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
+    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first.
+
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+    """
 
 def BatchToSpace(
     *,
@@ -864,6 +942,9 @@ def Bincount(
     out: Value = None,
 ) -> Value:
     """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
+
+        bins[b] = Σ over the i with arr[i] = b of weights[i]
+        where 0 ≤ b < size, and weights[i] is 1 if weights is empty
 
     Empty `weights` count each as 1. Numbers from `size` on are passed over.
     """
@@ -955,6 +1036,8 @@ def Bucketize(
     out: Value = None,
 ) -> Value:
     """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+        output[…] = how many b of boundaries have b ≤ input[…]
 
     Boundaries are float32 numbers.
     """
@@ -1301,6 +1384,10 @@ def Cumprod(
 ) -> Value:
     """The products of all cells up to each one along an axis.
 
+        out[…, i, …] = ∏ over j ≤ i of x[…, j, …]
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
+
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
 
@@ -1315,6 +1402,10 @@ def Cumsum(
 ) -> Value:
     """The sums of all cells up to each one along an axis.
 
+        out[…, i, …] = Σ over j ≤ i of x[…, j, …]
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
+
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
 
@@ -1328,6 +1419,10 @@ def CumulativeLogsumexp(
     out: Value = None,
 ) -> Value:
     """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow.
+
+        out[…, i, …] = ln(Σ over j ≤ i of exp(x[…, j, …]))
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
 
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
@@ -1381,6 +1476,10 @@ def DenseBincount(
     out: Value = None,
 ) -> Value:
     """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+        output[…, b] = Σ over the i with input[…, i] = b of weights[…, i]
+        where 0 ≤ b < size, and weights[…, i] is 1 if weights is empty
+        with binary_output it is 1 if there is such an i, else 0
 
     With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
     `size` on are passed over.
@@ -1558,6 +1657,9 @@ def DynamicPartition(
 ) -> list[Value]:
     """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
 
+        outputs[p] = all slices data[i, …] with partitions[i] = p, in the order of i
+        where i stands for all axes of partitions, and 0 ≤ p < num_partitions
+
     `partitions` has a number for each slice along the first axes of `data`. Slices keep their order.
     """
 
@@ -1569,6 +1671,9 @@ def DynamicStitch(
     out: Value = None,
 ) -> Value:
     """One tensor of slices, each of which says where it goes.
+
+        merged[indices[m][i], …] = data[m][i, …]
+        where the last of several counts, and a place that none names is 0
 
     `indices` has for each tensor of `data` the places of its slices. Where two go to one place, the
     later one is there; a place to which none goes holds zeros.
@@ -1582,6 +1687,9 @@ def Einsum(
     out: Value = None,
 ) -> Value:
     """Products of one or two tensors, summed over the labels that the result does not have.
+
+        output[labels] = Σ over the labels that it lacks of inputs[0][labels] · inputs[1][labels]
+        with equation="ij,jk->ik" output[i, k] = Σ over j of inputs[0][i, j] · inputs[1][j, k]
 
     `"ij,jk->ik"` is the product of matrices. A label twice in an input takes the diagonal, twice in the
     result puts one there. `...` stands for axes without a label, which broadcast.
@@ -1687,7 +1795,11 @@ def EuclideanNorm(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction."""
+    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction.
+
+        output[k] = √(Σ over r of |input[k, r]|²)
+        where r runs over the axes that axis names, k over the others
+    """
 
 def Exp(
     *,
@@ -2086,6 +2198,9 @@ def HistogramFixedWidth(
 ) -> Value:
     """How many values lie in each of `nbins` equal parts of a range.
 
+        out[b] = how many v of values have min(max(⌊(v - low) / width⌋, 0), nbins - 1) = b
+        where low is value_range[0], and width = (value_range[1] - value_range[0]) / nbins
+
     Values below the range count in the first part, values above it in the last.
     """
 
@@ -2222,7 +2337,10 @@ def IsVariableInitialized(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether a variable has a value: it starts from one, or one was assigned."""
+    """Whether a variable has a value: it starts from one, or one was assigned.
+
+        is_initialized = ref has a value
+    """
 
 def L2Loss(
     *,
@@ -2349,7 +2467,11 @@ def LinSpace(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
+    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`.
+
+        output[i] = start + i · (stop - start) / max(num - 1, 1)
+        where 0 ≤ i < num
+    """
 
 def ListDiff(
     *,
@@ -2506,7 +2628,11 @@ def Max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is."""
+    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is.
+
+        output[k] = max over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def MaxPool(
     *,
@@ -2762,7 +2888,13 @@ def Mean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean over the named axes. Of whole numbers it loses the fraction."""
+    """The mean over the named axes. Of whole numbers it loses the fraction.
+
+        output[k] = (Σ over r of input[k, r]) / n
+        where r runs over the axes that axis names, k over the others
+        where n is how many cells r has
+        with whole numbers the quotient is cut toward 0
+    """
 
 def Merge(
     *,
@@ -2770,7 +2902,11 @@ def Merge(
     name: str | None = None,
     out: Value = None,
 ) -> MergeResult:
-    """The input that is alive, and its number. Of several it is the first; of none both are dead."""
+    """The input that is alive, and its number. Of several it is the first; of none both are dead.
+
+        output = inputs[value_index]
+        value_index = the first m whose inputs[m] is alive
+    """
 
 def Min(
     *,
@@ -2780,7 +2916,11 @@ def Min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is."""
+    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is.
+
+        output[k] = min over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def Minimum(
     *,
@@ -2865,6 +3005,9 @@ def Multinomial(
     out: Value = None,
 ) -> Value:
     """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i).
+
+        output[i, j] ~ class c with probability exp(logits[i, c]) / Σ over k of exp(logits[i, k])
+        where 0 ≤ j < num_samples, and classes whose logit is not finite are left out
 
     Classes whose logit is no finite number are never drawn. Without a seed the draw follows from the seed
     of the session, or is new every time.
@@ -3052,6 +3195,8 @@ def Print(
 ) -> Value:
     """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
 
+        output = input
+
     With `first_n` it does so in the first runs of a session only.
     """
 
@@ -3073,7 +3218,11 @@ def Prod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product over the named axes."""
+    """The product over the named axes.
+
+        output[k] = ∏ over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def QuantizedAvgPool(
     *,
@@ -3315,6 +3464,9 @@ def RandomShuffle(
 ) -> Value:
     """The rows of `value` in another order.
 
+        output[i, …] = value[order[i], …]
+        where order is one of all orders of the rows, each equally likely
+
     Without a seed it follows from the seed of the session, or is new every time.
     """
 
@@ -3362,6 +3514,8 @@ def RandomUniformInt(
 ) -> Value:
     """Whole numbers from `minval` up to but without `maxval`.
 
+        output[…] ~ uniform over minval, minval + 1, …, maxval - 1
+
     They are as likely as each other but for a part in 2**32 (2**64 for int64). Without a seed they follow
     from the seed of the session, or are new every time.
     """
@@ -3374,7 +3528,11 @@ def Range(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from `start` in steps of `delta`, up to but without `limit`."""
+    """Numbers from `start` in steps of `delta`, up to but without `limit`.
+
+        output[i] = start + i · delta
+        where 0 ≤ i < (limit - start) / delta
+    """
 
 def Rank(
     *,
@@ -3693,7 +3851,11 @@ def ScatterAdd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds to the rows of a variable that `indices` names."""
+    """Adds to the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] + updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def ScatterMax(
     *,
@@ -3704,7 +3866,11 @@ def ScatterMax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins."""
+    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins.
+
+        ref[indices[i], …] ← max(ref[indices[i], …], updates[i, …])
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def ScatterMin(
     *,
@@ -3715,7 +3881,11 @@ def ScatterMin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins."""
+    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins.
+
+        ref[indices[i], …] ← min(ref[indices[i], …], updates[i, …])
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def ScatterMul(
     *,
@@ -3726,7 +3896,11 @@ def ScatterMul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Multiplies the rows of a variable that `indices` names."""
+    """Multiplies the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] · updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def ScatterNd(
     *,
@@ -3752,7 +3926,11 @@ def ScatterNdAdd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds each update at the cell or slice of a variable that its index vector names."""
+    """Adds each update at the cell or slice of a variable that its index vector names.
+
+        ref[indices[i, :], …] ← ref[indices[i, :], …] + updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def ScatterNdSub(
     *,
@@ -3764,7 +3942,11 @@ def ScatterNdSub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+    """Subtracts each update from the cell or slice of a variable that its index vector names.
+
+        ref[indices[i, :], …] ← ref[indices[i, :], …] - updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def ScatterNdUpdate(
     *,
@@ -3776,7 +3958,11 @@ def ScatterNdUpdate(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts each update in the place of a variable that its index vector names; of several the last."""
+    """Puts each update in the place of a variable that its index vector names; of several the last.
+
+        ref[indices[i, :], …] ← updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def ScatterSub(
     *,
@@ -3787,7 +3973,11 @@ def ScatterSub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts from the rows of a variable that `indices` names."""
+    """Subtracts from the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] - updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def ScatterUpdate(
     *,
@@ -3798,7 +3988,11 @@ def ScatterUpdate(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Gives the rows of a variable that `indices` names new values; of several for a row the last."""
+    """Gives the rows of a variable that `indices` names new values; of several for a row the last.
+
+        ref[indices[i], …] ← updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def SegmentMax(
     *,
@@ -3807,7 +4001,10 @@ def SegmentMax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+        output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def SegmentMean(
     *,
@@ -3817,6 +4014,10 @@ def SegmentMean(
     out: Value = None,
 ) -> Value:
     """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[i, …]) / n
+        where n is how many such i there are, at least 1
+        with whole numbers the quotient is cut toward 0
 
     A segment without rows is 0.
     """
@@ -3828,7 +4029,10 @@ def SegmentMin(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+        output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def SegmentProd(
     *,
@@ -3837,7 +4041,10 @@ def SegmentProd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of the rows of each segment. A segment without rows is 1."""
+    """The product of the rows of each segment. A segment without rows is 1.
+
+        output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def SegmentSum(
     *,
@@ -3846,7 +4053,10 @@ def SegmentSum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of the rows of each segment. A segment without rows is 0."""
+    """The sum of the rows of each segment. A segment without rows is 0.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def Select(
     *,
@@ -3938,7 +4148,7 @@ def Sigmoid(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 / (1 + exp(-x)).
+    """The logistic curve: from 0 far below 0, through 1/2 at 0, to 1 far above.
 
         y = 1 / (1 + exp(-x))
     """
@@ -4124,7 +4334,11 @@ def SparseSegmentMean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentMean of the rows of `data` that `indices` names."""
+    """SegmentMean of the rows of `data` that `indices` names.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / n
+        where n is how many such i there are, at least 1
+    """
 
 def SparseSegmentSqrtN(
     *,
@@ -4135,7 +4349,11 @@ def SparseSegmentSqrtN(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / √n
+        where n is how many such i there are, at least 1
+    """
 
 def SparseSegmentSum(
     *,
@@ -4146,7 +4364,10 @@ def SparseSegmentSum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentSum of the rows of `data` that `indices` names."""
+    """SegmentSum of the rows of `data` that `indices` names.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[indices[i], …]
+    """
 
 def SparseSoftmaxCrossEntropyWithLogits(
     *,
@@ -4171,6 +4392,9 @@ def SparseToDense(
     out: Value = None,
 ) -> Value:
     """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name.
+
+        dense[sparse_indices[i, :]] = sparse_values[i]
+        where all other cells are default_value, and sparse_values of one number is the same for all
 
     All other cells hold `default_value`. An index vector is a row of `sparse_indices`; for a tensor of
     one axis a list of numbers will do, or one number. Values are one a cell, or one for all. With
@@ -4293,6 +4517,8 @@ def StatelessRandomUniformInt(
     out: Value = None,
 ) -> Value:
     """Whole numbers from `minval` up to but without `maxval`.
+
+        output[…] ~ uniform over minval, minval + 1, …, maxval - 1
 
     They follow from `seed` alone, whatever was drawn before.
     """
@@ -4436,7 +4662,11 @@ def Sum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum over the named axes."""
+    """The sum over the named axes.
+
+        output[k] = Σ over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def Switch(
     *,
@@ -4446,6 +4676,9 @@ def Switch(
     out: Value = None,
 ) -> SwitchResult:
     """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
+
+        output_false = data if not pred else dead
+        output_true = data if pred else dead
 
     In a session blocks that need a dead value are dead too and do not run, up to a Merge. What a branch
     needs from outside should come through a Switch, so that its gradient can flow back.
@@ -4780,6 +5013,9 @@ def UnsortedSegmentMax(
 ) -> Value:
     """The largest of the rows of each segment, cell by cell; NaN wins.
 
+        output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     A segment without rows has the smallest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
     """
@@ -4793,6 +5029,9 @@ def UnsortedSegmentMin(
     out: Value = None,
 ) -> Value:
     """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+        output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     A segment without rows has the largest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
@@ -4808,6 +5047,9 @@ def UnsortedSegmentProd(
 ) -> Value:
     """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
 
+        output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     `segment_ids` may have several axes, the first ones of `data`.
     """
 
@@ -4820,6 +5062,9 @@ def UnsortedSegmentSum(
     out: Value = None,
 ) -> Value:
     """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     `segment_ids` may have several axes, the first ones of `data`.
     """

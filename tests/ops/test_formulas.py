@@ -32,7 +32,7 @@ def test_it_says_what_every_result_is(op):
 def test_it_names_what_the_op_has(op):
     known = {pin.name for pin in (*op.inputs, *op.outputs)} | set(op.attrs)
     for line in parts(op.formula)[1]:
-        known |= set(re.findall(r"(\w+)(?:\[[^=]*?\])? (?:=|is|are|runs?|stands?) ", line))
+        known |= set(re.findall(r"(\w+)(?:\[[^\]]*\])? (?:=|is|are|runs?|stands?) ", line))
     for line in op.formula.split("\n"):
         named = set(re.findall(r"(\w+)\[|(\w+_\w*)", line))
         assert {name for pair in named for name in pair if name} <= known, line
@@ -114,7 +114,8 @@ def as_python(op):
 PLAIN = [
     pytest.param(op, as_python(op), id=op.name)
     for op in REGISTRY.values()
-    if op.formula and "[" not in op.formula and not op.fed and as_python(op)
+    if op.formula and "[" not in op.formula and as_python(op)
+    if not op.fed and not any(pin.is_list for pin in op.inputs)
 ]
 
 
@@ -147,7 +148,7 @@ def other(op, arrays):
 def test_it_gives_the_answers(op, code):
     compared = 0
     for arrays, attrs in calls(op):
-        if any(x is None or isinstance(x, tuple) for x in arrays) or other(op, arrays):
+        if other(op, arrays):
             continue
         results = op.values(op.meaning(*arrays, **attrs))
         try:
@@ -158,7 +159,9 @@ def test_it_gives_the_answers(op, code):
             given, answer = values[: len(arrays)], values[len(arrays) :]
             large = any(not abs(complex(x)) <= 100 for x in given)
             if large and not (answer[0].dtype.kind == "b" and given[0].dtype.kind == "f"):
-                continue  # where what the op gives is a limit, or goes round
+                continue  # what the op gives is a limit, or goes round
+            if np.isnan(answer).any():  # there is none
+                continue
             here = {**dict(zip((pin.name for pin in op.inputs), given, strict=True)), **attrs}
             exec(code, WORDS, here)  # noqa: S102
             found = [here[name] for name in op.writes or [pin.name for pin in op.outputs]]

@@ -260,7 +260,11 @@ def all(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether all hold over the named axes."""
+    """Whether all hold over the named axes.
+
+        output[k] = input[k, r] for all r
+        where r runs over the axes that axis names, k over the others
+    """
 
 def angle(
     input: Value,
@@ -283,7 +287,11 @@ def any(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether one at least holds over the named axes."""
+    """Whether one at least holds over the named axes.
+
+        output[k] = input[k, r] for any r
+        where r runs over the axes that axis names, k over the others
+    """
 
 def apply_ada_max(
     var: Value,
@@ -300,7 +308,12 @@ def apply_ada_max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step.
+
+        m ← m + (1 - beta1) · (grad - m)
+        v ← max(beta2 · v, |grad|)
+        var ← var - lr / (1 - beta1_power) · m / (v + epsilon)
+    """
 
 def apply_adadelta(
     var: Value,
@@ -317,6 +330,11 @@ def apply_adadelta(
 ) -> Value:
     """Moves a variable against its gradient, by as much as it usually moves.
 
+        accum ← rho · accum + (1 - rho) · grad²
+        var ← var - lr · grad · √(accum_update + epsilon) / √(accum + epsilon)
+        accum_update ← rho · accum_update
+            + (1 - rho) · grad² · (accum_update + epsilon) / (accum + epsilon)
+
     `accum` and `accum_update` are the running means of the squares of gradients and of moves.
     """
 
@@ -331,7 +349,7 @@ def apply_adagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+    """Moves a variable against its gradient, by less the more it has moved.
 
         accum ← accum + grad² if update_slots else accum
         var ← var - lr · grad / √accum
@@ -355,6 +373,12 @@ def apply_adagrad_da(
 ) -> Value:
     """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
 
+        gradient_accumulator ← gradient_accumulator + grad
+        gradient_squared_accumulator ← gradient_squared_accumulator + grad²
+        var ← -lr · sign(gradient_accumulator)
+            · max(|gradient_accumulator| - global_step · max(l1, 0), 0)
+            / (global_step · lr · l2 + √gradient_squared_accumulator)
+
     (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
     """
 
@@ -370,7 +394,10 @@ def apply_adagrad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+    """As ApplyAdagrad, with `epsilon` against a division by nearly 0.
+
+        accum ← accum + grad² if update_slots else accum
+        var ← var - lr · grad / (√accum + epsilon)
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
@@ -418,7 +445,13 @@ def apply_centered_rms_prop(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean.
+
+        ms ← ms + (1 - rho) · (grad² - ms)
+        mg ← mg + (1 - rho) · (grad - mg)
+        mom ← momentum · mom + lr · grad / √(ms - mg² + epsilon)
+        var ← var - mom
+    """
 
 def apply_ftrl(
     var: Value,
@@ -437,6 +470,13 @@ def apply_ftrl(
 ) -> Value:
     """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
 
+        linear ← linear + k · (grad - (total^-lr_power - accum^-lr_power) / lr · var)
+        accum ← total
+        var ← 0 if |linear| ≤ k · l1
+            else (k · l1 · sign(linear) - linear) / (k · (total^-lr_power / lr + 2 · l2))
+        where total = accum + grad²
+        where k = lr if multiply_linear_by_lr else 1
+
     `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
     """
 
@@ -449,7 +489,7 @@ def apply_gradient_descent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient: `var - alpha * delta`.
+    """Moves a variable against its gradient, by `alpha` times as much.
 
         var ← var - alpha · delta
     """
@@ -466,7 +506,7 @@ def apply_momentum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+    """Moves a variable by its velocity, which the gradient changes and `momentum` keeps up.
 
         accum ← momentum · accum + grad
         var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
@@ -486,7 +526,13 @@ def apply_proximal_adagrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`.
+
+        accum ← accum + grad²
+        var ← sign(moved) · max(|moved| - rate · max(l1, 0), 0) / (1 + rate · l2)
+        where rate = lr / √(accum + grad²)
+        where moved = var - rate · grad
+    """
 
 def apply_proximal_gradient_descent(
     var: Value,
@@ -499,7 +545,11 @@ def apply_proximal_gradient_descent(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`.
+
+        var ← sign(moved) · max(|moved| - alpha · max(l1, 0), 0) / (1 + alpha · l2)
+        where moved = var - alpha · delta
+    """
 
 def apply_rms_prop(
     var: Value,
@@ -516,6 +566,10 @@ def apply_rms_prop(
     out: Value = None,
 ) -> Value:
     """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+        ms ← ms + (1 - rho) · (grad² - ms)
+        mom ← momentum · mom + lr · grad / √(ms + epsilon)
+        var ← var - mom
 
     `ms` is the running mean of their squares, `mom` the velocity.
     """
@@ -541,7 +595,11 @@ def arg_max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index of the largest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the largest cell along an axis, of several the first. NaN is passed over.
+
+        output[k] = the first r with the largest input[k, r]
+        where r runs along dimension, k over the other axes
+    """
 
 def arg_min(
     input: Value,
@@ -551,7 +609,11 @@ def arg_min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The index of the smallest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the smallest cell along an axis, of several the first. NaN is passed over.
+
+        output[k] = the first r with the smallest input[k, r]
+        where r runs along dimension, k over the other axes
+    """
 
 def as_string(
     input: Value,
@@ -612,7 +674,10 @@ def assign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Gives a variable a new value."""
+    """Gives a variable a new value.
+
+        ref ← value
+    """
 
 def assign_add(
     ref: Value,
@@ -622,7 +687,10 @@ def assign_add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds to a variable."""
+    """Adds to a variable.
+
+        ref ← ref + value
+    """
 
 def assign_sub(
     ref: Value,
@@ -632,7 +700,10 @@ def assign_sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts from a variable."""
+    """Subtracts from a variable.
+
+        ref ← ref - value
+    """
 
 def atan(
     x: Value,
@@ -770,6 +841,9 @@ def batch_mat_mul(
 ) -> Value:
     """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front.
 
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
     """
@@ -806,7 +880,11 @@ def batch_mat_mul_v3(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
+    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first.
+
+        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+    """
 
 def batch_to_space(
     input: Value,
@@ -868,6 +946,9 @@ def bincount(
     out: Value = None,
 ) -> Value:
     """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
+
+        bins[b] = Σ over the i with arr[i] = b of weights[i]
+        where 0 ≤ b < size, and weights[i] is 1 if weights is empty
 
     Empty `weights` count each as 1. Numbers from `size` on are passed over.
     """
@@ -959,6 +1040,8 @@ def bucketize(
     out: Value = None,
 ) -> Value:
     """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+        output[…] = how many b of boundaries have b ≤ input[…]
 
     Boundaries are float32 numbers.
     """
@@ -1305,6 +1388,10 @@ def cumprod(
 ) -> Value:
     """The products of all cells up to each one along an axis.
 
+        out[…, i, …] = ∏ over j ≤ i of x[…, j, …]
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
+
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
 
@@ -1319,6 +1406,10 @@ def cumsum(
 ) -> Value:
     """The sums of all cells up to each one along an axis.
 
+        out[…, i, …] = Σ over j ≤ i of x[…, j, …]
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
+
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
 
@@ -1332,6 +1423,10 @@ def cumulative_logsumexp(
     out: Value = None,
 ) -> Value:
     """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow.
+
+        out[…, i, …] = ln(Σ over j ≤ i of exp(x[…, j, …]))
+        where i and j run along axis
+        with exclusive j < i, with reverse j ≥ i, with both j > i
 
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
@@ -1385,6 +1480,10 @@ def dense_bincount(
     out: Value = None,
 ) -> Value:
     """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+        output[…, b] = Σ over the i with input[…, i] = b of weights[…, i]
+        where 0 ≤ b < size, and weights[…, i] is 1 if weights is empty
+        with binary_output it is 1 if there is such an i, else 0
 
     With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
     `size` on are passed over.
@@ -1562,6 +1661,9 @@ def dynamic_partition(
 ) -> list[Value]:
     """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
 
+        outputs[p] = all slices data[i, …] with partitions[i] = p, in the order of i
+        where i stands for all axes of partitions, and 0 ≤ p < num_partitions
+
     `partitions` has a number for each slice along the first axes of `data`. Slices keep their order.
     """
 
@@ -1573,6 +1675,9 @@ def dynamic_stitch(
     out: Value = None,
 ) -> Value:
     """One tensor of slices, each of which says where it goes.
+
+        merged[indices[m][i], …] = data[m][i, …]
+        where the last of several counts, and a place that none names is 0
 
     `indices` has for each tensor of `data` the places of its slices. Where two go to one place, the
     later one is there; a place to which none goes holds zeros.
@@ -1586,6 +1691,9 @@ def einsum(
     out: Value = None,
 ) -> Value:
     """Products of one or two tensors, summed over the labels that the result does not have.
+
+        output[labels] = Σ over the labels that it lacks of inputs[0][labels] · inputs[1][labels]
+        with equation="ij,jk->ik" output[i, k] = Σ over j of inputs[0][i, j] · inputs[1][j, k]
 
     `"ij,jk->ik"` is the product of matrices. A label twice in an input takes the diagonal, twice in the
     result puts one there. `...` stands for axes without a label, which broadcast.
@@ -1691,7 +1799,11 @@ def euclidean_norm(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction."""
+    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction.
+
+        output[k] = √(Σ over r of |input[k, r]|²)
+        where r runs over the axes that axis names, k over the others
+    """
 
 def exp(
     x: Value,
@@ -2090,6 +2202,9 @@ def histogram_fixed_width(
 ) -> Value:
     """How many values lie in each of `nbins` equal parts of a range.
 
+        out[b] = how many v of values have min(max(⌊(v - low) / width⌋, 0), nbins - 1) = b
+        where low is value_range[0], and width = (value_range[1] - value_range[0]) / nbins
+
     Values below the range count in the first part, values above it in the last.
     """
 
@@ -2226,7 +2341,10 @@ def is_variable_initialized(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Whether a variable has a value: it starts from one, or one was assigned."""
+    """Whether a variable has a value: it starts from one, or one was assigned.
+
+        is_initialized = ref has a value
+    """
 
 def l2_loss(
     t: Value,
@@ -2353,7 +2471,11 @@ def lin_space(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
+    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`.
+
+        output[i] = start + i · (stop - start) / max(num - 1, 1)
+        where 0 ≤ i < num
+    """
 
 def list_diff(
     x: Value,
@@ -2510,7 +2632,11 @@ def max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is."""
+    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is.
+
+        output[k] = max over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def max_pool(
     input: Value,
@@ -2766,7 +2892,13 @@ def mean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The mean over the named axes. Of whole numbers it loses the fraction."""
+    """The mean over the named axes. Of whole numbers it loses the fraction.
+
+        output[k] = (Σ over r of input[k, r]) / n
+        where r runs over the axes that axis names, k over the others
+        where n is how many cells r has
+        with whole numbers the quotient is cut toward 0
+    """
 
 def merge(
     inputs: Sequence[Value],
@@ -2774,7 +2906,11 @@ def merge(
     name: str | None = None,
     out: Value = None,
 ) -> MergeResult:
-    """The input that is alive, and its number. Of several it is the first; of none both are dead."""
+    """The input that is alive, and its number. Of several it is the first; of none both are dead.
+
+        output = inputs[value_index]
+        value_index = the first m whose inputs[m] is alive
+    """
 
 def min(
     input: Value,
@@ -2784,7 +2920,11 @@ def min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is."""
+    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is.
+
+        output[k] = min over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def minimum(
     x: Value,
@@ -2869,6 +3009,9 @@ def multinomial(
     out: Value = None,
 ) -> Value:
     """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i).
+
+        output[i, j] ~ class c with probability exp(logits[i, c]) / Σ over k of exp(logits[i, k])
+        where 0 ≤ j < num_samples, and classes whose logit is not finite are left out
 
     Classes whose logit is no finite number are never drawn. Without a seed the draw follows from the seed
     of the session, or is new every time.
@@ -3056,6 +3199,8 @@ def print(
 ) -> Value:
     """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
 
+        output = input
+
     With `first_n` it does so in the first runs of a session only.
     """
 
@@ -3077,7 +3222,11 @@ def prod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product over the named axes."""
+    """The product over the named axes.
+
+        output[k] = ∏ over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def quantized_avg_pool(
     input: Value,
@@ -3319,6 +3468,9 @@ def random_shuffle(
 ) -> Value:
     """The rows of `value` in another order.
 
+        output[i, …] = value[order[i], …]
+        where order is one of all orders of the rows, each equally likely
+
     Without a seed it follows from the seed of the session, or is new every time.
     """
 
@@ -3366,6 +3518,8 @@ def random_uniform_int(
 ) -> Value:
     """Whole numbers from `minval` up to but without `maxval`.
 
+        output[…] ~ uniform over minval, minval + 1, …, maxval - 1
+
     They are as likely as each other but for a part in 2**32 (2**64 for int64). Without a seed they follow
     from the seed of the session, or are new every time.
     """
@@ -3378,7 +3532,11 @@ def range(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Numbers from `start` in steps of `delta`, up to but without `limit`."""
+    """Numbers from `start` in steps of `delta`, up to but without `limit`.
+
+        output[i] = start + i · delta
+        where 0 ≤ i < (limit - start) / delta
+    """
 
 def rank(
     input: Value,
@@ -3697,7 +3855,11 @@ def scatter_add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds to the rows of a variable that `indices` names."""
+    """Adds to the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] + updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def scatter_max(
     ref: Value,
@@ -3708,7 +3870,11 @@ def scatter_max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins."""
+    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins.
+
+        ref[indices[i], …] ← max(ref[indices[i], …], updates[i, …])
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def scatter_min(
     ref: Value,
@@ -3719,7 +3885,11 @@ def scatter_min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins."""
+    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins.
+
+        ref[indices[i], …] ← min(ref[indices[i], …], updates[i, …])
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def scatter_mul(
     ref: Value,
@@ -3730,7 +3900,11 @@ def scatter_mul(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Multiplies the rows of a variable that `indices` names."""
+    """Multiplies the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] · updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def scatter_nd(
     indices: Value,
@@ -3756,7 +3930,11 @@ def scatter_nd_add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds each update at the cell or slice of a variable that its index vector names."""
+    """Adds each update at the cell or slice of a variable that its index vector names.
+
+        ref[indices[i, :], …] ← ref[indices[i, :], …] + updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def scatter_nd_sub(
     ref: Value,
@@ -3768,7 +3946,11 @@ def scatter_nd_sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+    """Subtracts each update from the cell or slice of a variable that its index vector names.
+
+        ref[indices[i, :], …] ← ref[indices[i, :], …] - updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def scatter_nd_update(
     ref: Value,
@@ -3780,7 +3962,11 @@ def scatter_nd_update(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Puts each update in the place of a variable that its index vector names; of several the last."""
+    """Puts each update in the place of a variable that its index vector names; of several the last.
+
+        ref[indices[i, :], …] ← updates[i, …]
+        where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
 
 def scatter_sub(
     ref: Value,
@@ -3791,7 +3977,11 @@ def scatter_sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Subtracts from the rows of a variable that `indices` names."""
+    """Subtracts from the rows of a variable that `indices` names.
+
+        ref[indices[i], …] ← ref[indices[i], …] - updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def scatter_update(
     ref: Value,
@@ -3802,7 +3992,11 @@ def scatter_update(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Gives the rows of a variable that `indices` names new values; of several for a row the last."""
+    """Gives the rows of a variable that `indices` names new values; of several for a row the last.
+
+        ref[indices[i], …] ← updates[i, …]
+        where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
 
 def segment_max(
     data: Value,
@@ -3811,7 +4005,10 @@ def segment_max(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+        output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def segment_mean(
     data: Value,
@@ -3821,6 +4018,10 @@ def segment_mean(
     out: Value = None,
 ) -> Value:
     """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[i, …]) / n
+        where n is how many such i there are, at least 1
+        with whole numbers the quotient is cut toward 0
 
     A segment without rows is 0.
     """
@@ -3832,7 +4033,10 @@ def segment_min(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+        output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def segment_prod(
     data: Value,
@@ -3841,7 +4045,10 @@ def segment_prod(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The product of the rows of each segment. A segment without rows is 1."""
+    """The product of the rows of each segment. A segment without rows is 1.
+
+        output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def segment_sum(
     data: Value,
@@ -3850,7 +4057,10 @@ def segment_sum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of the rows of each segment. A segment without rows is 0."""
+    """The sum of the rows of each segment. A segment without rows is 0.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+    """
 
 def select(
     condition: Value,
@@ -3942,7 +4152,7 @@ def sigmoid(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """1 / (1 + exp(-x)).
+    """The logistic curve: from 0 far below 0, through 1/2 at 0, to 1 far above.
 
         y = 1 / (1 + exp(-x))
     """
@@ -4128,7 +4338,11 @@ def sparse_segment_mean(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentMean of the rows of `data` that `indices` names."""
+    """SegmentMean of the rows of `data` that `indices` names.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / n
+        where n is how many such i there are, at least 1
+    """
 
 def sparse_segment_sqrt_n(
     data: Value,
@@ -4139,7 +4353,11 @@ def sparse_segment_sqrt_n(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are.
+
+        output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / √n
+        where n is how many such i there are, at least 1
+    """
 
 def sparse_segment_sum(
     data: Value,
@@ -4150,7 +4368,10 @@ def sparse_segment_sum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SegmentSum of the rows of `data` that `indices` names."""
+    """SegmentSum of the rows of `data` that `indices` names.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[indices[i], …]
+    """
 
 def sparse_softmax_cross_entropy_with_logits(
     features: Value,
@@ -4175,6 +4396,9 @@ def sparse_to_dense(
     out: Value = None,
 ) -> Value:
     """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name.
+
+        dense[sparse_indices[i, :]] = sparse_values[i]
+        where all other cells are default_value, and sparse_values of one number is the same for all
 
     All other cells hold `default_value`. An index vector is a row of `sparse_indices`; for a tensor of
     one axis a list of numbers will do, or one number. Values are one a cell, or one for all. With
@@ -4297,6 +4521,8 @@ def stateless_random_uniform_int(
     out: Value = None,
 ) -> Value:
     """Whole numbers from `minval` up to but without `maxval`.
+
+        output[…] ~ uniform over minval, minval + 1, …, maxval - 1
 
     They follow from `seed` alone, whatever was drawn before.
     """
@@ -4440,7 +4666,11 @@ def sum(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum over the named axes."""
+    """The sum over the named axes.
+
+        output[k] = Σ over r of input[k, r]
+        where r runs over the axes that axis names, k over the others
+    """
 
 def switch(
     data: Value,
@@ -4450,6 +4680,9 @@ def switch(
     out: Value = None,
 ) -> SwitchResult:
     """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
+
+        output_false = data if not pred else dead
+        output_true = data if pred else dead
 
     In a session blocks that need a dead value are dead too and do not run, up to a Merge. What a branch
     needs from outside should come through a Switch, so that its gradient can flow back.
@@ -4784,6 +5017,9 @@ def unsorted_segment_max(
 ) -> Value:
     """The largest of the rows of each segment, cell by cell; NaN wins.
 
+        output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     A segment without rows has the smallest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
     """
@@ -4797,6 +5033,9 @@ def unsorted_segment_min(
     out: Value = None,
 ) -> Value:
     """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+        output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     A segment without rows has the largest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
@@ -4812,6 +5051,9 @@ def unsorted_segment_prod(
 ) -> Value:
     """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
 
+        output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     `segment_ids` may have several axes, the first ones of `data`.
     """
 
@@ -4824,6 +5066,9 @@ def unsorted_segment_sum(
     out: Value = None,
 ) -> Value:
     """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
+
+        output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+        where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     `segment_ids` may have several axes, the first ones of `data`.
     """

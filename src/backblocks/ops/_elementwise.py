@@ -16,7 +16,6 @@ import numpy as np
 
 from backblocks.dtypes import is_half, wide
 from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
-from backblocks.ops._formulas import with_formula
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, flat
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -52,7 +51,7 @@ def unary(
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     cases = {"by hand": case, **(corners or {})}
-    signature, text = f"T -> {out}", with_formula(doc, formula)
+    signature, text = f"T -> {out}", f"{doc}\n\n{formula}"
     rules = (cases, grad, slope_range, _same_shape, also, meaning)
     return _complete(name, signature, dtypes, function, text, *rules)
 
@@ -89,7 +88,7 @@ def binary(
 
     function = named if isinstance(meaning, np.ufunc) else meaning
     cases, ufunc = {"by hand": case, **(corners or {})}, fast or meaning
-    signature, text = f"T, T -> {out}", with_formula(doc, formula)
+    signature, text = f"T, T -> {out}", f"{doc}\n\n{formula}"
     rules = (cases, grad, slope_range, rule, also, ufunc)
     op = _complete(name, signature, dtypes, function, text, *rules)
     return op
@@ -116,7 +115,7 @@ def activation_gradient(
         return agreed(other, second, first.shape, f"the shape of {one}", hint)
 
     signature, cases = f"T, T -> {out}", {"by hand": case, **(corners or {})}
-    text, rules = with_formula(doc, formula), (cases, grad, slope_range, same_shape, ())
+    text, rules = f"{doc}\n\n{formula}", (cases, grad, slope_range, same_shape, ())
     op = _complete(name, signature, dtypes, meaning, text, *rules)
     return op
 

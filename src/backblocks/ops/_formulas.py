@@ -4,11 +4,11 @@
     def matrix_diag(diagonal):
         \"\"\"Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
 
-            output[…, i, j] = diagonal[…, i] if i = j else 0
+        output[…, i, j] = diagonal[…, i] if i = j else 0
         \"\"\"
 
-It begins with an output, or a variable that is written. Python takes the indentation of a docstring away,
-and with it that of a formula which is all there is, so it is known by that and not by how far in it stands.
+It is known by what it begins with, an output or a variable that is written, and not by indentation, some
+of which Python takes away from docstrings. Readers of the documentation find it indented.
 """
 
 from __future__ import annotations
@@ -34,8 +34,3 @@ def set_apart(doc: str, results: Collection[str]) -> tuple[str, str]:
             paragraphs[place] = indent(formula, INDENT)
             return "\n\n".join(paragraphs), formula
     return doc, ""
-
-
-def with_formula(doc: str, formula: str) -> str:
-    """A sentence and a formula, as they stand in a docstring."""
-    return f"{doc}\n\n{indent(formula, INDENT)}"

@@ -24,6 +24,9 @@ VALUES = (*ALL, "string")
 def switch(data: Array, pred: Array) -> tuple[Array, Array]:
     """Hands `data` to `output_true` if `pred` holds, else to `output_false`; the other one is dead.
 
+    output_false = data if not pred else dead
+    output_true = data if pred else dead
+
     In a session blocks that need a dead value are dead too and do not run, up to a Merge. What a branch
     needs from outside should come through a Switch, so that its gradient can flow back.
     """
@@ -81,7 +84,11 @@ switch.differs(
     T=VALUES,
 )
 def merge(inputs: Sequence[Array]) -> tuple[Array, Array]:
-    """The input that is alive, and its number. Of several it is the first; of none both are dead."""
+    """The input that is alive, and its number. Of several it is the first; of none both are dead.
+
+    output = inputs[value_index]
+    value_index = the first m whose inputs[m] is alive
+    """
     return inputs[0], np.array(0, np.int32)
 
 

@@ -32,6 +32,9 @@ def _behind(arg: str, data: Spec, numbers: Spec, what: str) -> Shape:
 def dynamic_partition(data: Array, partitions: Array, *, num_partitions: Int) -> tuple[Array, ...]:
     """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
 
+    outputs[p] = all slices data[i, …] with partitions[i] = p, in the order of i
+    where i stands for all axes of partitions, and 0 ≤ p < num_partitions
+
     `partitions` has a number for each slice along the first axes of `data`. Slices keep their order.
     """
     rows = data.reshape(partitions.size, *data.shape[partitions.ndim :])
@@ -119,6 +122,9 @@ dynamic_partition.differs(
 @op("DynamicStitch", "int32*, T* -> merged: T", open_sizes=True, T=EVERY)
 def dynamic_stitch(indices: Sequence[Array], data: Sequence[Array]) -> Array:
     """One tensor of slices, each of which says where it goes.
+
+    merged[indices[m][i], …] = data[m][i, …]
+    where the last of several counts, and a place that none names is 0
 
     `indices` has for each tensor of `data` the places of its slices. Where two go to one place, the
     later one is there; a place to which none goes holds zeros.

@@ -107,6 +107,8 @@ def print_(
 ) -> Array:
     """`input` as it is. On the way, writes `message` and the first numbers of each tensor to stderr.
 
+    output = input
+
     With `first_n` it does so in the first runs of a session only.
     """
     state = kept()

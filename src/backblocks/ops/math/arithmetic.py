@@ -434,7 +434,7 @@ accumulate_nv2.fails("another shape", inputs=_three, shape=[3], error="shape tha
 def clip_by_value(t: Array, clip_value_min: Array, clip_value_max: Array) -> Array:
     """`t`, kept between two bounds, each of which is one number or has the shape of `t`.
 
-        output = max(min(t, clip_value_max), clip_value_min)
+    output = max(min(t, clip_value_max), clip_value_min)
 
     Where the lower bound is above the upper one it is the lower one that counts. A bound that is NaN
     counts for nothing.

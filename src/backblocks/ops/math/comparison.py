@@ -139,7 +139,7 @@ def _compared(x: Spec, y: Spec, *, incompatible_shape_error: bool) -> Shape:
 def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is y, for each cell. NaN is not even itself.
 
-        z = (x = y)
+    z = (x = y)
 
     Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
     """
@@ -150,7 +150,7 @@ def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array
 def not_equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is not y, for each cell. NaN is not even itself.
 
-        z = x ≠ y
+    z = x ≠ y
 
     Tensors that do not broadcast are refused; without `incompatible_shape_error` they are not equal.
     """

@@ -83,7 +83,8 @@ rsqrt_grad = activation_gradient(
     "z = 0 if dy = 0 else -dy · conj(y)³ / 2",
     ([2.0, 0.5], [1.0, 16.0], [-4.0, -1.0]), _rsqrt_grad_grad, out="z: T", slope_range=POSITIVE)
 sigmoid = unary(
-    "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), SMOOTH, "1 / (1 + exp(-x)).",
+    "Sigmoid", lambda x: 1 / (1 + np.exp(-x)), SMOOTH,
+    "The logistic curve: from 0 far below 0, through 1/2 at 0, to 1 far above.",
     "y = 1 / (1 + exp(-x))",
     ([0.0, 1000.0, -1000.0], [0.5, 1.0, 0.0]),
     lambda dy, y, x: [ops.sigmoid_grad(conjugate(y), dy)],

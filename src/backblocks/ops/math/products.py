@@ -67,8 +67,8 @@ def mat_mul(
 ) -> Any:
     """The product of two matrices, each of which may be transposed first.
 
-        product[i, j] = Σ over k of a[i, k] · b[k, j]
-        with transpose_a it is a[k, i], with transpose_b b[j, k]
+    product[i, j] = Σ over k of a[i, k] · b[k, j]
+    with transpose_a it is a[k, i], with transpose_b b[j, k]
 
     `grad_a` and `grad_b` tell TensorFlow's compiler which operand is a gradient; they change nothing.
     """
@@ -222,6 +222,9 @@ def _batch_meaning(x: Array, y: Array, *, adj_x: bool, adj_y: bool, **hints: boo
 def batch_mat_mul(x: Array, y: Array, **how: bool) -> Any:
     """The products of matrices in pairs: those of `x` and of `y`, which have the same axes in front.
 
+    output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+    with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
     """
@@ -248,8 +251,8 @@ def _(x: Spec, y: Spec, **how: bool) -> Shape:
 def batch_mat_mul_v2(x: Array, y: Array, **how: bool) -> Any:
     """The products of matrices in pairs, whose axes in front of the matrices broadcast.
 
-        output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
-        with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+    output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+    with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
 
     `adj_x` and `adj_y` take the conjugate transposes of the matrices. `grad_x` and `grad_y` change
     nothing.
@@ -304,7 +307,11 @@ def batch_mat_mul_v3(
     grad_x: Flag = False,
     grad_y: Flag = False,
 ) -> Any:
-    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first."""
+    """BatchMatMulV2 of tensors that may have types of their own: both are read as `Tout` first.
+
+    output[…, i, j] = Σ over k of x[…, i, k] · y[…, k, j]
+    with adj_x it is conj(x[…, k, i]), with adj_y conj(y[…, j, k])
+    """
     x, y = (_read_as(each, wide(Tout)) for each in (x, y))
     return _batch_meaning(x, y, adj_x=adj_x, adj_y=adj_y)
 
@@ -438,6 +445,9 @@ def _written(inputs: Sequence[Sequence[str]], output: Sequence[str]) -> str:
 @op("Einsum", "T* -> T", also=("np.einsum",), T=NUMBERS)
 def einsum(inputs: tuple[Array, ...], *, equation: Text) -> Any:
     """Products of one or two tensors, summed over the labels that the result does not have.
+
+    output[labels] = Σ over the labels that it lacks of inputs[0][labels] · inputs[1][labels]
+    with equation="ij,jk->ik" output[i, k] = Σ over j of inputs[0][i, j] · inputs[1][j, k]
 
     `"ij,jk->ik"` is the product of matrices. A label twice in an input takes the diagonal, twice in the
     result puts one there. `...` stands for axes without a label, which broadcast.

@@ -140,13 +140,23 @@ def _norm_grad(dy: Value, y: Value, input: Value, axis: Value, *, keep_dims: boo
 
 @op("Sum", "T, Tidx -> T", also=("reduce_sum", "np.sum", "total"), T=NUMBERS, Tidx=INDEX)
 def sum_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The sum over the named axes."""
+    """The sum over the named axes.
+
+    output[k] = Σ over r of input[k, r]
+    where r runs over the axes that axis names, k over the others
+    """
     return input.sum(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
 @op("Mean", "T, Tidx -> T", also=("reduce_mean", "average", "np.mean"), T=NUMBERS, Tidx=INDEX)
 def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The mean over the named axes. Of whole numbers it loses the fraction."""
+    """The mean over the named axes. Of whole numbers it loses the fraction.
+
+    output[k] = (Σ over r of input[k, r]) / n
+    where r runs over the axes that axis names, k over the others
+    where n is how many cells r has
+    with whole numbers the quotient is cut toward 0
+    """
     if input.dtype.kind in "iu":
         total = input.sum(_axes(axis), keepdims=keep_dims)  # in 64 bits
         count = max(input.size // max(total.size, 1), 1)
@@ -159,19 +169,31 @@ def mean(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
 
 @op("Prod", "T, Tidx -> T", also=("reduce_prod", "np.prod"), T=NUMBERS, Tidx=INDEX)
 def prod(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The product over the named axes."""
+    """The product over the named axes.
+
+    output[k] = ∏ over r of input[k, r]
+    where r runs over the axes that axis names, k over the others
+    """
     return input.prod(_axes(axis), dtype=wide(input.dtype), keepdims=keep_dims)
 
 
 @op("Max", "T, Tidx -> T", also=("reduce_max", "amax", "np.max"), T=REALS, Tidx=INDEX)
 def max_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is."""
+    """The largest over the named axes; NaN if one of them is. Of nothing it is the lowest there is.
+
+    output[k] = max over r of input[k, r]
+    where r runs over the axes that axis names, k over the others
+    """
     return np.max(_ordered(input), _axes(axis), keepdims=keep_dims, initial=lowest(input.dtype))
 
 
 @op("Min", "T, Tidx -> T", also=("reduce_min", "amin", "np.min"), T=REALS, Tidx=INDEX)
 def min_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is."""
+    """The smallest over the named axes; NaN if one of them is. Of nothing it is the highest there is.
+
+    output[k] = min over r of input[k, r]
+    where r runs over the axes that axis names, k over the others
+    """
     return np.min(_ordered(input), _axes(axis), keepdims=keep_dims, initial=highest(input.dtype))
 
 
@@ -182,19 +204,31 @@ def _ordered(x: Array) -> Array:
 
 @op("All", "bool, Tidx -> bool", also=("reduce_all", "np.all"), Tidx=INDEX)
 def all_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """Whether all hold over the named axes."""
+    """Whether all hold over the named axes.
+
+    output[k] = input[k, r] for all r
+    where r runs over the axes that axis names, k over the others
+    """
     return input.all(_axes(axis), keepdims=keep_dims)
 
 
 @op("Any", "bool, Tidx -> bool", also=("reduce_any", "np.any"), Tidx=INDEX)
 def any_(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """Whether one at least holds over the named axes."""
+    """Whether one at least holds over the named axes.
+
+    output[k] = input[k, r] for any r
+    where r runs over the axes that axis names, k over the others
+    """
     return input.any(_axes(axis), keepdims=keep_dims)
 
 
 @op("EuclideanNorm", "T, Tidx -> T", T=NUMBERS, Tidx=INDEX)
 def euclidean_norm(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any:
-    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction."""
+    """The root of the sum of squares over the named axes. Of whole numbers it loses the fraction.
+
+    output[k] = √(Σ over r of |input[k, r]|²)
+    where r runs over the axes that axis names, k over the others
+    """
     x = input.astype(wide(input.dtype), copy=False)
     total = (x * np.conjugate(x)).sum(_axes(axis), dtype=x.dtype, keepdims=keep_dims)
     return np.sqrt(total).astype(x.dtype)
@@ -382,7 +416,11 @@ def arg_max(
     *,
     output_type: Annotated[Any, dtype_of("int16", "uint16", *INDEX)] = "int64",
 ) -> Any:
-    """The index of the largest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the largest cell along an axis, of several the first. NaN is passed over.
+
+    output[k] = the first r with the largest input[k, r]
+    where r runs along dimension, k over the other axes
+    """
     x = _ordered(input)
     if x.dtype.kind == "f":
         x = np.where(np.isnan(x), -np.inf, x)
@@ -393,7 +431,11 @@ def arg_max(
 def arg_min(
     input: Array, dimension: Array, *, output_type: Annotated[Any, dtype_of(*INDEX)] = "int64"
 ) -> Any:
-    """The index of the smallest cell along an axis, of several the first. NaN is passed over."""
+    """The index of the smallest cell along an axis, of several the first. NaN is passed over.
+
+    output[k] = the first r with the smallest input[k, r]
+    where r runs along dimension, k over the other axes
+    """
     x = _ordered(input)
     if x.dtype.kind == "f":
         x = np.where(np.isnan(x), np.inf, x)
@@ -463,6 +505,10 @@ def _scan_shape(x: Spec, axis: Spec, **how: bool) -> Shape:
 def cumsum(x: Array, axis: Array, **how: bool) -> Any:
     """The sums of all cells up to each one along an axis.
 
+    out[…, i, …] = Σ over j ≤ i of x[…, j, …]
+    where i and j run along axis
+    with exclusive j < i, with reverse j ≥ i, with both j > i
+
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
     return _scanned(np.add, 0, x, axis, **how)
@@ -476,6 +522,10 @@ def _(dy: Value, y: Value, x: Value, axis: Value, *, exclusive: bool, reverse: b
 @op("Cumprod", "T, Tidx -> out: T", attrs=_scan_attrs, T=NUMBERS, Tidx=INDEX)
 def cumprod(x: Array, axis: Array, **how: bool) -> Any:
     """The products of all cells up to each one along an axis.
+
+    out[…, i, …] = ∏ over j ≤ i of x[…, j, …]
+    where i and j run along axis
+    with exclusive j < i, with reverse j ≥ i, with both j > i
 
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
@@ -493,6 +543,10 @@ def _(dy: Value, y: Value, x: Value, axis: Value, *, exclusive: bool, reverse: b
 @op("CumulativeLogsumexp", "T, Tidx -> out: T", attrs=_scan_attrs, T=FLOATS, Tidx=INDEX)
 def cumulative_logsumexp(x: Array, axis: Array, **how: bool) -> Any:
     """The logarithms of the sums of exp(x) up to each cell along an axis, without overflow.
+
+    out[…, i, …] = ln(Σ over j ≤ i of exp(x[…, j, …]))
+    where i and j run along axis
+    with exclusive j < i, with reverse j ≥ i, with both j > i
 
     `exclusive` leaves out the cell itself; `reverse` runs from the end.
     """
@@ -586,7 +640,11 @@ cumulative_logsumexp.differs(
     Tidx=("int32", "int64", "float32", "float64"),
 )
 def range_(start: Array, limit: Array, delta: Array) -> Array:
-    """Numbers from `start` in steps of `delta`, up to but without `limit`."""
+    """Numbers from `start` in steps of `delta`, up to but without `limit`.
+
+    output[i] = start + i · delta
+    where 0 ≤ i < (limit - start) / delta
+    """
     first, last, step = start.item(), limit.item(), delta.item()
     return np.asarray(first + np.arange(int(_steps(first, last, step))) * step)
 
@@ -638,7 +696,11 @@ range_.fails("the wrong way", start=0, limit=3, delta=-1, error="cannot be reach
 
 @op("LinSpace", "T, T, Tidx -> T", also=("linspace", "np.linspace"), T=FLOATS, Tidx=INDEX)
 def lin_space(start: Array, stop: Array, num: Array) -> Array:
-    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`."""
+    """`num` numbers at equal distances from `start` to `stop`; one alone is `start`.
+
+    output[i] = start + i · (stop - start) / max(num - 1, 1)
+    where 0 ≤ i < num
+    """
     count = num.item()
     first, last = (x.astype(wide(x.dtype), copy=False) for x in (start, stop))
     numbers = first + np.arange(count, dtype=first.dtype) * ((last - first) / max(count - 1, 1))

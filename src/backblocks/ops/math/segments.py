@@ -76,13 +76,20 @@ def _count_of(ids: Array) -> int:
 
 @op("SegmentSum", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
 def segment_sum(data: Array, segment_ids: Array) -> Array:
-    """The sum of the rows of each segment. A segment without rows is 0."""
+    """The sum of the rows of each segment. A segment without rows is 0.
+
+    output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+    """
     return _by_segment(np.add, 0, data, segment_ids, _count_of(segment_ids))
 
 
 @op("SegmentMean", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
 def segment_mean(data: Array, segment_ids: Array) -> Array:
     """The mean of the rows of each segment; of whole numbers it loses the fraction.
+
+    output[s, …] = (Σ over the i with segment_ids[i] = s of data[i, …]) / n
+    where n is how many such i there are, at least 1
+    with whole numbers the quotient is cut toward 0
 
     A segment without rows is 0.
     """
@@ -94,19 +101,28 @@ def segment_mean(data: Array, segment_ids: Array) -> Array:
 
 @op("SegmentProd", "T, Tindices -> T", T=NUMBERS, Tindices=INDEX)
 def segment_prod(data: Array, segment_ids: Array) -> Array:
-    """The product of the rows of each segment. A segment without rows is 1."""
+    """The product of the rows of each segment. A segment without rows is 1.
+
+    output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+    """
     return _by_segment(np.multiply, 1, data, segment_ids, _count_of(segment_ids))
 
 
 @op("SegmentMax", "T, Tindices -> T", T=REALS, Tindices=INDEX)
 def segment_max(data: Array, segment_ids: Array) -> Array:
-    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The largest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+    output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+    """
     return _zeros_between(np.maximum, lowest(data.dtype), data, segment_ids)
 
 
 @op("SegmentMin", "T, Tindices -> T", T=REALS, Tindices=INDEX)
 def segment_min(data: Array, segment_ids: Array) -> Array:
-    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0."""
+    """The smallest of the rows of each segment, cell by cell; NaN wins. A segment without rows is 0.
+
+    output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+    """
     return _zeros_between(np.minimum, highest(data.dtype), data, segment_ids)
 
 
@@ -158,6 +174,9 @@ _SIGNATURE = "T, Tindices, Tnumsegments -> T"
 def unsorted_segment_sum(data: Array, segment_ids: Array, num_segments: Array) -> Array:
     """The sum of the rows of each segment. One without rows is 0, and rows of no segment are below 0.
 
+    output[s, …] = Σ over the i with segment_ids[i] = s of data[i, …]
+    where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     `segment_ids` may have several axes, the first ones of `data`.
     """
     return _by_segment(np.add, 0, data, segment_ids, num_segments.item())
@@ -167,6 +186,9 @@ def unsorted_segment_sum(data: Array, segment_ids: Array, num_segments: Array) -
 def unsorted_segment_prod(data: Array, segment_ids: Array, num_segments: Array) -> Array:
     """The product of the rows of each segment. One without rows is 1, and rows of no segment are below 0.
 
+    output[s, …] = ∏ over the i with segment_ids[i] = s of data[i, …]
+    where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
+
     `segment_ids` may have several axes, the first ones of `data`.
     """
     return _by_segment(np.multiply, 1, data, segment_ids, num_segments.item())
@@ -175,6 +197,9 @@ def unsorted_segment_prod(data: Array, segment_ids: Array, num_segments: Array) 
 @op("UnsortedSegmentMax", _SIGNATURE, T=REALS, **_UNSORTED)
 def unsorted_segment_max(data: Array, segment_ids: Array, num_segments: Array) -> Array:
     """The largest of the rows of each segment, cell by cell; NaN wins.
+
+    output[s, …] = max over the i with segment_ids[i] = s of data[i, …]
+    where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     A segment without rows has the smallest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
@@ -186,6 +211,9 @@ def unsorted_segment_max(data: Array, segment_ids: Array, num_segments: Array) -
 @op("UnsortedSegmentMin", _SIGNATURE, T=REALS, **_UNSORTED)
 def unsorted_segment_min(data: Array, segment_ids: Array, num_segments: Array) -> Array:
     """The smallest of the rows of each segment, cell by cell; NaN wins.
+
+    output[s, …] = min over the i with segment_ids[i] = s of data[i, …]
+    where i stands for all axes of segment_ids, and 0 ≤ s < num_segments
 
     A segment without rows has the largest finite number, and rows of no segment are below 0.
     `segment_ids` may have several axes, the first ones of `data`.
@@ -412,20 +440,31 @@ def _sparse_attrs(*, sparse_gradient: Flag = False) -> None:
 
 @op("SparseSegmentSum", _OF_CHOSEN, attrs=_sparse_attrs, T=REALS, **_CHOSEN)
 def sparse_segment_sum(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
-    """SegmentSum of the rows of `data` that `indices` names."""
+    """SegmentSum of the rows of `data` that `indices` names.
+
+    output[s, …] = Σ over the i with segment_ids[i] = s of data[indices[i], …]
+    """
     return np.asarray(segment_sum.meaning(data[indices], segment_ids))
 
 
 @op("SparseSegmentMean", _OF_CHOSEN, attrs=_sparse_attrs, T=FLOATS, **_CHOSEN)
 def sparse_segment_mean(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
-    """SegmentMean of the rows of `data` that `indices` names."""
+    """SegmentMean of the rows of `data` that `indices` names.
+
+    output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / n
+    where n is how many such i there are, at least 1
+    """
     total = segment_sum.meaning(data[indices], segment_ids)
     return _divided(total, segment_ids, root=False)
 
 
 @op("SparseSegmentSqrtN", _OF_CHOSEN, attrs=_sparse_attrs, T=FLOATS, **_CHOSEN)
 def sparse_segment_sqrt_n(data: Array, indices: Array, segment_ids: Array, **how: bool) -> Array:
-    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are."""
+    """SegmentSum of the rows of `data` that `indices` names, by the root of how many there are.
+
+    output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / √n
+    where n is how many such i there are, at least 1
+    """
     total = segment_sum.meaning(data[indices], segment_ids)
     return _divided(total, segment_ids, root=True)
 
@@ -524,6 +563,9 @@ def _counts(cells: Array, weights: Array, rows: Array, shape: tuple[int, ...]) -
 def bincount(arr: Array, size: Array, weights: Array) -> Array:
     """How often each number from 0 to `size` - 1 is in `arr`, or the sum of its weights.
 
+    bins[b] = Σ over the i with arr[i] = b of weights[i]
+    where 0 ≤ b < size, and weights[i] is 1 if weights is empty
+
     Empty `weights` count each as 1. Numbers from `size` on are passed over.
     """
     return _counts(arr, weights, arr, (size.item(),))
@@ -541,6 +583,10 @@ def dense_bincount(
     input: Array, size: Array, weights: Array, *, binary_output: Flag = False
 ) -> Array:
     """How often each number from 0 to `size` - 1 is in `input`, or in each row of it, or its weights.
+
+    output[…, b] = Σ over the i with input[…, i] = b of weights[…, i]
+    where 0 ≤ b < size, and weights[…, i] is 1 if weights is empty
+    with binary_output it is 1 if there is such an i, else 0
 
     With `binary_output` 1 where a number is there at all. Empty `weights` count each as 1. Numbers from
     `size` on are passed over.
@@ -630,6 +676,9 @@ def histogram_fixed_width(
 ) -> Array:
     """How many values lie in each of `nbins` equal parts of a range.
 
+    out[b] = how many v of values have min(max(⌊(v - low) / width⌋, 0), nbins - 1) = b
+    where low is value_range[0], and width = (value_range[1] - value_range[0]) / nbins
+
     Values below the range count in the first part, values above it in the last.
     """
     low, high = value_range
@@ -690,6 +739,8 @@ for _about, _change, _error in (
 @op("Bucketize", "T -> output: int32", T=COUNTED)
 def bucketize(input: Array, *, boundaries: Floats) -> Array:
     """How many of the boundaries, which rise, are at most as large as each number. NaN is beyond all.
+
+    output[…] = how many b of boundaries have b ≤ input[…]
 
     Boundaries are float32 numbers.
     """

@@ -45,8 +45,8 @@ select_v2.case(
 def select(condition: Array, x: Array, y: Array) -> Array:
     """Where `condition` holds, the cell of `x`; elsewhere that of `y`.
 
-        output[i, …] = x[i, …] if condition[i] else y[i, …]
-        where i stands for all axes of condition
+    output[i, …] = x[i, …] if condition[i] else y[i, …]
+    where i stands for all axes of condition
 
     `condition` has their shape, or an entry for each of their rows, or is one for all.
     """

@@ -6,7 +6,6 @@ import numpy as np
 
 from backblocks.dtypes import ALL, FLOATS, REALS
 from backblocks.errors import OpError, described
-from backblocks.ops._formulas import with_formula
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, nothing, op
 from backblocks.ops._spec import (
@@ -84,17 +83,17 @@ def _stateless(name: str, draw: Draw) -> Op:
 
 
 _DOCS: dict[Draw, str] = {
-    uniform: with_formula(
-        "Numbers from 0 up to but without 1, each equally likely.",
-        "output[…] ~ uniform from 0 up to but without 1",
+    uniform: (
+        "Numbers from 0 up to but without 1, each equally likely.\n\n"
+        "output[…] ~ uniform from 0 up to but without 1"
     ),
-    normal: with_formula(
-        "Numbers of the normal distribution, with mean 0 and deviation 1.",
-        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)",
+    normal: (
+        "Numbers of the normal distribution, with mean 0 and deviation 1.\n\n"
+        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π)"
     ),
-    truncated_normal: with_formula(
-        "Numbers of the normal distribution between -2 and 2; others are drawn again.",
-        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2",
+    truncated_normal: (
+        "Numbers of the normal distribution between -2 and 2; others are drawn again.\n\n"
+        "output[…] ~ normal: x with density exp(-x² / 2) / √(2 · π), again unless -2 < x < 2"
     ),
 }
 _FLOATS = [
@@ -130,6 +129,8 @@ def random_uniform_int(
 ) -> Array:
     """Whole numbers from `minval` up to but without `maxval`.
 
+    output[…] ~ uniform over minval, minval + 1, …, maxval - 1
+
     They are as likely as each other but for a part in 2**32 (2**64 for int64). Without a seed they follow
     from the seed of the session, or are new every time.
     """
@@ -146,6 +147,8 @@ def random_uniform_int(
 )
 def stateless_random_uniform_int(shape: Array, seed: Array, minval: Array, maxval: Array) -> Array:
     """Whole numbers from `minval` up to but without `maxval`.
+
+    output[…] ~ uniform over minval, minval + 1, …, maxval - 1
 
     They follow from `seed` alone, whatever was drawn before.
     """
@@ -173,6 +176,9 @@ random_uniform_int.shape(_limits)
 )
 def random_shuffle(value: Array, *, seed: Seed = 0, seed2: Seed = 0) -> Array:
     """The rows of `value` in another order.
+
+    output[i, …] = value[order[i], …]
+    where order is one of all orders of the rows, each equally likely
 
     Without a seed it follows from the seed of the session, or is new every time.
     """
@@ -204,6 +210,9 @@ def multinomial(
     output_dtype: Annotated[Any, dtype_of(*INDEX)] = "int64",
 ) -> Array:
     """Numbers of classes, drawn for each row by its logits: class i is drawn in proportion to exp(logit i).
+
+    output[i, j] ~ class c with probability exp(logits[i, c]) / Σ over k of exp(logits[i, k])
+    where 0 ≤ j < num_samples, and classes whose logit is not finite are left out
 
     Classes whose logit is no finite number are never drawn. Without a seed the draw follows from the seed
     of the session, or is new every time.

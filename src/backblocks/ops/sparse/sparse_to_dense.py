@@ -35,6 +35,9 @@ def sparse_to_dense(
 ) -> Array:
     """A tensor of this shape with `sparse_values` in the cells that `sparse_indices` name.
 
+    dense[sparse_indices[i, :]] = sparse_values[i]
+    where all other cells are default_value, and sparse_values of one number is the same for all
+
     All other cells hold `default_value`. An index vector is a row of `sparse_indices`; for a tensor of
     one axis a list of numbers will do, or one number. Values are one a cell, or one for all. With
     `validate_indices` the indices must be in order, each once; without, the last of equals counts.

@@ -48,7 +48,11 @@ def _applied(ufunc: np.ufunc, ref: Array, indices: Array, updates: Array) -> Arr
 def scatter_update(
     ref: Array, indices: Array, updates: Array, *, use_locking: Flag = True
 ) -> Array:
-    """Gives the rows of a variable that `indices` names new values; of several for a row the last."""
+    """Gives the rows of a variable that `indices` names new values; of several for a row the last.
+
+    ref[indices[i], …] ← updates[i, …]
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     out = ref.copy()
     # NumPy leaves open which of several counts, so the last one is found first.
     rows = indices.reshape(-1)
@@ -60,31 +64,51 @@ def scatter_update(
 
 @op("ScatterAdd", _SIGNATURE, writes=("ref",), T=NUMBERS, Tindices=INDEX)
 def scatter_add(ref: Array, indices: Array, updates: Array, *, use_locking: Flag = False) -> Array:
-    """Adds to the rows of a variable that `indices` names."""
+    """Adds to the rows of a variable that `indices` names.
+
+    ref[indices[i], …] ← ref[indices[i], …] + updates[i, …]
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     return _applied(np.add, ref, indices, updates)
 
 
 @op("ScatterSub", _SIGNATURE, writes=("ref",), T=NUMBERS, Tindices=INDEX)
 def scatter_sub(ref: Array, indices: Array, updates: Array, *, use_locking: Flag = False) -> Array:
-    """Subtracts from the rows of a variable that `indices` names."""
+    """Subtracts from the rows of a variable that `indices` names.
+
+    ref[indices[i], …] ← ref[indices[i], …] - updates[i, …]
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     return _applied(np.subtract, ref, indices, updates)
 
 
 @op("ScatterMul", _SIGNATURE, writes=("ref",), T=NUMBERS, Tindices=INDEX)
 def scatter_mul(ref: Array, indices: Array, updates: Array, *, use_locking: Flag = False) -> Array:
-    """Multiplies the rows of a variable that `indices` names."""
+    """Multiplies the rows of a variable that `indices` names.
+
+    ref[indices[i], …] ← ref[indices[i], …] · updates[i, …]
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     return _applied(np.multiply, ref, indices, updates)
 
 
 @op("ScatterMax", _SIGNATURE, writes=("ref",), T=REALS, Tindices=INDEX)
 def scatter_max(ref: Array, indices: Array, updates: Array, *, use_locking: Flag = False) -> Array:
-    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins."""
+    """Raises the rows of a variable that `indices` names to `updates`, where they are below; NaN wins.
+
+    ref[indices[i], …] ← max(ref[indices[i], …], updates[i, …])
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     return _applied(np.maximum, ref, indices, updates)
 
 
 @op("ScatterMin", _SIGNATURE, writes=("ref",), T=REALS, Tindices=INDEX)
 def scatter_min(ref: Array, indices: Array, updates: Array, *, use_locking: Flag = False) -> Array:
-    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins."""
+    """Lowers the rows of a variable that `indices` names to `updates`, where they are above; NaN wins.
+
+    ref[indices[i], …] ← min(ref[indices[i], …], updates[i, …])
+    where i runs over all cells of indices, in order; updates of one number is the same for all
+    """
     return _applied(np.minimum, ref, indices, updates)
 
 
@@ -152,7 +176,11 @@ def scatter_nd_update(
     use_locking: Flag = True,
     bad_indices_policy: BadIndices = "",
 ) -> Array:
-    """Puts each update in the place of a variable that its index vector names; of several the last."""
+    """Puts each update in the place of a variable that its index vector names; of several the last.
+
+    ref[indices[i, :], …] ← updates[i, …]
+    where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
     return scattered(None, ref, indices, updates)
 
 
@@ -165,7 +193,11 @@ def scatter_nd_add(
     use_locking: Flag = False,
     bad_indices_policy: BadIndices = "",
 ) -> Array:
-    """Adds each update at the cell or slice of a variable that its index vector names."""
+    """Adds each update at the cell or slice of a variable that its index vector names.
+
+    ref[indices[i, :], …] ← ref[indices[i, :], …] + updates[i, …]
+    where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
     return scattered(np.add, ref, indices, updates)
 
 
@@ -178,7 +210,11 @@ def scatter_nd_sub(
     use_locking: Flag = False,
     bad_indices_policy: BadIndices = "",
 ) -> Array:
-    """Subtracts each update from the cell or slice of a variable that its index vector names."""
+    """Subtracts each update from the cell or slice of a variable that its index vector names.
+
+    ref[indices[i, :], …] ← ref[indices[i, :], …] - updates[i, …]
+    where i runs over all index vectors, in order, which stand along the last axis of indices
+    """
     return scattered(np.subtract, ref, indices, updates)
 
 
@@ -220,7 +256,10 @@ for _each in (scatter_nd_add, scatter_nd_sub):
 
 @op("IsVariableInitialized", "dtype -> is_initialized: bool", stateful=True, dtype=ALL)
 def is_variable_initialized(ref: Array | None) -> Array:
-    """Whether a variable has a value: it starts from one, or one was assigned."""
+    """Whether a variable has a value: it starts from one, or one was assigned.
+
+    is_initialized = ref has a value
+    """
     return np.array(ref is not None)
 
 

@@ -65,7 +65,10 @@ _NO_GRADIENT = "It changes a variable. Differentiate what is assigned, not the a
 def assign(
     ref: Array, value: Array, *, validate_shape: Flag = True, use_locking: Flag = True
 ) -> Array:
-    """Gives a variable a new value."""
+    """Gives a variable a new value.
+
+    ref ← value
+    """
     return value
 
 
@@ -90,13 +93,19 @@ def _same_shape(ref: Spec, value: Spec, *, use_locking: bool) -> Shape:
 
 @op("AssignAdd", "T, T -> output_ref: T", also=("increment", "+="), writes=("ref",), T=NUMBERS)
 def assign_add(ref: Array, value: Array, *, use_locking: Flag = False) -> Array:
-    """Adds to a variable."""
+    """Adds to a variable.
+
+    ref ← ref + value
+    """
     return ref + value
 
 
 @op("AssignSub", "T, T -> output_ref: T", writes=("ref",), T=NUMBERS)
 def assign_sub(ref: Array, value: Array, *, use_locking: Flag = False) -> Array:
-    """Subtracts from a variable."""
+    """Subtracts from a variable.
+
+    ref ← ref - value
+    """
     return ref - value
 
 

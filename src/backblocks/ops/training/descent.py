@@ -19,7 +19,7 @@ from backblocks.ops.attrs import Flag
 def apply_gradient_descent(
     var: Array, alpha: Array, delta: Array, *, use_locking: Flag = False
 ) -> Array:
-    """Moves a variable against its gradient: `var - alpha * delta`.
+    """Moves a variable against its gradient, by `alpha` times as much.
 
     var ← var - alpha · delta
     """

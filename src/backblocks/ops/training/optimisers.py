@@ -33,10 +33,10 @@ def apply_momentum(
     use_locking: Flag = False,
     use_nesterov: Flag = False,
 ) -> tuple[Array, Array]:
-    """Moves a variable by its velocity, which the gradient changes: `accum * momentum + grad`.
+    """Moves a variable by its velocity, which the gradient changes and `momentum` keeps up.
 
-        accum ← momentum · accum + grad
-        var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
+    accum ← momentum · accum + grad
+    var ← var - lr · (grad + momentum · accum if use_nesterov else accum)
 
     With `use_nesterov` the gradient counts once more where the velocity would lead to.
     """
@@ -63,10 +63,10 @@ def apply_adagrad(
     use_locking: Flag = False,
     update_slots: Flag = True,
 ) -> tuple[Array, Array]:
-    """Moves a variable against its gradient, by less the more it has moved: `lr * grad / sqrt(accum)`.
+    """Moves a variable against its gradient, by less the more it has moved.
 
-        accum ← accum + grad² if update_slots else accum
-        var ← var - lr · grad / √accum
+    accum ← accum + grad² if update_slots else accum
+    var ← var - lr · grad / √accum
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
@@ -95,6 +95,10 @@ def apply_rms_prop(
     use_locking: Flag = False,
 ) -> tuple[Array, Array, Array]:
     """Moves a variable by a velocity, in which gradients count in parts of their usual size.
+
+    ms ← ms + (1 - rho) · (grad² - ms)
+    mom ← momentum · mom + lr · grad / √(ms + epsilon)
+    var ← var - mom
 
     `ms` is the running mean of their squares, `mom` the velocity.
     """
@@ -130,10 +134,10 @@ def apply_adam(
 ) -> tuple[Array, Array, Array]:
     """Moves a variable by the running mean of its gradients, in parts of their usual size.
 
-        m ← m + (1 - beta1) · (grad - m)
-        v ← v + (1 - beta2) · (grad² - v)
-        var ← var - rate · (beta1 · m + (1 - beta1) · grad if use_nesterov else m) / (√v + epsilon)
-        where rate = lr · √(1 - beta2_power) / (1 - beta1_power)
+    m ← m + (1 - beta1) · (grad - m)
+    v ← v + (1 - beta2) · (grad² - v)
+    var ← var - rate · (beta1 · m + (1 - beta1) · grad if use_nesterov else m) / (√v + epsilon)
+    where rate = lr · √(1 - beta2_power) / (1 - beta1_power)
 
     `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
     `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
@@ -170,6 +174,13 @@ def apply_ftrl(
 ) -> tuple[Array, Array, Array]:
     """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
 
+    linear ← linear + k · (grad - (total^-lr_power - accum^-lr_power) / lr · var)
+    accum ← total
+    var ← 0 if |linear| ≤ k · l1
+        else (k · l1 · sign(linear) - linear) / (k · (total^-lr_power / lr + 2 · l2))
+    where total = accum + grad²
+    where k = lr if multiply_linear_by_lr else 1
+
     `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
     """
     var, accum, linear, grad, lr, l1, l2, lr_power = _wide(
@@ -198,7 +209,10 @@ def apply_adagrad_v2(
     use_locking: Flag = False,
     update_slots: Flag = True,
 ) -> tuple[Array, Array]:
-    """Moves a variable against its gradient: `lr * grad / (sqrt(accum) + epsilon)`.
+    """As ApplyAdagrad, with `epsilon` against a division by nearly 0.
+
+    accum ← accum + grad² if update_slots else accum
+    var ← var - lr · grad / (√accum + epsilon)
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
@@ -225,6 +239,11 @@ def apply_adadelta(
     use_locking: Flag = False,
 ) -> tuple[Array, Array, Array]:
     """Moves a variable against its gradient, by as much as it usually moves.
+
+    accum ← rho · accum + (1 - rho) · grad²
+    var ← var - lr · grad · √(accum_update + epsilon) / √(accum + epsilon)
+    accum_update ← rho · accum_update
+        + (1 - rho) · grad² · (accum_update + epsilon) / (accum + epsilon)
 
     `accum` and `accum_update` are the running means of the squares of gradients and of moves.
     """
@@ -255,7 +274,13 @@ def apply_centered_rms_prop(
     *,
     use_locking: Flag = False,
 ) -> tuple[Array, Array, Array, Array]:
-    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean."""
+    """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean.
+
+    ms ← ms + (1 - rho) · (grad² - ms)
+    mg ← mg + (1 - rho) · (grad - mg)
+    mom ← momentum · mom + lr · grad / √(ms - mg² + epsilon)
+    var ← var - mom
+    """
     var, mg, ms, mom, lr, rho, momentum, epsilon, grad = _wide(
         var, mg, ms, mom, lr, rho, momentum, epsilon, grad
     )
@@ -284,7 +309,12 @@ def apply_ada_max(
     *,
     use_locking: Flag = False,
 ) -> tuple[Array, Array, Array]:
-    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step."""
+    """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step.
+
+    m ← m + (1 - beta1) · (grad - m)
+    v ← max(beta2 · v, |grad|)
+    var ← var - lr / (1 - beta1_power) · m / (v + epsilon)
+    """
     var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad = _wide(
         var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
     )
@@ -303,7 +333,11 @@ def _shrunk(x: Array, rate: Array, l1: Array, l2: Array) -> Array:
 def apply_proximal_gradient_descent(
     var: Array, alpha: Array, l1: Array, l2: Array, delta: Array, *, use_locking: Flag = False
 ) -> Array:
-    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`."""
+    """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`.
+
+    var ← sign(moved) · max(|moved| - alpha · max(l1, 0), 0) / (1 + alpha · l2)
+    where moved = var - alpha · delta
+    """
     var, alpha, l1, l2, delta = _wide(var, alpha, l1, l2, delta)
     return _shrunk(var - alpha * delta, alpha, l1, l2)
 
@@ -324,7 +358,13 @@ def apply_proximal_adagrad(
     *,
     use_locking: Flag = False,
 ) -> tuple[Array, Array]:
-    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`."""
+    """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`.
+
+    accum ← accum + grad²
+    var ← sign(moved) · max(|moved| - rate · max(l1, 0), 0) / (1 + rate · l2)
+    where rate = lr / √(accum + grad²)
+    where moved = var - rate · grad
+    """
     var, accum, lr, l1, l2, grad = _wide(var, accum, lr, l1, l2, grad)
     total = accum + grad * grad
     rate = lr / np.sqrt(total)
@@ -350,6 +390,12 @@ def apply_adagrad_da(
     use_locking: Flag = False,
 ) -> tuple[Array, Array, Array]:
     """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
+
+    gradient_accumulator ← gradient_accumulator + grad
+    gradient_squared_accumulator ← gradient_squared_accumulator + grad²
+    var ← -lr · sign(gradient_accumulator)
+        · max(|gradient_accumulator| - global_step · max(l1, 0), 0)
+        / (global_step · lr · l2 + √gradient_squared_accumulator)
 
     (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
     """
