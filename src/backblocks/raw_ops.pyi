@@ -890,7 +890,12 @@ def BatchToSpace(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off.
+
+        output[n, y, x, c] = input[(k·block_size + l)·batch + n, i, j, c]
+        where y = i · block_size + k - crops[0, 0] and x = j · block_size + l - crops[1, 0]
+        where 0 ≤ k, l < block_size, and batch is the first size of output
+    """
 
 def BatchToSpaceND(
     *,
@@ -900,7 +905,12 @@ def BatchToSpaceND(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off.
+
+        output[n, o·block_shape + k - p, …] = input[b·batch + n, o, …]
+        where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is crops[:, 0]
+        where b is the number of k in row-major order, and batch is the first size of output
+    """
 
 def BiasAdd(
     *,
@@ -958,6 +968,10 @@ def Bitcast(
 ) -> Value:
     """The bits of `input`, read as numbers of another type.
 
+        output[…] = the bits of input[…], read as type
+        with a smaller type output[…, k] is part k of input[…]
+        with a larger type input[…, k] is part k of output[…]
+
     Numbers of a smaller type stand along a new last axis; those of a larger one are each made of the
     whole last axis, which goes away.
     """
@@ -1005,7 +1019,11 @@ def BroadcastArgs(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The shape that tensors of shapes `s0` and `s1` have together."""
+    """The shape that tensors of shapes `s0` and `s1` have together.
+
+        r0[a] = s1[a] if s0[a] = 1 else s0[a]
+        where the shorter of both gets ones in front
+    """
 
 def BroadcastGradientArgs(
     *,
@@ -1015,6 +1033,10 @@ def BroadcastGradientArgs(
     out: Value = None,
 ) -> BroadcastGradientArgsResult:
     """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
+
+        r0 = all a with s0[a] = 1
+        r1 = all a with s1[a] = 1
+        where the shorter of both gets ones in front; nothing is in r0 and r1 if s0 = s1
 
     Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
     """
@@ -1026,7 +1048,11 @@ def BroadcastTo(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
+
+        output[…, i] = input[j]
+        where i are the last axes, which input has, and j is i, but 0 along axes of size 1
+    """
 
 def Bucketize(
     *,
@@ -1074,7 +1100,10 @@ def CheckNumerics(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
+    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`.
+
+        output = tensor
+    """
 
 def ClipByValue(
     *,
@@ -1124,7 +1153,11 @@ def Concat(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """ConcatV2 with the axis in front."""
+    """ConcatV2 with the axis in front.
+
+        output[…, start[m] + i, …] = values[m][…, i, …]
+        where i runs along concat_dim, and start[m] is the size of all values before m along it
+    """
 
 def ConcatOffset(
     *,
@@ -1133,7 +1166,10 @@ def ConcatOffset(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """Where each of several tensors begins in the tensor that joins them, from their shapes."""
+    """Where each of several tensors begins in the tensor that joins them, from their shapes.
+
+        offset[m][a] = Σ over l < m of shape[l][a] if a = concat_dim else 0
+    """
 
 def ConcatV2(
     *,
@@ -1142,7 +1178,11 @@ def ConcatV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Tensors joined end to end along one of their axes."""
+    """Tensors joined end to end along one of their axes.
+
+        output[…, start[m] + i, …] = values[m][…, i, …]
+        where i runs along axis, and start[m] is the size of all values before m along it
+    """
 
 def Conj(
     *,
@@ -1493,7 +1533,12 @@ def DepthToSpace(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels."""
+    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels.
+
+        output[n, i·block_size + k, j·block_size + l, c] = input[n, i, j, (k·block_size + l)·d + c]
+        where 0 ≤ k, l < block_size, and d is how many channels output has
+        with NCHW the channels stand second: input[n, c, y, x]
+    """
 
 def DepthwiseConv2dNative(
     *,
@@ -1549,7 +1594,11 @@ def Diag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice."""
+    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice.
+
+        output[i, j] = diagonal[i] if i = j else 0
+        where i and j stand for all axes of diagonal
+    """
 
 def DiagPart(
     *,
@@ -1557,7 +1606,11 @@ def DiagPart(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The diagonal of a tensor that has every axis twice, as Diag makes it."""
+    """The diagonal of a tensor that has every axis twice, as Diag makes it.
+
+        diagonal[i] = input[i, i]
+        where i stands for half of the axes of input
+    """
 
 def Digamma(
     *,
@@ -1737,7 +1790,10 @@ def EnsureShape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is, if it has this shape. Sizes that may be any are None."""
+    """`input` as it is, if it has this shape. Sizes that may be any are None.
+
+        output = input
+    """
 
 def Equal(
     *,
@@ -1819,7 +1875,11 @@ def ExpandDims(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` with a new axis of size 1 at `axis`."""
+    """`input` with a new axis of size 1 at `axis`.
+
+        output[…, 0, …] = input[…]
+        where 0 stands at axis
+    """
 
 def Expm1(
     *,
@@ -1856,7 +1916,10 @@ def Fill(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor of this shape with `value` in every cell."""
+    """A tensor of this shape with `value` in every cell.
+
+        output[…] = value
+    """
 
 def FixedLengthRecordReaderV2(
     *,
@@ -2133,7 +2196,11 @@ def Gather(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """GatherV2 along the first axis."""
+    """GatherV2 along the first axis.
+
+        output[i, …] = params[indices[i], …]
+        where i stands for all axes of indices
+    """
 
 def GatherNd(
     *,
@@ -2144,6 +2211,9 @@ def GatherNd(
     out: Value = None,
 ) -> Value:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
+
+        output[i, …] = params[indices[i, :], …]
+        where i stands for all axes of indices but the last, along which index vectors stand
 
     With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
     """
@@ -2158,6 +2228,9 @@ def GatherV2(
     out: Value = None,
 ) -> Value:
     """The slices of `params` along `axis` that `indices` number, in the shape of `indices`.
+
+        output[b, a, i, …] = params[b, a, indices[b, i], …]
+        where b stands for the first batch_dims axes, a for those up to axis, i for the rest of indices
 
     The first `batch_dims` axes of both belong together: each part of `indices` picks from its own
     part of `params`.
@@ -2210,7 +2283,10 @@ def Identity(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is."""
+    """`input` as it is.
+
+        output = input
+    """
 
 def IdentityReaderV2(
     *,
@@ -2296,7 +2372,10 @@ def InvertPermutation(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The order that undoes the order `x`."""
+    """The order that undoes the order `x`.
+
+        y[x[i]] = i
+    """
 
 def IsFinite(
     *,
@@ -2481,7 +2560,11 @@ def ListDiff(
     name: str | None = None,
     out: Value = None,
 ) -> ListDiffResult:
-    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`.
+
+        out[j] = x[idx[j]]
+        idx = all i, in order, with x[i] ≠ y[k] for every k
+    """
 
 def Log(
     *,
@@ -2592,6 +2675,9 @@ def MatrixBandPart(
 ) -> Value:
     """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
 
+        band[…, i, j] = input[…, i, j] if i - j ≤ num_lower and j - i ≤ num_upper else 0
+        where a negative number is no limit
+
     A negative number keeps the whole triangle.
     """
 
@@ -2601,7 +2687,10 @@ def MatrixDiag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere."""
+    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
+
+        output[…, i, j] = diagonal[…, i] if i = j else 0
+    """
 
 def MatrixDiagPart(
     *,
@@ -2609,7 +2698,10 @@ def MatrixDiagPart(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The diagonals of matrices, which stand along the last two axes."""
+    """The diagonals of matrices, which stand along the last two axes.
+
+        diagonal[…, i] = input[…, i, i]
+    """
 
 def MatrixSetDiag(
     *,
@@ -2618,7 +2710,10 @@ def MatrixSetDiag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Matrices with other diagonals."""
+    """Matrices with other diagonals.
+
+        output[…, i, j] = diagonal[…, i] if i = j else input[…, i, j]
+    """
 
 def Max(
     *,
@@ -2944,6 +3039,11 @@ def MirrorPad(
 ) -> Value:
     """`input` continued over its borders by its mirror image.
 
+        output[…, i, …] = input[…, mirror[i - p], …] along every axis
+        where p is paddings[a, 0] for axis a, n is its size in input, and mirror[k] is k from 0 to n - 1
+        with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+        with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+
     A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
     border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
     """
@@ -2956,7 +3056,13 @@ def MirrorPadGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
+    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows.
+
+        output[…, j, …] = Σ over the i with mirror[i - p] = j of input[…, i, …] along every axis
+        where p is paddings[a, 0] for axis a, n is its size in output, and mirror[k] is k from 0 to n - 1
+        with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+        with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+    """
 
 def Mod(
     *,
@@ -3081,6 +3187,9 @@ def OneHot(
 ) -> Value:
     """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere.
 
+        output[…, d, …] = on_value if indices[…] = d else off_value
+        where d stands at axis, and 0 ≤ d < depth
+
     An index outside names no place.
     """
 
@@ -3090,7 +3199,10 @@ def OnesLike(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Ones in the shape of `x`."""
+    """Ones in the shape of `x`.
+
+        y[…] = 1
+    """
 
 def Pack(
     *,
@@ -3099,7 +3211,11 @@ def Pack(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Tensors of one shape, stacked along a new axis."""
+    """Tensors of one shape, stacked along a new axis.
+
+        output[…, m, …] = values[m][…]
+        where m stands at axis
+    """
 
 def Pad(
     *,
@@ -3108,7 +3224,11 @@ def Pad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` with zeros around it. A row of `paddings` says how many before and after an axis."""
+    """`input` with zeros around it. A row of `paddings` says how many before and after an axis.
+
+        output[i] = input[i - p], or 0 outside
+        where i stands for all axes, and p is paddings[:, 0]
+    """
 
 def PadV2(
     *,
@@ -3118,7 +3238,11 @@ def PadV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Pad with another value than zero around it."""
+    """Pad with another value than zero around it.
+
+        output[i] = input[i - p], or constant_values outside
+        where i stands for all axes, and p is paddings[:, 0]
+    """
 
 def Placeholder(
     *,
@@ -3136,7 +3260,10 @@ def PlaceholderWithDefault(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A value that can be fed at run time, and is `input` when it is not."""
+    """A value that can be fed at run time, and is `input` when it is not.
+
+        output = what is fed, or else input
+    """
 
 def Polygamma(
     *,
@@ -3181,7 +3308,10 @@ def PreventGradient(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+    """`input` as it is; to ask for a gradient through it is an error, and `message` says why.
+
+        output = input
+    """
 
 def Print(
     *,
@@ -3540,7 +3670,10 @@ def Rank(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many dimensions `input` has."""
+    """How many dimensions `input` has.
+
+        output = how many axes input has
+    """
 
 def ReadFile(
     *,
@@ -3696,7 +3829,11 @@ def Reshape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
+    """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
+
+        output[i] = tensor[j]
+        where i and j are index vectors with the same number in row-major order
+    """
 
 def Restore(
     *,
@@ -3752,7 +3889,11 @@ def ReverseSequence(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
+    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`.
+
+        output[b, i, …] = input[b, seq_lengths[b] - 1 - i if i < seq_lengths[b] else i, …]
+        where b runs along batch_dim, i along seq_dim, wherever they stand
+    """
 
 def ReverseV2(
     *,
@@ -3761,7 +3902,11 @@ def ReverseV2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` backwards along each of these axes."""
+    """`tensor` backwards along each of these axes.
+
+        output[…, i, …] = tensor[…, n - 1 - i, …]
+        where i runs along each axis that axis names, and n is its size
+    """
 
 def RightShift(
     *,
@@ -3912,6 +4057,9 @@ def ScatterNd(
     out: Value = None,
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+        output[v, …] = Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
 
     With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
     """
@@ -4121,7 +4269,10 @@ def Shape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sizes of `input`, as a vector."""
+    """The sizes of `input`, as a vector.
+
+        output[a] = the size of input along axis a
+    """
 
 def ShapeN(
     *,
@@ -4130,7 +4281,10 @@ def ShapeN(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The sizes of each of several tensors."""
+    """The sizes of each of several tensors.
+
+        output[m][a] = the size of input[m] along axis a
+    """
 
 def ShardedFilename(
     *,
@@ -4205,7 +4359,10 @@ def Size(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many cells `input` has."""
+    """How many cells `input` has.
+
+        output = ∏ over a of the size of input along axis a
+    """
 
 def Slice(
     *,
@@ -4215,7 +4372,11 @@ def Slice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
+    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
+
+        output[i] = input[begin + i]
+        where i stands for all axes, and 0 ≤ i < size
+    """
 
 def Softmax(
     *,
@@ -4300,7 +4461,12 @@ def SpaceToBatch(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks.
+
+        output[(k·block_size + l)·batch + n, i, j, c] = input[n, y, x, c], or 0 outside
+        where y = i · block_size + k - paddings[0, 0] and x = j · block_size + l - paddings[1, 0]
+        where 0 ≤ k, l < block_size, and batch is the first size of input
+    """
 
 def SpaceToBatchND(
     *,
@@ -4311,6 +4477,10 @@ def SpaceToBatchND(
     out: Value = None,
 ) -> Value:
     """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart.
+
+        output[b·batch + n, o, …] = input[n, o·block_shape + k - p, …], or 0 outside
+        where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is paddings[:, 0]
+        where b is the number of k in row-major order, and batch is the first size of input
 
     Every cell of a block goes into an image of its own: those of all first cells come first.
     """
@@ -4323,7 +4493,12 @@ def SpaceToDepth(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Images whose channels are all cells of a block: a smaller image with more channels."""
+    """Images whose channels are all cells of a block: a smaller image with more channels.
+
+        output[n, i, j, (k·block_size + l)·d + c] = input[n, i·block_size + k, j·block_size + l, c]
+        where 0 ≤ k, l < block_size, and d is how many channels input has
+        with NCHW the channels stand second: input[n, c, y, x]
+    """
 
 def SparseSegmentMean(
     *,
@@ -4409,7 +4584,11 @@ def Split(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """`value` cut along an axis into parts of one size."""
+    """`value` cut along an axis into parts of one size.
+
+        output[m][…, i, …] = value[…, m·n + i, …]
+        where i runs along axis, and n is its size divided by num_split
+    """
 
 def SplitV(
     *,
@@ -4420,7 +4599,11 @@ def SplitV(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over."""
+    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over.
+
+        output[m][…, i, …] = value[…, start[m] + i, …]
+        where i runs along axis, and start[m] = Σ over l < m of size_splits[l]
+    """
 
 def Sqrt(
     *,
@@ -4475,7 +4658,11 @@ def Squeeze(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none.
+
+        output[…] = input[…, 0, …]
+        where 0 stands at every axis that goes
+    """
 
 def StatelessRandomNormal(
     *,
@@ -4544,7 +4731,10 @@ def StopGradient(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is; gradients do not pass."""
+    """`input` as it is; gradients do not pass.
+
+        output = input
+    """
 
 def StridedSlice(
     *,
@@ -4561,6 +4751,10 @@ def StridedSlice(
     out: Value = None,
 ) -> Value:
     """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
+
+        output[i] = input[begin + i·strides]
+        where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+        where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
 
     Bits of the masks change what an entry means: `begin_mask` and `end_mask` leave an end open (`:`),
     `ellipsis_mask` is `...`, `new_axis_mask` an axis of size 1, and `shrink_axis_mask` takes the one
@@ -4582,7 +4776,12 @@ def StridedSliceGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
+    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken.
+
+        output[begin + i·strides] = dy[i], and 0 in all other cells
+        where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+        where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
+    """
 
 def StringJoin(
     *,
@@ -4844,7 +5043,11 @@ def TensorScatterAdd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update added at the cell or slice that its index vector names."""
+    """`tensor` with each update added at the cell or slice that its index vector names.
+
+        output[v, …] = tensor[v, …] + Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def TensorScatterSub(
     *,
@@ -4855,7 +5058,11 @@ def TensorScatterSub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+    """`tensor` with each update subtracted from the cell or slice that its index vector names.
+
+        output[v, …] = tensor[v, …] - Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def TensorScatterUpdate(
     *,
@@ -4866,7 +5073,11 @@ def TensorScatterUpdate(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update in the place that its index vector names; of several the last stays."""
+    """`tensor` with each update in the place that its index vector names; of several the last stays.
+
+        output[v, …] = updates[i, …] of the last i with indices[i, :] = v, or else tensor[v, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def TextLineReaderV2(
     *,
@@ -4885,7 +5096,11 @@ def Tile(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` laid side by side with itself, so many times along each axis."""
+    """`input` laid side by side with itself, so many times along each axis.
+
+        output[i] = input[i mod n]
+        where i stands for all axes, n are the sizes of input, and 0 ≤ i < n · multiples
+    """
 
 def TopK(
     *,
@@ -4918,7 +5133,11 @@ def Transpose(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
+    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`.
+
+        y[i] = x[j]
+        where i and j are index vectors, and i[a] = j[perm[a]] for every axis a
+    """
 
 def TruncateDiv(
     *,
@@ -4969,6 +5188,9 @@ def Unique(
 ) -> UniqueResult:
     """The values of the row `x`, each once, in the order in which they come.
 
+        y = the values x[i], each once, in the order of i
+        idx[i] = the k with y[k] = x[i]
+
     `idx` says for each cell which of them it is: y[idx] is `x`. Every NaN is a value of its own.
     """
 
@@ -4979,7 +5201,12 @@ def UniqueWithCounts(
     name: str | None = None,
     out: Value = None,
 ) -> UniqueWithCountsResult:
-    """Unique, and how often each value comes."""
+    """Unique, and how often each value comes.
+
+        y = the values x[i], each once, in the order of i
+        idx[i] = the k with y[k] = x[i]
+        count[k] = how many i have idx[i] = k
+    """
 
 def Unpack(
     *,
@@ -4989,7 +5216,11 @@ def Unpack(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The slices of `value` along `axis`, each with one axis less."""
+    """The slices of `value` along `axis`, each with one axis less.
+
+        output[m][…] = value[…, m, …]
+        where m stands at axis, and 0 ≤ m < num
+    """
 
 def UnravelIndex(
     *,
@@ -4999,6 +5230,9 @@ def UnravelIndex(
     out: Value = None,
 ) -> Value:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order.
+
+        output[a, …] = ⌊indices[…] / s⌋ mod dims[a]
+        where s = ∏ over b > a of dims[b]
 
     Each vector is a column.
     """
@@ -5086,7 +5320,10 @@ def Where(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
+    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell.
+
+        index = all index vectors i with condition[i] ≠ 0, in row-major order
+    """
 
 def WholeFileReaderV2(
     *,
@@ -5148,7 +5385,10 @@ def ZerosLike(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Zeros in the shape of `x`."""
+    """Zeros in the shape of `x`.
+
+        y[…] = 0
+    """
 
 def Zeta(
     *,

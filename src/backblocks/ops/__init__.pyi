@@ -894,7 +894,12 @@ def batch_to_space(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off.
+
+        output[n, y, x, c] = input[(k·block_size + l)·batch + n, i, j, c]
+        where y = i · block_size + k - crops[0, 0] and x = j · block_size + l - crops[1, 0]
+        where 0 ≤ k, l < block_size, and batch is the first size of output
+    """
 
 def batch_to_space_nd(
     input: Value,
@@ -904,7 +909,12 @@ def batch_to_space_nd(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off.
+
+        output[n, o·block_shape + k - p, …] = input[b·batch + n, o, …]
+        where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is crops[:, 0]
+        where b is the number of k in row-major order, and batch is the first size of output
+    """
 
 def bias_add(
     value: Value,
@@ -962,6 +972,10 @@ def bitcast(
 ) -> Value:
     """The bits of `input`, read as numbers of another type.
 
+        output[…] = the bits of input[…], read as type
+        with a smaller type output[…, k] is part k of input[…]
+        with a larger type input[…, k] is part k of output[…]
+
     Numbers of a smaller type stand along a new last axis; those of a larger one are each made of the
     whole last axis, which goes away.
     """
@@ -1009,7 +1023,11 @@ def broadcast_args(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The shape that tensors of shapes `s0` and `s1` have together."""
+    """The shape that tensors of shapes `s0` and `s1` have together.
+
+        r0[a] = s1[a] if s0[a] = 1 else s0[a]
+        where the shorter of both gets ones in front
+    """
 
 def broadcast_gradient_args(
     s0: Value,
@@ -1019,6 +1037,10 @@ def broadcast_gradient_args(
     out: Value = None,
 ) -> BroadcastGradientArgsResult:
     """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
+
+        r0 = all a with s0[a] = 1
+        r1 = all a with s1[a] = 1
+        where the shorter of both gets ones in front; nothing is in r0 and r1 if s0 = s1
 
     Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
     """
@@ -1030,7 +1052,11 @@ def broadcast_to(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
+
+        output[…, i] = input[j]
+        where i are the last axes, which input has, and j is i, but 0 along axes of size 1
+    """
 
 def bucketize(
     input: Value,
@@ -1078,7 +1104,10 @@ def check_numerics(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
+    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`.
+
+        output = tensor
+    """
 
 def clip_by_value(
     t: Value,
@@ -1128,7 +1157,11 @@ def concat(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """ConcatV2 with the axis in front."""
+    """ConcatV2 with the axis in front.
+
+        output[…, start[m] + i, …] = values[m][…, i, …]
+        where i runs along concat_dim, and start[m] is the size of all values before m along it
+    """
 
 def concat_offset(
     concat_dim: Value,
@@ -1137,7 +1170,10 @@ def concat_offset(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """Where each of several tensors begins in the tensor that joins them, from their shapes."""
+    """Where each of several tensors begins in the tensor that joins them, from their shapes.
+
+        offset[m][a] = Σ over l < m of shape[l][a] if a = concat_dim else 0
+    """
 
 def concat_v2(
     values: Sequence[Value],
@@ -1146,7 +1182,11 @@ def concat_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Tensors joined end to end along one of their axes."""
+    """Tensors joined end to end along one of their axes.
+
+        output[…, start[m] + i, …] = values[m][…, i, …]
+        where i runs along axis, and start[m] is the size of all values before m along it
+    """
 
 def conj(
     input: Value,
@@ -1497,7 +1537,12 @@ def depth_to_space(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels."""
+    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels.
+
+        output[n, i·block_size + k, j·block_size + l, c] = input[n, i, j, (k·block_size + l)·d + c]
+        where 0 ≤ k, l < block_size, and d is how many channels output has
+        with NCHW the channels stand second: input[n, c, y, x]
+    """
 
 def depthwise_conv_2d_native(
     input: Value,
@@ -1553,7 +1598,11 @@ def diag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice."""
+    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice.
+
+        output[i, j] = diagonal[i] if i = j else 0
+        where i and j stand for all axes of diagonal
+    """
 
 def diag_part(
     input: Value,
@@ -1561,7 +1610,11 @@ def diag_part(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The diagonal of a tensor that has every axis twice, as Diag makes it."""
+    """The diagonal of a tensor that has every axis twice, as Diag makes it.
+
+        diagonal[i] = input[i, i]
+        where i stands for half of the axes of input
+    """
 
 def digamma(
     x: Value,
@@ -1741,7 +1794,10 @@ def ensure_shape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is, if it has this shape. Sizes that may be any are None."""
+    """`input` as it is, if it has this shape. Sizes that may be any are None.
+
+        output = input
+    """
 
 def equal(
     x: Value,
@@ -1823,7 +1879,11 @@ def expand_dims(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` with a new axis of size 1 at `axis`."""
+    """`input` with a new axis of size 1 at `axis`.
+
+        output[…, 0, …] = input[…]
+        where 0 stands at axis
+    """
 
 def expm1(
     x: Value,
@@ -1860,7 +1920,10 @@ def fill(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A tensor of this shape with `value` in every cell."""
+    """A tensor of this shape with `value` in every cell.
+
+        output[…] = value
+    """
 
 def fixed_length_record_reader_v2(
     *,
@@ -2137,7 +2200,11 @@ def gather(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """GatherV2 along the first axis."""
+    """GatherV2 along the first axis.
+
+        output[i, …] = params[indices[i], …]
+        where i stands for all axes of indices
+    """
 
 def gather_nd(
     params: Value,
@@ -2148,6 +2215,9 @@ def gather_nd(
     out: Value = None,
 ) -> Value:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
+
+        output[i, …] = params[indices[i, :], …]
+        where i stands for all axes of indices but the last, along which index vectors stand
 
     With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
     """
@@ -2162,6 +2232,9 @@ def gather_v2(
     out: Value = None,
 ) -> Value:
     """The slices of `params` along `axis` that `indices` number, in the shape of `indices`.
+
+        output[b, a, i, …] = params[b, a, indices[b, i], …]
+        where b stands for the first batch_dims axes, a for those up to axis, i for the rest of indices
 
     The first `batch_dims` axes of both belong together: each part of `indices` picks from its own
     part of `params`.
@@ -2214,7 +2287,10 @@ def identity(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is."""
+    """`input` as it is.
+
+        output = input
+    """
 
 def identity_reader_v2(
     *,
@@ -2300,7 +2376,10 @@ def invert_permutation(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The order that undoes the order `x`."""
+    """The order that undoes the order `x`.
+
+        y[x[i]] = i
+    """
 
 def is_finite(
     x: Value,
@@ -2485,7 +2564,11 @@ def list_diff(
     name: str | None = None,
     out: Value = None,
 ) -> ListDiffResult:
-    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`.
+
+        out[j] = x[idx[j]]
+        idx = all i, in order, with x[i] ≠ y[k] for every k
+    """
 
 def log(
     x: Value,
@@ -2596,6 +2679,9 @@ def matrix_band_part(
 ) -> Value:
     """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
 
+        band[…, i, j] = input[…, i, j] if i - j ≤ num_lower and j - i ≤ num_upper else 0
+        where a negative number is no limit
+
     A negative number keeps the whole triangle.
     """
 
@@ -2605,7 +2691,10 @@ def matrix_diag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere."""
+    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
+
+        output[…, i, j] = diagonal[…, i] if i = j else 0
+    """
 
 def matrix_diag_part(
     input: Value,
@@ -2613,7 +2702,10 @@ def matrix_diag_part(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The diagonals of matrices, which stand along the last two axes."""
+    """The diagonals of matrices, which stand along the last two axes.
+
+        diagonal[…, i] = input[…, i, i]
+    """
 
 def matrix_set_diag(
     input: Value,
@@ -2622,7 +2714,10 @@ def matrix_set_diag(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Matrices with other diagonals."""
+    """Matrices with other diagonals.
+
+        output[…, i, j] = diagonal[…, i] if i = j else input[…, i, j]
+    """
 
 def max(
     input: Value,
@@ -2948,6 +3043,11 @@ def mirror_pad(
 ) -> Value:
     """`input` continued over its borders by its mirror image.
 
+        output[…, i, …] = input[…, mirror[i - p], …] along every axis
+        where p is paddings[a, 0] for axis a, n is its size in input, and mirror[k] is k from 0 to n - 1
+        with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+        with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+
     A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
     border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
     """
@@ -2960,7 +3060,13 @@ def mirror_pad_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
+    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows.
+
+        output[…, j, …] = Σ over the i with mirror[i - p] = j of input[…, i, …] along every axis
+        where p is paddings[a, 0] for axis a, n is its size in output, and mirror[k] is k from 0 to n - 1
+        with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+        with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+    """
 
 def mod(
     x: Value,
@@ -3085,6 +3191,9 @@ def one_hot(
 ) -> Value:
     """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere.
 
+        output[…, d, …] = on_value if indices[…] = d else off_value
+        where d stands at axis, and 0 ≤ d < depth
+
     An index outside names no place.
     """
 
@@ -3094,7 +3203,10 @@ def ones_like(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Ones in the shape of `x`."""
+    """Ones in the shape of `x`.
+
+        y[…] = 1
+    """
 
 def pack(
     values: Sequence[Value],
@@ -3103,7 +3215,11 @@ def pack(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Tensors of one shape, stacked along a new axis."""
+    """Tensors of one shape, stacked along a new axis.
+
+        output[…, m, …] = values[m][…]
+        where m stands at axis
+    """
 
 def pad(
     input: Value,
@@ -3112,7 +3228,11 @@ def pad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` with zeros around it. A row of `paddings` says how many before and after an axis."""
+    """`input` with zeros around it. A row of `paddings` says how many before and after an axis.
+
+        output[i] = input[i - p], or 0 outside
+        where i stands for all axes, and p is paddings[:, 0]
+    """
 
 def pad_v2(
     input: Value,
@@ -3122,7 +3242,11 @@ def pad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Pad with another value than zero around it."""
+    """Pad with another value than zero around it.
+
+        output[i] = input[i - p], or constant_values outside
+        where i stands for all axes, and p is paddings[:, 0]
+    """
 
 def placeholder(
     *,
@@ -3140,7 +3264,10 @@ def placeholder_with_default(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A value that can be fed at run time, and is `input` when it is not."""
+    """A value that can be fed at run time, and is `input` when it is not.
+
+        output = what is fed, or else input
+    """
 
 def polygamma(
     a: Value,
@@ -3185,7 +3312,10 @@ def prevent_gradient(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+    """`input` as it is; to ask for a gradient through it is an error, and `message` says why.
+
+        output = input
+    """
 
 def print(
     input: Value,
@@ -3544,7 +3674,10 @@ def rank(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many dimensions `input` has."""
+    """How many dimensions `input` has.
+
+        output = how many axes input has
+    """
 
 def read_file(
     filename: Value,
@@ -3700,7 +3833,11 @@ def reshape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
+    """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
+
+        output[i] = tensor[j]
+        where i and j are index vectors with the same number in row-major order
+    """
 
 def restore(
     file_pattern: Value,
@@ -3756,7 +3893,11 @@ def reverse_sequence(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
+    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`.
+
+        output[b, i, …] = input[b, seq_lengths[b] - 1 - i if i < seq_lengths[b] else i, …]
+        where b runs along batch_dim, i along seq_dim, wherever they stand
+    """
 
 def reverse_v2(
     tensor: Value,
@@ -3765,7 +3906,11 @@ def reverse_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` backwards along each of these axes."""
+    """`tensor` backwards along each of these axes.
+
+        output[…, i, …] = tensor[…, n - 1 - i, …]
+        where i runs along each axis that axis names, and n is its size
+    """
 
 def right_shift(
     x: Value,
@@ -3916,6 +4061,9 @@ def scatter_nd(
     out: Value = None,
 ) -> Value:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+        output[v, …] = Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
 
     With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
     """
@@ -4125,7 +4273,10 @@ def shape(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sizes of `input`, as a vector."""
+    """The sizes of `input`, as a vector.
+
+        output[a] = the size of input along axis a
+    """
 
 def shape_n(
     input: Sequence[Value],
@@ -4134,7 +4285,10 @@ def shape_n(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The sizes of each of several tensors."""
+    """The sizes of each of several tensors.
+
+        output[m][a] = the size of input[m] along axis a
+    """
 
 def sharded_filename(
     basename: Value,
@@ -4209,7 +4363,10 @@ def size(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """How many cells `input` has."""
+    """How many cells `input` has.
+
+        output = ∏ over a of the size of input along axis a
+    """
 
 def slice(
     input: Value,
@@ -4219,7 +4376,11 @@ def slice(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
+    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
+
+        output[i] = input[begin + i]
+        where i stands for all axes, and 0 ≤ i < size
+    """
 
 def softmax(
     logits: Value,
@@ -4304,7 +4465,12 @@ def space_to_batch(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks.
+
+        output[(k·block_size + l)·batch + n, i, j, c] = input[n, y, x, c], or 0 outside
+        where y = i · block_size + k - paddings[0, 0] and x = j · block_size + l - paddings[1, 0]
+        where 0 ≤ k, l < block_size, and batch is the first size of input
+    """
 
 def space_to_batch_nd(
     input: Value,
@@ -4315,6 +4481,10 @@ def space_to_batch_nd(
     out: Value = None,
 ) -> Value:
     """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart.
+
+        output[b·batch + n, o, …] = input[n, o·block_shape + k - p, …], or 0 outside
+        where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is paddings[:, 0]
+        where b is the number of k in row-major order, and batch is the first size of input
 
     Every cell of a block goes into an image of its own: those of all first cells come first.
     """
@@ -4327,7 +4497,12 @@ def space_to_depth(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Images whose channels are all cells of a block: a smaller image with more channels."""
+    """Images whose channels are all cells of a block: a smaller image with more channels.
+
+        output[n, i, j, (k·block_size + l)·d + c] = input[n, i·block_size + k, j·block_size + l, c]
+        where 0 ≤ k, l < block_size, and d is how many channels input has
+        with NCHW the channels stand second: input[n, c, y, x]
+    """
 
 def sparse_segment_mean(
     data: Value,
@@ -4413,7 +4588,11 @@ def split(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """`value` cut along an axis into parts of one size."""
+    """`value` cut along an axis into parts of one size.
+
+        output[m][…, i, …] = value[…, m·n + i, …]
+        where i runs along axis, and n is its size divided by num_split
+    """
 
 def split_v(
     value: Value,
@@ -4424,7 +4603,11 @@ def split_v(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over."""
+    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over.
+
+        output[m][…, i, …] = value[…, start[m] + i, …]
+        where i runs along axis, and start[m] = Σ over l < m of size_splits[l]
+    """
 
 def sqrt(
     x: Value,
@@ -4479,7 +4662,11 @@ def squeeze(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none.
+
+        output[…] = input[…, 0, …]
+        where 0 stands at every axis that goes
+    """
 
 def stateless_random_normal(
     shape: Value,
@@ -4548,7 +4735,10 @@ def stop_gradient(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` as it is; gradients do not pass."""
+    """`input` as it is; gradients do not pass.
+
+        output = input
+    """
 
 def strided_slice(
     input: Value,
@@ -4565,6 +4755,10 @@ def strided_slice(
     out: Value = None,
 ) -> Value:
     """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
+
+        output[i] = input[begin + i·strides]
+        where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+        where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
 
     Bits of the masks change what an entry means: `begin_mask` and `end_mask` leave an end open (`:`),
     `ellipsis_mask` is `...`, `new_axis_mask` an axis of size 1, and `shrink_axis_mask` takes the one
@@ -4586,7 +4780,12 @@ def strided_slice_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
+    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken.
+
+        output[begin + i·strides] = dy[i], and 0 in all other cells
+        where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+        where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
+    """
 
 def string_join(
     inputs: Sequence[Value],
@@ -4848,7 +5047,11 @@ def tensor_scatter_add(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update added at the cell or slice that its index vector names."""
+    """`tensor` with each update added at the cell or slice that its index vector names.
+
+        output[v, …] = tensor[v, …] + Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def tensor_scatter_sub(
     tensor: Value,
@@ -4859,7 +5062,11 @@ def tensor_scatter_sub(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+    """`tensor` with each update subtracted from the cell or slice that its index vector names.
+
+        output[v, …] = tensor[v, …] - Σ over the i with indices[i, :] = v of updates[i, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def tensor_scatter_update(
     tensor: Value,
@@ -4870,7 +5077,11 @@ def tensor_scatter_update(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`tensor` with each update in the place that its index vector names; of several the last stays."""
+    """`tensor` with each update in the place that its index vector names; of several the last stays.
+
+        output[v, …] = updates[i, …] of the last i with indices[i, :] = v, or else tensor[v, …]
+        where i stands for all axes of indices but the last, along which index vectors stand
+    """
 
 def text_line_reader_v2(
     *,
@@ -4889,7 +5100,11 @@ def tile(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` laid side by side with itself, so many times along each axis."""
+    """`input` laid side by side with itself, so many times along each axis.
+
+        output[i] = input[i mod n]
+        where i stands for all axes, n are the sizes of input, and 0 ≤ i < n · multiples
+    """
 
 def top_k(
     input: Value,
@@ -4922,7 +5137,11 @@ def transpose(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
+    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`.
+
+        y[i] = x[j]
+        where i and j are index vectors, and i[a] = j[perm[a]] for every axis a
+    """
 
 def truncate_div(
     x: Value,
@@ -4973,6 +5192,9 @@ def unique(
 ) -> UniqueResult:
     """The values of the row `x`, each once, in the order in which they come.
 
+        y = the values x[i], each once, in the order of i
+        idx[i] = the k with y[k] = x[i]
+
     `idx` says for each cell which of them it is: y[idx] is `x`. Every NaN is a value of its own.
     """
 
@@ -4983,7 +5205,12 @@ def unique_with_counts(
     name: str | None = None,
     out: Value = None,
 ) -> UniqueWithCountsResult:
-    """Unique, and how often each value comes."""
+    """Unique, and how often each value comes.
+
+        y = the values x[i], each once, in the order of i
+        idx[i] = the k with y[k] = x[i]
+        count[k] = how many i have idx[i] = k
+    """
 
 def unpack(
     value: Value,
@@ -4993,7 +5220,11 @@ def unpack(
     name: str | None = None,
     out: Value = None,
 ) -> list[Value]:
-    """The slices of `value` along `axis`, each with one axis less."""
+    """The slices of `value` along `axis`, each with one axis less.
+
+        output[m][…] = value[…, m, …]
+        where m stands at axis, and 0 ≤ m < num
+    """
 
 def unravel_index(
     indices: Value,
@@ -5003,6 +5234,9 @@ def unravel_index(
     out: Value = None,
 ) -> Value:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order.
+
+        output[a, …] = ⌊indices[…] / s⌋ mod dims[a]
+        where s = ∏ over b > a of dims[b]
 
     Each vector is a column.
     """
@@ -5090,7 +5324,10 @@ def where(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
+    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell.
+
+        index = all index vectors i with condition[i] ≠ 0, in row-major order
+    """
 
 def whole_file_reader_v2(
     *,
@@ -5152,7 +5389,10 @@ def zeros_like(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Zeros in the shape of `x`."""
+    """Zeros in the shape of `x`.
+
+        y[…] = 0
+    """
 
 def zeta(
     x: Value,

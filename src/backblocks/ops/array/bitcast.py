@@ -18,6 +18,10 @@ NumberType = Annotated[Any, dtype_of(*NUMBERS, *QUANTIZED)]
 def bitcast(input: Array, *, type: NumberType) -> Array:
     """The bits of `input`, read as numbers of another type.
 
+    output[…] = the bits of input[…], read as type
+    with a smaller type output[…, k] is part k of input[…]
+    with a larger type input[…, k] is part k of output[…]
+
     Numbers of a smaller type stand along a new last axis; those of a larger one are each made of the
     whole last axis, which goes away.
     """

@@ -60,6 +60,10 @@ def _geometry(
 def space_to_batch_nd(input: Array, block_shape: Array, paddings: Array) -> Array:
     """`input` (batch, *space, *rest) padded with zeros, cut into blocks, and the blocks taken apart.
 
+    output[b·batch + n, o, …] = input[n, o·block_shape + k - p, …], or 0 outside
+    where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is paddings[:, 0]
+    where b is the number of k in row-major order, and batch is the first size of input
+
     Every cell of a block goes into an image of its own: those of all first cells come first.
     """
     blocks, count = block_shape.tolist(), len(block_shape)
@@ -115,7 +119,12 @@ def _(dy: Value, y: Value, input: Value, block_shape: Value, paddings: Value) ->
     Tcrops=INDEX,
 )
 def batch_to_space_nd(input: Array, block_shape: Array, crops: Array) -> Array:
-    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatchND: blocks put together from images of the batch, and their borders cut off.
+
+    output[n, o·block_shape + k - p, …] = input[b·batch + n, o, …]
+    where o and k stand for all axes in blocks, 0 ≤ k < block_shape, and p is crops[:, 0]
+    where b is the number of k in row-major order, and batch is the first size of output
+    """
     blocks, count = block_shape.tolist(), len(block_shape)
     batch = input.shape[0] // math.prod(blocks)
     apart = input.reshape(*blocks, batch, *input.shape[1:])
@@ -246,13 +255,23 @@ batch_to_space_nd.fails(
 
 @op("SpaceToBatch", "T, Tpaddings -> T", T=ALL, Tpaddings=INDEX)
 def space_to_batch(input: Array, paddings: Array, *, block_size: Int) -> Array:
-    """SpaceToBatchND of images (batch, height, width, channels), with square blocks."""
+    """SpaceToBatchND of images (batch, height, width, channels), with square blocks.
+
+    output[(k·block_size + l)·batch + n, i, j, c] = input[n, y, x, c], or 0 outside
+    where y = i · block_size + k - paddings[0, 0] and x = j · block_size + l - paddings[1, 0]
+    where 0 ≤ k, l < block_size, and batch is the first size of input
+    """
     return np.asarray(space_to_batch_nd.meaning(input, np.full(2, block_size), paddings))
 
 
 @op("BatchToSpace", "T, Tidx -> T", T=ALL, Tidx=INDEX)
 def batch_to_space(input: Array, crops: Array, *, block_size: Int) -> Array:
-    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off."""
+    """Undoes SpaceToBatch: blocks put together from images of the batch, and their borders cut off.
+
+    output[n, y, x, c] = input[(k·block_size + l)·batch + n, i, j, c]
+    where y = i · block_size + k - crops[0, 0] and x = j · block_size + l - crops[1, 0]
+    where 0 ≤ k, l < block_size, and batch is the first size of output
+    """
     return np.asarray(batch_to_space_nd.meaning(input, np.full(2, block_size), crops))
 
 
@@ -343,7 +362,12 @@ def _times(size: Size, by: int) -> Size:
 
 @op("SpaceToDepth", "T -> T", T=ALL)
 def space_to_depth(input: Array, *, block_size: Int, data_format: ImageLayout = "NHWC") -> Array:
-    """Images whose channels are all cells of a block: a smaller image with more channels."""
+    """Images whose channels are all cells of a block: a smaller image with more channels.
+
+    output[n, i, j, (k·block_size + l)·d + c] = input[n, i·block_size + k, j·block_size + l, c]
+    where 0 ≤ k, l < block_size, and d is how many channels input has
+    with NCHW the channels stand second: input[n, c, y, x]
+    """
     x = input if data_format == "NHWC" else input.transpose(0, 2, 3, 1)
     k, (n, h, w, c) = block_size, x.shape
     apart = x.reshape(n, h // k, k, w // k, k, c).transpose(0, 1, 3, 2, 4, 5)
@@ -367,7 +391,12 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
 
 @op("DepthToSpace", "T -> T", T=ALL)
 def depth_to_space(input: Array, *, block_size: Int, data_format: ImageLayout = "NHWC") -> Array:
-    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels."""
+    """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels.
+
+    output[n, i·block_size + k, j·block_size + l, c] = input[n, i, j, (k·block_size + l)·d + c]
+    where 0 ≤ k, l < block_size, and d is how many channels output has
+    with NCHW the channels stand second: input[n, c, y, x]
+    """
     x = input if data_format == "NHWC" else input.transpose(0, 2, 3, 1)
     k, (n, h, w, c) = block_size, x.shape
     apart = x.reshape(n, h, w, k, k, c // k**2).transpose(0, 1, 3, 2, 4, 5)

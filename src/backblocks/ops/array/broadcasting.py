@@ -34,7 +34,11 @@ def fit(d: Value, x: Value) -> Value:
 
 @op("BroadcastTo", "T, Tidx -> T", also=("expand", "np.broadcast_to"), T=ALL, Tidx=INDEX)
 def broadcast_to(input: Array, shape: Array) -> Array:
-    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`."""
+    """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
+
+    output[…, i] = input[j]
+    where i are the last axes, which input has, and j is i, but 0 along axes of size 1
+    """
     return np.broadcast_to(input, tuple(shape.tolist())).copy()
 
 
@@ -88,6 +92,10 @@ broadcast_to.fails("sizes differ", input=np.zeros(2), shape=[3], error="must bro
 def broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
     """Which axes were repeated when tensors of shapes `s0` and `s1` were broadcast together.
 
+    r0 = all a with s0[a] = 1
+    r1 = all a with s1[a] = 1
+    where the shorter of both gets ones in front; nothing is in r0 and r1 if s0 = s1
+
     Summing a gradient over `r0` and reshaping it to `s0` gives the gradient of the first tensor.
     """
     rank = max(len(s0), len(s1))
@@ -122,7 +130,11 @@ broadcast_gradient_args.case(
 
 @op("BroadcastArgs", "T, T -> r0: T", T=INDEX)
 def broadcast_args(s0: Array, s1: Array) -> Array:
-    """The shape that tensors of shapes `s0` and `s1` have together."""
+    """The shape that tensors of shapes `s0` and `s1` have together.
+
+    r0[a] = s1[a] if s0[a] = 1 else s0[a]
+    where the shorter of both gets ones in front
+    """
     return np.array(np.broadcast_shapes(tuple(s0.tolist()), tuple(s1.tolist())), s0.dtype)
 
 
@@ -149,7 +161,10 @@ broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
 
 @op("Fill", "index_type, T -> T", also=("full", "np.full"), T=ALL, index_type=INDEX)
 def fill(dims: Array, value: Array) -> Array:
-    """A tensor of this shape with `value` in every cell."""
+    """A tensor of this shape with `value` in every cell.
+
+    output[…] = value
+    """
     return np.full(dims.tolist(), value, value.dtype)
 
 
@@ -180,7 +195,11 @@ fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must be a scalar
 
 @op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=ALL, Tmultiples=INDEX)
 def tile(input: Array, multiples: Array) -> Array:
-    """`input` laid side by side with itself, so many times along each axis."""
+    """`input` laid side by side with itself, so many times along each axis.
+
+    output[i] = input[i mod n]
+    where i stands for all axes, n are the sizes of input, and 0 ≤ i < n · multiples
+    """
     return np.tile(input, multiples.tolist())
 
 

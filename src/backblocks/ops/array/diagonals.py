@@ -26,7 +26,11 @@ def _at_least(arg: str, spec: Spec, rank: int) -> None:
 
 @op("Diag", "T -> T", T=DIAGONAL)
 def diag(diagonal: Array) -> Array:
-    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice."""
+    """A tensor with `diagonal` on its diagonal and zeros elsewhere; it has every axis twice.
+
+    output[i, j] = diagonal[i] if i = j else 0
+    where i and j stand for all axes of diagonal
+    """
     return np.diagflat(diagonal).reshape(diagonal.shape * 2)
 
 
@@ -50,7 +54,11 @@ def _(dy: Value, y: Value, diagonal: Value) -> list[Value]:
 
 @op("DiagPart", "T -> diagonal: T", T=DIAGONAL)
 def diag_part(input: Array) -> Array:
-    """The diagonal of a tensor that has every axis twice, as Diag makes it."""
+    """The diagonal of a tensor that has every axis twice, as Diag makes it.
+
+    diagonal[i] = input[i, i]
+    where i stands for half of the axes of input
+    """
     shape = input.shape[: input.ndim // 2]
     n = int(np.prod(shape))
     return input.reshape(n, n).diagonal().reshape(shape)
@@ -88,7 +96,10 @@ def _(dy: Value, y: Value, input: Value) -> list[Value]:
 
 @op("MatrixDiag", "T -> T", T=ALL)
 def matrix_diag(diagonal: Array) -> Array:
-    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere."""
+    """Square matrices with the rows of `diagonal` on their diagonals and zeros elsewhere.
+
+    output[…, i, j] = diagonal[…, i] if i = j else 0
+    """
     return np.where(np.eye(diagonal.shape[-1], dtype=bool), diagonal[..., None], 0)
 
 
@@ -112,7 +123,10 @@ def _(dy: Value, y: Value, diagonal: Value) -> list[Value]:
 
 @op("MatrixDiagPart", "T -> diagonal: T", T=ALL)
 def matrix_diag_part(input: Array) -> Array:
-    """The diagonals of matrices, which stand along the last two axes."""
+    """The diagonals of matrices, which stand along the last two axes.
+
+    diagonal[…, i] = input[…, i, i]
+    """
     return input.diagonal(axis1=-2, axis2=-1)
 
 
@@ -150,7 +164,10 @@ def _(dy: Value, y: Value, input: Value) -> list[Value]:
 
 @op("MatrixSetDiag", "T, T -> T", T=ALL)
 def matrix_set_diag(input: Array, diagonal: Array) -> Array:
-    """Matrices with other diagonals."""
+    """Matrices with other diagonals.
+
+    output[…, i, j] = diagonal[…, i] if i = j else input[…, i, j]
+    """
     out = input.copy()
     n = np.arange(diagonal.shape[-1])
     out[..., n, n] = diagonal
@@ -192,6 +209,9 @@ def _(dy: Value, y: Value, input: Value, diagonal: Value) -> list[Value]:
 @op("MatrixBandPart", "T, Tindex, Tindex -> band: T", T=ALL, Tindex=INDEX)
 def matrix_band_part(input: Array, num_lower: Array, num_upper: Array) -> Array:
     """Matrices with zeros outside a band of `num_lower` diagonals below the main one, `num_upper` above.
+
+    band[…, i, j] = input[…, i, j] if i - j ≤ num_lower and j - i ≤ num_upper else 0
+    where a negative number is no limit
 
     A negative number keeps the whole triangle.
     """

@@ -134,6 +134,9 @@ def _counted(indices: Value, axis: int, rank: int, index_type: str) -> Value:
 def gather_v2(params: Array, indices: Array, axis: Array, *, batch_dims: Int = 0) -> Array:
     """The slices of `params` along `axis` that `indices` number, in the shape of `indices`.
 
+    output[b, a, i, …] = params[b, a, indices[b, i], …]
+    where b stands for the first batch_dims axes, a for those up to axis, i for the rest of indices
+
     The first `batch_dims` axes of both belong together: each part of `indices` picks from its own
     part of `params`.
     """
@@ -169,7 +172,11 @@ def _(
 
 @op("Gather", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX)
 def gather(params: Array, indices: Array, *, validate_indices: Flag = True) -> Array:
-    """GatherV2 along the first axis."""
+    """GatherV2 along the first axis.
+
+    output[i, …] = params[indices[i], …]
+    where i stands for all axes of indices
+    """
     return _gathered(params, indices, 0, 0)
 
 

@@ -79,7 +79,11 @@ def _parts(dy: Value, values: Sequence[Value], axis: Value) -> list[Value]:
     Tidx=INDEX,
 )
 def concat_v2(values: tuple[Array, ...], axis: Array) -> Array:
-    """Tensors joined end to end along one of their axes."""
+    """Tensors joined end to end along one of their axes.
+
+    output[…, start[m] + i, …] = values[m][…, i, …]
+    where i runs along axis, and start[m] is the size of all values before m along it
+    """
     return np.concatenate(values, int(axis.item()))
 
 
@@ -95,7 +99,11 @@ def _(dy: Value, y: Value, values: Any, axis: Value) -> list[Value]:
 
 @op("Concat", "int32, T* -> T", T=ALL)
 def concat(concat_dim: Array, values: tuple[Array, ...]) -> Array:
-    """ConcatV2 with the axis in front."""
+    """ConcatV2 with the axis in front.
+
+    output[…, start[m] + i, …] = values[m][…, i, …]
+    where i runs along concat_dim, and start[m] is the size of all values before m along it
+    """
     return np.concatenate(values, int(concat_dim.item()))
 
 
@@ -137,7 +145,10 @@ def _(y: Spec, concat_dim: Spec, values: tuple[Spec, ...]) -> list[Way]:
 
 @op("ConcatOffset", "int32, shape_type* -> offset: shape_type*", shape_type=INDEX)
 def concat_offset(concat_dim: Array, shape: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Where each of several tensors begins in the tensor that joins them, from their shapes."""
+    """Where each of several tensors begins in the tensor that joins them, from their shapes.
+
+    offset[m][a] = Σ over l < m of shape[l][a] if a = concat_dim else 0
+    """
     axis = int(concat_dim.item())
     begins = np.zeros((len(shape), len(shape[0])), shape[0].dtype)
     begins[1:, axis] = np.cumsum([sizes[axis] for sizes in shape[:-1]])
@@ -248,7 +259,11 @@ def _whole(dy: Sequence[Value], y: Sequence[Value], axis: Value) -> Value:
 
 @op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=ALL)
 def split(axis: Array, value: Array, *, num_split: Int) -> tuple[Array, ...]:
-    """`value` cut along an axis into parts of one size."""
+    """`value` cut along an axis into parts of one size.
+
+    output[m][…, i, …] = value[…, m·n + i, …]
+    where i runs along axis, and n is its size divided by num_split
+    """
     return tuple(np.split(value, num_split, int(axis.item())))
 
 
@@ -277,7 +292,11 @@ def _(dy: Any, y: Any, axis: Value, value: Value, *, num_split: int) -> list[Val
 
 @op("SplitV", "T, Tlen, int32 -> output: T*", T=ALL, Tlen=("int8", *INDEX))
 def split_v(value: Array, size_splits: Array, axis: Array, *, num_split: Int) -> tuple[Array, ...]:
-    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over."""
+    """`value` cut along an axis into parts of these sizes. One may be -1: what is left over.
+
+    output[m][…, i, …] = value[…, start[m] + i, …]
+    where i runs along axis, and start[m] = Σ over l < m of size_splits[l]
+    """
     at = int(axis.item())
     lengths = _filled(value.shape[at], size_splits.tolist())
     return tuple(np.split(value, np.cumsum(lengths[:-1]), at))

@@ -69,6 +69,11 @@ def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
 def mirror_pad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
     """`input` continued over its borders by its mirror image.
 
+    output[…, i, …] = input[…, mirror[i - p], …] along every axis
+    where p is paddings[a, 0] for axis a, n is its size in input, and mirror[k] is k from 0 to n - 1
+    with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+    with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+
     A row of `paddings` says how many cells to add before and after an axis. REFLECT mirrors about the
     border cell, SYMMETRIC about its outer edge, so that the border cell comes twice.
     """
@@ -115,7 +120,13 @@ def _(dy: Value, y: Value, input: Value, paddings: Value, *, mode: str) -> list[
 
 @op("MirrorPadGrad", "T, Tpaddings -> T", T=NUMBERS, Tpaddings=INDEX)
 def mirror_pad_grad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
-    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows."""
+    """The gradient of MirrorPad: adds every cell of the mirror image to the cell that it shows.
+
+    output[…, j, …] = Σ over the i with mirror[i - p] = j of input[…, i, …] along every axis
+    where p is paddings[a, 0] for axis a, n is its size in output, and mirror[k] is k from 0 to n - 1
+    with REFLECT mirror[k] = -k below that, 2 · n - 2 - k above
+    with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
+    """
     x = input.astype(wide(input.dtype))
     for axis, pads in enumerate(paddings.tolist()):
         n = x.shape[axis] - sum(pads)

@@ -35,7 +35,11 @@ from backblocks.ops.attrs import Int, choice
     Tperm=INDEX,
 )
 def transpose(x: Array, perm: Array) -> Array:
-    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`."""
+    """`x` with its axes in the order of `perm`: axis i of the result is axis perm[i] of `x`.
+
+    y[i] = x[j]
+    where i and j are index vectors, and i[a] = j[perm[a]] for every axis a
+    """
     return x.transpose(perm.tolist())
 
 
@@ -90,7 +94,10 @@ transpose.fails(
 
 @op("InvertPermutation", "T -> y: T", T=INDEX)
 def invert_permutation(x: Array) -> Array:
-    """The order that undoes the order `x`."""
+    """The order that undoes the order `x`.
+
+    y[x[i]] = i
+    """
     out = np.empty_like(x)
     out[x] = np.arange(len(x))
     return out
@@ -120,7 +127,11 @@ invert_permutation.fails("one twice", x=[0, 0], error="once")
 
 @op("Pack", "T* -> T", also=("stack", "np.stack"), T=ALL)
 def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
-    """Tensors of one shape, stacked along a new axis."""
+    """Tensors of one shape, stacked along a new axis.
+
+    output[…, m, …] = values[m][…]
+    where m stands at axis
+    """
     return np.stack(values, axis)
 
 
@@ -177,7 +188,11 @@ MOST_PARTS = 2**16
 
 @op("Unpack", "T -> output: T*", also=("unstack", "unbind"), T=ALL)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
-    """The slices of `value` along `axis`, each with one axis less."""
+    """The slices of `value` along `axis`, each with one axis less.
+
+    output[m][…] = value[…, m, …]
+    where m stands at axis, and 0 ≤ m < num
+    """
     return tuple(np.moveaxis(value, axis, 0))
 
 
@@ -296,6 +311,9 @@ def _index_depth(indices: Spec, rank: int) -> Size:
 def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices = "") -> Array:
     """The cells or slices of `params` that the index vectors (the last axis of `indices`) name.
 
+    output[i, …] = params[indices[i, :], …]
+    where i stands for all axes of indices but the last, along which index vectors stand
+
     With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
     """
     inside = _inside(indices, params.shape)
@@ -361,6 +379,9 @@ def scatter_nd(
     indices: Array, updates: Array, shape: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:
     """Zeros of this shape, with each update added at the cell or slice that its index vector names.
+
+    output[v, …] = Σ over the i with indices[i, :] = v of updates[i, …]
+    where i stands for all axes of indices but the last, along which index vectors stand
 
     With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
     """
@@ -482,7 +503,11 @@ _TENSOR = "T, Tindices, T -> T"
 def tensor_scatter_update(
     tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:
-    """`tensor` with each update in the place that its index vector names; of several the last stays."""
+    """`tensor` with each update in the place that its index vector names; of several the last stays.
+
+    output[v, …] = updates[i, …] of the last i with indices[i, :] = v, or else tensor[v, …]
+    where i stands for all axes of indices but the last, along which index vectors stand
+    """
     return scattered(None, tensor, indices, updates)
 
 
@@ -490,7 +515,11 @@ def tensor_scatter_update(
 def tensor_scatter_add(
     tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:
-    """`tensor` with each update added at the cell or slice that its index vector names."""
+    """`tensor` with each update added at the cell or slice that its index vector names.
+
+    output[v, …] = tensor[v, …] + Σ over the i with indices[i, :] = v of updates[i, …]
+    where i stands for all axes of indices but the last, along which index vectors stand
+    """
     return scattered(np.add, tensor, indices, updates)
 
 
@@ -498,7 +527,11 @@ def tensor_scatter_add(
 def tensor_scatter_sub(
     tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:
-    """`tensor` with each update subtracted from the cell or slice that its index vector names."""
+    """`tensor` with each update subtracted from the cell or slice that its index vector names.
+
+    output[v, …] = tensor[v, …] - Σ over the i with indices[i, :] = v of updates[i, …]
+    where i stands for all axes of indices but the last, along which index vectors stand
+    """
     return scattered(np.subtract, tensor, indices, updates)
 
 

@@ -23,6 +23,9 @@ def one_hot(
 ) -> Array:
     """A new axis of size `depth`: `on_value` at the place that the index names, `off_value` elsewhere.
 
+    output[…, d, …] = on_value if indices[…] = d else off_value
+    where d stands at axis, and 0 ≤ d < depth
+
     An index outside names no place.
     """
     at = axis % (indices.ndim + 1)

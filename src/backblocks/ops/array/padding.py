@@ -66,7 +66,11 @@ def _inside(dy: Value, input: Value, paddings: Value) -> Value:
 
 @op("Pad", "T, Tpaddings -> T", also=("zero padding", "np.pad"), T=ALL, Tpaddings=INDEX)
 def pad(input: Array, paddings: Array) -> Array:
-    """`input` with zeros around it. A row of `paddings` says how many before and after an axis."""
+    """`input` with zeros around it. A row of `paddings` says how many before and after an axis.
+
+    output[i] = input[i - p], or 0 outside
+    where i stands for all axes, and p is paddings[:, 0]
+    """
     return _padded(input, paddings, 0)
 
 
@@ -93,7 +97,11 @@ def _(dy: Value, y: Value, input: Value, paddings: Value) -> list[Value]:
 
 @op("PadV2", "T, Tpaddings, T -> T", also=("constant padding",), T=ALL, Tpaddings=INDEX)
 def pad_v2(input: Array, paddings: Array, constant_values: Array) -> Array:
-    """Pad with another value than zero around it."""
+    """Pad with another value than zero around it.
+
+    output[i] = input[i - p], or constant_values outside
+    where i stands for all axes, and p is paddings[:, 0]
+    """
     return _padded(input, paddings, constant_values)
 
 

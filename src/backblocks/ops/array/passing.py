@@ -78,7 +78,10 @@ placeholder.fails("nothing was fed", dtype="float32", shape=[2, None], error="mu
 
 @op("PlaceholderWithDefault", "dtype -> output: dtype", open_sizes=True, dtype=ALL)
 def placeholder_with_default(input: Array, *, shape: PartialShape) -> Array:
-    """A value that can be fed at run time, and is `input` when it is not."""
+    """A value that can be fed at run time, and is `input` when it is not.
+
+    output = what is fed, or else input
+    """
     return input.copy()
 
 
@@ -107,7 +110,10 @@ placeholder_with_default.differs(
 
 @op("EnsureShape", "T -> T", T=ALL)
 def ensure_shape(input: Array, *, shape: PartialShape) -> Array:
-    """`input` as it is, if it has this shape. Sizes that may be any are None."""
+    """`input` as it is, if it has this shape. Sizes that may be any are None.
+
+    output = input
+    """
     return input.copy()
 
 
@@ -125,7 +131,10 @@ ensure_shape.fails("no rows", input=5.0, shape=[None], error="is asked for")
 
 @op("StopGradient", "T -> T", also=("detach",), T=ALL)
 def stop_gradient(input: Array) -> Array:
-    """`input` as it is; gradients do not pass."""
+    """`input` as it is; gradients do not pass.
+
+    output = input
+    """
     return input.copy()
 
 
@@ -135,7 +144,10 @@ stop_gradient.grad(nothing)
 
 @op("PreventGradient", "T -> T", T=ALL)
 def prevent_gradient(input: Array, *, message: Text = "") -> Array:
-    """`input` as it is; to ask for a gradient through it is an error, and `message` says why."""
+    """`input` as it is; to ask for a gradient through it is an error, and `message` says why.
+
+    output = input
+    """
     return input.copy()
 
 
@@ -161,7 +173,10 @@ for _each in (stop_gradient, prevent_gradient):
 
 @op("CheckNumerics", "T -> T", T=FLOATS)
 def check_numerics(tensor: Array, *, message: Text) -> Array:
-    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`."""
+    """`tensor` as it is, if all its numbers are finite; else an error that begins with `message`.
+
+    output = tensor
+    """
     return tensor.copy()
 
 

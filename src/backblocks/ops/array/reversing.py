@@ -14,7 +14,11 @@ from backblocks.ops.attrs import Int
 
 @op("ReverseV2", "T, Tidx -> T", T=ALL, Tidx=INDEX)
 def reverse_v2(tensor: Array, axis: Array) -> Array:
-    """`tensor` backwards along each of these axes."""
+    """`tensor` backwards along each of these axes.
+
+    output[…, i, …] = tensor[…, n - 1 - i, …]
+    where i runs along each axis that axis names, and n is its size
+    """
     return np.flip(tensor, tuple(axis.tolist()))
 
 
@@ -71,7 +75,11 @@ reverse_v2.fails("no list", tensor=_table, axis=1, error="1 dimension")
 def reverse_sequence(
     input: Array, seq_lengths: Array, *, seq_dim: Int, batch_dim: Int = 0
 ) -> Array:
-    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`."""
+    """The first `seq_lengths[i]` cells along `seq_dim` backwards, for each i along `batch_dim`.
+
+    output[b, i, …] = input[b, seq_lengths[b] - 1 - i if i < seq_lengths[b] else i, …]
+    where b runs along batch_dim, i along seq_dim, wherever they stand
+    """
     places = _places(input.shape[seq_dim], seq_lengths)
     shape = [1] * input.ndim
     shape[batch_dim], shape[seq_dim] = places.shape

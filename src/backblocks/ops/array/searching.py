@@ -15,7 +15,10 @@ from backblocks.ops.array.shapes import INDEX, IndexType
 
 @op("Where", "T -> index: int64", also=("nonzero", "np.argwhere"), T=ALL, open_sizes=True)
 def where(condition: Array) -> Array:
-    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell."""
+    """The indices of all cells that are true, or not 0, in row-major order: one row for each cell.
+
+    index = all index vectors i with condition[i] ≠ 0, in row-major order
+    """
     return np.argwhere(condition.astype(wide(condition.dtype), copy=False))
 
 
@@ -67,7 +70,11 @@ def _row(x: Spec, out_idx: Any) -> Shape:
 
 @op("ListDiff", "T, T -> out: T, idx: out_idx", T=ALL, open_sizes=True)
 def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
-    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`."""
+    """The cells of the row `x` whose values are not in the row `y`, and their places in `x`.
+
+    out[j] = x[idx[j]]
+    idx = all i, in order, with x[i] ≠ y[k] for every k
+    """
     left, right = (row.astype(wide(row.dtype), copy=False) for row in (x, y))
     number = np.unique(np.concatenate([left, right]), return_inverse=True, equal_nan=False)[1]
     found = np.zeros(len(number), bool)
@@ -111,6 +118,9 @@ list_diff.fails("a matrix", x=np.zeros((1, 2)), y=np.zeros(2), error="1 dimensio
 def unique(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The values of the row `x`, each once, in the order in which they come.
 
+    y = the values x[i], each once, in the order of i
+    idx[i] = the k with y[k] = x[i]
+
     `idx` says for each cell which of them it is: y[idx] is `x`. Every NaN is a value of its own.
     """
     return _unique(x)[:2]
@@ -123,7 +133,12 @@ def _(x: Spec, *, out_idx: Any) -> tuple[Shape, Shape]:
 
 @op("UniqueWithCounts", "T -> y: T, idx: out_idx, count: out_idx", T=ALL, open_sizes=True)
 def unique_with_counts(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array, Array]:
-    """Unique, and how often each value comes."""
+    """Unique, and how often each value comes.
+
+    y = the values x[i], each once, in the order of i
+    idx[i] = the k with y[k] = x[i]
+    count[k] = how many i have idx[i] = k
+    """
     return _unique(x)
 
 
@@ -163,6 +178,9 @@ for _op, _more in ((unique, ()), (unique_with_counts, (np.array([2, 1, 3]),))):
 @op("UnravelIndex", "Tidx, Tidx -> Tidx", Tidx=INDEX)
 def unravel_index(indices: Array, dims: Array) -> Array:
     """The index vector of each cell of a tensor of shape `dims` that `indices` number in row-major order.
+
+    output[a, …] = ⌊indices[…] / s⌋ mod dims[a]
+    where s = ∏ over b > a of dims[b]
 
     Each vector is a column.
     """

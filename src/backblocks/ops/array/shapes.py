@@ -39,7 +39,10 @@ def shape_of(x: Value, out_type: str = "int32") -> Value:
 
 @op("Shape", "T -> output: out_type", also=("size", "x.shape"), T=ALL)
 def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
-    """The sizes of `input`, as a vector."""
+    """The sizes of `input`, as a vector.
+
+    output[a] = the size of input along axis a
+    """
     return np.array(input.shape, out_type)
 
 
@@ -71,7 +74,10 @@ shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32)
 
 @op("Size", "T -> output: out_type", T=ALL)
 def size(input: Array, *, out_type: IndexType = "int32") -> Array:
-    """How many cells `input` has."""
+    """How many cells `input` has.
+
+    output = ∏ over a of the size of input along axis a
+    """
     return np.array(input.size, out_type)
 
 
@@ -101,7 +107,10 @@ for _each in (shape, size):
 
 @op("ShapeN", "T* -> output: out_type*", T=ALL)
 def shape_n(input: tuple[Array, ...], *, out_type: IndexType = "int32") -> tuple[Array, ...]:
-    """The sizes of each of several tensors."""
+    """The sizes of each of several tensors.
+
+    output[m][a] = the size of input[m] along axis a
+    """
     return tuple(np.array(x.shape, out_type) for x in input)
 
 
@@ -132,7 +141,10 @@ shape_n.fails(
 
 @op("Rank", "T -> output: int32", T=ALL)
 def rank(input: Array) -> Array:
-    """How many dimensions `input` has."""
+    """How many dimensions `input` has.
+
+    output = how many axes input has
+    """
     return np.array(input.ndim, np.int32)
 
 
@@ -144,7 +156,11 @@ rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 @op("Reshape", "T, Tshape -> T", also=("view", "np.reshape"), T=ALL, Tshape=INDEX)
 def reshape(tensor: Array, shape: Array) -> Array:
-    """The same cells, in row-major order, in another shape. One size may be -1: what is left over."""
+    """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
+
+    output[i] = tensor[j]
+    where i and j are index vectors with the same number in row-major order
+    """
     return tensor.reshape(_filled(tensor.size, tuple(shape.tolist())))
 
 
@@ -200,7 +216,11 @@ reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -
     "ExpandDims", "T, Tdim -> T", also=("unsqueeze", "np.expand_dims", "newaxis"), T=ALL, Tdim=INDEX
 )
 def expand_dims(input: Array, axis: Array) -> Array:
-    """`input` with a new axis of size 1 at `axis`."""
+    """`input` with a new axis of size 1 at `axis`.
+
+    output[…, 0, …] = input[…]
+    where 0 stands at axis
+    """
     return np.expand_dims(input, int(axis.item()))
 
 
@@ -229,7 +249,11 @@ expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie 
 
 @op("Squeeze", "T -> T", also=("np.squeeze",), T=ALL)
 def squeeze(input: Array, *, axis: Axes = ()) -> Array:
-    """`input` without its axes of size 1: those that `axis` names, or all if it names none."""
+    """`input` without its axes of size 1: those that `axis` names, or all if it names none.
+
+    output[…] = input[…, 0, …]
+    where 0 stands at every axis that goes
+    """
     return np.squeeze(input, tuple(axis) or None)
 
 
@@ -264,19 +288,28 @@ squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must l
 
 @op("Identity", "T -> T", also=("pass", "copy"), T=ALL)
 def identity(input: Array) -> Array:
-    """`input` as it is."""
+    """`input` as it is.
+
+    output = input
+    """
     return input.copy()
 
 
 @op("ZerosLike", "T -> y: T", also=("zeros", "np.zeros_like"), T=ALL)
 def zeros_like(x: Array) -> Array:
-    """Zeros in the shape of `x`."""
+    """Zeros in the shape of `x`.
+
+    y[…] = 0
+    """
     return np.zeros(x.shape, x.dtype)
 
 
 @op("OnesLike", "T -> y: T", also=("ones", "np.ones_like"), T=ALL)
 def ones_like(x: Array) -> Array:
-    """Ones in the shape of `x`."""
+    """Ones in the shape of `x`.
+
+    y[…] = 1
+    """
     return np.ones(x.shape, x.dtype)
 
 

@@ -18,7 +18,11 @@ from backblocks.ops.attrs import Int
 
 @op("Slice", "T, Index, Index -> T", also=("crop", "narrow"), T=ALL, Index=INDEX)
 def slice_(input: Array, begin: Array, size: Array) -> Array:
-    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows."""
+    """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
+
+    output[i] = input[begin + i]
+    where i stands for all axes, and 0 ≤ i < size
+    """
     box = zip(begin.tolist(), size.tolist(), strict=True)
     return input[tuple(slice(b, None if n == -1 else b + n) for b, n in box)]
 
@@ -222,6 +226,10 @@ def _sliced(shape: Shape, begin: Spec, end: Spec, strides: Spec, masks: dict[str
 def strided_slice(input: Array, begin: Array, end: Array, strides: Array, **masks: int) -> Array:
     """`input[begin:end:strides, ...]`, as Python reads it, with an entry of each for each axis.
 
+    output[i] = input[begin + i·strides]
+    where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+    where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
+
     Bits of the masks change what an entry means: `begin_mask` and `end_mask` leave an end open (`:`),
     `ellipsis_mask` is `...`, `new_axis_mask` an axis of size 1, and `shrink_axis_mask` takes the one
     cell at `begin` and drops the axis.
@@ -276,7 +284,12 @@ def _(
 def strided_slice_grad(
     shape: Array, begin: Array, end: Array, strides: Array, dy: Array, **masks: int
 ) -> Array:
-    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken."""
+    """The gradient of StridedSlice: zeros of this shape, with `dy` in the cells that were taken.
+
+    output[begin + i·strides] = dy[i], and 0 in all other cells
+    where i stands for all axes, and runs from 0 as long as begin + i·strides is before end
+    where begin and end below 0 count from the end of their axis, and those beyond it are cut to it
+    """
     sizes = tuple(shape.tolist())
     parts = _index(sizes, len(begin), begin, end, strides, masks)
     out = np.zeros(sizes, dy.dtype)
