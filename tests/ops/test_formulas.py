@@ -9,6 +9,14 @@ from backblocks.documentation import details, summary
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import op
 
+NO_NUMBERS = {"string", "resource"}
+
+
+def computes(op):
+    """Whether it makes numbers of numbers: what handles, text and nothing else is made of, words must say."""
+    types = {pin.dtype for pin in (*op.inputs, *op.outputs)}
+    return bool(op.inputs and op.outputs) and not types & NO_NUMBERS
+
 
 def parts(formula):
     """Lines that say what something is, and lines that say more about it; those further in go on."""
@@ -18,6 +26,13 @@ def parts(formula):
 
 
 FORMULAS = [pytest.param(op, id=name) for name, op in REGISTRY.items() if op.formula]
+
+
+@pytest.mark.parametrize(
+    "op", [pytest.param(op, id=name) for name, op in REGISTRY.items() if computes(op)]
+)
+def test_an_op_that_computes_has_a_formula(op):
+    assert op.formula, "write it as a paragraph of the docstring; CONTRIBUTING.md says how"
 
 
 @pytest.mark.parametrize("op", FORMULAS)
@@ -171,4 +186,4 @@ def test_it_gives_the_answers(op, code):
 
 
 def test_most_ops_of_single_cells_are_computed():
-    assert len(PLAIN) > 90
+    assert len(PLAIN) > 110

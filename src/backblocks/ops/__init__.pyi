@@ -803,7 +803,7 @@ def avg_pool_3d_grad(
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
 
         output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
-        where window o has the cells o · strides - p + j along depth, height and width, as in AvgPool3D
+        where window o has the cells o·strides - p + j along depth, height and width, as in AvgPool3D
         where cells[o] is how many of them are inside; padding does not count
         with NCDHW the channels stand second: output[n, c, i]
     """
@@ -823,7 +823,7 @@ def avg_pool_grad(
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
 
         output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
-        where window o has the cells o · strides - p + j along height and width, as in AvgPool
+        where window o has the cells o·strides - p + j along height and width, as in AvgPool
         where cells[o] is how many of them are inside; padding does not count
         with NCHW the channels stand second: output[n, c, i]
     """
@@ -926,6 +926,9 @@ def bias_add(
 ) -> Value:
     """`value` with `bias[c]` added to all of channel c.
 
+        output[…, c] = value[…, c] + bias[c]
+        with NCHW output[n, c, …] = value[n, c, …] + bias[c]
+
     The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
     """
 
@@ -936,7 +939,11 @@ def bias_add_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The sum of each channel: the gradient that BiasAdd sends to its bias."""
+    """The sum of each channel: the gradient that BiasAdd sends to its bias.
+
+        output[c] = Σ over … of out_backprop[…, c]
+        with NCHW output[c] = Σ over n, … of out_backprop[n, c, …]
+    """
 
 def bias_add_v1(
     value: Value,
@@ -945,7 +952,10 @@ def bias_add_v1(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`value` with `bias[c]` added to all of channel c, the last dimension."""
+    """`value` with `bias[c]` added to all of channel c, the last dimension.
+
+        output[…, c] = value[…, c] + bias[c]
+    """
 
 def bincount(
     arr: Value,
@@ -1235,7 +1245,7 @@ def conv_2d(
         where p is the padding before: with SAME, for an axis of this size with so many taps on it,
             ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
         with NCHW the channels stand second: output[n, k, o]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+        with g times the filter's channels in input, they and the k fall into g groups, each on its own
 
     `filter` is (height, width, in channels, out channels). `strides` and `dilations` have one entry for
     each dimension of `input`, in the order of `data_format`.
@@ -1260,7 +1270,7 @@ def conv_2d_backprop_filter(
         output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
         where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
         with NCHW the channels stand second: input[n, c, i]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+        with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
 
 def conv_2d_backprop_input(
@@ -1280,9 +1290,9 @@ def conv_2d_backprop_input(
     """The gradient of Conv2D with respect to its input: what each cell gave, it gets back.
 
         output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
-        where i = o · strides - p + j · dilations along height and width, with p as in Conv2D
+        where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
         with NCHW the channels stand second: output[n, c, i]
-        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+        with g times the filter's channels in output, they and the k fall into g groups, each on its own
 
     `input_sizes` is the shape of the input, or just its height and width.
     """
@@ -1306,7 +1316,7 @@ def conv_3d(
         where p is the padding before: with SAME, for an axis of this size with so many taps on it,
             ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
         with NCDHW the channels stand second: output[n, k, o]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+        with g times the filter's channels in input, they and the k fall into g groups, each on its own
 
     `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
     entry for each dimension of `input`, in the order of `data_format`.
@@ -1324,7 +1334,12 @@ def conv_3d_backprop_filter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used."""
+    """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used.
+
+        output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+        where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
+        with g times the filter's channels in input, they and the k fall into g groups, each on its own
+    """
 
 def conv_3d_backprop_filter_v2(
     input: Value,
@@ -1344,7 +1359,7 @@ def conv_3d_backprop_filter_v2(
         output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
         where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
         with NCDHW the channels stand second: input[n, c, i]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+        with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
 
 def conv_3d_backprop_input(
@@ -1359,7 +1374,12 @@ def conv_3d_backprop_input(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used."""
+    """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used.
+
+        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+        where i = o·strides - p + j·dilations along depth, height and width, with p as in Conv3D
+        with g times the filter's channels in output, they and the k fall into g groups, each on its own
+    """
 
 def conv_3d_backprop_input_v2(
     input_sizes: Value,
@@ -1377,9 +1397,9 @@ def conv_3d_backprop_input_v2(
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
 
         output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
-        where i = o · strides - p + j · dilations along depth, height and width, with p as in Conv3D
+        where i = o·strides - p + j·dilations along depth, height and width, with p as in Conv3D
         with NCDHW the channels stand second: output[n, c, i]
-        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+        with g times the filter's channels in output, they and the k fall into g groups, each on its own
     """
 
 def cos(
@@ -1558,6 +1578,11 @@ def depthwise_conv_2d_native(
 ) -> Value:
     """Slides filters over each channel by itself.
 
+        output[n, o, c·d + m] = Σ over j of input[n, o·strides - p + j·dilations, c] · filter[j, c, m]
+        where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+        where 0 ≤ m < d, and d is the last size of filter
+        with NCHW the channels stand second: input[n, c, i]
+
     `filter` is (height, width, channels, multiplier); output channel `c * multiplier + m` is input
     channel `c` seen through its filter `m`.
     """
@@ -1575,7 +1600,13 @@ def depthwise_conv_2d_native_backprop_filter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of DepthwiseConv2dNative with respect to its filter."""
+    """The gradient of DepthwiseConv2dNative with respect to its filter.
+
+        output[j, c, m] = Σ over n, o of input[n, i, c] · out_backprop[n, o, c·d + m]
+        where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+        where 0 ≤ m < d, and d is the last of filter_sizes; cells outside add nothing
+        with NCHW the channels stand second: input[n, c, i]
+    """
 
 def depthwise_conv_2d_native_backprop_input(
     input_sizes: Value,
@@ -1590,7 +1621,13 @@ def depthwise_conv_2d_native_backprop_input(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of DepthwiseConv2dNative with respect to its input."""
+    """The gradient of DepthwiseConv2dNative with respect to its input.
+
+        output[n, i, c] = Σ over o, j, m of out_backprop[n, o, c·d + m] · filter[j, c, m]
+        where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+        where 0 ≤ m < d, and d is the last size of filter
+        with NCHW the channels stand second: output[n, c, i]
+    """
 
 def diag(
     diagonal: Value,
@@ -1663,7 +1700,11 @@ def dilation_2d_backprop_filter(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each filter value, the gradients of the windows it won added up; of equals, the first."""
+    """For each filter value, the gradients of the windows it won added up; of equals, the first.
+
+        filter_backprop[j, c] = Σ over the n and o whose window tap j has won of out_backprop[n, o, c]
+        where the winner of a window is the first with the largest sum, or its first NaN; see Dilation2D
+    """
 
 def dilation_2d_backprop_input(
     input: Value,
@@ -1677,7 +1718,11 @@ def dilation_2d_backprop_input(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+        in_backprop[n, i, c] = Σ over the windows o that cell i has won of out_backprop[n, o, c]
+        where the winner of a window is the first with the largest sum, or its first NaN; see Dilation2D
+    """
 
 def div(
     x: Value,
@@ -1992,6 +2037,13 @@ def fractional_avg_pool(
 ) -> FractionalAvgPoolResult:
     """The mean of each window of an image; windows have random, nearly equal sizes.
 
+        output[n, i, j, c] = mean over y, x of value[n, y, x, c]
+        row_pooling_sequence = 0, …, height: borders of ⌊height / pooling_ratio[1]⌋ windows
+        col_pooling_sequence = 0, …, width: borders of ⌊width / pooling_ratio[2]⌋ windows
+        where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+        with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+        with whole numbers the mean is cut toward 0
+
     `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
     the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
     random start. With `overlapping` each window also has the first row and column of the next.
@@ -2011,7 +2063,14 @@ def fractional_avg_pool_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Spreads each window's gradient evenly over its cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its cells, and adds up where windows overlap.
+
+        output[n, y, x, c] = Σ over the windows i, j that cell y, x is in of out_backprop[n, i, j, c] / cells
+        where cells is how many the window has
+        where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+        with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+        with whole numbers the sum is cut toward 0
+    """
 
 def fractional_max_pool(
     value: Value,
@@ -2026,6 +2085,12 @@ def fractional_max_pool(
     out: Value = None,
 ) -> FractionalMaxPoolResult:
     """The largest value of each window of an image; windows have random, nearly equal sizes.
+
+        output[n, i, j, c] = max over y, x of value[n, y, x, c]
+        row_pooling_sequence = 0, …, height: borders of ⌊height / pooling_ratio[1]⌋ windows
+        col_pooling_sequence = 0, …, width: borders of ⌊width / pooling_ratio[2]⌋ windows
+        where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+        with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
 
     `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
     the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
@@ -2049,6 +2114,11 @@ def fractional_max_pool_grad(
 ) -> Value:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
+        output[n, y, x, c] = Σ over the windows i, j that cell y, x has won of out_backprop[n, i, j, c]
+        where the winner of a window is the first NaN of orig_input, or else the first maximum
+        where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+        with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
 
@@ -2067,6 +2137,17 @@ def fused_batch_norm(
     out: Value = None,
 ) -> FusedBatchNormResult:
     """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`.
+
+        y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+        batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+        batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+        reserve_space_1[c] = m[c]
+        reserve_space_2[c] = v[c]
+        where m[c] = Σ over … of x[…, c] / n
+        where v[c] = Σ over … of (x[…, c] - m[c])² / n
+        where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+        with is_training=False m and v are mean and variance, which come out as they are
+        with NCHW the channels stand second: x[n, c, …]
 
     When training, mean and variance are those of `x`. They come out as `batch_mean` and
     `batch_variance` (which has n - 1 in place of n), blended with the inputs `mean` and `variance` by
@@ -2089,6 +2170,17 @@ def fused_batch_norm_grad(
 ) -> FusedBatchNormGradResult:
     """The gradient of FusedBatchNorm.
 
+        x_backprop[…, c] = scale[c] · r[c]
+            · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+        scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+        offset_backprop[c] = Σ over … of y_backprop[…, c]
+        reserve_space_3, reserve_space_4 = nothing
+        where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+        where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+        where n is how many cells a channel has, at least 1
+        with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+        with NCHW the channels stand second: x[n, c, …]
+
     `reserve_space_1` and `reserve_space_2` are mean and variance as the forward op used them. The two
     that come out are empty.
     """
@@ -2106,7 +2198,19 @@ def fused_batch_norm_grad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormGradV2Result:
-    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad."""
+    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad.
+
+        x_backprop[…, c] = scale[c] · r[c]
+            · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+        scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+        offset_backprop[c] = Σ over … of y_backprop[…, c]
+        reserve_space_3, reserve_space_4 = nothing
+        where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+        where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+        where n is how many cells a channel has, at least 1
+        with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+        with NCHW the channels stand second: x[n, c, …]
+    """
 
 def fused_batch_norm_grad_v3(
     y_backprop: Value,
@@ -2122,7 +2226,19 @@ def fused_batch_norm_grad_v3(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormGradV3Result:
-    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read."""
+    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read.
+
+        x_backprop[…, c] = scale[c] · r[c]
+            · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+        scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+        offset_backprop[c] = Σ over … of y_backprop[…, c]
+        reserve_space_4, reserve_space_5 = nothing
+        where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+        where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+        where n is how many cells a channel has, at least 1
+        with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+        with NCHW and NCDHW the channels stand second: x[n, c, …]
+    """
 
 def fused_batch_norm_v2(
     x: Value,
@@ -2138,7 +2254,19 @@ def fused_batch_norm_v2(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormV2Result:
-    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type."""
+    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type.
+
+        y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+        batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+        batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+        reserve_space_1[c] = m[c]
+        reserve_space_2[c] = v[c]
+        where m[c] = Σ over … of x[…, c] / n
+        where v[c] = Σ over … of (x[…, c] - m[c])² / n
+        where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+        with is_training=False m and v are mean and variance, which come out as they are
+        with NCHW the channels stand second: x[n, c, …]
+    """
 
 def fused_batch_norm_v3(
     x: Value,
@@ -2154,7 +2282,20 @@ def fused_batch_norm_v3(
     name: str | None = None,
     out: Value = None,
 ) -> FusedBatchNormV3Result:
-    """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it."""
+    """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it.
+
+        y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+        batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+        batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+        reserve_space_1[c] = m[c]
+        reserve_space_2[c] = v[c]
+        reserve_space_3 = 0
+        where m[c] = Σ over … of x[…, c] / n
+        where v[c] = Σ over … of (x[…, c] - m[c])² / n
+        where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+        with is_training=False m and v are mean and variance, which come out as they are
+        with NCHW and NCDHW the channels stand second: x[n, c, …]
+    """
 
 def fused_pad_conv_2d(
     input: Value,
@@ -2168,6 +2309,10 @@ def fused_pad_conv_2d(
     out: Value = None,
 ) -> Value:
     """Continues an image by its mirror image, then slides a filter over it and sums the products.
+
+        output[n, o, k] = Σ over j, c of x[n, o·strides - p + j, c] · filter[j, c, k]
+        where x = MirrorPad(input, paddings, mode)
+        where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
 
     It is MirrorPad and then Conv2D. `paddings` has a row (before, after) for each dimension of NHWC.
     `padding` is that of the convolution: SAME adds zeros around the mirror image.
@@ -2187,6 +2332,12 @@ def fused_resize_and_pad_conv_2d(
     out: Value = None,
 ) -> Value:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it.
+
+        output[n, o, k] = Σ over j, c of x[n, o·strides - p + j, c] · filter[j, c, k]
+        where x = MirrorPad(r, paddings, mode)
+        where r[n, i, c] is input[n, i·old / size, c], from the two nearest cells along height and width
+        where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+        with resize_align_corners it is input[n, i·(old - 1) / (size - 1), c]
 
     Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
     keep their values; otherwise only the first does. For the rest see FusedPadConv2D.
@@ -2323,6 +2474,8 @@ def in_top_k(
 ) -> Value:
     """For each row, whether fewer than `k` classes have a larger prediction than the target.
 
+        precision[i] = (how many j have predictions[i, j] > predictions[i, targets[i]]) < k
+
     So all of a tie are in. False where the target is no class, or where not all predictions are finite.
     """
 
@@ -2334,7 +2487,10 @@ def in_top_k_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """InTopK whose `k` is a tensor."""
+    """InTopK whose `k` is a tensor.
+
+        precision[i] = (how many j have predictions[i, j] > predictions[i, targets[i]]) < k
+    """
 
 def inv(
     x: Value,
@@ -2431,7 +2587,7 @@ def l2_loss(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """sum(t * t) / 2 over all cells.
+    """Half the sum of squares of all cells.
 
         output = (Σ over all cells of t²) / 2
     """
@@ -2446,7 +2602,7 @@ def lrn(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+    """Every cell of `input` divided by what the squares of near channels add up to.
 
         output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
         where |k - c| ≤ depth_radius
@@ -2466,7 +2622,13 @@ def lrn_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of LRN: what came back, what went in and what came out."""
+    """The gradient of LRN: what came back, what went in and what came out.
+
+        output[…, c] = input_grads[…, c] / norm[c]^beta - 2 · alpha · beta · input_image[…, c]
+            · Σ over k of input_grads[…, k] · output_image[…, k] / norm[k]
+        where norm[c] = bias + alpha · Σ over k of input_image[…, k]²
+        where |k - c| ≤ depth_radius
+    """
 
 def leaky_relu(
     features: Value,
@@ -2797,7 +2959,7 @@ def max_pool_3d_grad(
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
         output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
         where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
         with NCDHW the channels stand second: output[n, c, i]
 
@@ -2822,7 +2984,7 @@ def max_pool_3d_grad_grad(
     """For each window, the value of `grad` at the cell that won it.
 
         output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
+        where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
         where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
         with NCDHW the channels stand second: output[n, c, o]
 
@@ -2845,7 +3007,7 @@ def max_pool_grad(
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
         output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where window o has the cells o·strides - p + j along height and width, as in MaxPool
         where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
         with NCHW the channels stand second: output[n, c, i]
 
@@ -2868,7 +3030,7 @@ def max_pool_grad_grad(
     """For each window, the value of `grad` at the cell that won it.
 
         output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-        where window o has the cells o · strides - p + j along height and width, as in MaxPool
+        where window o has the cells o·strides - p + j along height and width, as in MaxPool
         where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
         with NCHW the channels stand second: output[n, c, o]
 
@@ -2888,7 +3050,13 @@ def max_pool_grad_grad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """MaxPoolGradGrad whose window and stride are tensors."""
+    """MaxPoolGradGrad whose window and stride are tensors.
+
+        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+        where window o has the cells o·strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, o]
+    """
 
 def max_pool_grad_grad_with_argmax(
     input: Value,
@@ -2903,7 +3071,12 @@ def max_pool_grad_grad_with_argmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """For each window, the value of `grad` at the cell that `argmax` names."""
+    """For each window, the value of `grad` at the cell that `argmax` names.
+
+        output[n, o, c] = grad[n, argmax[n, o, c]]
+        where o stands for height and width, and argmax is the number of a cell of its image, row by row
+        with include_batch_in_index it is its number in all of grad
+    """
 
 def max_pool_grad_v2(
     orig_input: Value,
@@ -2918,7 +3091,13 @@ def max_pool_grad_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """MaxPoolGrad whose window and stride are tensors."""
+    """MaxPoolGrad whose window and stride are tensors.
+
+        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+        where window o has the cells o·strides - p + j along height and width, as in MaxPool
+        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+        with NCHW the channels stand second: output[n, c, i]
+    """
 
 def max_pool_grad_with_argmax(
     input: Value,
@@ -2933,7 +3112,12 @@ def max_pool_grad_with_argmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """Adds each window's gradient to the cell that `argmax` names."""
+    """Adds each window's gradient to the cell that `argmax` names.
+
+        output[n, i] = Σ over the o and c with argmax[n, o, c] = i of grad[n, o, c]
+        where o stands for height and width, and i is the number of a cell of its image, row by row
+        with include_batch_in_index i is its number in the whole input, and n is summed over too
+    """
 
 def max_pool_v2(
     input: Value,
@@ -2946,7 +3130,14 @@ def max_pool_v2(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """MaxPool whose window and stride are tensors."""
+    """MaxPool whose window and stride are tensors.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with NCHW the channels stand second: output[n, c, o]
+    """
 
 def max_pool_with_argmax(
     input: Value,
@@ -2961,6 +3152,13 @@ def max_pool_with_argmax(
     out: Value = None,
 ) -> MaxPoolWithArgmaxResult:
     """The largest value of each window, and where it was.
+
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        argmax[n, o, c] = (y · width + x) · channels + c of the first cell (y, x) that has it
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+        with include_batch_in_index n · height · width · channels is added to argmax
 
     The index counts through `(height, width, channels)` of its own image, or through the whole input
     when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window. The index
@@ -3371,6 +3569,14 @@ def quantized_avg_pool(
 ) -> QuantizedAvgPoolResult:
     """The mean of each window of a quantized image, cut to a whole code toward zero.
 
+        output[n, o, c] = trunc((Σ over j of input[n, o·strides - p + j, c]) / cells)
+        min_output = min_input
+        max_output = max_input
+        where o and j stand for height and width, 0 ≤ j < ksize
+        where cells is how many of these cells are inside; padding does not count
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+
     Padding does not count. `ksize` and `strides` have one entry for each dimension of NHWC.
     """
 
@@ -3399,6 +3605,15 @@ def quantized_batch_norm_with_global_normalization(
 ) -> QuantizedBatchNormWithGlobalNormalizationResult:
     """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`.
 
+        result[…, c] = code(real(t[…, c]) · scale[c] + real(beta[c]) - real(m[c]) · scale[c])
+        result_min = -2^20
+        result_max = 2^20
+        where scale[c] = real(gamma[c]) / √(real(v[c]) + variance_epsilon)
+        where each factor and what is added are first rounded to codes of result
+        with scale_after_normalization=False gamma counts as 1
+        where real(q) is the number that code q stands for, and code(x) the code nearest to x
+        with out_type of fewer bits they are coded anew, in the range that they and 0 need
+
     With `scale_after_normalization` it is multiplied by `gamma` before `beta` is added. The result has
     the range -2**20 to 2**20, in which a step is about 1/2048; an `out_type` of fewer bits gets the
     range that its values need.
@@ -3417,6 +3632,12 @@ def quantized_bias_add(
     out: Value = None,
 ) -> QuantizedBiasAddResult:
     """Adds a bias to each channel, the last dimension, of a quantized tensor.
+
+        output[…, c] = code(real(input[…, c]) + real(bias[c]))
+        min_out = -max_out
+        max_out = 2^17 · max(|min_input|, |max_input|, |min_bias|, |max_bias|)
+        where real(q) is the number that code q stands for, and code(x) the code nearest to x
+        with out_type of fewer bits they are coded anew, in the range that they and 0 need
 
     The range of the result is 2**17 times the largest end of both ranges, on either side of 0. An
     `out_type` of fewer bits gets the range that its values need. Rounding may put the result too low,
@@ -3440,6 +3661,13 @@ def quantized_conv_2d(
 ) -> QuantizedConv2DResult:
     """Slides a quantized filter over a quantized image and sums the products.
 
+        output[n, o, k] = Σ over j, c of (input[n, i, c] - a) · (filter[j, c, k] - b)
+        min_output = -max_output
+        max_output = 2^31 · step(input) · step(filter)
+        where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+        where a and b are the codes of 0, and step is (max - min) / (highest code - lowest code)
+        with out_type of fewer bits they are coded anew, in the range that they and 0 need
+
     Codes are counted from the code of 0, so padding adds nothing. `filter` is (height, width, in
     channels, out channels). Sums wrap around in 32 bits. An `out_type` of fewer bits gets the range
     that its values need.
@@ -3458,6 +3686,13 @@ def quantized_max_pool(
 ) -> QuantizedMaxPoolResult:
     """The largest code of each window of a quantized image.
 
+        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+        min_output = min_input
+        max_output = max_input
+        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+        where p is the padding before:
+            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+
     Padding never wins. `ksize` and `strides` have one entry for each dimension of NHWC. As in MaxPool,
     a window may lie over channels instead of space.
     """
@@ -3473,6 +3708,13 @@ def quantized_relu(
 ) -> QuantizedReluResult:
     """Codes below that of 0 become the code of 0.
 
+        activations = max(features, code(0))
+        min_activations = min_features
+        max_activations = max_features
+        where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+        where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+        with out_type of another type the same numbers are coded in it
+
     The range is handed on as it came. If 0 lies outside of it, the end next to 0 stands for 0.
     """
 
@@ -3486,6 +3728,13 @@ def quantized_relu6(
     out: Value = None,
 ) -> QuantizedRelu6Result:
     """Codes below that of 0 become the code of 0, those above that of 6 the code of 6.
+
+        activations = min(max(features, code(0)), code(6))
+        min_activations = min_features
+        max_activations = max_features
+        where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+        where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+        with out_type of another type the same numbers are coded in it
 
     The range is handed on as it came. A bound outside of it is replaced by the end next to it.
     """
@@ -3501,6 +3750,13 @@ def quantized_relu_x(
     out: Value = None,
 ) -> QuantizedReluXResult:
     """Codes below that of 0 become the code of 0, those above that of `max_value` its code.
+
+        activations = min(max(features, code(0)), code(max_value))
+        min_activations = min_features
+        max_activations = max_features
+        where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+        where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+        with out_type of another type the same numbers are coded in it
 
     The range is handed on as it came. A bound outside of it is replaced by the end next to it.
     """
@@ -4388,7 +4644,7 @@ def softmax(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """exp(x), divided so that each row (along the last axis) sums to 1.
+    """Exponentials, divided so that each row (along the last axis) sums to 1.
 
         softmax[…, j] = exp(logits[…, j]) / Σ over k of exp(logits[…, k])
     """
@@ -4406,9 +4662,8 @@ def softmax_cross_entropy_with_logits(
         backprop[i, j] = s[i, j] - labels[i, j]
         where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
 
-    The loss is -sum(labels * log_softmax(features)); a label of 0 adds nothing to it. `backprop`,
-    softmax(features) - labels, is its gradient for rows of labels that sum to 1. Features and
-    labels broadcast to one matrix (batch, classes).
+    A label of 0 adds nothing to the loss. `backprop` is its gradient for rows of labels that sum to 1.
+    Features and labels broadcast to one matrix (batch, classes).
     """
 
 def softplus(
@@ -4417,7 +4672,7 @@ def softplus(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """log(1 + exp(x)), without overflow.
+    """A smooth Relu, without overflow: 0 far below 0, and x far above.
 
         activations = ln(1 + exp(features))
     """
@@ -4440,7 +4695,7 @@ def softsign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x divided by 1 + |x|.
+    """A smooth sign of x: from -1 far below 0 to 1 far above.
 
         activations = features / (1 + |features|)
     """
@@ -4556,6 +4811,10 @@ def sparse_softmax_cross_entropy_with_logits(
     out: Value = None,
 ) -> SparseSoftmaxCrossEntropyWithLogitsResult:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that.
+
+        loss[i] = -ln(s[i, labels[i]])
+        backprop[i, j] = s[i, j] - (1 if j = labels[i] else 0)
+        where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
 
     `features` is a matrix (batch, classes), `labels` the number of the right class of each row.
     """
@@ -5116,6 +5375,10 @@ def top_k(
 ) -> TopKResult:
     """The `k` largest entries of each row (along the last axis), largest first, and where they were.
 
+        values[…, r] = input[…, indices[…, r]]
+        indices[…, r] = the place i of the (r + 1)-th largest input[…, i]; of equals the first comes first
+        where 0 ≤ r < k
+
     Of equals the first comes first; a NaN counts as larger than any number.
     """
 
@@ -5128,7 +5391,12 @@ def top_k_v2(
     name: str | None = None,
     out: Value = None,
 ) -> TopKV2Result:
-    """TopK whose `k` is a tensor, and whose indices have a type of choice."""
+    """TopK whose `k` is a tensor, and whose indices have a type of choice.
+
+        values[…, r] = input[…, indices[…, r]]
+        indices[…, r] = the place i of the (r + 1)-th largest input[…, i]; of equals the first comes first
+        where 0 ≤ r < k
+    """
 
 def transpose(
     x: Value,

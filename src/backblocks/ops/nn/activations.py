@@ -121,7 +121,7 @@ leaky_relu_grad = activation_gradient(
     lambda h, dx, gradients, features, **attrs: [ops.leaky_relu_grad(h, features, **attrs), None])
 softplus = activation(
     "Softplus", lambda features: np.logaddexp(features, 0), FLOATS,
-    "log(1 + exp(x)), without overflow.",
+    "A smooth Relu, without overflow: 0 far below 0, and x far above.",
     "activations = ln(1 + exp(features))",
     ([0.0, 1000.0, -1000.0], [np.log(2), 1000.0, 0.0]),
     lambda dy, y, features: [ops.softplus_grad(dy, features)],
@@ -137,7 +137,7 @@ softplus_grad = activation_gradient(
             ops.mul(ops.mul(h, gradients), ops.sigmoid(ops.neg(features))), features)])
 softsign = activation(
     "Softsign", lambda features: features / (1 + np.abs(features)), FLOATS,
-    "x divided by 1 + |x|.",
+    "A smooth sign of x: from -1 far below 0 to 1 far above.",
     "activations = features / (1 + |features|)",
     ([-1.0, 3.0], [-0.5, 0.75]),
     lambda dy, y, features: [ops.softsign_grad(dy, features)],

@@ -61,12 +61,12 @@ def _grad_shape(orig_input_shape: Spec, grad: Spec, *, data_format: str, **windo
 def avg_pool(value: Array, **windows: Any) -> Array:
     """The mean of each window of an image.
 
-        output[n, o, c] = (Σ over j of value[n, o·strides - p + j, c]) / cells
-        where o and j stand for height and width, 0 ≤ j < ksize
-        where cells is how many of these cells are inside; padding does not count
-        where p is the padding before:
-            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-        with NCHW the channels stand second: output[n, c, o]
+    output[n, o, c] = (Σ over j of value[n, o·strides - p + j, c]) / cells
+    where o and j stand for height and width, 0 ≤ j < ksize
+    where cells is how many of these cells are inside; padding does not count
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with NCHW the channels stand second: output[n, c, o]
 
     Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
     and `strides` have one entry for each dimension, in the order of `data_format`.
@@ -89,7 +89,7 @@ def avg_pool_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Array
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
 
     output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
-    where window o has the cells o · strides - p + j along height and width, as in AvgPool
+    where window o has the cells o·strides - p + j along height and width, as in AvgPool
     where cells[o] is how many of them are inside; padding does not count
     with NCHW the channels stand second: output[n, c, i]
     """
@@ -115,12 +115,12 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
 def avg_pool_3d(input: Array, **windows: Any) -> Array:
     """The mean of each window of a volume.
 
-        output[n, o, c] = (Σ over j of input[n, o·strides - p + j, c]) / cells
-        where o and j stand for depth, height and width, 0 ≤ j < ksize
-        where cells is how many of these cells are inside; padding does not count
-        where p is the padding before:
-            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-        with NCDHW the channels stand second: output[n, c, o]
+    output[n, o, c] = (Σ over j of input[n, o·strides - p + j, c]) / cells
+    where o and j stand for depth, height and width, 0 ≤ j < ksize
+    where cells is how many of these cells are inside; padding does not count
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with NCDHW the channels stand second: output[n, c, o]
 
     Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
     and `strides` have one entry for each dimension, in the order of `data_format`.
@@ -143,7 +143,7 @@ def avg_pool_3d_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Ar
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
 
     output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
-    where window o has the cells o · strides - p + j along depth, height and width, as in AvgPool3D
+    where window o has the cells o·strides - p + j along depth, height and width, as in AvgPool3D
     where cells[o] is how many of them are inside; padding does not count
     with NCDHW the channels stand second: output[n, c, i]
     """

@@ -310,6 +310,17 @@ def fused_batch_norm(
 ) -> tuple[Array, ...]:
     """Images shifted and scaled so that each channel has mean `offset` and deviation `scale`.
 
+    y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+    batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+    batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+    reserve_space_1[c] = m[c]
+    reserve_space_2[c] = v[c]
+    where m[c] = Σ over … of x[…, c] / n
+    where v[c] = Σ over … of (x[…, c] - m[c])² / n
+    where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+    with is_training=False m and v are mean and variance, which come out as they are
+    with NCHW the channels stand second: x[n, c, …]
+
     When training, mean and variance are those of `x`. They come out as `batch_mean` and
     `batch_variance` (which has n - 1 in place of n), blended with the inputs `mean` and `variance` by
     `exponential_avg_factor`: 1 ignores the inputs, and then they may be empty. When not training, the
@@ -329,7 +340,19 @@ def fused_batch_norm(
 def fused_batch_norm_v2(
     x: Array, scale: Array, offset: Array, mean: Array, variance: Array, **how: Any
 ) -> tuple[Array, ...]:
-    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type."""
+    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type.
+
+    y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+    batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+    batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+    reserve_space_1[c] = m[c]
+    reserve_space_2[c] = v[c]
+    where m[c] = Σ over … of x[…, c] / n
+    where v[c] = Σ over … of (x[…, c] - m[c])² / n
+    where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+    with is_training=False m and v are mean and variance, which come out as they are
+    with NCHW the channels stand second: x[n, c, …]
+    """
     return _forward(x, scale, offset, mean, variance, **how)
 
 
@@ -345,7 +368,20 @@ def fused_batch_norm_v2(
 def fused_batch_norm_v3(
     x: Array, scale: Array, offset: Array, mean: Array, variance: Array, **how: Any
 ) -> tuple[Array, ...]:
-    """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it."""
+    """FusedBatchNormV2 for images and volumes. `reserve_space_3` is 0: only a GPU has a use for it.
+
+    y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
+    batch_mean[c] = (1 - f) · mean[c] + f · m[c]
+    batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
+    reserve_space_1[c] = m[c]
+    reserve_space_2[c] = v[c]
+    reserve_space_3 = 0
+    where m[c] = Σ over … of x[…, c] / n
+    where v[c] = Σ over … of (x[…, c] - m[c])² / n
+    where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
+    with is_training=False m and v are mean and variance, which come out as they are
+    with NCHW and NCDHW the channels stand second: x[n, c, …]
+    """
     return *_forward(x, scale, offset, mean, variance, **how), np.zeros(())
 
 
@@ -365,6 +401,17 @@ def fused_batch_norm_grad(
     **how: Any,
 ) -> tuple[Array, ...]:
     """The gradient of FusedBatchNorm.
+
+    x_backprop[…, c] = scale[c] · r[c]
+        · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+    scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+    offset_backprop[c] = Σ over … of y_backprop[…, c]
+    reserve_space_3, reserve_space_4 = nothing
+    where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+    where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+    where n is how many cells a channel has, at least 1
+    with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+    with NCHW the channels stand second: x[n, c, …]
 
     `reserve_space_1` and `reserve_space_2` are mean and variance as the forward op used them. The two
     that come out are empty.
@@ -388,7 +435,19 @@ def fused_batch_norm_grad_v2(
     reserve_space_2: Array,
     **how: Any,
 ) -> tuple[Array, ...]:
-    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad."""
+    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad.
+
+    x_backprop[…, c] = scale[c] · r[c]
+        · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+    scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+    offset_backprop[c] = Σ over … of y_backprop[…, c]
+    reserve_space_3, reserve_space_4 = nothing
+    where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+    where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+    where n is how many cells a channel has, at least 1
+    with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+    with NCHW the channels stand second: x[n, c, …]
+    """
     return _backward(y_backprop, x, scale, reserve_space_1, reserve_space_2, **how)
 
 
@@ -409,7 +468,19 @@ def fused_batch_norm_grad_v3(
     reserve_space_3: Array,
     **how: Any,
 ) -> tuple[Array, ...]:
-    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read."""
+    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read.
+
+    x_backprop[…, c] = scale[c] · r[c]
+        · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
+    scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
+    offset_backprop[c] = Σ over … of y_backprop[…, c]
+    reserve_space_4, reserve_space_5 = nothing
+    where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
+    where r[c] = 1 / √(reserve_space_2[c] + epsilon)
+    where n is how many cells a channel has, at least 1
+    with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
+    with NCHW and NCDHW the channels stand second: x[n, c, …]
+    """
     return _backward(y_backprop, x, scale, reserve_space_1, reserve_space_2, **how)
 
 

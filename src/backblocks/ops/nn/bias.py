@@ -44,6 +44,9 @@ def _biased(value: Spec, bias: Spec, data_format: str) -> Shape:
 def bias_add(value: Array, bias: Array, *, data_format: ImageLayout = "NHWC") -> Array:
     """`value` with `bias[c]` added to all of channel c.
 
+    output[…, c] = value[…, c] + bias[c]
+    with NCHW output[n, c, …] = value[n, c, …] + bias[c]
+
     The channels are the last dimension for NHWC and the second for NCHW, whatever the rank.
     """
     return from_last(to_last(value, data_format) + bias, data_format)
@@ -61,7 +64,10 @@ def _(dy: Value, y: Value, value: Value, bias: Value, *, data_format: str) -> li
 
 @op("BiasAddV1", "T, T -> output: T", T=NUMBERS)
 def bias_add_v1(value: Array, bias: Array) -> Any:
-    """`value` with `bias[c]` added to all of channel c, the last dimension."""
+    """`value` with `bias[c]` added to all of channel c, the last dimension.
+
+    output[…, c] = value[…, c] + bias[c]
+    """
     return value + bias
 
 
@@ -77,7 +83,11 @@ def _(dy: Value, y: Value, value: Value, bias: Value) -> list[Value]:
 
 @op("BiasAddGrad", "T -> output: T", T=NUMBERS)
 def bias_add_grad(out_backprop: Array, *, data_format: ImageLayout = "NHWC") -> Any:
-    """The sum of each channel: the gradient that BiasAdd sends to its bias."""
+    """The sum of each channel: the gradient that BiasAdd sends to its bias.
+
+    output[c] = Σ over … of out_backprop[…, c]
+    with NCHW output[c] = Σ over n, … of out_backprop[n, c, …]
+    """
     x = to_last(out_backprop, data_format)
     return x.sum(tuple(range(x.ndim - 1)), dtype=wide(x.dtype))
 

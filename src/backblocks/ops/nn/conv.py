@@ -89,12 +89,12 @@ def _groups(channels: int, filter: Array) -> Iterator[tuple[slice, slice]]:
 def conv_2d(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides a filter over an image and sums the products (cross-correlation).
 
-        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
-        where o and j stand for height and width; cells outside add nothing
-        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
-            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
-        with NCHW the channels stand second: output[n, k, o]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+    where o and j stand for height and width; cells outside add nothing
+    where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+        ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+    with NCHW the channels stand second: output[n, k, o]
+    with g times the filter's channels in input, they and the k fall into g groups, each on its own
 
     `filter` is (height, width, in channels, out channels). `strides` and `dilations` have one entry for
     each dimension of `input`, in the order of `data_format`.
@@ -121,10 +121,10 @@ def conv_2d_backprop_input(
 ) -> Array:
     """The gradient of Conv2D with respect to its input: what each cell gave, it gets back.
 
-        output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
-        where i = o · strides - p + j · dilations along height and width, with p as in Conv2D
-        with NCHW the channels stand second: output[n, c, i]
-        with g times the filter's channels in output, they and the k fall into g groups, each by itself
+    output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+    where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+    with NCHW the channels stand second: output[n, c, i]
+    with g times the filter's channels in output, they and the k fall into g groups, each on its own
 
     `input_sizes` is the shape of the input, or just its height and width.
     """
@@ -178,7 +178,7 @@ def conv_2d_backprop_filter(
     output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
     where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
     with NCHW the channels stand second: input[n, c, i]
-    with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
 
@@ -208,12 +208,12 @@ def _(
 def conv_3d(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides a filter over a volume and sums the products (cross-correlation).
 
-        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
-        where o and j stand for depth, height and width; cells outside add nothing
-        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
-            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
-        with NCDHW the channels stand second: output[n, k, o]
-        with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+    where o and j stand for depth, height and width; cells outside add nothing
+    where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+        ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+    with NCDHW the channels stand second: output[n, k, o]
+    with g times the filter's channels in input, they and the k fall into g groups, each on its own
 
     `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
     entry for each dimension of `input`, in the order of `data_format`.
@@ -248,9 +248,9 @@ def conv_3d_backprop_input_v2(
     """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
 
     output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
-    where i = o · strides - p + j · dilations along depth, height and width, with p as in Conv3D
+    where i = o·strides - p + j·dilations along depth, height and width, with p as in Conv3D
     with NCDHW the channels stand second: output[n, c, i]
-    with g times the filter's channels in output, they and the k fall into g groups, each by itself
+    with g times the filter's channels in output, they and the k fall into g groups, each on its own
     """
     return _to_input(tuple(input_sizes.tolist()), filter, out_backprop, **windows)
 
@@ -290,7 +290,7 @@ def conv_3d_backprop_filter_v2(
     output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
     where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
     with NCDHW the channels stand second: input[n, c, i]
-    with g times the filter's channels in input, they and the k fall into g groups, each by itself
+    with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
 
@@ -343,7 +343,12 @@ def _first_form(
 def conv_3d_backprop_input(
     input: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used."""
+    """Conv3DBackpropInputV2 for an input of the shape of `input`, whose values are not used.
+
+    output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
+    where i = o·strides - p + j·dilations along depth, height and width, with p as in Conv3D
+    with g times the filter's channels in output, they and the k fall into g groups, each on its own
+    """
     return _to_input(input.shape, filter, out_backprop, data_format="NDHWC", **windows)
 
 
@@ -366,7 +371,12 @@ def _(ddx: Value, dx: Value, input: Value, filter: Value, dy: Value, **windows: 
 def conv_3d_backprop_filter(
     input: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used."""
+    """Conv3DBackpropFilterV2 for a filter of the shape of `filter`, whose values are not used.
+
+    output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
+    where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
+    with g times the filter's channels in input, they and the k fall into g groups, each on its own
+    """
     return _to_filter(input, filter.shape, out_backprop, data_format="NDHWC", **windows)
 
 

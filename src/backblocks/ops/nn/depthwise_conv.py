@@ -48,6 +48,11 @@ def _by_channel(y: Array, filter_shape: tuple[int, ...]) -> Array:
 def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides filters over each channel by itself.
 
+    output[n, o, c·d + m] = Σ over j of input[n, o·strides - p + j·dilations, c] · filter[j, c, m]
+    where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+    where 0 ≤ m < d, and d is the last size of filter
+    with NCHW the channels stand second: input[n, c, i]
+
     `filter` is (height, width, channels, multiplier); output channel `c * multiplier + m` is input
     channel `c` seen through its filter `m`.
     """
@@ -79,7 +84,13 @@ def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[
 def depthwise_conv_2d_native_backprop_input(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of DepthwiseConv2dNative with respect to its input."""
+    """The gradient of DepthwiseConv2dNative with respect to its input.
+
+    output[n, i, c] = Σ over o, j, m of out_backprop[n, o, c·d + m] · filter[j, c, m]
+    where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+    where 0 ≤ m < d, and d is the last size of filter
+    with NCHW the channels stand second: output[n, c, i]
+    """
     layout = windows["data_format"]
     dtype = wide(filter.dtype)
     dy, f = (each.astype(dtype, copy=False) for each in (to_last(out_backprop, layout), filter))
@@ -113,7 +124,13 @@ def _(
 def depthwise_conv_2d_native_backprop_filter(
     input: Array, filter_sizes: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of DepthwiseConv2dNative with respect to its filter."""
+    """The gradient of DepthwiseConv2dNative with respect to its filter.
+
+    output[j, c, m] = Σ over n, o of input[n, i, c] · out_backprop[n, o, c·d + m]
+    where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+    where 0 ≤ m < d, and d is the last of filter_sizes; cells outside add nothing
+    with NCHW the channels stand second: input[n, c, i]
+    """
     layout = windows["data_format"]
     dtype = wide(input.dtype)
     x, dy = (to_last(each, layout).astype(dtype, copy=False) for each in (input, out_backprop))

@@ -92,10 +92,10 @@ def _check_backprop(input: Spec, filter: Spec, out_backprop: Spec, **windows: An
 def dilation_2d(input: Array, filter: Array, **windows: Any) -> Array:
     """The largest sum of a cell and its filter value, over each window of an image.
 
-        output[n, o, c] = max over j of input[n, o·strides - p + j·rates, c] + filter[j, c]
-        where o and j stand for height and width; padding takes no part
-        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
-            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · rates + 1 - size, 0) / 2⌋
+    output[n, o, c] = max over j of input[n, o·strides - p + j·rates, c] + filter[j, c]
+    where o and j stand for height and width; padding takes no part
+    where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+        ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · rates + 1 - size, 0) / 2⌋
 
     `filter` is (height, width, channels): each channel of the image has its own. `rates` is the
     step between the cells of a window. Padding never wins a window; a sum that is NaN does. Sums of
@@ -129,7 +129,11 @@ def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[
 def dilation_2d_backprop_input(
     input: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """Sends each window's gradient back to the cell that won it; of equals, the first."""
+    """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+    in_backprop[n, i, c] = Σ over the windows o that cell i has won of out_backprop[n, o, c]
+    where the winner of a window is the first with the largest sum, or its first NaN; see Dilation2D
+    """
     axes = _axes(input, filter, **windows)
     winner = _winners(input, filter, axes)
     dx = np.zeros(input.shape, wide(input.dtype))
@@ -154,7 +158,11 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
 def dilation_2d_backprop_filter(
     input: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """For each filter value, the gradients of the windows it won added up; of equals, the first."""
+    """For each filter value, the gradients of the windows it won added up; of equals, the first.
+
+    filter_backprop[j, c] = Σ over the n and o whose window tap j has won of out_backprop[n, o, c]
+    where the winner of a window is the first with the largest sum, or its first NaN; see Dilation2D
+    """
     axes = _axes(input, filter, **windows)
     winner = _winners(input, filter, axes)
     df = np.zeros(filter.shape, wide(filter.dtype))

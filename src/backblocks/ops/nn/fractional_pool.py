@@ -252,6 +252,12 @@ def _spread(axis: int, spans: list[slice], dy: Array, n: int) -> Array:
 def fractional_max_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
     """The largest value of each window of an image; windows have random, nearly equal sizes.
 
+    output[n, i, j, c] = max over y, x of value[n, y, x, c]
+    row_pooling_sequence = 0, …, height: borders of ⌊height / pooling_ratio[1]⌋ windows
+    col_pooling_sequence = 0, …, width: borders of ⌊width / pooling_ratio[2]⌋ windows
+    where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+    with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+
     `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
     the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
     random start. With `overlapping` each window also has the first row and column of the next.
@@ -288,6 +294,11 @@ def fractional_max_pool_grad(
     overlapping: Flag = False,
 ) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
+
+    output[n, y, x, c] = Σ over the windows i, j that cell y, x has won of out_backprop[n, i, j, c]
+    where the winner of a window is the first NaN of orig_input, or else the first maximum
+    where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+    with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
@@ -343,6 +354,13 @@ fractional_max_pool_grad.no_gradient(
 def fractional_avg_pool(value: Array, **how: Any) -> tuple[Array, Array, Array]:
     """The mean of each window of an image; windows have random, nearly equal sizes.
 
+    output[n, i, j, c] = mean over y, x of value[n, y, x, c]
+    row_pooling_sequence = 0, …, height: borders of ⌊height / pooling_ratio[1]⌋ windows
+    col_pooling_sequence = 0, …, width: borders of ⌊width / pooling_ratio[2]⌋ windows
+    where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+    with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+    with whole numbers the mean is cut toward 0
+
     `pooling_ratio` says how many times smaller the result is, for each dimension. The sequences are
     the borders of the windows. Lengths are shuffled or, with `pseudo_random`, spread evenly from a
     random start. With `overlapping` each window also has the first row and column of the next.
@@ -378,7 +396,14 @@ def fractional_avg_pool_grad(
     *,
     overlapping: Flag = False,
 ) -> Array:
-    """Spreads each window's gradient evenly over its cells, and adds up where windows overlap."""
+    """Spreads each window's gradient evenly over its cells, and adds up where windows overlap.
+
+    output[n, y, x, c] = Σ over the windows i, j that cell y, x is in of out_backprop[n, i, j, c] / cells
+    where cells is how many the window has
+    where y goes from row_pooling_sequence[i] to row_pooling_sequence[i + 1] - 1, x by columns alike
+    with overlapping y goes on to row_pooling_sequence[i + 1], if there is that row, x alike
+    with whole numbers the sum is cut toward 0
+    """
     _, height, width, _ = orig_input_tensor_shape.tolist()
     rows = _spans(row_pooling_sequence, overlapping)
     cols = _spans(col_pooling_sequence, overlapping)

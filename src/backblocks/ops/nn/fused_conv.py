@@ -62,6 +62,10 @@ def fused_pad_conv_2d(
 ) -> Array:
     """Continues an image by its mirror image, then slides a filter over it and sums the products.
 
+    output[n, o, k] = Σ over j, c of x[n, o·strides - p + j, c] · filter[j, c, k]
+    where x = MirrorPad(input, paddings, mode)
+    where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+
     It is MirrorPad and then Conv2D. `paddings` has a row (before, after) for each dimension of NHWC.
     `padding` is that of the convolution: SAME adds zeros around the mirror image.
     """
@@ -106,6 +110,12 @@ def fused_resize_and_pad_conv_2d(
     resize_align_corners: Flag = False,
 ) -> Array:
     """Resizes an image to `size`, continues it by its mirror image, then slides a filter over it.
+
+    output[n, o, k] = Σ over j, c of x[n, o·strides - p + j, c] · filter[j, c, k]
+    where x = MirrorPad(r, paddings, mode)
+    where r[n, i, c] is input[n, i·old / size, c], from the two nearest cells along height and width
+    where o and j stand for height and width, with p as in Conv2D; cells outside add nothing
+    with resize_align_corners it is input[n, i·(old - 1) / (size - 1), c]
 
     Values in between are interpolated along both axes. With `resize_align_corners` the corner cells
     keep their values; otherwise only the first does. For the rest see FusedPadConv2D.

@@ -14,7 +14,7 @@ from backblocks.ops._spec import Shape, Spec
 
 @op("L2Loss", "T -> output: T", also=("weight decay", "half sum of squares"), T=FLOATS)
 def l2_loss(t: Array) -> Any:
-    """sum(t * t) / 2 over all cells.
+    """Half the sum of squares of all cells.
 
     output = (Σ over all cells of t²) / 2
     """

@@ -56,10 +56,10 @@ def lrn(
     alpha: Float = 1.0,
     beta: Float = 0.5,
 ) -> Any:
-    """`input` divided by (bias + alpha * the sum of squares of near channels) ** beta.
+    """Every cell of `input` divided by what the squares of near channels add up to.
 
-        output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
-        where |k - c| ≤ depth_radius
+    output[…, c] = input[…, c] / (bias + alpha · Σ over k of input[…, k]²)^beta
+    where |k - c| ≤ depth_radius
 
     Near are the channels, along the last axis, that are at most `depth_radius` away.
     """
@@ -104,7 +104,13 @@ def lrn_grad(
     alpha: Float = 1.0,
     beta: Float = 0.5,
 ) -> Any:
-    """The gradient of LRN: what came back, what went in and what came out."""
+    """The gradient of LRN: what came back, what went in and what came out.
+
+    output[…, c] = input_grads[…, c] / norm[c]^beta - 2 · alpha · beta · input_image[…, c]
+        · Σ over k of input_grads[…, k] · output_image[…, k] / norm[k]
+    where norm[c] = bias + alpha · Σ over k of input_image[…, k]²
+    where |k - c| ≤ depth_radius
+    """
     dy, x, y = (
         a.astype(wide(a.dtype), copy=False) for a in (input_grads, input_image, output_image)
     )

@@ -236,11 +236,11 @@ def _grad_grad_cells(
 def max_pool(input: Array, **windows: Any) -> Array:
     """The largest value of each window of an image.
 
-        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
-        where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
-        where p is the padding before:
-            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-        with NCHW the channels stand second: output[n, c, o]
+    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+    where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with NCHW the channels stand second: output[n, c, o]
 
     `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
     never wins a window; a NaN does. A window over channels instead of space (`ksize` 1 in space, and
@@ -264,10 +264,10 @@ def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
 def max_pool_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
-        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-        where window o has the cells o · strides - p + j along height and width, as in MaxPool
-        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-        with NCHW the channels stand second: output[n, c, i]
+    output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+    where window o has the cells o·strides - p + j along height and width, as in MaxPool
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCHW the channels stand second: output[n, c, i]
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
@@ -290,10 +290,10 @@ def _(
 def max_pool_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **windows: Any) -> Array:
     """For each window, the value of `grad` at the cell that won it.
 
-        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-        where window o has the cells o · strides - p + j along height and width, as in MaxPool
-        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-        with NCHW the channels stand second: output[n, c, o]
+    output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+    where window o has the cells o·strides - p + j along height and width, as in MaxPool
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCHW the channels stand second: output[n, c, o]
 
     It is the adjoint of MaxPoolGrad, and so the second gradient of MaxPool.
     """
@@ -360,7 +360,14 @@ def _delegate(
     T=REALS,
 )
 def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
-    """MaxPool whose window and stride are tensors."""
+    """MaxPool whose window and stride are tensors.
+
+    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+    where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with NCHW the channels stand second: output[n, c, o]
+    """
     return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
 
 
@@ -382,7 +389,13 @@ def _(dy: Value, y: Value, input: Value, ksize: Value, strides: Value, **how: An
 def max_pool_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
 ) -> Any:
-    """MaxPoolGrad whose window and stride are tensors."""
+    """MaxPoolGrad whose window and stride are tensors.
+
+    output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+    where window o has the cells o·strides - p + j along height and width, as in MaxPool
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCHW the channels stand second: output[n, c, i]
+    """
     return max_pool_grad.meaning(
         orig_input, orig_output, grad, **_windows_of(ksize, strides), **how
     )
@@ -408,7 +421,13 @@ def _(
 def max_pool_grad_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
 ) -> Any:
-    """MaxPoolGradGrad whose window and stride are tensors."""
+    """MaxPoolGradGrad whose window and stride are tensors.
+
+    output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+    where window o has the cells o·strides - p + j along height and width, as in MaxPool
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCHW the channels stand second: output[n, c, o]
+    """
     windows = _windows_of(ksize, strides)
     return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
 
@@ -481,6 +500,13 @@ def max_pool_with_argmax(
 ) -> tuple[Array, Array]:
     """The largest value of each window, and where it was.
 
+    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+    argmax[n, o, c] = (y · width + x) · channels + c of the first cell (y, x) that has it
+    where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with include_batch_in_index n · height · width · channels is added to argmax
+
     The index counts through `(height, width, channels)` of its own image, or through the whole input
     when `include_batch_in_index` is set. Of equals the first is taken; a NaN wins its window. The index
     of a window without any real cell is 0.
@@ -533,7 +559,12 @@ def max_pool_grad_with_argmax(
     include_batch_in_index: Flag = False,
     **windows: Any,
 ) -> Array:
-    """Adds each window's gradient to the cell that `argmax` names."""
+    """Adds each window's gradient to the cell that `argmax` names.
+
+    output[n, i] = Σ over the o and c with argmax[n, o, c] = i of grad[n, o, c]
+    where o stands for height and width, and i is the number of a cell of its image, row by row
+    with include_batch_in_index i is its number in the whole input, and n is summed over too
+    """
     dx = np.zeros(input.size, wide(grad.dtype))
     np.add.at(dx, _flat_index(argmax, include_batch_in_index, math.prod(input.shape[1:])), grad)
     return dx.reshape(input.shape)
@@ -569,7 +600,12 @@ def max_pool_grad_grad_with_argmax(
     include_batch_in_index: Flag = False,
     **windows: Any,
 ) -> Array:
-    """For each window, the value of `grad` at the cell that `argmax` names."""
+    """For each window, the value of `grad` at the cell that `argmax` names.
+
+    output[n, o, c] = grad[n, argmax[n, o, c]]
+    where o stands for height and width, and argmax is the number of a cell of its image, row by row
+    with include_batch_in_index it is its number in all of grad
+    """
     if not grad.size:
         return np.zeros(argmax.shape, grad.dtype)
     index = _flat_index(argmax, include_batch_in_index, math.prod(input.shape[1:]))
@@ -601,11 +637,11 @@ def _(d: Value, y: Value, input: Value, grad: Value, argmax: Value, **windows: A
 def max_pool_3d(input: Array, **windows: Any) -> Array:
     """The largest value of each window of a volume.
 
-        output[n, o, c] = max over j of input[n, o·strides - p + j, c]
-        where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
-        where p is the padding before:
-            with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-        with NCDHW the channels stand second: output[n, c, o]
+    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+    where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+    with NCDHW the channels stand second: output[n, c, o]
 
     `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
     never wins a window; a NaN does.
@@ -635,10 +671,10 @@ def max_pool_3d_grad(
 ) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
 
-        output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
-        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-        with NCDHW the channels stand second: output[n, c, i]
+    output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
+    where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCDHW the channels stand second: output[n, c, i]
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used. That makes it the
     adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
@@ -695,10 +731,10 @@ def max_pool_3d_grad_grad(
 ) -> Array:
     """For each window, the value of `grad` at the cell that won it.
 
-        output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-        where window o has the cells o · strides - p + j along depth, height and width, as in MaxPool3D
-        where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-        with NCDHW the channels stand second: output[n, c, o]
+    output[n, o, c] = grad[n, i, c] at the cell i that has won window o
+    where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
+    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
+    with NCDHW the channels stand second: output[n, c, o]
 
     It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
     """

@@ -33,6 +33,13 @@ def quantized_relu(
 ) -> tuple[Array, Array, Array]:
     """Codes below that of 0 become the code of 0.
 
+    activations = max(features, code(0))
+    min_activations = min_features
+    max_activations = max_features
+    where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+    where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+    with out_type of another type the same numbers are coded in it
+
     The range is handed on as it came. If 0 lies outside of it, the end next to 0 stands for 0.
     """
     zero = quantized(0, min_features, max_features, features.dtype)
@@ -49,6 +56,13 @@ def quantized_relu6(
     features: Array, min_features: Array, max_features: Array, *, out_type: CodeType = "quint8"
 ) -> tuple[Array, Array, Array]:
     """Codes below that of 0 become the code of 0, those above that of 6 the code of 6.
+
+    activations = min(max(features, code(0)), code(6))
+    min_activations = min_features
+    max_activations = max_features
+    where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+    where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+    with out_type of another type the same numbers are coded in it
 
     The range is handed on as it came. A bound outside of it is replaced by the end next to it.
     """
@@ -68,6 +82,13 @@ def quantized_relu_x(
     out_type: CodeType = "quint8",
 ) -> tuple[Array, Array, Array]:
     """Codes below that of 0 become the code of 0, those above that of `max_value` its code.
+
+    activations = min(max(features, code(0)), code(max_value))
+    min_activations = min_features
+    max_activations = max_features
+    where code(x) = round(x · s) - round(min_features · s) + lowest, kept among the codes of the type
+    where s = (highest - lowest) / (max_features - min_features), by the lowest and highest code
+    with out_type of another type the same numbers are coded in it
 
     The range is handed on as it came. A bound outside of it is replaced by the end next to it.
     """

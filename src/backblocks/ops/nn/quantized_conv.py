@@ -57,6 +57,13 @@ def quantized_conv_2d(
 ) -> tuple[Array, Any, Any]:
     """Slides a quantized filter over a quantized image and sums the products.
 
+    output[n, o, k] = Σ over j, c of (input[n, i, c] - a) · (filter[j, c, k] - b)
+    min_output = -max_output
+    max_output = 2^31 · step(input) · step(filter)
+    where i = o·strides - p + j·dilations along height and width, with p as in Conv2D
+    where a and b are the codes of 0, and step is (max - min) / (highest code - lowest code)
+    with out_type of fewer bits they are coded anew, in the range that they and 0 need
+
     Codes are counted from the code of 0, so padding adds nothing. `filter` is (height, width, in
     channels, out channels). Sums wrap around in 32 bits. An `out_type` of fewer bits gets the range
     that its values need.
@@ -111,6 +118,12 @@ def quantized_bias_add(
     out_type: CodeType,
 ) -> tuple[Array, Any, Any]:
     """Adds a bias to each channel, the last dimension, of a quantized tensor.
+
+    output[…, c] = code(real(input[…, c]) + real(bias[c]))
+    min_out = -max_out
+    max_out = 2^17 · max(|min_input|, |max_input|, |min_bias|, |max_bias|)
+    where real(q) is the number that code q stands for, and code(x) the code nearest to x
+    with out_type of fewer bits they are coded anew, in the range that they and 0 need
 
     The range of the result is 2**17 times the largest end of both ranges, on either side of 0. An
     `out_type` of fewer bits gets the range that its values need. Rounding may put the result too low,
@@ -213,6 +226,15 @@ def quantized_batch_norm_with_global_normalization(
     scale_after_normalization: Flag,
 ) -> tuple[Array, Any, Any]:
     """Normalizes a quantized image by the mean `m` and variance `v` of each channel, and adds `beta`.
+
+    result[…, c] = code(real(t[…, c]) · scale[c] + real(beta[c]) - real(m[c]) · scale[c])
+    result_min = -2^20
+    result_max = 2^20
+    where scale[c] = real(gamma[c]) / √(real(v[c]) + variance_epsilon)
+    where each factor and what is added are first rounded to codes of result
+    with scale_after_normalization=False gamma counts as 1
+    where real(q) is the number that code q stands for, and code(x) the code nearest to x
+    with out_type of fewer bits they are coded anew, in the range that they and 0 need
 
     With `scale_after_normalization` it is multiplied by `gamma` before `beta` is added. The result has
     the range -2**20 to 2**20, in which a step is about 1/2048; an `out_type` of fewer bits gets the

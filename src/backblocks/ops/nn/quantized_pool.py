@@ -31,6 +31,14 @@ def quantized_avg_pool(
 ) -> tuple[Array, Array, Array]:
     """The mean of each window of a quantized image, cut to a whole code toward zero.
 
+    output[n, o, c] = trunc((Σ over j of input[n, o·strides - p + j, c]) / cells)
+    min_output = min_input
+    max_output = max_input
+    where o and j stand for height and width, 0 ≤ j < ksize
+    where cells is how many of these cells are inside; padding does not count
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
+
     Padding does not count. `ksize` and `strides` have one entry for each dimension of NHWC.
     """
     axes = pool_axes(input, **_windows(**windows))
@@ -58,6 +66,13 @@ def quantized_max_pool(
     input: Array, min_input: Array, max_input: Array, **windows: Any
 ) -> tuple[Array, Array, Array]:
     """The largest code of each window of a quantized image.
+
+    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
+    min_output = min_input
+    max_output = max_input
+    where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
+    where p is the padding before:
+        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
 
     Padding never wins. `ksize` and `strides` have one entry for each dimension of NHWC. As in MaxPool,
     a window may lie over channels instead of space.

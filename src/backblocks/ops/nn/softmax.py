@@ -58,7 +58,7 @@ def _rows(logits: Spec) -> Shape:
 
 @op("Softmax", "T -> softmax: T", also=("nn.Softmax", "probabilities"), T=FLOATS)
 def softmax(logits: Array) -> Array:
-    """exp(x), divided so that each row (along the last axis) sums to 1.
+    """Exponentials, divided so that each row (along the last axis) sums to 1.
 
     softmax[…, j] = exp(logits[…, j]) / Σ over k of exp(logits[…, k])
     """
@@ -110,13 +110,12 @@ log_softmax.cells(_whole_row("logsoftmax"))
 def softmax_cross_entropy_with_logits(features: Array, labels: Array) -> tuple[Array, Array]:
     """For each row, how far softmax(features) is from labels, and the gradient of that.
 
-        loss[i] = -Σ over j of labels[i, j] · ln(s[i, j])
-        backprop[i, j] = s[i, j] - labels[i, j]
-        where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
+    loss[i] = -Σ over j of labels[i, j] · ln(s[i, j])
+    backprop[i, j] = s[i, j] - labels[i, j]
+    where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
 
-    The loss is -sum(labels * log_softmax(features)); a label of 0 adds nothing to it. `backprop`,
-    softmax(features) - labels, is its gradient for rows of labels that sum to 1. Features and
-    labels broadcast to one matrix (batch, classes).
+    A label of 0 adds nothing to the loss. `backprop` is its gradient for rows of labels that sum to 1.
+    Features and labels broadcast to one matrix (batch, classes).
     """
     x, p = np.broadcast_arrays(features, labels)
     p = p.astype(wide(p.dtype), copy=False)
@@ -165,6 +164,10 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
 )
 def sparse_softmax_cross_entropy_with_logits(features: Array, labels: Array) -> tuple[Array, Array]:
     """For each row, minus the logarithm of the softmax of its label, and the gradient of that.
+
+    loss[i] = -ln(s[i, labels[i]])
+    backprop[i, j] = s[i, j] - (1 if j = labels[i] else 0)
+    where s[i, j] = exp(features[i, j]) / Σ over k of exp(features[i, k])
 
     `features` is a matrix (batch, classes), `labels` the number of the right class of each row.
     """

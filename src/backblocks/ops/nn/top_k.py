@@ -108,6 +108,10 @@ def _send_back(d_values: Value, indices: Value, x: Value) -> Value:
 def top_k(input: Array, *, k: Int, sorted: Flag = True) -> tuple[Array, Array]:
     """The `k` largest entries of each row (along the last axis), largest first, and where they were.
 
+    values[…, r] = input[…, indices[…, r]]
+    indices[…, r] = the place i of the (r + 1)-th largest input[…, i]; of equals the first comes first
+    where 0 ≤ r < k
+
     Of equals the first comes first; a NaN counts as larger than any number.
     """
     return _top(input, k)
@@ -145,7 +149,12 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
 def top_k_v2(
     input: Array, k: Array, *, sorted: Flag = True, index_type: CountType = "int32"
 ) -> tuple[Array, Array]:
-    """TopK whose `k` is a tensor, and whose indices have a type of choice."""
+    """TopK whose `k` is a tensor, and whose indices have a type of choice.
+
+    values[…, r] = input[…, indices[…, r]]
+    indices[…, r] = the place i of the (r + 1)-th largest input[…, i]; of equals the first comes first
+    where 0 ≤ r < k
+    """
     return _top(input, int(k))
 
 
@@ -185,6 +194,8 @@ def _among_shape(predictions: Spec, targets: Spec) -> Shape:
 def in_top_k(predictions: Array, targets: Array, *, k: Int) -> Any:
     """For each row, whether fewer than `k` classes have a larger prediction than the target.
 
+    precision[i] = (how many j have predictions[i, j] > predictions[i, targets[i]]) < k
+
     So all of a tie are in. False where the target is no class, or where not all predictions are finite.
     """
     return _among(predictions, targets, k)
@@ -197,7 +208,10 @@ def _(predictions: Spec, targets: Spec, *, k: int) -> Shape:
 
 @op("InTopKV2", "Tpredictions, T, T -> precision: bool", Tpredictions=FLOATS, T=INDEX)
 def in_top_k_v2(predictions: Array, targets: Array, k: Array) -> Any:
-    """InTopK whose `k` is a tensor."""
+    """InTopK whose `k` is a tensor.
+
+    precision[i] = (how many j have predictions[i, j] > predictions[i, targets[i]]) < k
+    """
     return _among(predictions, targets, int(k))
 
 
