@@ -92,6 +92,21 @@ async function setWindows(
   }
 }
 
+test("the docs at a block have its whole formula in sight", async () => {
+  const { page } = opened;
+  await page.focus(".canvas");
+  await page.keyboard.press("Control+f");
+  await page.keyboard.type("max_pool_3d_grad");
+  await page.keyboard.press("Enter");
+  await page.click("#tab-docs");
+  const formula = page.locator(".docs .formula");
+  const code = "import json; from backblocks.ops import REGISTRY as ops";
+  const lines = library(`${code}; print(json.dumps(ops["MaxPool3DGrad"].formula.splitlines()))`);
+  expect(await formula.locator("div").allTextContents()).toEqual(lines);
+  expect(await formula.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+  await page.click("#tab-properties");
+});
+
 test("the same is built by keyboard alone", async () => {
   const { page, errors } = opened;
   const tabs = await page.locator(".page-tab").count();

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
-import { Markdown, Markup } from "../Markdown.tsx";
+import { Markdown } from "../Markdown.tsx";
 import { useOps, useSelectedBlock } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
 import { useWords } from "../words.ts";
@@ -78,10 +78,18 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
   );
 }
 
-/** MathML as it is, anything else as text. */
+/** A line each for what comes out, and for what else is to be known of it. */
 export function Formula({ formula }: { formula: string }): ReactElement {
-  if (!formula.trimStart().startsWith("<math")) return <div className="formula mono">{formula}</div>;
-  return <Markup className="formula" html={formula} />;
+  const lines = formula.replaceAll("\n    ", " ").split("\n");
+  return (
+    <div className="formula mono">
+      {lines.map((line) => (
+        <div key={line} className={/^(where|with) /.test(line) ? "soft" : undefined}>
+          {line}
+        </div>
+      ))}
+    </div>
+  );
 }
 
 function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): ReactElement | null {
