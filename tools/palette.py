@@ -73,10 +73,7 @@ def op_info(op: Op) -> OpInfo:
         holds=op.holds,
         fed=op.fed,
         gradient=gradient(op),
-        differences=[
-            DifferenceInfo(topic=d.topic, tensorflow=d.tensorflow, ours=d.ours, agree=d.agree)
-            for d in op.differences
-        ],
+        differences=[DifferenceInfo(**asdict(each)) for each in op.differences],
         cases=_cases(op),
         aliases=_aliases(op),
         gradients=[GradientInfo(**asdict(each)) for each in gradient_ops(op)],

@@ -8,8 +8,9 @@ all directions: a convolution and both its gradients are the same loops with oth
 
 The rule says what an output cell is, from the points that lead to it and the tensors in `of`:
 
-sum       the products of `of` added up; nothing adds up to 0
-mean      the same, divided by how many points there are
+sum       the products of `of` and of `factors` added up; nothing adds up to 0
+added     all of `of` added up
+mean      the same as sum, divided by how many points there are
 shares    of[0] added up, each first divided by how many points its own cell has in all
 product   of[0] multiplied
 max, min  the largest or smallest, and of equals the first in the order of the loops; NaN is both. Of
@@ -22,8 +23,8 @@ close     of[0] added up where of[1] is within 1e-5 of of[2]; of whole numbers, 
 copy      of[0]
 apply     what the op makes of these cells
 
-Where several Ways lead to a cell their values are added up. Tensors that a Way has beside `of` and its
-output belong to the picture, but nothing depends on them.
+Where several Ways lead to a cell their values are added up. Tensors that a Way has beside `of`, the ranges
+of `codes` and its output belong to the picture, but nothing depends on them.
 """
 
 from __future__ import annotations
@@ -101,6 +102,14 @@ class Cells:
 
 
 @dataclass(frozen=True, slots=True)
+class Factor:
+    """Numbers that no tensor holds and that products have as a factor: which one, a coordinate says."""
+
+    numbers: tuple[float, ...]
+    at: Coordinate = Coordinate()
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """Loops, the cell of each tensor at each of their points, and the rule by which an output follows."""
 
@@ -113,6 +122,13 @@ class Way:
     """Numbers that coordinates are held by, where no tensor has them."""
     inside: tuple[Cells, ...] = ()
     """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
+    factors: tuple[Factor, ...] = ()
+    """Of each product of a sum."""
+    codes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Pins that hold codes of numbers, with those of the low and the high end of their range. A sum is
+    one of numbers; all other rules go by the codes."""
+    cut: bool = False
+    """Whether what it comes to is cut to a whole number, toward zero."""
 
 
 def over(sizes: Sequence[int]) -> tuple[dict[str, int], tuple[Coordinate, ...]]:
@@ -150,6 +166,8 @@ class Point:
     cells: Mapping[str, Cell]
     holders: tuple[tuple[str, Cell], ...] = ()
     """The cells whose numbers are coordinates of others."""
+    weight: float = 1
+    """The product of all factors."""
 
     def every_cell(self) -> Iterator[tuple[str, Cell]]:
         yield from self.cells.items()
@@ -181,6 +199,10 @@ def value(
     some = [(way, each) for way, each in found if each] or found[:1]
     with np.errstate(all="ignore"):
         values = [_RULES[way.rule](_Asked(way, shapes, pin, each, held)) for way, each in some]
+    values = [
+        math.trunc(each) if way.cut and each is not None else each
+        for (way, _), each in zip(some, values, strict=True)
+    ]
     return None if not values or None in values else sum(values[1:], values[0])
 
 
@@ -296,7 +318,8 @@ def _point(
             return None
         if pin is not None:
             cells[pin] = _seen_with(tuple(place), sizes, shapes[pin])
-    return Point(cells, tuple(holders))
+    weight = math.prod(each.numbers[_stands_at(each.at, numbers)] for each in way.factors)
+    return Point(cells, tuple(holders), weight)
 
 
 def _stands_at(at: Coordinate, numbers: Mapping[str, int]) -> int:
@@ -328,14 +351,36 @@ class _Asked:
     def numbers(self, pin: str) -> list[Any]:
         return [self.read(point, pin).item() for point in self.points]
 
+    def meant(self, pin: str) -> list[Any]:
+        """What the pin holds, or what its codes stand for."""
+        if pin not in self.way.codes:
+            return self.numbers(pin)
+        low, high = (float(self.held[end]) for end in self.way.codes[pin])
+        return [meant(code, self.held[pin].dtype, low, high) for code in self.numbers(pin)]
+
+
+def meant(code: int, dtype: DType, low: float, high: float) -> float:
+    """The number that a code stands for, counted from the code of 0 as the quantized ops do."""
+    lowest, highest = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
+    width, count = float(np.float32(high) - np.float32(low)), highest - lowest + 1
+    if not width:
+        return 0.0
+    if count == 2**32 and low == -high:  # as sums have it: 0 is 0
+        return int(code) * width / (count - 1)
+    start = low * (count / (width * (count / (count - 1.0))))
+    whole = math.trunc(start)
+    return (whole + math.trunc(2 * (start - whole)) + int(code) - lowest) * width / (count - 1)
+
 
 def _sum(asked: _Asked) -> Any:
-    factors = [asked.numbers(pin) for pin in asked.way.of]
-    return sum(map(math.prod, zip(*factors, strict=True)))
+    factors = [asked.meant(pin) for pin in asked.way.of]
+    weights = [point.weight for point in asked.points]
+    return sum(map(math.prod, zip(weights, *factors, strict=True)))
 
 
 def _mean(asked: _Asked) -> Any:
-    return _sum(asked) / max(1, len(asked.points))
+    factors = [asked.numbers(pin) for pin in asked.way.of]
+    return sum(map(math.prod, zip(*factors, strict=True))) / max(1, len(asked.points))
 
 
 def _shares(asked: _Asked) -> Any:
@@ -405,6 +450,7 @@ def _close(asked: _Asked) -> Any:
 
 _RULES: dict[str, Callable[[_Asked], Any]] = {
     "sum": _sum,
+    "added": lambda asked: sum(sum(asked.numbers(pin)) for pin in asked.way.of),
     "mean": _mean,
     "shares": _shares,
     "product": lambda asked: math.prod(asked.numbers(asked.way.of[0])),

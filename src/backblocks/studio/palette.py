@@ -36,13 +36,15 @@ class AttrInfo(Struct, kw_only=True, omit_defaults=True):
     default: Any | UnsetType = UNSET
 
 
-class DifferenceInfo(Struct, kw_only=True):
+class DifferenceInfo(Struct, kw_only=True, omit_defaults=True):
     """Where an op departs from TensorFlow's, and how to make it agree."""
 
     topic: str
     tensorflow: str
     ours: str
     agree: str
+    at: str = ""
+    """The rule that says which cells it touches; none if it is about which calls are taken."""
 
 
 class CaseInfo(Struct, kw_only=True):

@@ -16,7 +16,11 @@ export interface Contribution {
   /** Its cell in each tensor. */
   readonly cells: ReadonlyMap<string, number>;
   /** What the rule's tensors hold there; undefined where that is not known. */
+  readonly held: readonly (number | undefined)[];
+  /** What the rule counts with: what they hold or, in a sum, what codes stand for. */
   readonly factors: readonly (number | undefined)[];
+  /** The way's own factor. */
+  readonly weight: number | undefined;
   /** By how many it is divided before it is added. */
   readonly divisor: number | undefined;
   /** What it adds, or what is compared. */
@@ -50,7 +54,9 @@ export function derive(
     const points = nest.points(output, place, holding);
     const asked: Asked = { nest, output, points, holding };
     const derived = (RULES[nest.rule] ?? applied)(asked);
-    return { nest, divisor: undefined, cut: points.cut, ...derived };
+    const { total } = derived;
+    const whole = total === undefined || !nest.cut ? total : Math.trunc(total);
+    return { nest, divisor: undefined, cut: points.cut, ...derived, total: whole };
   });
   const some = all.filter((each) => each.contributions.length > 0);
   return some.length ? some : all.slice(0, 1);
@@ -66,9 +72,9 @@ export function totalOf(derivations: readonly Derivation[]): number | undefined 
   return total;
 }
 
-/** How far rounding may take a sum from what the op gives, in its type. */
-export function tolerance(derivations: readonly Derivation[], dtype: string): number {
-  const each = PRECISION[dtype] ?? 0;
+/** How far rounding may take a sum from what the op gives: in its type, or to the number of a code. */
+export function tolerance(derivations: readonly Derivation[], dtype: string, step = 0): number {
+  const each = step ? (PRECISION.float32 as number) : (PRECISION[dtype] ?? 0);
   let [size, count] = [0, 0];
   for (const { contributions, divisor, nest } of derivations) {
     const most = Math.max(0, ...contributions.map(({ amount }) => Math.abs(amount ?? 0)));
@@ -78,7 +84,7 @@ export function tolerance(derivations: readonly Derivation[], dtype: string): nu
       (divisor ?? 1);
     count += contributions.length;
   }
-  return each * size * (4 + Math.sqrt(count));
+  return each * size * (4 + Math.sqrt(count)) + step / 2;
 }
 
 /** Whether a total is the shown number, but for rounding. */
@@ -110,8 +116,14 @@ function cellsAt({ places }: Points, i: number): Map<string, number> {
   return new Map([...places].map(([tensor, all]) => [tensor, all[i] as number]));
 }
 
-function factorsAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
+function heldAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
   return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
+}
+
+function factorsAt(asked: Asked, i: number): (number | undefined)[] {
+  const held = heldAt(asked, i);
+  const { nest, holding } = asked;
+  return nest.rule === "sum" ? held.map((code, at) => nest.meant(nest.of[at] ?? "", code, holding)) : held;
 }
 
 /** Contributions, one for each point, that are put together one after the other. */
@@ -129,7 +141,8 @@ function folded(
     const factors = factorsAt(asked, i);
     const { amount, part = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
-    return { cells: cellsAt(asked.points, i), factors, divisor, amount, running, part };
+    const [held, weight] = [heldAt(asked, i), asked.points.weights?.[i]];
+    return { cells: cellsAt(asked.points, i), held, factors, weight, divisor, amount, running, part };
   });
   return { contributions, total: running };
 }
@@ -179,6 +192,26 @@ function extreme(sign: 1 | -1): Rule {
   };
 }
 
+/** What is compared in the window of a cell of what flows back, by the cell that it belongs to, in their order. */
+export function comparedIn(
+  nest: Nest,
+  given: string,
+  place: number,
+  holding: Holding,
+): Map<number, number | undefined> {
+  const points = nest.points(given, place, holding);
+  const [, own = "", ...others] = nest.of;
+  // What a number is held against is no part of it.
+  const compared = nest.rule === "close" ? [own] : [own, ...others];
+  const amounts = new Map<number, number | undefined>();
+  const asked = { nest, output: "", points, holding };
+  for (let i = 0; i < points.count; i++) {
+    const at = points.places.get(own)?.[i] as number;
+    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => read(asked, tensor, i))));
+  }
+  return amounts;
+}
+
 /** The cells that win the window of what flows back, and those that tie with them. */
 export function windowOf(
   nest: Nest,
@@ -186,14 +219,7 @@ export function windowOf(
   place: number,
   holding: Holding,
 ): { wins: number[]; ties: number[] } {
-  const points = nest.points(given, place, holding);
-  const [, own = "", ...others] = nest.of;
-  const amounts = new Map<number, number | undefined>();
-  const asked = { nest, output: "", points, holding };
-  for (let i = 0; i < points.count; i++) {
-    const at = points.places.get(own)?.[i] as number;
-    if (!amounts.has(at)) amounts.set(at, sum([own, ...others].map((tensor) => read(asked, tensor, i))));
-  }
+  const amounts = comparedIn(nest, given, place, holding);
   const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
   const best = bestOf(values, 1);
   const being = (part: Part): number[] => cells.filter((_, i) => partOf(values, best, i) === part);
@@ -220,8 +246,9 @@ function winners(asked: Asked): Derived {
     const value = read(asked, given, winner);
     const amount = best === undefined ? undefined : part === "wins" ? value : 0;
     running = running === undefined || amount === undefined ? undefined : running + amount;
-    const factors = nest.of.map((tensor) => read(asked, tensor, winner));
-    return { cells: cellsAt(points, winner), factors, divisor: undefined, amount, running, part };
+    const held = nest.of.map((tensor) => read(asked, tensor, winner));
+    const none = { weight: undefined, divisor: undefined };
+    return { cells: cellsAt(points, winner), held, factors: held, ...none, amount, running, part };
   });
   return { contributions, total: running };
 }
@@ -258,7 +285,9 @@ function applied(asked: Asked): Derived {
 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  sum: (asked) => folded(asked, 0, (factors) => ({ amount: product(factors) })),
+  sum: (asked) =>
+    folded(asked, 0, (factors, i) => ({ amount: product([...factors, asked.points.weights?.[i] ?? 1]) })),
+  added: (asked) => folded(asked, 0, (factors) => ({ amount: sum(factors) })),
   mean: (asked) => {
     const { contributions, total } = folded(asked, 0, (factors) => ({ amount: product(factors) }));
     const divisor = Math.max(1, contributions.length);

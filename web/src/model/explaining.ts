@@ -1,6 +1,6 @@
 /** What lights up in a block, its gradients and their gradients when one cell of any of their tensors is looked at. */
 
-import type { Explained } from "../net/generated.ts";
+import type { Explained, Tensor } from "../net/generated.ts";
 import { cellAt, type Holding, Nest, type Shapes } from "./cells.ts";
 import { type Derivation, derive, type Part, windowOf } from "./contributions.ts";
 import type { GradientInfo, Ops } from "./ops.ts";
@@ -24,10 +24,11 @@ type Light = (tensor: string, how: Lit, places: Places) => void;
 const MOST_ASKED = 128;
 
 export function rowOf(explained: Explained): Row {
-  const shapes = Object.fromEntries(
-    Object.entries(explained.tensors).map(([name, tensor]) => [name, tensor.shape]),
-  );
-  return { explained, shapes, nests: explained.ways.map((way) => new Nest(way, shapes)) };
+  const of = <T>(what: (tensor: Tensor) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(explained.tensors).map(([name, tensor]) => [name, what(tensor)]));
+  const shapes = of((tensor) => tensor.shape);
+  const types = of((tensor) => tensor.dtype);
+  return { explained, shapes, nests: explained.ways.map((way) => new Nest(way, shapes, types)) };
 }
 
 /** What tensors hold, by the names they have in a row. */

@@ -38,6 +38,16 @@ export interface GradientInfo {
   readonly attrs: readonly string[];
 }
 
+/** Where an op departs from TensorFlow's, and how to make it agree. */
+export interface DifferenceInfo {
+  readonly topic: string;
+  readonly tensorflow: string;
+  readonly ours: string;
+  readonly agree: string;
+  /** The rule that says which cells it touches; none if it is about which calls are taken. */
+  readonly at?: string;
+}
+
 export interface OpInfo {
   readonly name: string;
   readonly group: string;
@@ -52,7 +62,7 @@ export interface OpInfo {
   readonly writes: readonly string[];
   readonly holds: boolean;
   readonly fed: boolean;
-  readonly differences: readonly { topic: string; tensorflow: string; ours: string; agree: string }[];
+  readonly differences: readonly DifferenceInfo[];
   readonly cases: readonly { about: string; page: PageDocument }[];
   readonly aliases: readonly string[];
   /** Whether it has a gradient, in words. */

@@ -418,8 +418,10 @@ clip_by_value.fails(
 )
 
 
-for _each in (add_n, accumulate_nv2, clip_by_value):
-    cell_to_cell(_each)
+for _each in (add, add_v2, add_n, accumulate_nv2):
+    cell_to_cell(_each, "added")
+cell_to_cell(mul, "sum")
+cell_to_cell(clip_by_value)
 
 
 @op("Cross", "T, T -> product: T", T=REALS)

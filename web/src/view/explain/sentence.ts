@@ -27,6 +27,12 @@ export function whereIs(picture: Picture, pin: string): { made: Named[]; taken: 
   return { made, taken };
 }
 
+/** The output that stands for the same place as a tensor: its gradient. */
+export function twinMade(picture: Picture, pin: string): Named | undefined {
+  const twins = (picture.twins.get(pin) ?? []).filter((each) => each !== pin);
+  return twins.flatMap((twin) => whereIs(picture, twin).made)[0];
+}
+
 /** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
 function labelIn(picture: Picture, row: Row, name: string): string {
   return row === picture.rows[0] ? name : (row.explained.tensors[name]?.pin ?? name);
