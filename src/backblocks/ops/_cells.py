@@ -200,7 +200,7 @@ def value(
     with np.errstate(all="ignore"):
         values = [_RULES[way.rule](_Asked(way, shapes, pin, each, held)) for way, each in some]
     values = [
-        math.trunc(each) if way.cut and each is not None else each
+        _cut(each) if way.cut and each is not None else each
         for (way, _), each in zip(some, values, strict=True)
     ]
     return None if not values or None in values else sum(values[1:], values[0])
@@ -357,6 +357,11 @@ class _Asked:
             return self.numbers(pin)
         low, high = (float(self.held[end]) for end in self.way.codes[pin])
         return [meant(code, self.held[pin].dtype, low, high) for code in self.numbers(pin)]
+
+
+def _cut(number: float) -> int:
+    """Toward zero; a sum that is whole but for rounding stays whole."""
+    return round(number) if abs(number - round(number)) < 1e-9 else math.trunc(number)
 
 
 def meant(code: int, dtype: DType, low: float, high: float) -> float:

@@ -170,6 +170,11 @@ export class Nest {
     return { low, width: Math.fround(high - low), count, lowest: signless ? 0 : -count / 2 };
   }
 
+  /** Whether tables say where loops lead, so that windows differ in size for other reasons than an end. */
+  get uneven(): boolean {
+    return this.holders.some((seat) => seat.table);
+  }
+
   /** How many points a cell of a tensor would belong to if all tensors had no end: a whole window. */
   around(tensor: string): number {
     const free = this.sizes.filter((_, loop) =>

@@ -55,11 +55,16 @@ export function derive(
     const asked: Asked = { nest, output, points, holding };
     const derived = (RULES[nest.rule] ?? applied)(asked);
     const { total } = derived;
-    const whole = total === undefined || !nest.cut ? total : Math.trunc(total);
+    const whole = total === undefined || !nest.cut ? total : cutOf(total);
     return { nest, divisor: undefined, cut: points.cut, ...derived, total: whole };
   });
   const some = all.filter((each) => each.contributions.length > 0);
   return some.length ? some : all.slice(0, 1);
+}
+
+/** Toward zero; a sum that is whole but for rounding stays whole. */
+function cutOf(total: number): number {
+  return Math.abs(total - Math.round(total)) < 1e-9 ? Math.round(total) : Math.trunc(total);
 }
 
 /** What the derivations come to together. */

@@ -106,7 +106,7 @@ export const explainEn = {
   shown: "Shown",
   equal: "The total is the shown number.",
   unequal: (by: string) => `The total differs from the shown number by ${by}.`,
-  opGives: (op: string) => `${op} makes of them`,
+  opGives: (op: string) => `${op} gives`,
   clipped: (outside: number, window: number) =>
     `${cells(outside)} of the window's ${number.format(window)} lie outside of the tensor and do not count.`,
   divisor: (count: number) => `The mean is over the ${cells(count)} that exist.`,

@@ -421,7 +421,12 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | N
 # -- differences from TensorFlow ------------------------------------------------------------------
 
 for _each in (conv_2d, conv_2d_backprop_input, conv_2d_backprop_filter):
-    _each.differs("formats", at="layout", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
+    _each.differs(
+        "formats",
+        at="layout",
+        tensorflow="NHWC only on the CPU.",
+        ours="NHWC and NCHW, every dtype.",
+    )
 for _each in (conv_3d, conv_3d_backprop_input_v2, conv_3d_backprop_filter_v2):
     _each.differs(
         "formats",

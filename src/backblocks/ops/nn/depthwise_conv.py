@@ -211,7 +211,10 @@ for _each in (
             ours="Cells that are not there take no part.",
         )
 depthwise_conv_2d_native.differs(
-    "dilations", at="dilated", tensorflow="Refused on the CPU.", ours="Supported, forward and backward."
+    "dilations",
+    at="dilated",
+    tensorflow="Refused on the CPU.",
+    ours="Supported, forward and backward.",
 )
 for _each in (
     depthwise_conv_2d_native_backprop_input,

@@ -502,8 +502,8 @@ def _(
     *,
     overlapping: bool,
 ) -> list[Way]:
-    return _way(
-        "shares" if is_float(y.dtype) else "apply",
+    (way,) = _way(
+        "shares",
         ("out_backprop",),
         y.sizes,
         (row_pooling_sequence.contents, col_pooling_sequence.contents),
@@ -511,6 +511,7 @@ def _(
         cells=("output",),
         windows=("out_backprop",),
     )
+    return [replace(way, cut=not is_float(y.dtype))]
 
 
 # -- cases -----------------------------------------------------------------------------------------

@@ -969,7 +969,12 @@ for _each in (max_pool_grad, max_pool_grad_v2, max_pool_3d_grad, max_pool_grad_w
         ours="Sums are kept in float32 and rounded once.",
     )
 for _each in (max_pool, max_pool_v2, max_pool_grad, max_pool_grad_v2, max_pool_grad_grad):
-    _each.differs("formats", at="layout", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
+    _each.differs(
+        "formats",
+        at="layout",
+        tensorflow="NHWC only on the CPU.",
+        ours="NHWC and NCHW, every dtype.",
+    )
 max_pool_grad_grad_v2.differs(
     "formats", at="layout", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype."
 )

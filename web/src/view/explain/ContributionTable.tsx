@@ -44,6 +44,8 @@ export function ContributionTable({
   const amount = single ? undefined : AMOUNT[nest.rule];
   const running = contributions.length < 2 && nest.rule === "added" ? undefined : RUNNING[nest.rule];
   const weighed = contributions.some(({ weight }) => weight !== undefined);
+  // Side by side, the places of two tensors leave no room for what comes of them.
+  const stacked = nest.of.length > 1;
   const chosen = contributions.some(({ part }) => part !== "counts");
   return (
     <>
@@ -53,7 +55,7 @@ export function ContributionTable({
           <thead>
             <tr>
               {nest.of.map((tensor) => (
-                <th key={tensor} scope="col" colSpan={2}>
+                <th key={tensor} scope="col" colSpan={stacked ? 1 : 2}>
                   {tensor}
                 </th>
               ))}
@@ -70,6 +72,7 @@ export function ContributionTable({
                 {nest.of.map((tensor, at) => (
                   <FactorCells
                     key={tensor}
+                    stacked={stacked}
                     cell={cellText(cellAt(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
                     value={roundedText(each.held[at], w)}
                     stands={nest.codes[tensor] && roundedText(nest.meant(tensor, each.held[at], holding), w)}
@@ -98,14 +101,29 @@ export function ContributionTable({
 }
 
 /** A cell, the number in it and, of a code, what it stands for. */
-function FactorCells(props: { cell: string; value: string; stands: string | undefined }): ReactElement {
-  return (
+function FactorCells(props: {
+  stacked: boolean;
+  cell: string;
+  value: string;
+  stands: string | undefined;
+}): ReactElement {
+  const number = (
     <>
-      <td className="soft">{props.cell}</td>
-      <td>
-        {props.value}
-        {props.stands !== undefined && <span className="soft"> = {props.stands}</span>}
-      </td>
+      {props.value}
+      {props.stands !== undefined && <span className="soft"> = {props.stands}</span>}
     </>
+  );
+  if (!props.stacked)
+    return (
+      <>
+        <td className="soft">{props.cell}</td>
+        <td>{number}</td>
+      </>
+    );
+  return (
+    <td>
+      <div className="soft">{props.cell}</div>
+      {number}
+    </td>
   );
 }

@@ -167,9 +167,9 @@ function Special({
     const window = nest.around(name);
     const found: string[] = [];
     const count = contributions.length;
-    const slides = nest.rule !== "winners" && nest.rule !== "shares";
+    const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.uneven;
     if (slides && !cut && count < window) found.push(w.clipped(window - count, window));
-    if (divisor !== undefined && count < window) found.push(w.divisor(divisor));
+    if (divisor !== undefined && count < window && !nest.uneven) found.push(w.divisor(divisor));
     if (nest.cut) found.push(w.cutToWhole);
     if (nest.codes[name]) found.push(nest.rule === "sum" ? w.codesCounted : w.codes);
     const ties = contributions.filter(({ part }) => part === "ties").length;

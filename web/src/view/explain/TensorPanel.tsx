@@ -109,7 +109,10 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
     else cursor.move(to(cell));
   }
   return (
-    <section className="explain-tensor" aria-label={`${role} ${name}`}>
+    <section
+      className={held.count === 1 ? "explain-tensor single" : "explain-tensor"}
+      aria-label={`${role} ${name}`}
+    >
       <header>
         <h3 className="mono">{name}</h3>
         <span className="soft small" title={`${tensor.pin} ${tensor.dtype}`}>
