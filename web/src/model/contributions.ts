@@ -12,9 +12,13 @@ export type Part =
   /** Is looked at, and adds nothing. */
   | "loses";
 
+/** The cell of each tensor at one point. */
+export interface CellsAt {
+  get(tensor: string): number | undefined;
+}
+
 export interface Contribution {
-  /** Its cell in each tensor. */
-  readonly cells: ReadonlyMap<string, number>;
+  readonly cells: CellsAt;
   /** What the rule's tensors hold there; undefined where that is not known. */
   readonly held: readonly (number | undefined)[];
   /** What the rule counts with: what they hold or, in a sum, what codes stand for. */
@@ -117,18 +121,29 @@ interface Asked {
 type Derived = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
 type Rule = (asked: Asked) => Derived;
 
-function cellsAt({ places }: Points, i: number): Map<string, number> {
-  return new Map([...places].map(([tensor, all]) => [tensor, all[i] as number]));
+/** Looked up when asked: there may be thousands of points, and most are never looked at. */
+class PointCells implements CellsAt {
+  constructor(
+    private readonly points: Points,
+    private readonly at: number,
+  ) {}
+
+  get(tensor: string): number | undefined {
+    return this.points.places.get(tensor)?.[this.at];
+  }
 }
 
 function heldAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
   return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
 }
 
-function factorsAt(asked: Asked, i: number): (number | undefined)[] {
-  const held = heldAt(asked, i);
-  const { nest, holding } = asked;
-  return nest.rule === "sum" ? held.map((code, at) => nest.meant(nest.of[at] ?? "", code, holding)) : held;
+/** What is counted with: numbers or, in a sum, what codes stand for. */
+function counted(
+  { nest, holding }: Asked,
+  held: readonly (number | undefined)[],
+): readonly (number | undefined)[] {
+  if (nest.rule !== "sum" || nest.of.every((tensor) => !nest.codes[tensor])) return held;
+  return held.map((code, at) => nest.meant(nest.of[at] ?? "", code, holding));
 }
 
 /** Contributions, one for each point, that are put together one after the other. */
@@ -143,17 +158,23 @@ function folded(
 ): { contributions: Contribution[]; total: number | undefined } {
   let running: number | undefined = start;
   const contributions = Array.from({ length: asked.points.count }, (_, i) => {
-    const factors = factorsAt(asked, i);
+    const held = heldAt(asked, i);
+    const factors = counted(asked, held);
     const { amount, part = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
-    const [held, weight] = [heldAt(asked, i), asked.points.weights?.[i]];
-    return { cells: cellsAt(asked.points, i), held, factors, weight, divisor, amount, running, part };
+    const cells = new PointCells(asked.points, i);
+    return { cells, held, factors, weight: asked.points.weights?.[i], divisor, amount, running, part };
   });
   return { contributions, total: running };
 }
 
-function product(factors: readonly (number | undefined)[]): number | undefined {
-  return factors.reduce((all, each) => (all === undefined || each === undefined ? undefined : all * each), 1);
+function product(factors: readonly (number | undefined)[], weight = 1): number | undefined {
+  let all = weight;
+  for (const each of factors) {
+    if (each === undefined) return undefined;
+    all *= each;
+  }
+  return all;
 }
 
 function sum(factors: readonly (number | undefined)[]): number | undefined {
@@ -184,7 +205,7 @@ function partOf(amounts: readonly (number | undefined)[], best: number | undefin
 
 function extreme(sign: 1 | -1): Rule {
   return (asked) => {
-    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i)));
+    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i)));
     const best = bestOf(amounts, sign);
     const better = (before: number, amount: number): number =>
       bestOf([before, amount], sign) === 0 ? before : amount;
@@ -253,7 +274,7 @@ function winners(asked: Asked): Derived {
     running = running === undefined || amount === undefined ? undefined : running + amount;
     const held = nest.of.map((tensor) => read(asked, tensor, winner));
     const none = { weight: undefined, divisor: undefined };
-    return { cells: cellsAt(points, winner), held, factors: held, ...none, amount, running, part };
+    return { cells: new PointCells(points, winner), held, factors: held, ...none, amount, running, part };
   });
   return { contributions, total: running };
 }
@@ -263,7 +284,7 @@ function read({ points, holding }: Asked, tensor: string, i: number): number | u
 }
 
 function winnersOwn(asked: Asked): Derived {
-  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i).slice(1)));
+  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i).slice(1)));
   const best = bestOf(amounts, 1);
   return folded(asked, 0, ([given], i) => {
     const part = partOf(amounts, best, i);
@@ -290,8 +311,7 @@ function applied(asked: Asked): Derived {
 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  sum: (asked) =>
-    folded(asked, 0, (factors, i) => ({ amount: product([...factors, asked.points.weights?.[i] ?? 1]) })),
+  sum: (asked) => folded(asked, 0, (factors, i) => ({ amount: product(factors, asked.points.weights?.[i]) })),
   added: (asked) => folded(asked, 0, (factors) => ({ amount: sum(factors) })),
   mean: (asked) => {
     const { contributions, total } = folded(asked, 0, (factors) => ({ amount: product(factors) }));

@@ -93,8 +93,7 @@ export function lightsOf(
     const known = lights.get(tensor) ?? new Map<Lit, Places>();
     lights.set(tensor, known);
     const before = known.get(how);
-    // Most come once: joining costs as much as finding them.
-    known.set(how, before ? [...new Set([...before, ...places])] : places);
+    known.set(how, before ? joined(before, places) : places);
   };
   const here = twins.get(pin) ?? [pin];
   for (const twin of here) light(twin, "here", [place]);
@@ -107,6 +106,12 @@ export function lightsOf(
     }
   }
   return lights;
+}
+
+/** All places of both: the same when both have the same, as gradients mostly do. */
+function joined(before: Places, places: Places): Places {
+  const same = before.length === places.length && before.every((each, i) => each === places[i]);
+  return same ? before : [...new Set([...before, ...places])];
 }
 
 /**

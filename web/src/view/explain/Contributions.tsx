@@ -1,10 +1,11 @@
 import { type ReactElement, useMemo } from "react";
 import { cellAt, type Holding } from "../../model/cells.ts";
-import { agrees, type Derivation, derive, tolerance, totalOf } from "../../model/contributions.ts";
+import { agrees, type Derivation, tolerance, totalOf } from "../../model/contributions.ts";
 import { holdingIn } from "../../model/explaining.ts";
 import { Icon } from "../shell/icons.tsx";
 import { Check } from "./Check.tsx";
 import { ContributionTable } from "./ContributionTable.tsx";
+import { derivedAt } from "./derived.ts";
 import { formulaOf, roundedText } from "./formula.ts";
 import { LeadsTo } from "./LeadsTo.tsx";
 import type { Picture } from "./picture.ts";
@@ -54,7 +55,7 @@ function Made({
   const w = useExplainWords();
   const tensor = row.explained.tensors[name];
   const holding = useMemo(() => holdingIn(row, picture.holding), [row, picture]);
-  const derivations = useMemo(() => derive(row.nests, name, place, holding), [row, name, place, holding]);
+  const derivations = derivedAt(picture, row, name, place);
   if (!tensor) return null;
   const { op } = row.explained;
   const cell = cellAt(place, tensor.shape);

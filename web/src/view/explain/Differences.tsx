@@ -1,10 +1,10 @@
 import { type ReactElement, useMemo } from "react";
 import { affected, type Here } from "../../model/affected.ts";
-import { derive } from "../../model/contributions.ts";
 import { holdingIn, lightsOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { DifferenceInfo, Ops } from "../../model/ops.ts";
 import { useOps } from "../page.ts";
+import { derivedAt } from "./derived.ts";
 import type { Picture } from "./picture.ts";
 import { type Named, twinMade, whereIs } from "./sentence.ts";
 import type { At } from "./useLights.ts";
@@ -123,7 +123,7 @@ function hereAt(picture: Picture, graph: Graph, { row, name, place }: OutputCell
     name,
     place,
     holding,
-    derivations: derive(row.nests, name, place, holding),
+    derivations: derivedAt(picture, row, name, place),
     setting: (attr) => attrs.find((each) => each.name === attr)?.value,
   };
 }

@@ -29,6 +29,8 @@ export interface Picture {
   readonly twins: ReadonlyMap<string, readonly string[]>;
   readonly tensors: ReadonlyMap<string, HeldTensor>;
   readonly holding: Holding;
+  /** How often numbers came that were not here before. */
+  fetched(): number;
 }
 
 /** A tensor with the numbers of it that are here. */
@@ -36,6 +38,8 @@ export class HeldTensor {
   readonly count: number;
   readonly range: Range;
   readonly source: TensorSource;
+  /** How often numbers came that were not here before. */
+  fetches = 0;
   private readonly numbers: Float32Array | Float64Array | undefined;
   private readonly some = new Map<number, number>();
 
@@ -74,6 +78,7 @@ export class HeldTensor {
     if (sizes.reduce((a, b) => a * b, 1) > MOST_FETCHED) return false;
     const found = asNumbers(await studio.look(this.page, pin, indexOf(box)));
     const first = box.map((span) => span.first);
+    this.fetches++;
     for (const [i, value] of found.entries()) {
       const cell = cellAt(i, sizes).map((at, axis) => at + (first[axis] as number));
       this.some.set(
@@ -132,6 +137,7 @@ export async function loadPicture(page: number, block: string, graph: Graph, ops
     twins: twinsOf(rows, ops),
     tensors,
     holding: (pin, place) => tensors.get(pin)?.at(place),
+    fetched: () => [...tensors.values()].reduce((sum, each) => sum + each.fetches, 0),
   };
 }
 

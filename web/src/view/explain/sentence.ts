@@ -1,10 +1,11 @@
 /** One cell in one sentence, as the status line says it. */
 
 import { cellAt } from "../../model/cells.ts";
-import { type Derivation, derive } from "../../model/contributions.ts";
-import { holdingIn, lightsOf, type Row, regionText } from "../../model/explaining.ts";
+import type { Derivation } from "../../model/contributions.ts";
+import { lightsOf, type Row, regionText } from "../../model/explaining.ts";
 import { numberText } from "../../net/frames.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
+import { derivedAt } from "./derived.ts";
 import type { Picture } from "./picture.ts";
 
 /** A tensor of a row. */
@@ -59,7 +60,7 @@ export function sentenceOf(picture: Picture, pin: string, place: number, words: 
 }
 
 function madeText(picture: Picture, { row, name }: Named, place: number, words: ExplainWords): string {
-  const derivations = derive(row.nests, name, place, holdingIn(row, picture.holding));
+  const derivations = derivedAt(picture, row, name, place);
   return derivations.map((each) => derivedText(picture, row, each, words)).join(words.and(["", ""]));
 }
 
