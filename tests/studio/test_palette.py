@@ -181,6 +181,23 @@ def test_names_and_formulas_are_of_ops_that_there_are(tool):
     assert {*tool["NAMES_ELSEWHERE"], *tool["FORMULAS"]} <= set(REGISTRY)
 
 
+@pytest.mark.parametrize(
+    ("op", "axes"),
+    [
+        ("MaxPool3D", ["data_format", "data_format"]),
+        ("Conv3D", ["data_format", "DHWIO", "data_format"]),
+        ("Conv3DBackpropFilterV2", ["data_format", "", "data_format", "DHWIO"]),
+        ("DepthwiseConv2dNative", ["data_format", "HWCM", "data_format"]),
+        ("Dilation2D", ["NHWC", "HWC", "NHWC"]),
+        ("MaxPoolGradWithArgmax", ["", "NHWC", "", "NHWC"]),
+        ("MatMul", ["", "", ""]),
+    ],
+)
+def test_axes_have_the_letters_that_the_cells_of_the_op_have(palette, op, axes):
+    info = palette[op]
+    assert [pin.axes for pin in (*info.inputs, *info.outputs)] == axes
+
+
 WEB = Path(__file__).resolve().parents[2] / "web" / "src"
 
 

@@ -579,8 +579,6 @@ class Tensor(Struct, omit_defaults=True):
     pin: str
     dtype: str
     shape: list[int]
-    axes: list[str] = field(default_factory=list)
-    """Names of its axes, such as N D H W C."""
     constant: bool = False
     """Typed into the block or a Const, so that it can be edited."""
 

@@ -13,6 +13,8 @@ export interface PinInfo {
   readonly dtypes: readonly string[];
   /** Every number of axes that it may have; null if any. */
   readonly ranks: readonly number[] | null;
+  /** The letters of its axes, such as DHWIO; "data_format" if that attribute has them. */
+  readonly axes?: string;
   readonly about?: string;
 }
 

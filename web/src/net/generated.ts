@@ -544,8 +544,6 @@ export interface Tensor {
   pin: string;
   dtype: string;
   shape: number[];
-  /** Names of its axes, such as N D H W C. */
-  axes?: string[];
   /** Typed into the block or a Const, so that it can be edited. */
   constant?: boolean;
 }

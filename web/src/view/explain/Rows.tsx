@@ -88,6 +88,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
         key={pin}
         page={picture.page}
         held={held}
+        axes={picture.axes.get(pin) ?? []}
         name={name}
         role={explained.outputs.includes(name) ? w.output : w.input}
         range={range ?? held.range}
