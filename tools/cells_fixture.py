@@ -11,7 +11,8 @@ import numpy as np
 
 from backblocks.dtypes import NAMES
 from backblocks.ops import REGISTRY
-from backblocks.ops._cells import linked, pin_names, value
+from backblocks.ops._cell_points import linked, value
+from backblocks.ops._cells import pin_names
 from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
 from backblocks.studio import messages

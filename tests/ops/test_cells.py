@@ -19,7 +19,8 @@ import pytest
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
-from backblocks.ops._cells import Factor, every_point, linked, meant, pin_names, points, value
+from backblocks.ops._cell_points import every_point, linked, meant, points, value
+from backblocks.ops._cells import Factor, pin_names
 from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
 
@@ -590,6 +591,26 @@ def draw_gather_nd(rng):
     return [rng.standard_normal(shape), indices], {"bad_indices_policy": "IGNORE"}
 
 
+def draw_scatter(rng):
+    (tensor, indices), policy = draw_gather_nd(rng)
+    depth = indices.shape[-1]
+    updates = rng.standard_normal((*indices.shape[:-1], *tensor.shape[depth:]))
+    return [tensor, indices, updates], policy
+
+
+def draw_stitch(rng):
+    rest = sizes(rng)
+    shapes = [sizes(rng, 1) for _ in range(3)]
+    places = tuple(rng.integers(0, 4, shape) for shape in shapes)
+    return [places, tuple(rng.standard_normal((*shape, *rest)) for shape in shapes)], {}
+
+
+def draw_partition(rng):
+    shape = sizes(rng)
+    numbers = rng.integers(0, 3, shape[: int(rng.integers(1, len(shape) + 1))])
+    return [rng.standard_normal(shape), numbers], {"num_partitions": 3}
+
+
 def draw_tile(rng):
     shape = sizes(rng)
     return [rng.standard_normal(shape), rng.integers(0, 3, len(shape))], {}
@@ -659,6 +680,11 @@ DRAWN = {
     "GatherV2": draw_gather,
     "GatherNd": draw_gather_nd,
     "Tile": draw_tile,
+    **dict.fromkeys(("TensorScatterUpdate", "TensorScatterAdd", "TensorScatterSub"), draw_scatter),
+    "DynamicStitch": draw_stitch,
+    "DynamicPartition": draw_partition,
+    "Neg": lambda rng: draw_alike(rng, REGISTRY["Neg"]),
+    "Sub": lambda rng: draw_alike(rng, REGISTRY["Sub"]),
     "MatMul": draw_product,
     **dict.fromkeys(("BatchMatMul", "BatchMatMulV2"), draw_batch_product),
     "Einsum": draw_einsum,

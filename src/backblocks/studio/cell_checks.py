@@ -19,7 +19,7 @@ from backblocks.dtypes import is_float
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.ops import REGISTRY
-from backblocks.ops._cells import linked, value
+from backblocks.ops._cell_points import linked, value
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, flat
 from backblocks.ops._spec import Spec

@@ -105,7 +105,7 @@ def _(
     taken = ends if out_type == _INT32 else {pin: way.cells[pin] for pin in way.of} | ends
     loops = {} if out_type == _INT32 else way.loops
     return [
-        replace(way, cells=way.cells | ends, codes=codes),
+        replace(way, cells={**way.cells, **ends}, codes=codes),
         *(Way("apply", tuple(taken), loops, taken | {end: Cells(())}) for end in codes["output"]),
     ]
 
