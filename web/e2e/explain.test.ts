@@ -412,6 +412,8 @@ describe("other windows", () => {
     expect(await aside.textContent()).toContain("5 cells of the window's 9 lie outside");
     expect(await aside.textContent()).toContain("÷ 4");
     await walk("pool:output", 16);
+    await walk("back:output", 1);
+    expect(await aside.textContent()).toContain("divided by the cells that exist, not by 9");
     await walk("back:output", 16);
     await page.getByRole("button", { name: "Add the gradient of back with respect to grad" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 3);

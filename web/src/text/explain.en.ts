@@ -110,6 +110,8 @@ export const explainEn = {
   clipped: (outside: number, window: number) =>
     `${cells(outside)} of the window's ${number.format(window)} lie outside of the tensor and do not count.`,
   divisor: (count: number) => `The mean is over the ${cells(count)} that exist.`,
+  clippedShares: (clipped: number, windows: number, cells: number) =>
+    `Of ${windows === 1 ? "one window" : `${number.format(windows)} windows`} here ${number.format(clipped)} reach beyond the tensor: what comes back is divided by the cells that exist, not by ${number.format(cells)}.`,
   cutToWhole: "The mean is cut to a whole number, toward zero.",
   codes: "The numbers are codes; beside each stands the number that it is the code of.",
   codesCounted:

@@ -100,6 +100,8 @@ export const explainKo: ExplainWords = {
   clipped: (outside, window) =>
     `창의 셀 ${number.format(window)}개 가운데 ${number.format(outside)}개는 텐서 밖에 있어 세지 않습니다.`,
   divisor: (count) => `평균은 실제로 있는 ${cells(count)}로 냅니다.`,
+  clippedShares: (clipped, windows, count) =>
+    `여기 창 ${number.format(windows)}개 가운데 ${number.format(clipped)}개가 텐서 밖으로 나갑니다. 돌아오는 값은 ${number.format(count)}이 아니라 실제로 있는 셀 수로 나눕니다.`,
   cutToWhole: "평균은 0 쪽으로 잘라 정수로 만듭니다.",
   codes: "숫자는 코드입니다. 코드마다 그것이 뜻하는 수를 옆에 적었습니다.",
   codesCounted: "숫자는 코드입니다. 코드가 뜻하는 수를 곱해 더하고, 합을 가장 가까운 코드로 반올림합니다.",

@@ -81,8 +81,8 @@ export function ContributionTable({
                 {weighed && <td>{roundedText(each.weight, w)}</td>}
                 {amount && (
                   <td>
+                    {each.divisor !== undefined && <span className="soft">{w.divided(each.divisor)} = </span>}
                     {roundedText(each.amount, w)}
-                    {each.divisor !== undefined && <span className="soft"> {w.divided(each.divisor)}</span>}
                   </td>
                 )}
                 {running && <td>{roundedText(each.running, w)}</td>}

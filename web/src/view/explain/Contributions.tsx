@@ -171,6 +171,11 @@ function Special({
     const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.uneven;
     if (slides && !cut && count < window) found.push(w.clipped(window - count, window));
     if (divisor !== undefined && count < window && !nest.uneven) found.push(w.divisor(divisor));
+    if (nest.rule === "shares" && !nest.uneven) {
+      const whole = nest.around(nest.of[0] ?? "");
+      const clipped = contributions.filter((each) => each.divisor !== undefined && each.divisor < whole);
+      if (clipped.length) found.push(w.clippedShares(clipped.length, count, whole));
+    }
     if (nest.cut) found.push(w.cutToWhole);
     if (nest.codes[name]) found.push(nest.rule === "sum" ? w.codesCounted : w.codes);
     const ties = contributions.filter(({ part }) => part === "ties").length;
