@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from backblocks.dtypes import NAMES
 from backblocks.ops import REGISTRY
-from backblocks.ops._cells import linked, pin_names, value
+from backblocks.ops._cell_points import linked, value
+from backblocks.ops._cells import pin_names
 from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
 from backblocks.studio import messages
@@ -73,6 +75,14 @@ def _calls() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
     mirror = np.array([[0, 0], [1, 2], [0, 1], [0, 0]])
     slide: dict[str, Any] = {"strides": (1, 2, 1, 1), "padding": "SAME"}
     yield "FusedPadConv2D", [x, mirror, f], {**slide, "mode": "REFLECT"}
+    resize = {**slide, "mode": "SYMMETRIC", "resize_align_corners": True}
+    yield "FusedResizeAndPadConv2D", [x, [5, 4], mirror, f], resize
+    codes = rng.integers(0, 256, (1, 4, 3, 2)).astype(np.uint8)
+    ends = [np.float32(end) for end in (-1, 1, -2, 2)]
+    coded = {**conv, "out_type": "qint32"}
+    yield "QuantizedConv2D", [codes, codes[0, :3, :2, :, None], *ends], coded
+    yield "QuantizedMaxPool", [codes, *ends[:2]], pool
+    yield "QuantizedAvgPool", [codes.astype(np.int8), *ends[:2]], pool
     yield "FractionalAvgPoolGrad", [np.array(x.shape), y[:, :, :2], [0, 3, 4], [0, 1, 3]], {}
     yield (
         "FractionalMaxPoolGrad",
@@ -111,6 +121,7 @@ def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any
     return {
         "op": name,
         "shapes": shapes,
+        "types": {pin: NAMES[array.dtype] for pin, array in (ins | outs).items()},
         "outputs": list(outs),
         "held": {pin: _plain(array) for pin, array in ins.items()},
         "ways": msgspec.to_builtins(

@@ -53,15 +53,15 @@ def palette() -> Palette:
 
 
 def op_info(op: Op) -> OpInfo:
-    ranks = _ranks(op)
+    ranks, axes = _ranks(op), _axes(op)
     return OpInfo(
         name=op.name,
         group=op.group,
         summary=summary(op),
         documentation=details(op),
         formula=op.formula,
-        inputs=[_pin(op, pin, ranks.get(pin.name)) for pin in op.inputs],
-        outputs=[_pin(op, pin, ranks.get(f"-> {pin.name}")) for pin in op.outputs],
+        inputs=[_pin(op, pin, ranks.get(pin.name), axes) for pin in op.inputs],
+        outputs=[_pin(op, pin, ranks.get(f"-> {pin.name}"), axes) for pin in op.outputs],
         attrs=[_attr(attr) for attr in op.attrs.values()],
         stateful=op.stateful,
         files=op.files,
@@ -69,10 +69,7 @@ def op_info(op: Op) -> OpInfo:
         holds=op.holds,
         fed=op.fed,
         gradient=gradient(op),
-        differences=[
-            DifferenceInfo(topic=d.topic, tensorflow=d.tensorflow, ours=d.ours, agree=d.agree)
-            for d in op.differences
-        ],
+        differences=[DifferenceInfo(**asdict(each)) for each in op.differences],
         cases=_cases(op),
         aliases=_aliases(op),
         gradients=[GradientInfo(**asdict(each)) for each in gradient_ops(op)],
@@ -82,7 +79,7 @@ def op_info(op: Op) -> OpInfo:
 # -- pins and attributes --------------------------------------------------------------------------
 
 
-def _pin(op: Op, pin: Pin, ranks: list[int] | None) -> PinInfo:
+def _pin(op: Op, pin: Pin, ranks: list[int] | None, axes: dict[str, str]) -> PinInfo:
     if pin.dtype in op.dtypes:
         dtypes = list(op.dtypes[pin.dtype])
     elif pin.dtype in (*ALL, "string", "resource"):
@@ -91,7 +88,14 @@ def _pin(op: Op, pin: Pin, ranks: list[int] | None) -> PinInfo:
         attr = op.attrs.get(pin.dtype)
         dtypes = list(attr.kind.options) if attr is not None else [*ALL, "string"]
     plain = list(dict.fromkeys(QUANTIZED.get(name, name) for name in dtypes))
-    return PinInfo(name=pin.name, count=pin.count, type=pin.dtype, dtypes=plain, ranks=ranks)
+    return PinInfo(
+        name=pin.name,
+        count=pin.count,
+        type=pin.dtype,
+        dtypes=plain,
+        ranks=ranks,
+        axes=axes.get(pin.name, ""),
+    )
 
 
 def _attr(attr: Attr) -> AttrInfo:
@@ -126,6 +130,22 @@ def _ranks(op: Op) -> dict[str, list[int] | None]:
         else sorted(fits)
         for name, fits in found.items()
     }
+
+
+def _axes(op: Op) -> dict[str, str]:
+    """By pin the letters of its axes, where the op's cells have some in all of its cases."""
+    found: dict[str, set[str]] = {}
+    for inputs, attrs in worked_calls(op) if op.cell_rule else ():
+        if any(array.dtype.hasobject for array in flat(inputs)):
+            continue
+        outputs = op.run(inputs, attrs)
+        specs = each_value(Spec.of, inputs), each_value(Spec.of, outputs)
+        for way in op.ways(specs[0], attrs, specs[1]):
+            for pin, cells in way.cells.items():
+                named = cells.axes and cells.axes == attrs.get("data_format")
+                found.setdefault(pin, set()).add("data_format" if named else cells.axes)
+    all_letters = {pin: each - {""} for pin, each in found.items()}
+    return {pin: letters.pop() for pin, letters in all_letters.items() if len(letters) == 1}
 
 
 def _fits(op: Op, specs: list[Value], attrs: dict[str, Any], place: int, rank: int) -> bool:

@@ -1,7 +1,9 @@
 """What `ops.json` says of ops is what they do."""
 
+import re
 import runpy
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import numpy as np
@@ -11,7 +13,7 @@ import backblocks as bb
 from backblocks.dtypes import ALL
 from backblocks.graph.gradient_ops import worked_calls
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import flat
+from backblocks.ops._op import Affects, flat
 from backblocks.pages.fields import read
 from backblocks.pages.page import Page
 from backblocks.studio.palette import Palette
@@ -174,3 +176,41 @@ def test_the_lesson_of_pools_is_wired_twice(palette):
 )
 def test_ops_are_found_by_the_names_of_other_libraries(palette, words, op):
     assert words in palette[op].aliases
+
+
+@pytest.mark.parametrize(
+    ("op", "axes"),
+    [
+        ("MaxPool3D", ["data_format", "data_format"]),
+        ("Conv3D", ["data_format", "DHWIO", "data_format"]),
+        ("Conv3DBackpropFilterV2", ["data_format", "", "data_format", "DHWIO"]),
+        ("DepthwiseConv2dNative", ["data_format", "HWCM", "data_format"]),
+        ("Dilation2D", ["NHWC", "HWC", "NHWC"]),
+        ("MaxPoolGradWithArgmax", ["", "NHWC", "", "NHWC"]),
+        ("MatMul", ["", "", ""]),
+    ],
+)
+def test_axes_have_the_letters_that_the_cells_of_the_op_have(palette, op, axes):
+    info = palette[op]
+    assert [pin.axes for pin in (*info.inputs, *info.outputs)] == axes
+
+
+WEB = Path(__file__).resolve().parents[2] / "web" / "src"
+
+
+def test_the_browser_has_every_rule_by_which_a_difference_says_where_it_shows():
+    rules = (WEB / "model" / "affected.ts").read_text()
+    for name in get_args(Affects):
+        pattern = rf'^  "?{re.escape(name)}"?[:,]'
+        assert not name or re.search(pattern, rules[rules.index("const RULES") :], re.M), name
+        for language in ("en", "ko"):
+            words = (WEB / "text" / f"explain.{language}.ts").read_text()
+            assert not name or re.search(rf'^    "?{re.escape(name)}"?: ', words, re.M), name
+
+
+def test_what_differences_are_about_is_said_in_korean():
+    words = (WEB / "text" / "topics.ko.ts").read_text()
+    topics = {each.topic for op in REGISTRY.values() for each in op.differences}
+    assert not [
+        topic for topic in topics if not re.search(rf'^  "?{re.escape(topic)}"?: ', words, re.M)
+    ]

@@ -81,6 +81,111 @@ const HUGE = {
   },
 };
 
+/** Windows with a NaN and with ties, codes of numbers, drawn windows, channels that come first, and a whole row. */
+const KINDS = {
+  format: 1,
+  title: "Kinds",
+  blocks: {
+    odd: typed("float32", [
+      [
+        [[1], [3], ["nan"]],
+        [[3], [2], [5]],
+        [[4], [4], [0]],
+      ],
+    ]),
+    pool: {
+      op: "MaxPool",
+      in: { input: "odd:output" },
+      attrs: { ksize: [1, 2, 2, 1], strides: [1, 1, 1, 1], padding: "VALID" },
+    },
+    codes: typed("uint8", [
+      [
+        [[10], [200], [30]],
+        [[3], [20], [255]],
+        [[4], [4], [0]],
+      ],
+    ]),
+    coded: {
+      op: "QuantizedConv2D",
+      in: {
+        input: "codes:output",
+        filter: {
+          dtype: "uint8",
+          value: [
+            [[[128]], [[200]]],
+            [[[10]], [[64]]],
+          ],
+        },
+        min_input: { dtype: "float32", value: -1 },
+        max_input: { dtype: "float32", value: 1 },
+        min_filter: { dtype: "float32", value: -2 },
+        max_filter: { dtype: "float32", value: 2 },
+      },
+      attrs: { strides: [1, 1, 1, 1], padding: "SAME" },
+    },
+    averaged: {
+      op: "QuantizedAvgPool",
+      in: {
+        input: "codes:output",
+        min_input: { dtype: "float32", value: -1 },
+        max_input: { dtype: "float32", value: 1 },
+      },
+      attrs: { ksize: [1, 2, 2, 1], strides: [1, 1, 1, 1], padding: "VALID" },
+    },
+    image: constant([1, 4, 4, 1]),
+    resized: {
+      op: "FusedResizeAndPadConv2D",
+      in: {
+        input: "image:output",
+        size: { dtype: "int32", value: [6, 6] },
+        paddings: {
+          dtype: "int32",
+          value: [
+            [0, 0],
+            [1, 1],
+            [1, 1],
+            [0, 0],
+          ],
+        },
+        filter: {
+          dtype: "float32",
+          value: [
+            [[[1]], [[0.5]]],
+            [[[-1]], [[2]]],
+          ],
+        },
+      },
+      attrs: { mode: "REFLECT", strides: [1, 2, 2, 1], padding: "VALID" },
+    },
+    drawn: {
+      op: "FractionalAvgPool",
+      in: { value: "image:output" },
+      attrs: { pooling_ratio: [1, 1.5, 1.5, 1] },
+    },
+    drawn_grad: {
+      op: "FractionalAvgPoolGrad",
+      in: {
+        orig_input_tensor_shape: { dtype: "int64", value: [1, 4, 4, 1] },
+        out_backprop: "drawn:output",
+        row_pooling_sequence: "drawn:row_pooling_sequence",
+        col_pooling_sequence: "drawn:col_pooling_sequence",
+      },
+    },
+    first: constant([1, 2, 3, 3]),
+    channels: {
+      op: "AvgPool",
+      in: { value: "first:output" },
+      attrs: { ksize: [1, 1, 2, 2], strides: [1, 1, 1, 1], padding: "VALID", data_format: "NCHW" },
+    },
+    rows: constant([2, 3]),
+    soft: { op: "Softmax", in: { logits: "rows:output" } },
+  },
+};
+
+function typed(dtype: string, value: unknown): object {
+  return { op: "Const", attrs: { value: { dtype, value } } };
+}
+
 function constant(shape: number[]): object {
   const from = { place: 0 };
   const fill = ([size, ...rest]: number[]): unknown =>
@@ -96,6 +201,7 @@ beforeAll(async () => {
     prepare: ({ folder }) => {
       writeFileSync(path.join(folder, "moves.page.json"), JSON.stringify(MOVES));
       writeFileSync(path.join(folder, "huge.page.json"), JSON.stringify(HUGE));
+      writeFileSync(path.join(folder, "kinds.page.json"), JSON.stringify(KINDS));
     },
   });
   page = opened.page;
@@ -306,6 +412,8 @@ describe("other windows", () => {
     expect(await aside.textContent()).toContain("5 cells of the window's 9 lie outside");
     expect(await aside.textContent()).toContain("÷ 4");
     await walk("pool:output", 16);
+    await walk("back:output", 1);
+    expect(await aside.textContent()).toContain("divided by the cells that exist, not by 9");
     await walk("back:output", 16);
     await page.getByRole("button", { name: "Add the gradient of back with respect to grad" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 3);
@@ -398,13 +506,82 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
       "output[5,3] = 4, a copy of tensor[1, 2, 3]",
       "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
       "output[1,3] = 5, sum over input[1, 0-2, 3]",
-      "z[0,2,3] = 4, made of x[0, 2, 3] and y[3]",
+      "z[0,2,3] = 4, sum of x[0, 2, 3] and y[3]",
       "output[11,3] = 4, a copy of values[1][5, 3]",
       "output[2,3] = 4, a copy of params[5, 3]",
       "output[0,1,2] = -3, a copy of input[0, 2, 3]",
       "output[6] = 0, no cell leads to it",
     ]
   `);
+});
+
+describe("every kind of window", () => {
+  const aside = async () => (await page.locator(".explain-aside").textContent()) ?? "";
+  const rule = () => page.locator(".explain-op .formula").first().textContent();
+
+  test("a difference from TensorFlow is marked at the cell that it touches, and not at others", async () => {
+    await page.click(".brand");
+    await page.locator(".file-list button", { hasText: "kinds" }).click();
+    await page.waitForSelector(".canvas");
+    await page.keyboard.press("Control+Enter");
+    await ran();
+    await explain("pool");
+    await map("pool:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(aside).toContain("Not at this cell:");
+    expect(await page.locator(".difference.here").count()).toBe(0);
+    await page.keyboard.press("ArrowRight");
+    const here = page.locator(".difference.here");
+    await expect.poll(() => here.count()).toBe(1);
+    expect(await here.textContent()).toContain("A NaN is among the numbers that lead here.");
+    expect(await here.textContent()).toContain("MaxPool nan");
+    await leave();
+  });
+
+  test("codes are multiplied, averaged and shown with what they stand for", async () => {
+    await explain("coded");
+    await walk("coded:output", 9);
+    expect(await aside()).toContain("What they stand for is multiplied and added up");
+    await leave();
+    await explain("averaged");
+    await walk("averaged:output", 4);
+    expect(await aside()).toContain("cut to a whole number");
+    await leave();
+  });
+
+  test("an image that is resized first has the weights of what it is made of", async () => {
+    await explain("resized");
+    await walk("resized:output", 9);
+    expect(await page.locator(".explain-table th").allTextContents()).toContain("weight");
+    await leave();
+  });
+
+  test("windows that were drawn are checked as they were drawn", async () => {
+    await explain("drawn_grad");
+    await walk("drawn_grad:output", 16);
+    await page.getByRole("button", { name: "Check with a finite difference" }).click();
+    await expect.poll(() => page.locator(".explain-check").textContent()).toContain("They agree.");
+    await leave();
+  });
+
+  test("the rule is written in the layout of the block", async () => {
+    await explain("channels");
+    expect(await rule()).toBe("output[n, c, h, w] = meankh, kw value[n, c, h + kh, w + kw]");
+    expect(await panel("first:output").locator("header").textContent()).toContain("value");
+    await leave();
+  });
+
+  test("what only the op can tell is said as the op and what it gives", async () => {
+    await explain("soft");
+    await map("soft:softmax").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect
+      .poll(() => page.locator(".explain-formula").first().textContent())
+      .toMatch(/^softmax\[0,0\] = Softmax\(-3, 4, 0\) = 0\.0008/);
+    expect(await page.locator(".explain-total").textContent()).toMatch(/^Softmax gives 0\.0008/);
+    await leave();
+    expect(opened.errors).toEqual([]);
+  });
 });
 
 test("of tensors that are too large to be fetched, the numbers behind a cell come when it is pinned", async () => {

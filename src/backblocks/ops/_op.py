@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -106,6 +106,15 @@ class Use:
     lines: str
 
 
+Affects = Literal[
+    "", "nan", "later nan", "nan wins", "inf wins", "-inf", "padded -inf", "tie", "padding", "no cell",
+    "orig_output", "cut", "below 0", "half", "later image", "apart", "channel windows", "layout", "dilated",
+]  # fmt: skip
+"""By which rule one sees whether a number is touched by a difference, from the cells that lead to it;
+empty where it is about which calls are taken. `web/src/model/affected.ts` has the rules.
+"""
+
+
 @dataclass(frozen=True)
 class Difference:
     """Where the op departs from TensorFlow's CPU kernel, and how to make it agree."""
@@ -114,6 +123,7 @@ class Difference:
     tensorflow: str
     ours: str
     agree: str = ""
+    at: Affects = ""
 
 
 Fill = Callable[..., None]
@@ -302,9 +312,11 @@ class Op:
         """A call that must be refused with these words."""
         self.refusals.append(Refusal(about, args, error))
 
-    def differs(self, topic: str, *, tensorflow: str, ours: str, agree: str = "") -> None:
-        """A difference from TensorFlow's CPU kernel."""
-        self.differences.append(Difference(topic, tensorflow, ours, agree))
+    def differs(
+        self, topic: str, *, tensorflow: str, ours: str, agree: str = "", at: Affects = ""
+    ) -> None:
+        """A difference from TensorFlow's CPU kernel, and at which cells it shows."""
+        self.differences.append(Difference(topic, tensorflow, ours, agree, at))
 
     # -- calling ------------------------------------------------------------------------
 

@@ -15,16 +15,18 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from backblocks.dtypes import NAMES, is_float
-from backblocks.errors import OpError, described
+from backblocks.dtypes import is_float
+from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.ops import REGISTRY
+from backblocks.ops._cell_points import linked, value
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, flat
+from backblocks.ops._spec import Spec
 from backblocks.studio.explaining import forward_of
 from backblocks.studio.held import Held
 from backblocks.studio.measuring import Finding
-from backblocks.studio.messages import CellChecked, CheckCell
+from backblocks.studio.messages import CellChecked, CheckCell, NoSlope
 
 MOST_CELLS = 1 << 24
 """Of a tensor of an op that is checked: all of them are computed anew, several times."""
@@ -44,26 +46,32 @@ def check(asked: CheckCell, held: Held) -> Finding[CellChecked]:
     ):
         hint = f"Name one of {list(gradient.shape)}."
         raise OpError("must have such a cell", op=asked.block, got=asked.cell, hint=hint)
-    if not is_float(gradient.dtype):
-        hint = "Only these have slopes that a small step shows."
-        got = described(NAMES[gradient.dtype])
-        raise OpError("must give floating-point numbers", op=asked.block, got=got, hint=hint)
-    call = _forward_call(asked.block, held, gradient)
     cell = tuple(asked.cell)
     given = float(gradient[cell])
-    slope = yield from _slope(call, cell)
-    if slope.text:
-        return CellChecked(asked.request, given, slope.mean, False, False, slope.text)
-    return _compared(asked.request, given, slope, gradient)
+    try:
+        call = _forward_call(asked.block, held, gradient, cell)
+        slope = yield from _slope(call, cell)
+    except _CannotCheck as error:
+        return CellChecked(asked.request, _text(given), why=error.why, about=list(error.about))
+    agrees = slope.why == "" and _agree(given, slope, gradient)
+    shown, mean, below, above = map(_text, (given, slope.mean, slope.below, slope.above))
+    return CellChecked(asked.request, shown, mean, agrees, slope.why, below, above)
 
 
-def _compared(request: int, given: float, slope: _Slope, gradient: Array) -> CellChecked:
+def _text(number: float) -> str:
+    return f"{number:.7g}"
+
+
+def _agree(given: float, slope: _Slope, gradient: Array) -> bool:
     precision = float(ml_dtypes.finfo(gradient.dtype).eps)  # type: ignore[no-untyped-call]
-    off = abs(given - slope.mean)
-    agrees = off <= max(_ALIKE, 4 * precision) * slope.size
-    words = "as it should be" if agrees else "which is not the same"
-    text = f"It gives {given:.7g}; the slope there is {slope.mean:.7g}, {words}."
-    return CellChecked(request, given, slope.mean, agrees, True, text)
+    return abs(given - slope.mean) <= max(_ALIKE, 4 * precision) * slope.size
+
+
+class _CannotCheck(Exception):
+    """There is nothing to compare with."""
+
+    def __init__(self, why: NoSlope, *about: str) -> None:
+        self.why, self.about = why, about
 
 
 # -- the op whose gradient it is ------------------------------------------------------------------
@@ -78,7 +86,7 @@ class _Call:
     weights: list[Array]
 
 
-def _forward_call(name: str, held: Held, gradient: Array) -> _Call:
+def _forward_call(name: str, held: Held, gradient: Array, cell: tuple[int, ...]) -> _Call:
     """The op, on what the gradient block takes; what that has not comes from the block on the page."""
     block = held.block(name)
     on_page, way = forward_of(name, held)
@@ -86,20 +94,17 @@ def _forward_call(name: str, held: Held, gradient: Array) -> _Call:
     op = forward.op if forward else None
     if way is None or op is None:
         op, way = _op_with_gradient(name, block.op)
-    if op.stateful or op.start_rule is not None:
-        hint = f"What it gives was drawn by {op.name}, which draws anew each time."
-        raise OpError("must be the gradient of an op without chance", op=name, hint=hint)
+    if not is_float(gradient.dtype):
+        raise _CannotCheck("whole numbers", op.name)
     own = {pin: _last(held, f"{name}:{pin}") for pin in way.inputs}
-    known = {
-        source.removeprefix("input "): own[pin]
-        for pin, source in way.inputs.items()
-        if source.startswith("input ")
-    }
-    weights = {
-        source.removeprefix("gradient "): own[pin]
-        for pin, source in way.inputs.items()
-        if source.startswith("gradient ")
-    }
+    known, weights, outputs = (
+        {
+            source.removeprefix(kind): own[pin]
+            for pin, source in way.inputs.items()
+            if source.startswith(kind)
+        }
+        for kind in ("input ", "gradient ", "output ")
+    )
     if on_page:
         known = {pin.name: _last(held, f"{on_page}:{pin.name}") for pin in op.inputs} | known
     linear = not any(source.startswith("output ") for source in way.inputs.values())
@@ -112,10 +117,15 @@ def _forward_call(name: str, held: Held, gradient: Array) -> _Call:
         elif pin.name != way.input and len(weights) == 1:
             inputs.append(np.zeros(next(iter(weights.values())).shape))
         else:
-            hint = f"Add the {op.name} whose gradient it is, and wire it to that."
-            raise OpError(f"needs {pin.name} of {op.name} to be checked", op=name, hint=hint)
+            raise _CannotCheck("needs", op.name, pin.name)
+    largest = max(array.size for array in (*inputs, *weights.values()))
+    if largest > MOST_CELLS:
+        raise _CannotCheck("too large", op.name, str(MOST_CELLS))
     attrs = forward.attrs if forward else {attr: block.attrs[attr] for attr in way.attrs}
-    return _call(name, op, way, inputs, attrs, weights)
+    wide = [_in_float64(array) for array in inputs]
+    if op.stateful:
+        return _by_cells(op, way, wide, attrs, weights | outputs, weights, cell)
+    return _call(op, way, wide, attrs, weights)
 
 
 def _op_with_gradient(name: str, gradient: Op) -> tuple[Op, GradientOp]:
@@ -134,34 +144,57 @@ def _op_with_gradient(name: str, gradient: Op) -> tuple[Op, GradientOp]:
 
 
 def _call(
-    name: str,
     op: Op,
     way: GradientOp,
     inputs: Sequence[Array],
     attrs: dict[str, Any],
     weights: dict[str, Array],
 ) -> _Call:
-    largest = max(array.size for array in (*inputs, *weights.values()))
-    if largest > MOST_CELLS:
-        hint = "Make its inputs smaller."
-        raise OpError(
-            f"must have at most {MOST_CELLS} cells to be checked", op=name, got=largest, hint=hint
-        )
-    wide = [_in_float64(array) for array in inputs]
     place = [pin.name for pin in op.inputs].index(way.input)
 
     def compute(x: Array) -> list[Array]:
-        given = [x if i == place else array for i, array in enumerate(wide)]
+        given = [x if i == place else array for i, array in enumerate(inputs)]
         result = op(*given, **attrs)
         outputs = dict(
             zip((pin.name for pin in op.outputs), flat(_as_tuple(result, op)), strict=True)
         )
         if any(outputs[pin].shape != weight.shape for pin, weight in weights.items()):
-            hint = f"Add the {op.name} whose gradient it is, and wire it to that."
-            raise OpError(f"needs all inputs of {op.name} to be checked", op=name, hint=hint)
+            raise _CannotCheck("needs", op.name, way.input)
         return [outputs[pin] for pin in weights]
 
-    return _Call(wide[place], compute, [_in_float64(array) for array in weights.values()])
+    return _Call(inputs[place], compute, [_in_float64(array) for array in weights.values()])
+
+
+def _by_cells(
+    op: Op,
+    way: GradientOp,
+    inputs: Sequence[Array],
+    attrs: dict[str, Any],
+    outputs: dict[str, Array],
+    weights: dict[str, Array],
+    cell: tuple[int, ...],
+) -> _Call:
+    """An op that draws anew in each call, by its declared cells: they go by what it drew before."""
+    if op.cell_rule is None or any(pin.name not in outputs for pin in op.outputs):
+        raise _CannotCheck("chance", op.name)
+    held = dict(zip((pin.name for pin in op.inputs), inputs, strict=True))
+    specs = [Spec.of(outputs[pin.name]) for pin in op.outputs]
+    ways = op.ways([Spec.of(array) for array in inputs], attrs, specs)
+    shapes = {name: array.shape for name, array in (held | outputs).items()}
+    fed = linked(ways, shapes, way.input, cell, held)
+    cells = {pin: fed.get(pin, []) for pin in weights}
+
+    def compute(x: Array) -> list[Array]:
+        now = held | {way.input: x}
+        return [
+            np.array([value(ways, shapes, pin, each, now) for each in some], np.float64)
+            for pin, some in cells.items()
+        ]
+
+    chosen = [
+        np.array([weights[pin][each] for each in some], np.float64) for pin, some in cells.items()
+    ]
+    return _Call(held[way.input], compute, chosen)
 
 
 def _as_tuple(result: Any, op: Op) -> tuple[Any, ...]:
@@ -184,15 +217,17 @@ class _Slope:
     mean: float = math.nan
     size: float = 0.0
     """Of what adds up to it."""
-    text: str = ""
+    why: NoSlope = ""
     """Why there is none."""
+    below: float = 0.0
+    above: float = 0.0
 
 
 def _slope(call: _Call, cell: tuple[int, ...]) -> Finding[_Slope]:
     x = float(call.at[cell])
     found = _Slope()
     if not math.isfinite(x):
-        found.text = f"There is no slope at {x}."
+        found.why = "not finite"
         return found
     yield
     here = call.compute(call.at)
@@ -208,14 +243,11 @@ def _slope(call: _Call, cell: tuple[int, ...]) -> Finding[_Slope]:
         (left, left_size, noise), (right, right_size, _) = sides
         found.mean, found.size = (left + right) / 2, (left_size + right_size) / 2
         if not math.isfinite(found.mean):
-            found.text = "There is no slope: a NaN or an infinity is in its way."
+            found.why = "in its way"
             return found
         if abs(left - right) <= _ALIKE * max(left_size, right_size) + noise:
             return found
-    found.text = (
-        f"There is no one slope here: it is {left:.7g} below this number and {right:.7g} above it, "
-        "as at a tie, where a little more or less decides which cell counts."
-    )
+    found.why, found.below, found.above = "two slopes", left, right
     return found
 
 

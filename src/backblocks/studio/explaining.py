@@ -25,7 +25,6 @@ def explain(asked: Explain, held: Held) -> Explained:
         return each_value(lambda symbol: specs[id(symbol)], symbols)
 
     ways = block.op.ways(specs_of(block.inputs), block.attrs, specs_of(block.outputs))
-    letters = {pin: cells.axes for way in ways for pin, cells in way.cells.items()}
     return Explained(
         asked.request,
         asked.block,
@@ -36,7 +35,6 @@ def explain(asked: Explain, held: Held) -> Explained:
                 held.pin(symbols[name]) or f"{asked.block}:{name}",
                 NAMES[array.dtype],
                 list(array.shape),
-                list(letters.get(name, "")),
                 _is_typed(symbols[name], asked.block, held),
             )
             for name, (array, _) in values.items()

@@ -28,6 +28,9 @@ class Edit(Struct, omit_defaults=True):
 
 
 Comparison = Literal["difference", "relative", "ulp"]
+NoSlope = Literal[
+    "", "not finite", "in its way", "two slopes", "whole numbers", "chance", "needs", "too large"
+]
 """Of two outputs: first less second, that divided by the larger size of the two, or how many numbers of
 their type lie between them."""
 
@@ -536,6 +539,13 @@ class Coordinate(Struct, omit_defaults=True):
     held_at: list[Coordinate] = field(default_factory=list)
 
 
+class Factor(Struct, omit_defaults=True):
+    """Numbers that no tensor holds and that products have as a factor: which one, a coordinate says."""
+
+    numbers: list[float]
+    at: Coordinate = field(default_factory=Coordinate)
+
+
 class Way(Struct, omit_defaults=True):
     """Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
     tensor is none. All cells of one point belong together.
@@ -553,6 +563,14 @@ class Way(Struct, omit_defaults=True):
     """Numbers that coordinates are held by, where no tensor has them."""
     inside: list[Cells] = field(default_factory=list)
     """Further cells, of no tensor, that must lie inside of their sizes for a point to be one."""
+    factors: list[Factor] = field(default_factory=list)
+    """Of each product of a sum."""
+    codes: dict[str, list[str]] = field(default_factory=dict)
+    """Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
+    one of numbers; all other rules go by the codes.
+    """
+    cut: bool = False
+    """Whether what it comes to is cut to a whole number, toward zero."""
 
 
 class Tensor(Struct, omit_defaults=True):
@@ -561,8 +579,6 @@ class Tensor(Struct, omit_defaults=True):
     pin: str
     dtype: str
     shape: list[int]
-    axes: list[str] = field(default_factory=list)
-    """Names of its axes, such as N D H W C."""
     constant: bool = False
     """Typed into the block or a Const, so that it can be edited."""
 
@@ -581,15 +597,19 @@ class Explained(Message, tag="explained"):
 
 
 class CellChecked(Message, tag="cell checked"):
-    """A gradient at a cell beside the slope that a finite difference gives there."""
+    """A gradient at a cell beside the slope that a finite difference gives there, all numbers as text."""
 
     request: int
-    given: float
-    slope: float
-    agrees: bool
-    valid: bool
-    """False where there is no slope to compare with, such as at a tie; `text` says why."""
-    text: str
+    given: str
+    slope: str = ""
+    agrees: bool = False
+    why: NoSlope = ""
+    """Why there is no slope to compare with; empty where there is one."""
+    below: str = ""
+    """The slopes to both sides, where they are two."""
+    above: str = ""
+    about: list[str] = field(default_factory=list)
+    """The op whose gradient it is; its input that is not known, or how many cells are too many."""
 
 
 class Exported(Message, tag="exported"):

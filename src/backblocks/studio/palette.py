@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import UNSET, Struct, UnsetType
 
 
-class PinInfo(Struct, kw_only=True):
+class PinInfo(Struct, kw_only=True, omit_defaults=True):
     """An input or output of an op."""
 
     name: str
@@ -22,6 +22,8 @@ class PinInfo(Struct, kw_only=True):
     """Every type that it may have."""
     ranks: list[int] | None
     """Every number of axes that it may have; null if any."""
+    axes: str = ""
+    """The letters of its axes, such as DHWIO; "data_format" if that attribute has them."""
 
 
 class AttrInfo(Struct, kw_only=True, omit_defaults=True):
@@ -36,13 +38,15 @@ class AttrInfo(Struct, kw_only=True, omit_defaults=True):
     default: Any | UnsetType = UNSET
 
 
-class DifferenceInfo(Struct, kw_only=True):
+class DifferenceInfo(Struct, kw_only=True, omit_defaults=True):
     """Where an op departs from TensorFlow's, and how to make it agree."""
 
     topic: str
     tensorflow: str
     ours: str
     agree: str
+    at: str = ""
+    """The rule that says which cells it touches; none if it is about which calls are taken."""
 
 
 class CaseInfo(Struct, kw_only=True):

@@ -4,14 +4,19 @@ import type { PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
 import { type OpInfo, Ops } from "./ops.ts";
 
+/** Pins are "name" or "name axes". */
 function info(name: string, inputs: string[], outputs: string[], format?: string): OpInfo {
-  const pin = (each: string) => ({
-    name: each,
-    count: "one" as const,
-    type: "T",
-    dtypes: ["float32"],
-    ranks: null,
-  });
+  const pin = (each: string) => {
+    const [called = "", axes] = each.split(" ");
+    return {
+      name: called,
+      count: "one" as const,
+      type: "T",
+      dtypes: ["float32"],
+      ranks: null,
+      ...(axes && { axes }),
+    };
+  };
   const attr = {
     name: "data_format",
     kind: "choice",
@@ -45,8 +50,8 @@ const ops = new Ops([
   info("Const", [], ["output"]),
   info("Relu", ["features"], ["activations"]),
   info("Transpose", ["x", "perm"], ["y"]),
-  info("Conv3D", ["input", "filter"], ["output"], "NDHWC"),
-  info("DepthwiseConv2dNative", ["input", "filter"], ["output"], "NHWC"),
+  info("Conv3D", ["input data_format", "filter DHWIO"], ["output data_format"], "NDHWC"),
+  info("DepthwiseConv2dNative", ["input data_format", "filter HWCM"], ["output data_format"], "NHWC"),
 ]);
 
 const document: PageDocument = {

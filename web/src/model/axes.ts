@@ -1,4 +1,4 @@
-/** Names of the axes of tensors, where a block's data format says them. */
+/** Names of the axes of tensors, where an op says them of its pins. */
 
 import { type BlockView, type Graph, keyOf, specOf, type Wire } from "./graph.ts";
 
@@ -8,15 +8,13 @@ export function formatOf(view: BlockView): string | undefined {
   return typeof format === "string" && /^[A-Z]+$/.test(format) ? format : undefined;
 }
 
-/** The names at one pin of a block: of filters their own, of all else the format; nothing if they are not known. */
-function namesAt(view: BlockView | undefined, pin: string, rank: number): string[] | undefined {
-  const format = view && formatOf(view);
-  if (!view || !format) return undefined;
-  const filter = pin === "filter" || (pin === "output" && /BackpropFilter/.test(view.op));
-  const space = format.includes("D") ? "DHW" : "HW";
-  // A depthwise filter has for each channel so many of the output.
-  const names = filter ? `${space}${view.op.startsWith("Depthwise") ? "CM" : "IO"}` : format;
-  return names.length === rank ? [...names] : undefined;
+/** The names at one pin of a block, as its op declares them; nothing if it does not. */
+export function namesAt(view: BlockView | undefined, pin: string, rank: number): string[] | undefined {
+  const { inputs = [], outputs = [] } = view?.info ?? {};
+  // An input may be called as an output is; both have the same axes then, or none has any.
+  const axes = [...inputs, ...outputs].find((each) => each.name === pin && each.axes)?.axes;
+  const names = axes === "data_format" ? view && formatOf(view) : axes;
+  return names?.length === rank ? [...names] : undefined;
 }
 
 /** Ops that give axes another order or another meaning, although shapes may be the same. */

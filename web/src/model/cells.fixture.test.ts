@@ -9,6 +9,7 @@ import { derive, totalOf } from "./contributions.ts";
 interface Call {
   op: string;
   shapes: Record<string, number[]>;
+  types: Record<string, string>;
   outputs: string[];
   /** Row-major; what JSON has no number for is text. */
   held: Record<string, (number | string)[]>;
@@ -21,7 +22,7 @@ const calls = JSON.parse(readFileSync(new URL("cells.fixture.json", import.meta.
 
 describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", (_, call) => {
   const { shapes, held } = call;
-  const nests = call.ways.map((way) => new Nest(way, shapes));
+  const nests = call.ways.map((way) => new Nest(way, shapes, call.types));
   const holding = (tensor: string, place: number): number | undefined => {
     const value = held[tensor]?.[place];
     return value === undefined ? undefined : Number(value);

@@ -13,6 +13,8 @@
 import type { Coordinate, Way } from "../net/generated.ts";
 
 export type Shapes = Readonly<Record<string, readonly number[]>>;
+/** The types of tensors, by name. */
+export type Types = Readonly<Record<string, string>>;
 /** What a tensor holds at a cell; undefined where that is not known. */
 export type Holding = (tensor: string, cell: number) => number | undefined;
 
@@ -43,6 +45,8 @@ export interface Points {
   readonly cut: boolean;
   /** By tensor, the place of its cell at each point. */
   readonly places: ReadonlyMap<string, Float64Array>;
+  /** The product of the way's own factors at each point, where it has some. */
+  readonly weights: Float64Array | undefined;
   /** The cells whose numbers are coordinates of others. */
   readonly holders: readonly { readonly tensor: string; readonly places: Float64Array }[];
 }
@@ -88,6 +92,11 @@ export class Nest {
   readonly of: readonly string[];
   /** Tensors that have a cell at each point, those that hold coordinates too. */
   readonly tensors: readonly string[];
+  /** Tensors that hold codes of numbers, with those of the ends of their range. */
+  readonly codes: Readonly<Record<string, readonly string[]>>;
+  /** Whether what it comes to is cut to a whole number. */
+  readonly cut: boolean;
+  private readonly factors: readonly Seat[];
   private readonly sizes: readonly number[];
   private readonly cells: readonly Seat[];
   private readonly holders: readonly Seat[];
@@ -96,9 +105,15 @@ export class Nest {
   private readonly turns: readonly number[];
   private readonly groups = new Map<Seat, readonly (readonly number[])[]>();
 
-  constructor(way: Way, shapes: Shapes) {
+  constructor(
+    way: Way,
+    shapes: Shapes,
+    private readonly types: Types = {},
+  ) {
     this.rule = way.rule;
     this.of = way.of;
+    this.codes = way.codes ?? {};
+    this.cut = way.cut ?? false;
     this.sizes = Object.values(way.loops);
     this.turns = stridesOf(this.sizes);
     this.cells = Object.entries(way.cells).map(([tensor, { at, shape }]) =>
@@ -109,6 +124,10 @@ export class Nest {
     this.inside = [...this.cells, ...this.holders, ...beside].flatMap(({ axes }) =>
       axes.filter((axis) => !axis.holder).map((axis) => ({ axis, low: 0, high: axis.size - 1 })),
     );
+    this.factors = (way.factors ?? []).map(({ numbers, at }) => ({
+      ...seatOf(way, shapes, "", [at ?? {}], [numbers.length]),
+      table: numbers,
+    }));
     const seats = [...this.cells, ...this.holders].filter((seat) => !seat.table);
     this.tensors = [...new Set(seats.map((seat) => seat.tensor))];
   }
@@ -119,7 +138,41 @@ export class Nest {
 
   /** Whether something is computed with a tensor. */
   uses(tensor: string): boolean {
-    return this.of.includes(tensor) || this.holders.some((seat) => seat.tensor === tensor);
+    const range = this.has(tensor) && Object.values(this.codes).flat().includes(tensor);
+    return range || this.of.includes(tensor) || this.holders.some((seat) => seat.tensor === tensor);
+  }
+
+  /** How far apart the numbers of two neighbouring codes are; 0 where a tensor holds no codes. */
+  step(tensor: string, holding: Holding): number {
+    const range = this.rangeOf(tensor, holding);
+    return range ? range.width / (range.count - 1) : 0;
+  }
+
+  /** What a number of a tensor stands for: itself, or the number of which it is the code. */
+  meant(tensor: string, code: number | undefined, holding: Holding): number | undefined {
+    if (code === undefined || !this.codes[tensor]) return code;
+    const range = this.rangeOf(tensor, holding);
+    if (!range) return undefined;
+    const { low, width, count, lowest } = range;
+    if (width === 0) return 0;
+    // As sums have it: 0 is 0.
+    if (count === 2 ** 32 && 2 * low === -width) return (code * width) / (count - 1);
+    const start = low * (count / (width * (count / (count - 1))));
+    const whole = Math.trunc(start);
+    return ((whole + Math.trunc(2 * (start - whole)) + code - lowest) * width) / (count - 1);
+  }
+
+  private rangeOf(tensor: string, holding: Holding) {
+    const [low, high] = (this.codes[tensor] ?? []).map((end) => holding(end, 0));
+    const [, signless, bits] = /^(u?)int(\d+)$/.exec(this.types[tensor] ?? "") ?? [];
+    if (low === undefined || high === undefined || bits === undefined) return undefined;
+    const count = 2 ** Number(bits);
+    return { low, width: Math.fround(high - low), count, lowest: signless ? 0 : -count / 2 };
+  }
+
+  /** Whether tables say where loops lead, so that windows differ in size for other reasons than an end. */
+  get uneven(): boolean {
+    return this.holders.some((seat) => seat.table);
   }
 
   /** How many points a cell of a tensor would belong to if all tensors had no end: a whole window. */
@@ -226,7 +279,15 @@ export class Nest {
 
   private plain(turns: Float64Array, cut: boolean): Points {
     const places = new Map(this.cells.map((seat) => [seat.tensor, this.placesOf(seat, turns)]));
-    return { count: turns.length, cut, places, holders: [] };
+    return { count: turns.length, cut, places, weights: this.weightsAt(turns), holders: [] };
+  }
+
+  private weightsAt(turns: Float64Array): Float64Array | undefined {
+    if (this.factors.length === 0) return undefined;
+    const all = this.factors.map((seat) => ({ seat, places: this.placesOf(seat, turns) }));
+    return turns.map((_, i) =>
+      all.reduce((weight, { seat, places }) => weight * (seat.table?.[places[i] as number] as number), 1),
+    );
   }
 
   /** Where a seat is at points, which are given by their numbers. */
@@ -258,6 +319,7 @@ export class Nest {
       count: Math.min(kept.length, MOST_POINTS),
       cut: cut || kept.length > MOST_POINTS,
       places: new Map(this.cells.map((seat) => [seat.tensor, some(seat)])),
+      weights: this.weightsAt(Float64Array.from(kept.slice(0, MOST_POINTS), (i) => turns[i] as number)),
       holders: this.holders
         .filter((seat) => !seat.table)
         .map((seat) => ({ tensor: seat.tensor, places: some(seat) })),

@@ -12,11 +12,19 @@ export type Part =
   /** Is looked at, and adds nothing. */
   | "loses";
 
+/** The cell of each tensor at one point. */
+export interface CellsAt {
+  get(tensor: string): number | undefined;
+}
+
 export interface Contribution {
-  /** Its cell in each tensor. */
-  readonly cells: ReadonlyMap<string, number>;
+  readonly cells: CellsAt;
   /** What the rule's tensors hold there; undefined where that is not known. */
+  readonly held: readonly (number | undefined)[];
+  /** What the rule counts with: what they hold or, in a sum, what codes stand for. */
   readonly factors: readonly (number | undefined)[];
+  /** The way's own factor. */
+  readonly weight: number | undefined;
   /** By how many it is divided before it is added. */
   readonly divisor: number | undefined;
   /** What it adds, or what is compared. */
@@ -50,10 +58,17 @@ export function derive(
     const points = nest.points(output, place, holding);
     const asked: Asked = { nest, output, points, holding };
     const derived = (RULES[nest.rule] ?? applied)(asked);
-    return { nest, divisor: undefined, cut: points.cut, ...derived };
+    const { total } = derived;
+    const whole = total === undefined || !nest.cut ? total : cutOf(total);
+    return { nest, divisor: undefined, cut: points.cut, ...derived, total: whole };
   });
   const some = all.filter((each) => each.contributions.length > 0);
   return some.length ? some : all.slice(0, 1);
+}
+
+/** Toward zero; a sum that is whole but for rounding stays whole. */
+function cutOf(total: number): number {
+  return Math.abs(total - Math.round(total)) < 1e-9 ? Math.round(total) : Math.trunc(total);
 }
 
 /** What the derivations come to together. */
@@ -66,9 +81,9 @@ export function totalOf(derivations: readonly Derivation[]): number | undefined 
   return total;
 }
 
-/** How far rounding may take a sum from what the op gives, in its type. */
-export function tolerance(derivations: readonly Derivation[], dtype: string): number {
-  const each = PRECISION[dtype] ?? 0;
+/** How far rounding may take a sum from what the op gives: in its type, or to the number of a code. */
+export function tolerance(derivations: readonly Derivation[], dtype: string, step = 0): number {
+  const each = step ? (PRECISION.float32 as number) : (PRECISION[dtype] ?? 0);
   let [size, count] = [0, 0];
   for (const { contributions, divisor, nest } of derivations) {
     const most = Math.max(0, ...contributions.map(({ amount }) => Math.abs(amount ?? 0)));
@@ -78,7 +93,7 @@ export function tolerance(derivations: readonly Derivation[], dtype: string): nu
       (divisor ?? 1);
     count += contributions.length;
   }
-  return each * size * (4 + Math.sqrt(count));
+  return each * size * (4 + Math.sqrt(count)) + step / 2;
 }
 
 /** Whether a total is the shown number, but for rounding. */
@@ -106,12 +121,29 @@ interface Asked {
 type Derived = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
 type Rule = (asked: Asked) => Derived;
 
-function cellsAt({ places }: Points, i: number): Map<string, number> {
-  return new Map([...places].map(([tensor, all]) => [tensor, all[i] as number]));
+/** Looked up when asked: there may be thousands of points, and most are never looked at. */
+class PointCells implements CellsAt {
+  constructor(
+    private readonly points: Points,
+    private readonly at: number,
+  ) {}
+
+  get(tensor: string): number | undefined {
+    return this.points.places.get(tensor)?.[this.at];
+  }
 }
 
-function factorsAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
+function heldAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
   return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
+}
+
+/** What is counted with: numbers or, in a sum, what codes stand for. */
+function counted(
+  { nest, holding }: Asked,
+  held: readonly (number | undefined)[],
+): readonly (number | undefined)[] {
+  if (nest.rule !== "sum" || nest.of.every((tensor) => !nest.codes[tensor])) return held;
+  return held.map((code, at) => nest.meant(nest.of[at] ?? "", code, holding));
 }
 
 /** Contributions, one for each point, that are put together one after the other. */
@@ -126,16 +158,23 @@ function folded(
 ): { contributions: Contribution[]; total: number | undefined } {
   let running: number | undefined = start;
   const contributions = Array.from({ length: asked.points.count }, (_, i) => {
-    const factors = factorsAt(asked, i);
+    const held = heldAt(asked, i);
+    const factors = counted(asked, held);
     const { amount, part = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
-    return { cells: cellsAt(asked.points, i), factors, divisor, amount, running, part };
+    const cells = new PointCells(asked.points, i);
+    return { cells, held, factors, weight: asked.points.weights?.[i], divisor, amount, running, part };
   });
   return { contributions, total: running };
 }
 
-function product(factors: readonly (number | undefined)[]): number | undefined {
-  return factors.reduce((all, each) => (all === undefined || each === undefined ? undefined : all * each), 1);
+function product(factors: readonly (number | undefined)[], weight = 1): number | undefined {
+  let all = weight;
+  for (const each of factors) {
+    if (each === undefined) return undefined;
+    all *= each;
+  }
+  return all;
 }
 
 function sum(factors: readonly (number | undefined)[]): number | undefined {
@@ -166,7 +205,7 @@ function partOf(amounts: readonly (number | undefined)[], best: number | undefin
 
 function extreme(sign: 1 | -1): Rule {
   return (asked) => {
-    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i)));
+    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i)));
     const best = bestOf(amounts, sign);
     const better = (before: number, amount: number): number =>
       bestOf([before, amount], sign) === 0 ? before : amount;
@@ -179,6 +218,26 @@ function extreme(sign: 1 | -1): Rule {
   };
 }
 
+/** What is compared in the window of a cell of what flows back, by the cell that it belongs to, in their order. */
+export function comparedIn(
+  nest: Nest,
+  given: string,
+  place: number,
+  holding: Holding,
+): Map<number, number | undefined> {
+  const points = nest.points(given, place, holding);
+  const [, own = "", ...others] = nest.of;
+  // What a number is held against is no part of it.
+  const compared = nest.rule === "close" ? [own] : [own, ...others];
+  const amounts = new Map<number, number | undefined>();
+  const asked = { nest, output: "", points, holding };
+  for (let i = 0; i < points.count; i++) {
+    const at = points.places.get(own)?.[i] as number;
+    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => read(asked, tensor, i))));
+  }
+  return amounts;
+}
+
 /** The cells that win the window of what flows back, and those that tie with them. */
 export function windowOf(
   nest: Nest,
@@ -186,14 +245,7 @@ export function windowOf(
   place: number,
   holding: Holding,
 ): { wins: number[]; ties: number[] } {
-  const points = nest.points(given, place, holding);
-  const [, own = "", ...others] = nest.of;
-  const amounts = new Map<number, number | undefined>();
-  const asked = { nest, output: "", points, holding };
-  for (let i = 0; i < points.count; i++) {
-    const at = points.places.get(own)?.[i] as number;
-    if (!amounts.has(at)) amounts.set(at, sum([own, ...others].map((tensor) => read(asked, tensor, i))));
-  }
+  const amounts = comparedIn(nest, given, place, holding);
   const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
   const best = bestOf(values, 1);
   const being = (part: Part): number[] => cells.filter((_, i) => partOf(values, best, i) === part);
@@ -220,8 +272,9 @@ function winners(asked: Asked): Derived {
     const value = read(asked, given, winner);
     const amount = best === undefined ? undefined : part === "wins" ? value : 0;
     running = running === undefined || amount === undefined ? undefined : running + amount;
-    const factors = nest.of.map((tensor) => read(asked, tensor, winner));
-    return { cells: cellsAt(points, winner), factors, divisor: undefined, amount, running, part };
+    const held = nest.of.map((tensor) => read(asked, tensor, winner));
+    const none = { weight: undefined, divisor: undefined };
+    return { cells: new PointCells(points, winner), held, factors: held, ...none, amount, running, part };
   });
   return { contributions, total: running };
 }
@@ -231,7 +284,7 @@ function read({ points, holding }: Asked, tensor: string, i: number): number | u
 }
 
 function winnersOwn(asked: Asked): Derived {
-  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(factorsAt(asked, i).slice(1)));
+  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i).slice(1)));
   const best = bestOf(amounts, 1);
   return folded(asked, 0, ([given], i) => {
     const part = partOf(amounts, best, i);
@@ -258,7 +311,8 @@ function applied(asked: Asked): Derived {
 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  sum: (asked) => folded(asked, 0, (factors) => ({ amount: product(factors) })),
+  sum: (asked) => folded(asked, 0, (factors, i) => ({ amount: product(factors, asked.points.weights?.[i]) })),
+  added: (asked) => folded(asked, 0, (factors) => ({ amount: sum(factors) })),
   mean: (asked) => {
     const { contributions, total } = folded(asked, 0, (factors) => ({ amount: product(factors) }));
     const divisor = Math.max(1, contributions.length);

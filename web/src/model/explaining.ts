@@ -1,6 +1,6 @@
 /** What lights up in a block, its gradients and their gradients when one cell of any of their tensors is looked at. */
 
-import type { Explained } from "../net/generated.ts";
+import type { Explained, Tensor } from "../net/generated.ts";
 import { cellAt, type Holding, Nest, type Shapes } from "./cells.ts";
 import { type Derivation, derive, type Part, windowOf } from "./contributions.ts";
 import type { GradientInfo, Ops } from "./ops.ts";
@@ -24,10 +24,11 @@ type Light = (tensor: string, how: Lit, places: Places) => void;
 const MOST_ASKED = 128;
 
 export function rowOf(explained: Explained): Row {
-  const shapes = Object.fromEntries(
-    Object.entries(explained.tensors).map(([name, tensor]) => [name, tensor.shape]),
-  );
-  return { explained, shapes, nests: explained.ways.map((way) => new Nest(way, shapes)) };
+  const of = <T>(what: (tensor: Tensor) => T): Record<string, T> =>
+    Object.fromEntries(Object.entries(explained.tensors).map(([name, tensor]) => [name, what(tensor)]));
+  const shapes = of((tensor) => tensor.shape);
+  const types = of((tensor) => tensor.dtype);
+  return { explained, shapes, nests: explained.ways.map((way) => new Nest(way, shapes, types)) };
 }
 
 /** What tensors hold, by the names they have in a row. */
@@ -92,8 +93,7 @@ export function lightsOf(
     const known = lights.get(tensor) ?? new Map<Lit, Places>();
     lights.set(tensor, known);
     const before = known.get(how);
-    // Most come once: joining costs as much as finding them.
-    known.set(how, before ? [...new Set([...before, ...places])] : places);
+    known.set(how, before ? joined(before, places) : places);
   };
   const here = twins.get(pin) ?? [pin];
   for (const twin of here) light(twin, "here", [place]);
@@ -106,6 +106,12 @@ export function lightsOf(
     }
   }
   return lights;
+}
+
+/** All places of both: the same when both have the same, as gradients mostly do. */
+function joined(before: Places, places: Places): Places {
+  const same = before.length === places.length && before.every((each, i) => each === places[i]);
+  return same ? before : [...new Set([...before, ...places])];
 }
 
 /**

@@ -13,6 +13,8 @@ export interface PinInfo {
   readonly dtypes: readonly string[];
   /** Every number of axes that it may have; null if any. */
   readonly ranks: readonly number[] | null;
+  /** The letters of its axes, such as DHWIO; "data_format" if that attribute has them. */
+  readonly axes?: string;
   readonly about?: string;
 }
 
@@ -38,6 +40,16 @@ export interface GradientInfo {
   readonly attrs: readonly string[];
 }
 
+/** Where an op departs from TensorFlow's, and how to make it agree. */
+export interface DifferenceInfo {
+  readonly topic: string;
+  readonly tensorflow: string;
+  readonly ours: string;
+  readonly agree: string;
+  /** The rule that says which cells it touches; none if it is about which calls are taken. */
+  readonly at?: string;
+}
+
 export interface OpInfo {
   readonly name: string;
   readonly group: string;
@@ -52,7 +64,7 @@ export interface OpInfo {
   readonly writes: readonly string[];
   readonly holds: boolean;
   readonly fed: boolean;
-  readonly differences: readonly { topic: string; tensorflow: string; ours: string; agree: string }[];
+  readonly differences: readonly DifferenceInfo[];
   readonly cases: readonly { about: string; page: PageDocument }[];
   readonly aliases: readonly string[];
   /** Whether it has a gradient, in words. */

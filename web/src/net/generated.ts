@@ -504,6 +504,12 @@ export interface Coordinate {
   held_at?: Coordinate[];
 }
 
+/** Numbers that no tensor holds and that products have as a factor: which one, a coordinate says. */
+export interface Factor {
+  numbers: number[];
+  at?: Coordinate;
+}
+
 /**
  * Loops, and the cell of each tensor at each of their points. A point whose cell lies outside of a
  * tensor is none. All cells of one point belong together.
@@ -521,6 +527,16 @@ export interface Way {
   tables?: Record<string, number[]>;
   /** Further cells, of no tensor, that must lie inside of their sizes for a point to be one. */
   inside?: Cells[];
+  /** Of each product of a sum. */
+  factors?: Factor[];
+  /**
+   * Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
+   *     one of numbers; all other rules go by the codes.
+   *
+   */
+  codes?: Record<string, string[]>;
+  /** Whether what it comes to is cut to a whole number, toward zero. */
+  cut?: boolean;
 }
 
 /** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */
@@ -528,8 +544,6 @@ export interface Tensor {
   pin: string;
   dtype: string;
   shape: number[];
-  /** Names of its axes, such as N D H W C. */
-  axes?: string[];
   /** Typed into the block or a Const, so that it can be edited. */
   constant?: boolean;
 }
@@ -548,16 +562,20 @@ export interface Explained {
   forward?: string;
 }
 
-/** A gradient at a cell beside the slope that a finite difference gives there. */
+/** A gradient at a cell beside the slope that a finite difference gives there, all numbers as text. */
 export interface CellChecked {
   kind: "cell checked";
   request: number;
-  given: number;
-  slope: number;
-  agrees: boolean;
-  /** False where there is no slope to compare with, such as at a tie; `text` says why. */
-  valid: boolean;
-  text: string;
+  given: string;
+  slope?: string;
+  agrees?: boolean;
+  /** Why there is no slope to compare with; empty where there is one. */
+  why?: "" | "not finite" | "in its way" | "two slopes" | "whole numbers" | "chance" | "needs" | "too large";
+  /** The slopes to both sides, where they are two. */
+  below?: string;
+  above?: string;
+  /** The op whose gradient it is; its input that is not known, or how many cells are too many. */
+  about?: string[];
 }
 
 export interface Exported {

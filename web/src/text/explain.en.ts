@@ -6,6 +6,13 @@ function cells(many: number): string {
   return `${number.format(many)} ${many === 1 ? "cell" : "cells"}`;
 }
 
+/** What a check found where there is no one slope: those to both sides as text, and what it is about. */
+export interface Slopes {
+  readonly below: string;
+  readonly above: string;
+  readonly about: readonly string[];
+}
+
 export const explainEn = {
   title: (block: string) => `Explain ${block}`,
   close: "Back to the page",
@@ -43,9 +50,18 @@ export const explainEn = {
     `This tensor has ${cells(count)}: the numbers behind a cell are fetched when it is pinned.`,
   pointAt: "Point at a cell, or move there with Tab and the arrow keys.",
 
+  // The rule for all cells at once
+  general: {
+    where: ", where ",
+    mean: "mean",
+    cellsOfWindow: "cells of its window",
+    here: "this cell",
+  },
+
   // What an output's cell comes from
   rules: {
     sum: (from: string) => `sum over ${from}`,
+    added: (from: string) => `sum of ${from}`,
     mean: (from: string) => `mean of ${from}`,
     shares: (from: string) => `sum of the shares of ${from}`,
     product: (from: string) => `product of ${from}`,
@@ -75,6 +91,8 @@ export const explainEn = {
   leadsTo: "Where it leads",
   cell: "cell",
   product: "product",
+  both: "sum",
+  weight: "weight",
   share: "share",
   sum: "running sum",
   best: "best so far",
@@ -88,15 +106,46 @@ export const explainEn = {
   shown: "Shown",
   equal: "The total is the shown number.",
   unequal: (by: string) => `The total differs from the shown number by ${by}.`,
-  onlyTheOp: "Only the op itself can tell what these cells make.",
+  opGives: (op: string) => `${op} gives`,
   clipped: (outside: number, window: number) =>
     `${cells(outside)} of the window's ${number.format(window)} lie outside of the tensor and do not count.`,
   divisor: (count: number) => `The mean is over the ${cells(count)} that exist.`,
+  clippedShares: (clipped: number, windows: number, cells: number) =>
+    `Of ${windows === 1 ? "one window" : `${number.format(windows)} windows`} here ${number.format(clipped)} reach beyond the tensor: what comes back is divided by the cells that exist, not by ${number.format(cells)}.`,
+  cutToWhole: "The mean is cut to a whole number, toward zero.",
+  codes: "The numbers are codes; beside each stands the number that it is the code of.",
+  codesCounted:
+    "The numbers are codes. What they stand for is multiplied and added up, and the sum rounded to the nearest code.",
   firstOfTies: (count: number) => `${cells(count)} are equally large: the first in row-major order is taken.`,
   allOfTies: (count: number) =>
     `${cells(count)} equal the maximum within 0.00001: each gets the whole gradient.`,
   cutShort: (count: number) => `Too many to add up here; these are the first ${number.format(count)}.`,
   differences: "Differences from TensorFlow",
+  differsHere: "here",
+  differsElsewhere: "Not at this cell:",
+  differsInCalls: "In general:",
+  inEnglish: "",
+  topics: {} as Record<string, string>,
+  affects: {
+    nan: "A NaN is among the numbers that lead here.",
+    "later nan": "A window here holds a NaN that is not its first cell.",
+    "nan wins": "This cell is NaN, and wins a window.",
+    "inf wins": "This cell is infinite, and wins a window.",
+    "-inf": "A window here holds nothing but minus infinity.",
+    "padded -inf": "This window reaches into the padding and holds nothing but minus infinity.",
+    tie: "This cell is as large as the maximum of a window, within 0.00001, and is not the first.",
+    padding: "A NaN or an infinity meets the padding here.",
+    "no cell": "This window has no cell that exists.",
+    orig_output: "orig_output is not the maximum of this window.",
+    cut: "The nearest whole number is another one.",
+    "below 0": "This window reaches into the padding, and 0 has no code.",
+    half: "Several numbers are added up here, in a half type.",
+    "later image": "This is not the first image of the batch.",
+    apart: "The stride is larger than the window, and the padding is SAME.",
+    "channel windows": "The window lies over channels, and there are strides in space.",
+    layout: "This block has a layout or a padding that TensorFlow's kernel does not take.",
+    dilated: "This block has dilations or groups.",
+  } as Record<string, string>,
 
   // Check
   check: "Check with a finite difference",
@@ -105,6 +154,18 @@ export const explainEn = {
   agree: "They agree.",
   disagree: "They do not agree.",
   notValid: "There is no slope here to compare with.",
+  noSlope: {
+    "not finite": () => "This number is not finite.",
+    "in its way": () => "A NaN or an infinity is in its way.",
+    "two slopes": ({ below, above }: Slopes) =>
+      `It is ${below} below this number and ${above} above it, as at a tie, where a little more or less decides which cell counts.`,
+    "whole numbers": () => "These are whole numbers, which a small step does not change.",
+    chance: ({ about: [op] }: Slopes) => `What it gives was drawn by ${op}, which draws anew each time.`,
+    needs: ({ about: [op, input] }: Slopes) =>
+      `${input} of ${op} is not known: add the ${op} whose gradient it is, and wire it to that.`,
+    "too large": ({ about: [, most] }: Slopes) =>
+      `A tensor of more than ${number.format(Number(most))} cells is too large to be computed anew: make its inputs smaller.`,
+  },
 };
 
 /** The shape of a dictionary. */

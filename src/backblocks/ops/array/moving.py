@@ -1,6 +1,7 @@
 """Cells in another order: axes swapped, tensors stacked, cells picked and placed by index."""
 
 import math
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NUMBERS, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Coordinate, Way, held, over
+from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, held, over, slice_by_slice
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -535,23 +536,41 @@ def tensor_scatter_sub(
     return scattered(np.subtract, tensor, indices, updates)
 
 
-def _added(rule: str, y: Spec, indices: Spec) -> list[Way]:
+def _added(y: Spec, indices: Spec) -> list[Way]:
     loops, at, named = named_cells(indices, y.sizes[indices.sizes[-1] :])
     own, place = over(y.sizes)
     return [
-        Way(rule, ("tensor",), own, {"tensor": Cells(place), "output": Cells(place)}),
-        Way(rule, ("updates",), loops, {"updates": at, "output": named}),
+        Way("sum", ("tensor",), own, {"tensor": Cells(place), "output": Cells(place)}),
+        Way("sum", ("updates",), loops, {"updates": at, "output": named}),
     ]
 
 
 @tensor_scatter_add.cells
 def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
-    return _added("sum", y, indices)
+    return _added(y, indices)
 
 
 @tensor_scatter_sub.cells
 def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
-    return _added("apply", y, indices)
+    own, taken = _added(y, indices)
+    return [own, replace(taken, factors=MINUS)]
+
+
+@tensor_scatter_update.cells
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+    depth = indices.sizes[-1]
+    named, rest = y.sizes[:depth], y.sizes[depth:]
+    vectors = indices.contents.reshape(math.prod(indices.sizes[:-1]), depth)
+    inside = _inside(vectors, named)
+    update = np.full(named, -1)
+    for number in np.flatnonzero(inside).tolist():  # the last one stays
+        update[tuple(vectors[number])] = number
+    rows = update.ravel()
+    kept = np.where(rows < 0, np.arange(rows.size), -1)
+    return [
+        *slice_by_slice("tensor", "output", kept.tolist(), rows.size, rest),
+        *slice_by_slice("updates", "output", rows.tolist(), len(vectors), rest),
+    ]
 
 
 @tensor_scatter_update.grad

@@ -7,6 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Way, slice_by_slice
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -63,6 +64,19 @@ def _(data: Spec, partitions: Spec, *, num_partitions: int) -> list[Shape]:
             )
         counts = np.bincount(numbers, minlength=num_partitions).tolist()
     return [None if rest is None else (count, *rest) for count in counts]
+
+
+@dynamic_partition.cells
+def _(y: Sequence[Spec], data: Spec, partitions: Spec, *, num_partitions: int) -> list[Way]:
+    rest = data.sizes[len(partitions.sizes) :]
+    parts = partitions.contents.ravel()
+    return [
+        way
+        for part in range(num_partitions)
+        for way in slice_by_slice(
+            "data", f"outputs[{part}]", np.flatnonzero(parts == part).tolist(), parts.size, rest
+        )
+    ]
 
 
 @dynamic_partition.grad
@@ -165,6 +179,21 @@ def _(indices: Sequence[Spec], data: Sequence[Spec]) -> Shape:
     if rest is None:
         return None
     return (None if any(value is None for value in values) else size, *rest)
+
+
+@dynamic_stitch.cells
+def _(y: Spec, indices: Sequence[Spec], data: Sequence[Spec]) -> list[Way]:
+    size, *rest = y.sizes
+    ways, latest = [], np.full(size, -1)
+    for number, where in enumerate(indices):
+        latest[where.contents.ravel()] = number
+    for number, where in enumerate(indices):
+        rows = np.full(size, -1)
+        for row, place in enumerate(where.contents.ravel().tolist()):
+            rows[place] = row if latest[place] == number else -1
+        among = where.contents.size
+        ways += slice_by_slice(f"data[{number}]", "merged", rows.tolist(), among, rest)
+    return ways
 
 
 @dynamic_stitch.grad

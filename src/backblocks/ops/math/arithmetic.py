@@ -1,5 +1,6 @@
 """Arithmetic cell by cell, with broadcasting: sums, products, quotients, powers, rounding and limits."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, SMOOTH, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Coordinate, Way, over
+from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, over
 from backblocks.ops._elementwise import activation_gradient, binary, cell_to_cell, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
@@ -487,8 +488,30 @@ clip_by_value.fails(
 )
 
 
-for _each in (add_n, accumulate_nv2, clip_by_value):
-    cell_to_cell(_each)
+for _each in (add, add_v2, add_n, accumulate_nv2):
+    cell_to_cell(_each, "added")
+cell_to_cell(mul, "sum")
+_negated = cell_to_cell(neg, "sum")
+_subtracted = cell_to_cell(sub, "sum")
+
+
+@neg.cells
+def _(y: Spec, x: Spec) -> list[Way]:
+    (way,) = _negated(y, x)
+    return [replace(way, factors=MINUS)]
+
+
+@sub.cells
+def _(z: Spec, x: Spec, y: Spec) -> list[Way]:
+    """What is added, and what is taken away."""
+    (way,) = _subtracted(z, x, y)
+    each = [
+        replace(way, of=(pin,), cells={pin: way.cells[pin], "z": way.cells["z"]}) for pin in "xy"
+    ]
+    return [each[0], replace(each[1], factors=MINUS)]
+
+
+cell_to_cell(clip_by_value)
 
 
 @op("Cross", "T, T -> product: T", T=REALS)

@@ -19,6 +19,7 @@ from backblocks.dtypes import (
 )
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, held, over
+from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_rows, ranked, scalar_value, shape_text
@@ -760,6 +761,14 @@ def _(input: Spec, *, boundaries: tuple[float, ...]) -> Shape:
 
 
 bucketize.grad(nothing)
+_cell_by_cell = cell_to_cell(bucketize)
+
+
+@bucketize.cells
+def _(y: Spec, input: Spec, *, boundaries: tuple[float, ...]) -> list[Way]:
+    return _cell_by_cell(y, input) if boundaries else []
+
+
 bucketize.case(
     "three boundaries",
     input=np.array([[-5, 10000], [150, 10], [5, 100]]),

@@ -201,18 +201,21 @@ for _each in (avg_pool_grad, avg_pool_3d_grad):
 for _each in (avg_pool, avg_pool_grad, avg_pool_3d, avg_pool_3d_grad):
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Sums of half types are kept in the half type, and are off in long windows.",
         ours="Sums are kept in float32 and rounded once.",
     )
 for _each in (avg_pool, avg_pool_grad):
     _each.differs(
         "formats",
+        at="layout",
         tensorflow="NHWC only on the CPU; no explicit padding.",
         ours="NHWC and NCHW, explicit padding.",
     )
 for _each in (avg_pool_3d, avg_pool_3d_grad):
     _each.differs(
         "formats",
+        at="layout",
         tensorflow="NDHWC, bfloat16 and float32 only on the CPU; no explicit padding.",
         ours="NDHWC and NCDHW, every float type, explicit padding.",
     )
@@ -235,11 +238,13 @@ avg_pool_grad.differs(
 )
 avg_pool_3d.differs(
     "nan",
+    at="nan",
     tensorflow="In float32, channels that come in eights leave a NaN out of sum and count.",
     ours="A NaN in the window gives NaN.",
 )
 avg_pool_3d.differs(
     "SAME with stride > window",
+    at="apart",
     tensorflow="Padding becomes negative and shifts every window.",
     ours="Padding is never negative, as documented and as in 2-D.",
 )

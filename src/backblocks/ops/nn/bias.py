@@ -129,7 +129,7 @@ def _bias_way(
 @bias_add_v1.cells
 def _(y: Spec, value: Spec, bias: Spec, *, data_format: str = "NHWC") -> list[Way]:
     pins = ["value", "output"]
-    return _bias_way("apply", ("value", "bias"), y.sizes, pins, "bias", data_format)
+    return _bias_way("added", ("value", "bias"), y.sizes, pins, "bias", data_format)
 
 
 @bias_add_grad.cells

@@ -481,15 +481,22 @@ def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | N
 # -- differences from TensorFlow ------------------------------------------------------------------
 
 for _each in (conv_2d, conv_2d_backprop_input, conv_2d_backprop_filter):
-    _each.differs("formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
+    _each.differs(
+        "formats",
+        at="layout",
+        tensorflow="NHWC only on the CPU.",
+        ours="NHWC and NCHW, every dtype.",
+    )
 for _each in (conv_3d, conv_3d_backprop_input_v2, conv_3d_backprop_filter_v2):
     _each.differs(
         "formats",
+        at="layout",
         tensorflow="NDHWC only on the CPU; no explicit padding.",
         ours="NDHWC and NCDHW, every float type, explicit padding.",
     )
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="bfloat16 sums are kept in bfloat16 and are off when they are long.",
         ours="Sums are kept in float32 and rounded once.",
     )
@@ -502,12 +509,14 @@ for _each in (
 ):
     _each.differs(
         "dilations and groups",
+        at="dilated",
         tensorflow="Neither is supported on the CPU.",
         ours="Both work, forward and backward.",
     )
 for _each in (conv_2d_backprop_input, conv_2d_backprop_filter):
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="bfloat16 sums are kept in bfloat16 and are off when they are long.",
         ours="Sums are kept in float32 and rounded once.",
     )
@@ -515,6 +524,7 @@ for _each in (conv_2d, conv_2d_backprop_filter, conv_3d_backprop_filter_v2):
     for _topic in ("nan", "inf"):
         _each.differs(
             _topic,
+            at="padding",
             tensorflow="Cells that are not there count as 0, and 0 times NaN or infinity is NaN.",
             ours="Cells that are not there take no part.",
         )
@@ -542,6 +552,7 @@ conv_3d.differs(
 )
 conv_3d.differs(
     "SAME with stride > window",
+    at="apart",
     tensorflow="Padding becomes negative and shifts every window.",
     ours="Padding is never negative, as documented and as in 2-D.",
 )

@@ -216,22 +216,28 @@ for _each in (
 ):
     _each.differs(
         "formats",
+        at="layout",
         tensorflow="NHWC and equal strides only on the CPU.",
         ours="NHWC and NCHW, any strides.",
     )
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Sums of half types are kept in the half type and saturate.",
         ours="Sums are kept in float32 and rounded once.",
     )
     for _topic in ("nan", "inf"):
         _each.differs(
             _topic,
+            at="padding",
             tensorflow="Cells that are not there count as 0, and 0 times NaN or infinity is NaN.",
             ours="Cells that are not there take no part.",
         )
 depthwise_conv_2d_native.differs(
-    "dilations", tensorflow="Refused on the CPU.", ours="Supported, forward and backward."
+    "dilations",
+    at="dilated",
+    tensorflow="Refused on the CPU.",
+    ours="Supported, forward and backward.",
 )
 for _each in (
     depthwise_conv_2d_native_backprop_input,
@@ -239,6 +245,7 @@ for _each in (
 ):
     _each.differs(
         "dilations",
+        at="dilated",
         tensorflow="Accepted and ignored: with SAME padding the gradient is wrong.",
         ours="The gradient of the dilated convolution.",
     )

@@ -452,11 +452,13 @@ for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
 for _each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filter):
     _each.differs(
         "nan",
+        at="nan",
         tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value.",
         ours="The first NaN wins and gets the gradient.",
     )
     _each.differs(
         "inf",
+        at="-inf",
         tensorflow="A window of minus infinity alone gives the lowest finite value.",
         ours="It gives minus infinity.",
     )
@@ -467,12 +469,14 @@ for _each in (dilation_2d, dilation_2d_backprop_input, dilation_2d_backprop_filt
     )
 dilation_2d.differs(
     "a window without a real cell",
+    at="no cell",
     tensorflow="Gives the lowest finite value.",
     ours="Gives the lowest value of the type: minus infinity, for floats.",
 )
 for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
     _each.differs(
         "a window with no sum above the lowest value",
+        at="-inf",
         tensorflow="The cell where the window starts, moved into the image, and the first value of "
         "the filter get the gradient, even if they do not meet. For unsigned types the lowest is 0.",
         ours="The first real cell of the window and its filter value get the gradient; if there is "
@@ -480,6 +484,7 @@ for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
     )
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Gradients are added up in the half type: in bfloat16 ones stop at 256.",
         ours="Gradients are added up in float32.",
     )

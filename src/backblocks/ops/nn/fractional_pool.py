@@ -8,6 +8,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -490,8 +491,8 @@ def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
 
 @fractional_avg_pool.cells
 def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
-    rule = "mean" if is_float(value.dtype) else "apply"
-    return _forward_cells(y, value, overlapping=overlapping, rule=rule)
+    (way,) = _forward_cells(y, value, overlapping=overlapping, rule="mean")
+    return [replace(way, cut=not is_float(value.dtype))]
 
 
 @fractional_max_pool_grad.cells
@@ -527,8 +528,8 @@ def _(
     *,
     overlapping: bool,
 ) -> list[Way]:
-    return _way(
-        "shares" if is_float(y.dtype) else "apply",
+    (way,) = _way(
+        "shares",
         ("out_backprop",),
         y.sizes,
         (row_pooling_sequence.contents, col_pooling_sequence.contents),
@@ -536,6 +537,7 @@ def _(
         cells=("output",),
         windows=("out_backprop",),
     )
+    return [replace(way, cut=not is_float(y.dtype))]
 
 
 # -- cases -----------------------------------------------------------------------------------------
@@ -807,12 +809,14 @@ fractional_avg_pool.differs(
 for _each in (fractional_max_pool, fractional_max_pool_grad):
     _each.differs(
         "nan",
+        at="nan",
         tensorflow="A NaN never wins; a window of nothing else gives the lowest finite value. The "
         "gradient is refused where a window starts with NaN.",
         ours="The first NaN wins and gets the gradient.",
     )
     _each.differs(
         "inf",
+        at="-inf",
         tensorflow="A window of minus infinity alone gives the lowest finite value; its gradient "
         "is refused.",
         ours="It gives minus infinity, and its first cell gets the gradient.",

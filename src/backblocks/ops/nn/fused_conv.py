@@ -8,7 +8,7 @@ import numpy as np
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Way, held, loop
+from backblocks.ops._cells import Cells, Factor, Way, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op, refuse_what_cannot_fit
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
@@ -218,7 +218,7 @@ def _(
     x, f = ("input", padded), ("filter", filter)
     (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
     read, pads = way.cells["input"].at, paddings.contents.tolist()
-    place, tables, loops = list(read), {}, dict(way.loops)
+    place, tables, loops, factors = list(read), {}, dict(way.loops), []
     for axis, (letter, n) in enumerate(zip("hw", space, strict=True), 1):
         mirror = mirror_places(new[axis - 1], pads[axis], mode)
         before, after, share = _between(n, new[axis - 1], resize_align_corners)
@@ -227,9 +227,11 @@ def _(
         loops[f"b{letter}"] = 2
         along = loop(f"b{letter}") * len(mirror) + read[axis]
         place[axis] = held(f"cells along {letter}", along)
+        shares = np.stack([1 - share.astype(float), share])[:, mirror]
+        factors.append(Factor(tuple(shares.ravel().tolist()), along))
     cells = {**way.cells, "input": Cells(tuple(place), axes="NHWC")}
     inside = (Cells(read, padded.sizes),)
-    return [Way("apply", way.of, loops, cells, tables, inside)]
+    return [Way("sum", way.of, loops, cells, tables, inside, tuple(factors))]
 
 
 # -- the compiled kernels -------------------------------------------------------------------------
@@ -444,12 +446,14 @@ for _each in (fused_pad_conv_2d, fused_resize_and_pad_conv_2d):
     )
     _each.differs(
         "batches",
+        at="later image",
         tensorflow="Every image of the result is computed from the first.",
         ours="Each image from its own.",
         agree="Compare one image at a time.",
     )
     _each.differs(
         "unused cells and stride > window",
+        at="apart",
         tensorflow="Padding becomes negative and shifts every window.",
         ours="As in Conv2D, padding is never negative.",
         agree="Use strides no larger than the filter, with at most 2 cells unused.",
@@ -462,11 +466,13 @@ for _each in (fused_pad_conv_2d, fused_resize_and_pad_conv_2d):
     )
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="float16 results are off by up to a few units in the last place.",
         ours="Sums are kept in float32 and rounded once.",
     )
     _each.differs(
         "groups",
+        at="dilated",
         tensorflow="Refuses a filter with fewer channels than the image.",
         ours="Takes it as groups, as in Conv2D.",
     )

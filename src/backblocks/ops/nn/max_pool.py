@@ -909,33 +909,39 @@ _tensor_windows_natively(max_pool_grad_grad_v2, _native_grad_grad)
 for _each in (max_pool, max_pool_v2):
     _each.differs(
         "nan",
+        at="nan",
         tensorflow="A NaN is passed over; a window of nothing else gives the lowest finite number.",
         ours="A NaN in the window wins it.",
     )
     _each.differs(
         "inf",
+        at="-inf",
         tensorflow="A window of minus infinity alone gives the lowest finite number.",
         ours="It gives minus infinity.",
     )
     _each.differs(
         "channel windows",
+        at="channel windows",
         tensorflow="Strides in space are ignored when the window lies over channels.",
         ours="They are followed, as the shape that TensorFlow foretells says.",
     )
 for _each in (max_pool_grad, max_pool_grad_v2):
     _each.differs(
         "nan",
+        at="later nan",
         tensorflow="A NaN gets the gradient only when it is the first cell of its window.",
         ours="The first NaN of a window gets its gradient.",
     )
 for _each in (max_pool_grad_grad, max_pool_grad_grad_v2, max_pool_3d_grad_grad):
     _each.differs(
         "nan",
+        at="nan",
         tensorflow="The winner is the first cell equal to orig_output, so a NaN window gives 0.",
         ours="The winner is found in orig_input, and a NaN wins: the adjoint of the gradient op.",
     )
     _each.differs(
         "orig_output",
+        at="orig_output",
         tensorflow="The values of orig_output are compared with, so a wrong one gives 0.",
         ours="Only its shape is used.",
     )
@@ -947,6 +953,7 @@ for _each in (max_pool_with_argmax, max_pool_grad_with_argmax, max_pool_grad_gra
     )
 max_pool_with_argmax.differs(
     "nan",
+    at="later nan",
     tensorflow="A NaN wins only when it is the first cell of its window.",
     ours="The first NaN of a window wins.",
 )
@@ -997,33 +1004,39 @@ max_pool_grad_grad_with_argmax.differs(
 )
 max_pool_3d.differs(
     "nan",
+    at="nan",
     tensorflow="Whether a NaN wins depends on its place, the window and the channel.",
     ours="A NaN in the window wins it.",
 )
 max_pool_3d.differs(
     "inf",
+    at="padded -inf",
     tensorflow="A padded window of minus infinity alone gives the lowest finite number.",
     ours="It gives minus infinity.",
 )
 max_pool_3d.differs(
     "SAME with stride > window",
+    at="apart",
     tensorflow="Padding becomes negative and shifts every window.",
     ours="Padding is never negative, as documented and as in 2-D.",
 )
 max_pool_3d_grad.differs(
     "ties",
+    at="tie",
     tensorflow="Every cell within 1e-5 of the maximum gets the whole gradient.",
     ours="The first maximum gets it, as in 2-D, so that the op is the adjoint of MaxPool3D.",
     agree='ties="tensorflow-cpu"',
 )
 max_pool_3d_grad.differs(
     "inf",
+    at="inf wins",
     tensorflow="An infinite maximum gets no gradient.",
     ours="It gets the gradient like any other.",
     agree='ties="tensorflow-cpu"',
 )
 max_pool_3d_grad.differs(
     "nan",
+    at="nan wins",
     tensorflow="A window with a NaN maximum gets no gradient.",
     ours="Its first NaN gets it.",
     agree='ties="tensorflow-cpu"',
@@ -1034,17 +1047,24 @@ max_pool_3d_grad_grad.differs(
 for _each in (max_pool_grad, max_pool_grad_v2, max_pool_3d_grad, max_pool_grad_with_argmax):
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Overlapping windows are added in the half type and saturate.",
         ours="Sums are kept in float32 and rounded once.",
     )
 for _each in (max_pool, max_pool_v2, max_pool_grad, max_pool_grad_v2, max_pool_grad_grad):
-    _each.differs("formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype.")
+    _each.differs(
+        "formats",
+        at="layout",
+        tensorflow="NHWC only on the CPU.",
+        ours="NHWC and NCHW, every dtype.",
+    )
 max_pool_grad_grad_v2.differs(
-    "formats", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype."
+    "formats", at="layout", tensorflow="NHWC only on the CPU.", ours="NHWC and NCHW, every dtype."
 )
 for _each in (max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad):
     _each.differs(
         "formats",
+        at="layout",
         tensorflow="NDHWC, bfloat16 and float32 only on the CPU; no explicit padding.",
         ours="NDHWC and NCDHW, every dtype, explicit padding.",
     )

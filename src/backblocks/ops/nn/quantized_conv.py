@@ -3,16 +3,19 @@
 The results are codes of 32 bits in a range far wider than the values, so that sums have room.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from backblocks.dtypes import DType
 from backblocks.errors import OpError, described
+from backblocks.ops._cells import Cells, Way
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, Float, SamePadding, Strides
-from backblocks.ops.nn._convolution import convolved
+from backblocks.ops.nn._convolution import conv_way, convolved
 from backblocks.ops.nn._quantization import (
     CODES,
     INTEGERS_ONLY,
@@ -95,6 +98,23 @@ def _(
     check_range("min_input", min_input, "max_input", max_input)
     check_range("min_filter", min_filter, "max_filter", max_filter)
     return convolved("input", input, "filter", filter, **windows, **PLAIN), (), ()
+
+
+@quantized_conv_2d.cells
+def _(
+    y: Any, input: Spec, filter: Spec, *ranges: Spec, out_type: DType, **windows: Any
+) -> list[Way]:
+    """The ends of the result's range follow from those given; of fewer bits than 32, from all values."""
+    x, f = ("input", input), ("filter", filter)
+    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **PLAIN)
+    codes = {pin: (f"min_{pin}", f"max_{pin}") for pin in ("input", "filter", "output")}
+    ends = {end: Cells(()) for pin in way.of for end in codes[pin]}
+    taken = ends if out_type == _INT32 else {pin: way.cells[pin] for pin in way.of} | ends
+    loops = {} if out_type == _INT32 else way.loops
+    return [
+        replace(way, cells={**way.cells, **ends}, codes=codes),
+        *(Way("apply", tuple(taken), loops, taken | {end: Cells(())}) for end in codes["output"]),
+    ]
 
 
 # -- bias ----------------------------------------------------------------------------------------
@@ -387,17 +407,20 @@ quantized_conv_2d.differs(
 )
 quantized_conv_2d.differs(
     "strides, dilations and groups",
+    at="dilated",
     tensorflow="Wants equal strides, and has neither dilations nor groups.",
     ours="Has all of them, as in Conv2D.",
 )
 quantized_conv_2d.differs(
     "unused cells and stride > window",
+    at="apart",
     tensorflow="Padding becomes negative and shifts every window.",
     ours="As in Conv2D, padding is never negative.",
     agree="Use strides no larger than the filter, with at most 2 cells unused.",
 )
 quantized_conv_2d.differs(
     "padding of an image below 0",
+    at="below 0",
     tensorflow="When max_input is so low that 0 has no code, padding wraps around and adds to the sums.",
     ours="Padding adds nothing.",
     agree="Use a range that has 0 in it.",

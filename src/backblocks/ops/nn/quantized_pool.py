@@ -1,5 +1,6 @@
 """Pooling of quantized images, on their codes: the range stays as it is."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -89,13 +90,15 @@ def _(input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> tuple[Sh
 # -- which cells belong together ------------------------------------------------------------------
 
 
-def _ways(rule: str, input: Spec, **windows: Any) -> list[Way]:
+def _ways(rule: str, input: Spec, cut: bool = False, **windows: Any) -> list[Way]:
     pins: Any = {"cells": ("input",), "windows": ("output",)}
+    (way,) = pool_way(rule, ("input",), input, **pins, **_windows(**windows))
     ends = (
         Way("copy", (given,), {}, {given: Cells(()), end: Cells(())})
         for given, end in (("min_input", "min_output"), ("max_input", "max_output"))
     )
-    return [*pool_way(rule, ("input",), input, **pins, **_windows(**windows)), *ends]
+    codes = {"input": ("min_input", "max_input"), "output": ("min_output", "max_output")}
+    return [replace(way, codes=codes, cut=cut), *ends]
 
 
 @quantized_max_pool.cells
@@ -105,7 +108,7 @@ def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> 
 
 @quantized_avg_pool.cells
 def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[Way]:
-    return _ways("apply", input, **windows)  # cut to a whole code
+    return _ways("mean", input, cut=True, **windows)
 
 
 # -- cases ---------------------------------------------------------------------------------------
@@ -184,6 +187,7 @@ for _each, _advisory in _advisories.items():
     )
 quantized_avg_pool.differs(
     "rounding",
+    at="cut",
     tensorflow="Cuts toward zero, but rounds to the nearest code where oneDNN is on.",
     ours="Cuts toward zero.",
     agree="Set TF_ENABLE_ONEDNN_OPTS=0.",

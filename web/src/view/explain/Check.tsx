@@ -2,7 +2,6 @@ import { type ReactElement, useEffect, useState } from "react";
 import type { CellChecked } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
 import type { Picture } from "./picture.ts";
-import { valueText } from "./sentence.ts";
 import { useExplainWords } from "./words.ts";
 
 /** Compares the gradient at the cell with a finite difference, when asked. */
@@ -33,15 +32,17 @@ export function Check({
         <p role="status">
           {typeof checked === "string" ? (
             checked
-          ) : checked.valid ? (
+          ) : checked.why ? (
+            `${w.notValid} ${w.noSlope[checked.why]({
+              below: checked.below ?? "",
+              above: checked.above ?? "",
+              about: checked.about ?? [],
+            })}`
+          ) : (
             <>
-              <span className="mono">
-                {w.checked(valueText(checked.given, w), valueText(checked.slope, w))}
-              </span>{" "}
+              <span className="mono">{w.checked(checked.given, checked.slope ?? "")}</span>{" "}
               <span className={checked.agrees ? "good" : "bad"}>{checked.agrees ? w.agree : w.disagree}</span>
             </>
-          ) : (
-            `${w.notValid} ${checked.text}`
           )}
         </p>
       )}

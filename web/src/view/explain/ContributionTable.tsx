@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import { cellAt, type Shapes } from "../../model/cells.ts";
+import { cellAt, type Holding, type Shapes } from "../../model/cells.ts";
 import type { Derivation } from "../../model/contributions.ts";
 import { roundedText } from "./formula.ts";
 import { cellText } from "./sentence.ts";
@@ -7,8 +7,9 @@ import { useExplainWords } from "./words.ts";
 
 const MOST_ROWS = 60;
 
-const AMOUNT: Readonly<Record<string, "product" | "share" | "adds" | undefined>> = {
+const AMOUNT: Readonly<Record<string, "product" | "both" | "share" | "adds" | undefined>> = {
   sum: "product",
+  added: "both",
   shares: "share",
   winners: "adds",
   close: "adds",
@@ -16,6 +17,7 @@ const AMOUNT: Readonly<Record<string, "product" | "share" | "adds" | undefined>>
 };
 const RUNNING: Readonly<Record<string, "sum" | "best" | "running" | undefined>> = {
   sum: "sum",
+  added: "sum",
   mean: "sum",
   shares: "sum",
   winners: "sum",
@@ -31,13 +33,19 @@ const RUNNING: Readonly<Record<string, "sum" | "best" | "running" | undefined>> 
 export function ContributionTable({
   derivation: { nest, contributions, cut },
   shapes,
+  holding,
 }: {
   derivation: Derivation;
   shapes: Shapes;
+  holding: Holding;
 }): ReactElement {
   const w = useExplainWords();
-  const amount = nest.rule === "sum" && nest.of.length < 2 ? undefined : AMOUNT[nest.rule];
-  const running = RUNNING[nest.rule];
+  const single = nest.rule === "sum" && nest.of.length < 2 && !contributions.some(({ weight }) => weight);
+  const amount = single ? undefined : AMOUNT[nest.rule];
+  const running = contributions.length < 2 && nest.rule === "added" ? undefined : RUNNING[nest.rule];
+  const weighed = contributions.some(({ weight }) => weight !== undefined);
+  // Side by side, the places of two tensors leave no room for what comes of them.
+  const stacked = nest.of.length > 1;
   const chosen = contributions.some(({ part }) => part !== "counts");
   return (
     <>
@@ -47,10 +55,11 @@ export function ContributionTable({
           <thead>
             <tr>
               {nest.of.map((tensor) => (
-                <th key={tensor} scope="col" colSpan={2}>
+                <th key={tensor} scope="col" colSpan={stacked ? 1 : 2}>
                   {tensor}
                 </th>
               ))}
+              {weighed && <th scope="col">{w.weight}</th>}
               {amount && <th scope="col">{w[amount]}</th>}
               {running && <th scope="col">{w[running]}</th>}
               {chosen && <th scope="col" aria-label={w.gives} />}
@@ -63,14 +72,17 @@ export function ContributionTable({
                 {nest.of.map((tensor, at) => (
                   <FactorCells
                     key={tensor}
+                    stacked={stacked}
                     cell={cellText(cellAt(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
-                    value={roundedText(each.factors[at], w)}
+                    value={roundedText(each.held[at], w)}
+                    stands={nest.codes[tensor] && roundedText(nest.meant(tensor, each.held[at], holding), w)}
                   />
                 ))}
+                {weighed && <td>{roundedText(each.weight, w)}</td>}
                 {amount && (
                   <td>
+                    {each.divisor !== undefined && <span className="soft">{w.divided(each.divisor)} = </span>}
                     {roundedText(each.amount, w)}
-                    {each.divisor !== undefined && <span className="soft"> {w.divided(each.divisor)}</span>}
                   </td>
                 )}
                 {running && <td>{roundedText(each.running, w)}</td>}
@@ -88,11 +100,30 @@ export function ContributionTable({
   );
 }
 
-function FactorCells({ cell, value }: { cell: string; value: string }): ReactElement {
-  return (
+/** A cell, the number in it and, of a code, what it stands for. */
+function FactorCells(props: {
+  stacked: boolean;
+  cell: string;
+  value: string;
+  stands: string | undefined;
+}): ReactElement {
+  const number = (
     <>
-      <td className="soft">{cell}</td>
-      <td>{value}</td>
+      {props.value}
+      {props.stands !== undefined && <span className="soft"> = {props.stands}</span>}
     </>
+  );
+  if (!props.stacked)
+    return (
+      <>
+        <td className="soft">{props.cell}</td>
+        <td>{number}</td>
+      </>
+    );
+  return (
+    <td>
+      <div className="soft">{props.cell}</div>
+      {number}
+    </td>
   );
 }

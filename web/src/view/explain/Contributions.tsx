@@ -1,14 +1,15 @@
 import { type ReactElement, useMemo } from "react";
-import { cellAt } from "../../model/cells.ts";
-import { agrees, type Derivation, derive, tolerance, totalOf } from "../../model/contributions.ts";
+import { cellAt, type Holding } from "../../model/cells.ts";
+import { agrees, type Derivation, tolerance, totalOf } from "../../model/contributions.ts";
 import { holdingIn } from "../../model/explaining.ts";
 import { Icon } from "../shell/icons.tsx";
 import { Check } from "./Check.tsx";
 import { ContributionTable } from "./ContributionTable.tsx";
+import { derivedAt } from "./derived.ts";
 import { formulaOf, roundedText } from "./formula.ts";
 import { LeadsTo } from "./LeadsTo.tsx";
 import type { Picture } from "./picture.ts";
-import { cellText, type Named, valueText, whereIs } from "./sentence.ts";
+import { cellText, type Named, twinMade, valueText, whereIs } from "./sentence.ts";
 import { useExplainWords } from "./words.ts";
 
 interface Props {
@@ -40,12 +41,6 @@ export function Contributions({ picture, pin, place }: Props): ReactElement {
   );
 }
 
-/** The output that stands for the same place as a tensor: its gradient. */
-function twinMade(picture: Picture, pin: string): Named | undefined {
-  const twins = (picture.twins.get(pin) ?? []).filter((each) => each !== pin);
-  return twins.flatMap((twin) => whereIs(picture, twin).made)[0];
-}
-
 function Made({
   picture,
   named: { row, name },
@@ -59,15 +54,15 @@ function Made({
 }): ReactElement | null {
   const w = useExplainWords();
   const tensor = row.explained.tensors[name];
-  const derivations = useMemo(
-    () => derive(row.nests, name, place, holdingIn(row, picture.holding)),
-    [row, name, place, picture],
-  );
+  const holding = useMemo(() => holdingIn(row, picture.holding), [row, picture]);
+  const derivations = derivedAt(picture, row, name, place);
   if (!tensor) return null;
+  const { op } = row.explained;
   const cell = cellAt(place, tensor.shape);
-  const shown = picture.holding(tensor.pin, place);
   const total = totalOf(derivations);
-  const formula = derivations.map((each) => formulaOf(each, row.shapes, w)).join(" + ");
+  const shown = shownAt(derivations, name, holding(name, place), holding);
+  const applied = derivations.every(({ nest, cut }) => nest.rule === "apply" && !cut);
+  const formula = derivations.map((each) => formulaOf(each, op, row.shapes, w)).join(" + ");
   return (
     <section className="explain-made">
       <h3>{title}</h3>
@@ -78,16 +73,40 @@ function Made({
         </b>{" "}
         = {formula}
         {total !== undefined && formula !== roundedText(total, w) && ` = ${valueText(total, w)}`}
+        {applied && ` = ${valueText(shown.code, w)}`}
       </p>
       {derivations.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
-        <ContributionTable key={i} derivation={each} shapes={row.shapes} />
+        <ContributionTable key={i} derivation={each} shapes={row.shapes} holding={holding} />
       ))}
-      <Total derivations={derivations} total={total} shown={shown} dtype={tensor.dtype} />
+      <Total derivations={derivations} total={total} shown={shown} dtype={tensor.dtype} op={op} />
       <Special derivations={derivations} name={name} />
       {row.explained.forward && <Check picture={picture} block={row.explained.block} cell={cell} />}
     </section>
   );
+}
+
+/** What an output's cell holds: its number or a code, and what the total is to be compared with. */
+interface ShownNumber {
+  readonly code: number | undefined;
+  /** What the code stands for. */
+  readonly stands: number | undefined;
+  readonly compared: number | undefined;
+  /** How far apart two codes are, where the total is a number that became a code. */
+  readonly step: number;
+}
+
+function shownAt(
+  [first]: readonly Derivation[],
+  name: string,
+  code: number | undefined,
+  holding: Holding,
+): ShownNumber {
+  const nest = first?.nest;
+  if (!nest?.codes[name]) return { code, stands: undefined, compared: code, step: 0 };
+  const stands = nest.meant(name, code, holding);
+  const summed = nest.rule === "sum";
+  return { code, stands, compared: summed ? stands : code, step: summed ? nest.step(name, holding) : 0 };
 }
 
 function Total({
@@ -95,24 +114,30 @@ function Total({
   total,
   shown,
   dtype,
+  op,
 }: {
   derivations: readonly Derivation[];
   total: number | undefined;
-  shown: number | undefined;
+  shown: ShownNumber;
   dtype: string;
+  op: string;
 }): ReactElement {
   const w = useExplainWords();
   const divisor = derivations[0]?.divisor;
-  if (total === undefined || shown === undefined)
+  const number = (
+    <>
+      <b className="mono">{valueText(shown.code, w)}</b>
+      {shown.stands !== undefined && <span className="mono soft"> = {valueText(shown.stands, w)}</span>}
+    </>
+  );
+  if (total === undefined || shown.compared === undefined)
     return (
       <p className="explain-total">
-        {w.shown} <b className="mono">{valueText(shown, w)}</b>
-        {derivations.every(({ cut }) => !cut) && total === undefined && (
-          <span className="soft"> · {w.onlyTheOp}</span>
-        )}
+        {derivations.some(({ nest }) => nest.rule === "apply") ? w.opGives(op) : w.shown} {number}
       </p>
     );
-  const same = agrees(total, shown, tolerance(derivations, dtype));
+  const same = agrees(total, shown.compared, tolerance(derivations, dtype, shown.step));
+  const off = valueText(total - shown.compared, w);
   return (
     <p className={same ? "explain-total" : "explain-total bad"} data-agrees={same}>
       {w.total}{" "}
@@ -121,10 +146,10 @@ function Total({
           {valueText(derivations[0]?.contributions.at(-1)?.running ?? 0, w)} {w.divided(divisor)} ={" "}
         </span>
       )}
-      <b className="mono">{valueText(total, w)}</b> · {w.shown} <b className="mono">{valueText(shown, w)}</b>{" "}
-      <span className={same ? "good" : "bad"} title={same ? w.equal : w.unequal(valueText(total - shown, w))}>
+      <b className="mono">{valueText(total, w)}</b> · {w.shown} {number}{" "}
+      <span className={same ? "good" : "bad"} title={same ? w.equal : w.unequal(off)}>
         <Icon name={same ? "good" : "warning"} />
-        <span className="visually-hidden">{same ? w.equal : w.unequal(valueText(total - shown, w))}</span>
+        <span className="visually-hidden">{same ? w.equal : w.unequal(off)}</span>
       </span>
     </p>
   );
@@ -143,9 +168,16 @@ function Special({
     const window = nest.around(name);
     const found: string[] = [];
     const count = contributions.length;
-    const slides = nest.rule !== "winners" && nest.rule !== "shares";
+    const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.uneven;
     if (slides && !cut && count < window) found.push(w.clipped(window - count, window));
-    if (divisor !== undefined && count < window) found.push(w.divisor(divisor));
+    if (divisor !== undefined && count < window && !nest.uneven) found.push(w.divisor(divisor));
+    if (nest.rule === "shares" && !nest.uneven) {
+      const whole = nest.around(nest.of[0] ?? "");
+      const clipped = contributions.filter((each) => each.divisor !== undefined && each.divisor < whole);
+      if (clipped.length) found.push(w.clippedShares(clipped.length, count, whole));
+    }
+    if (nest.cut) found.push(w.cutToWhole);
+    if (nest.codes[name]) found.push(nest.rule === "sum" ? w.codesCounted : w.codes);
     const ties = contributions.filter(({ part }) => part === "ties").length;
     const wins = contributions.filter(({ part }) => part === "wins").length;
     if (ties > 0 && nest.rule !== "winners") found.push(w.firstOfTies(ties + 1));

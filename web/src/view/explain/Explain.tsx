@@ -15,7 +15,7 @@ import { Contributions } from "./Contributions.tsx";
 import { Differences } from "./Differences.tsx";
 import type { Picture } from "./picture.ts";
 import { Rows } from "./Rows.tsx";
-import { sentenceOf, whereIs } from "./sentence.ts";
+import { sentenceOf } from "./sentence.ts";
 import type { PanelControl } from "./TensorPanel.tsx";
 import { useLights } from "./useLights.ts";
 import { usePicture } from "./usePicture.ts";
@@ -134,7 +134,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
             ) : (
               <Contributions key={at.turn} picture={picture} pin={at.pin} place={at.place} />
             )}
-            <Differences ops={opsFor(picture, at?.pin)} />
+            <Differences picture={picture} graph={page.graph} at={at} />
           </aside>
         </div>
       )}
@@ -171,11 +171,4 @@ function IconButton(props: {
 function firstOutput(picture: Picture | null): string | undefined {
   const explained = picture?.shown[0]?.row.explained;
   return explained?.tensors[explained.outputs[0] ?? ""]?.pin;
-}
-
-/** The ops whose differences matter at a cell: the one that made it, or else those that take it. */
-function opsFor(picture: Picture, pin: string | undefined): string[] {
-  const { made, taken } = pin === undefined ? { made: [], taken: [] } : whereIs(picture, pin);
-  const rows = (made.length ? made : taken).map(({ row }) => row);
-  return [...new Set((rows.length ? rows : picture.rows).map((row) => row.explained.op))];
 }

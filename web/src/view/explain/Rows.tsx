@@ -4,10 +4,9 @@ import { gradientOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { Range } from "../../model/shades.ts";
 import { studio } from "../../state/store.ts";
-import { shownAttr } from "../canvas/values.ts";
 import { act, useOps } from "../page.ts";
-import { Formula } from "../panels/Docs.tsx";
 import { Icon } from "../shell/icons.tsx";
+import { OpCard } from "./OpCard.tsx";
 import { type HeldTensor, type Picture, type Shown, sharedRange } from "./picture.ts";
 import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
 import { useExplainWords } from "./words.ts";
@@ -89,6 +88,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
         key={pin}
         page={picture.page}
         held={held}
+        axes={picture.axes.get(pin) ?? []}
         name={name}
         role={explained.outputs.includes(name) ? w.output : w.input}
         range={range ?? held.range}
@@ -106,35 +106,6 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
       <div className="explain-side">{left.map(panel)}</div>
       <OpCard graph={graph} shown={{ row, depth }} />
       <div className="explain-side">{right.map(panel)}</div>
-    </div>
-  );
-}
-
-function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: Shown }): ReactElement {
-  const w = useExplainWords();
-  const ops = useOps();
-  const { block, op } = row.explained;
-  const info = ops.get(op);
-  const attrs = graph.blocks.get(block)?.rows ?? [];
-  return (
-    <div className="explain-op">
-      <span className="explain-arrow" aria-hidden="true">
-        {depth === 1 ? "←" : "→"}
-      </span>
-      <b>{op}</b>
-      <span className="mono soft small">{block}</span>
-      {info?.formula && <Formula formula={info.formula} />}
-      {attrs.length > 0 && (
-        <dl className="explain-attrs">
-          {attrs.map((attr) => (
-            <div key={attr.name}>
-              <dt>{attr.name}</dt>
-              <dd className="mono">{shownAttr(attr)}</dd>
-            </div>
-          ))}
-        </dl>
-      )}
-      {row.nests.length === 0 && <p className="small">{w.noWays(op)}</p>}
     </div>
   );
 }

@@ -33,6 +33,7 @@ export interface PanelControl {
 interface Props {
   page: number;
   held: HeldTensor;
+  axes: readonly string[];
   name: string;
   role: string;
   range: Range;
@@ -50,14 +51,9 @@ const MOST_MARKS = 1 << 14;
 const NO_MARKS: readonly Mark[] = [];
 
 /** One tensor: its name, the sliders of axes that are not seen, and its map or its box of cells. */
-export function TensorPanel({ page, held, name, role, range, control }: Props): ReactElement {
+export function TensorPanel({ page, held, axes, name, role, range, control }: Props): ReactElement {
   const w = useExplainWords();
   const { tensor } = held;
-  const axes = useMemo(
-    () =>
-      tensor.axes?.length === tensor.shape.length ? tensor.axes : tensor.shape.map((_, axis) => String(axis)),
-    [tensor.axes, tensor.shape],
-  );
   const info = useMemo(() => ({ ...tensor, axes }), [tensor, axes]);
   const [own, setArrangement] = useState<Arrangement>(() =>
     roomy(arrangementOf(tensor.shape, axes), tensor.shape),
@@ -109,7 +105,10 @@ export function TensorPanel({ page, held, name, role, range, control }: Props): 
     else cursor.move(to(cell));
   }
   return (
-    <section className="explain-tensor" aria-label={`${role} ${name}`}>
+    <section
+      className={held.count === 1 ? "explain-tensor single" : "explain-tensor"}
+      aria-label={`${role} ${name}`}
+    >
       <header>
         <h3 className="mono">{name}</h3>
         <span className="soft small" title={`${tensor.pin} ${tensor.dtype}`}>

@@ -9,7 +9,7 @@ import { cellText, valueText } from "./sentence.ts";
 const MOST_TERMS = 6;
 
 /** The rule with the numbers of its first contributions. */
-export function formulaOf(derivation: Derivation, shapes: Shapes, w: ExplainWords): string {
+export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
   const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
     const short = roundedText(value, w);
@@ -39,13 +39,20 @@ export function formulaOf(derivation: Derivation, shapes: Shapes, w: ExplainWord
     }
     case "product":
       return list(({ factors }) => text(factors[0]), " · ");
-    case "apply":
-      return list(
-        ({ factors }) => nest.of.map((tensor, i) => `${tensor} = ${text(factors[i])}`).join(", "),
-        "; ",
-      );
+    case "added":
+      return list(({ factors }) => factors.map(text).join(" + "), " + ");
+    case "apply": {
+      const group = (each: Contribution): string =>
+        each.factors.map((value) => roundedText(value, w)).join(", ");
+      const alone = contributions.length === 1 || nest.of.length === 1;
+      return `${op}(${list((each) => (alone ? group(each) : `(${group(each)})`), ", ")})`;
+    }
     default:
-      return list(({ factors }) => factors.map(text).join(" · "), " + ");
+      return list(
+        ({ factors, weight }) =>
+          [...(weight === undefined ? [] : [weight]), ...factors].map(text).join(" · "),
+        " + ",
+      );
   }
 }
 

@@ -1,5 +1,6 @@
 /** What the Explain view shows: a block, its gradients and their gradients, with all that their tensors hold. */
 
+import { axesOf, namesAt } from "../../model/axes.ts";
 import { cellAt, type Holding } from "../../model/cells.ts";
 import { gradientOf, type Row, rowOf, twinsOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
@@ -28,7 +29,11 @@ export interface Picture {
   readonly rows: readonly Row[];
   readonly twins: ReadonlyMap<string, readonly string[]>;
   readonly tensors: ReadonlyMap<string, HeldTensor>;
+  /** The names of a tensor's axes. */
+  readonly axes: ReadonlyMap<string, readonly string[]>;
   readonly holding: Holding;
+  /** How often numbers came that were not here before. */
+  fetched(): number;
 }
 
 /** A tensor with the numbers of it that are here. */
@@ -36,6 +41,8 @@ export class HeldTensor {
   readonly count: number;
   readonly range: Range;
   readonly source: TensorSource;
+  /** How often numbers came that were not here before. */
+  fetches = 0;
   private readonly numbers: Float32Array | Float64Array | undefined;
   private readonly some = new Map<number, number>();
 
@@ -74,6 +81,7 @@ export class HeldTensor {
     if (sizes.reduce((a, b) => a * b, 1) > MOST_FETCHED) return false;
     const found = asNumbers(await studio.look(this.page, pin, indexOf(box)));
     const first = box.map((span) => span.first);
+    this.fetches++;
     for (const [i, value] of found.entries()) {
       const cell = cellAt(i, sizes).map((at, axis) => at + (first[axis] as number));
       this.some.set(
@@ -131,8 +139,24 @@ export async function loadPicture(page: number, block: string, graph: Graph, ops
     rows,
     twins: twinsOf(rows, ops),
     tensors,
+    axes: new Map([...pins].map(([pin, { shape }]) => [pin, axesIn(rows, graph, pin, shape.length)])),
     holding: (pin, place) => tensors.get(pin)?.at(place),
+    fetched: () => [...tensors.values()].reduce((sum, each) => sum + each.fetches, 0),
   };
+}
+
+/** As the ops that are shown name them, or else the blocks around the one that it comes from. */
+function axesIn(rows: readonly Row[], graph: Graph, pin: string, rank: number): string[] {
+  const own = rows.flatMap(({ explained }) =>
+    Object.entries(explained.tensors)
+      .filter(([, tensor]) => tensor.pin === pin)
+      .flatMap(([name]) => {
+        const names = namesAt(graph.blocks.get(explained.block), name, rank);
+        return names ? [names] : [];
+      }),
+  );
+  const colon = pin.indexOf(":");
+  return own[0] ?? axesOf(graph, pin.slice(0, colon), pin.slice(colon + 1), rank);
 }
 
 async function heldTensor(page: number, tensor: Tensor): Promise<HeldTensor> {

@@ -1,10 +1,11 @@
 /** One cell in one sentence, as the status line says it. */
 
 import { cellAt } from "../../model/cells.ts";
-import { type Derivation, derive } from "../../model/contributions.ts";
-import { holdingIn, lightsOf, type Row, regionText } from "../../model/explaining.ts";
+import type { Derivation } from "../../model/contributions.ts";
+import { lightsOf, type Row, regionText } from "../../model/explaining.ts";
 import { numberText } from "../../net/frames.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
+import { derivedAt } from "./derived.ts";
 import type { Picture } from "./picture.ts";
 
 /** A tensor of a row. */
@@ -25,6 +26,12 @@ export function whereIs(picture: Picture, pin: string): { made: Named[]; taken: 
     ({ row, name }) => !row.explained.outputs.includes(name) && row.nests.some((nest) => nest.uses(name)),
   );
   return { made, taken };
+}
+
+/** The output that stands for the same place as a tensor: its gradient. */
+export function twinMade(picture: Picture, pin: string): Named | undefined {
+  const twins = (picture.twins.get(pin) ?? []).filter((each) => each !== pin);
+  return twins.flatMap((twin) => whereIs(picture, twin).made)[0];
 }
 
 /** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
@@ -53,7 +60,7 @@ export function sentenceOf(picture: Picture, pin: string, place: number, words: 
 }
 
 function madeText(picture: Picture, { row, name }: Named, place: number, words: ExplainWords): string {
-  const derivations = derive(row.nests, name, place, holdingIn(row, picture.holding));
+  const derivations = derivedAt(picture, row, name, place);
   return derivations.map((each) => derivedText(picture, row, each, words)).join(words.and(["", ""]));
 }
 

@@ -1,4 +1,4 @@
-import { useEffect, useState } from "react";
+import { startTransition, useEffect, useState } from "react";
 import { placeOf } from "../../model/cells.ts";
 import { lightsOf } from "../../model/explaining.ts";
 import { type Cursor, cursor } from "../../state/cursor.ts";
@@ -29,7 +29,10 @@ export function useLights(picture: Picture | null, panels: ReadonlyMap<string, P
         if (lit && pin !== hovered(found)) panel.bring(lit);
       }
       cancelAnimationFrame(waiting);
-      waiting = requestAnimationFrame(() => setAt(found && { ...found, pinned: cursor.pinned, turn }));
+      // The pointer goes on meanwhile: what is written beside the maps must not keep it waiting.
+      waiting = requestAnimationFrame(() =>
+        startTransition(() => setAt(found && { ...found, pinned: cursor.pinned, turn })),
+      );
       if (found && cursor.pinned)
         void fetchMissing(picture, found, () => {
           turn++;

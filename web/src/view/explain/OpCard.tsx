@@ -1,0 +1,63 @@
+import type { ReactElement } from "react";
+import type { Graph } from "../../model/graph.ts";
+import { shownAttr } from "../canvas/values.ts";
+import { useOps } from "../page.ts";
+import { Formula } from "../panels/Docs.tsx";
+import { generalOf } from "./general.ts";
+import type { Shown } from "./picture.ts";
+import { useExplainWords } from "./words.ts";
+
+/** So many ways are written out: a list of a hundred tensors has a hundred that are alike. */
+const MOST_WAYS = 4;
+
+/** The op between its tensors: its name, its rule and its attributes. */
+export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: Shown }): ReactElement {
+  const w = useExplainWords();
+  const { block, op } = row.explained;
+  const attrs = graph.blocks.get(block)?.rows ?? [];
+  return (
+    <div className="explain-op">
+      <span className="explain-arrow" aria-hidden="true">
+        {depth === 1 ? "←" : "→"}
+      </span>
+      <b>{op}</b>
+      <span className="mono soft small">{block}</span>
+      <Rule row={row} />
+      {attrs.length > 0 && (
+        <dl className="explain-attrs">
+          {attrs.map((attr) => (
+            <div key={attr.name}>
+              <dt>{attr.name}</dt>
+              <dd className="mono">{shownAttr(attr)}</dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      {row.nests.length === 0 && <p className="small">{w.noWays(op)}</p>}
+    </div>
+  );
+}
+
+/** How outputs come from inputs, by the loops that were declared; what only the op can tell, by its own formula. */
+function Rule({ row: { explained, shapes } }: { row: Shown["row"] }): ReactElement | null {
+  const w = useExplainWords();
+  const formula = useOps().get(explained.op)?.formula;
+  const made = explained.ways.flatMap((way) =>
+    explained.outputs.filter((output) => way.cells[output]).map((output) => ({ way, output })),
+  );
+  if (formula && made.some(({ way }) => way.rule === "apply")) return <Formula formula={formula} />;
+  return (
+    <>
+      {made.slice(0, MOST_WAYS).map(({ way, output }, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
+        <div className="formula mono" key={i}>
+          {generalOf(way, output, explained.op, shapes, w).map(({ text, low }, at) =>
+            // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
+            low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
+          )}
+        </div>
+      ))}
+      {made.length > MOST_WAYS && <span className="soft small">{w.more(made.length - MOST_WAYS)}</span>}
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+/** How an output's cell comes about, found once for all that show it. */
+
+import { type Derivation, derive } from "../../model/contributions.ts";
+import { holdingIn, type Row } from "../../model/explaining.ts";
+import type { Picture } from "./picture.ts";
+
+interface Found {
+  readonly name: string;
+  readonly place: number;
+  readonly fetched: number;
+  readonly derivations: readonly Derivation[];
+}
+
+const last = new WeakMap<Row, Found>();
+
+export function derivedAt(picture: Picture, row: Row, name: string, place: number): readonly Derivation[] {
+  const fetched = picture.fetched();
+  const known = last.get(row);
+  if (known?.name === name && known.place === place && known.fetched === fetched) return known.derivations;
+  const derivations = derive(row.nests, name, place, holdingIn(row, picture.holding));
+  last.set(row, { name, place, fetched, derivations });
+  return derivations;
+}
