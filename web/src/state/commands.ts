@@ -4,9 +4,26 @@
  */
 
 import * as actions from "../model/actions.ts";
-import { type Direction, outputPinOf, reach } from "../model/graph.ts";
 import type { Texts } from "../text/index.ts";
 import { copySelection, pasteText } from "./clipboard.ts";
+import {
+  add,
+  anything,
+  blocks,
+  blocksOf,
+  constantAt,
+  constantsOut,
+  everything,
+  gradient,
+  has,
+  hasConstants,
+  rects,
+  remove,
+  selectedOutput,
+  selectReach,
+  selectWire,
+  several,
+} from "./selection.ts";
 import { isDirty, type PageState, studio } from "./store.ts";
 import { tidyPage } from "./tidy.ts";
 
@@ -27,95 +44,7 @@ export interface Command {
   readonly run?: (page: PageState) => void;
 }
 
-const has = (...kinds: actions.ItemKind[]): ((page: PageState) => boolean) => {
-  return ({ selection }) => [...selection].some((each) => kinds.includes(actions.readItem(each).kind));
-};
-const anything = has("block", "frame", "note", "monitor", "wire");
-const blocks = has("block");
 const running = ({ run }: PageState): boolean => run.state !== "idle";
-
-function blocksOf(page: PageState): string[] {
-  return actions.namesOf(page.selection, "block");
-}
-
-function remove(page: PageState, heal: boolean): void {
-  const of = (kind: actions.ItemKind): string[] => actions.namesOf(page.selection, kind);
-  const what = {
-    blocks: of("block"),
-    wires: of("wire"),
-    frames: of("frame"),
-    notes: of("note"),
-    monitors: of("monitor"),
-  };
-  studio.act(page.page, actions.removeAll(page.graph, what, heal));
-}
-
-function selectReach(direction: Direction): (page: PageState) => void {
-  return (page) => {
-    const found = reach(page.graph, blocksOf(page), direction);
-    studio.select(
-      page.page,
-      [...found].map((name) => actions.item("block", name)),
-    );
-  };
-}
-
-/** The wires at a block, one after the other. */
-function selectWire({ page, graph, selection }: PageState): void {
-  const [id] = actions.namesOf(selection, "wire");
-  const block = actions.namesOf(selection, "block")[0] ?? graph.byId.get(id ?? "")?.to.block ?? "";
-  const around = [...(graph.into.get(block) ?? []), ...(graph.outOf.get(block) ?? [])];
-  const next = around[(around.findIndex((wire) => wire.id === id) + 1) % around.length];
-  if (next) studio.select(page, [actions.item("wire", next.id)]);
-}
-
-function everything({ document }: PageState): actions.Item[] {
-  const all = (kind: "block" | "frame" | "note" | "monitor"): actions.Item[] =>
-    Object.keys(document[`${kind}s`] ?? {}).map((name) => actions.item(kind, name));
-  return [...all("block"), ...all("frame"), ...all("note"), ...all("monitor")];
-}
-
-/** Adds something, and selects it. */
-function add(page: PageState, adding: actions.Adding): void {
-  studio.act(page.page, adding);
-  studio.select(page.page, adding.added);
-}
-
-function gradient(page: PageState): void {
-  for (const name of blocksOf(page)) {
-    const now = studio.page(page.page);
-    const view = now?.graph.blocks.get(name);
-    const [first] = view ? actions.gradientsFor(view) : [];
-    if (now && first) add(now, actions.addGradient(now.graph, name, first));
-  }
-}
-
-/** Each constant of the blocks becomes a block of its own, in one step. */
-function constantsOut(page: PageState): void {
-  const pins = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.inputs ?? []);
-  for (const { ref, state } of pins) {
-    const now = studio.page(page.page);
-    if (now && state === "constant")
-      studio.act(page.page, actions.constantToBlock(now.graph, ref), "constants");
-  }
-  studio.closeStep(page.page);
-}
-
-function hasConstants(page: PageState): boolean {
-  return blocksOf(page).some((name) =>
-    page.graph.blocks.get(name)?.inputs.some((pin) => pin.state === "constant"),
-  );
-}
-
-/** The first output of the one block that is selected. */
-function selectedOutput(page: PageState): ReturnType<typeof outputPinOf> {
-  const [block, more] = blocksOf(page);
-  return block === undefined || more !== undefined ? undefined : outputPinOf(page.graph, { block });
-}
-
-function rects(page: PageState): ReturnType<typeof actions.rectsOf> {
-  return actions.rectsOf(page.document, page.selection, page.places);
-}
 
 function align(edge: actions.Edge): Pick<Command, "when" | "run"> {
   return {
@@ -129,10 +58,6 @@ function distribute(axis: "x" | "y"): Pick<Command, "when" | "run"> {
     when: several,
     run: (page) => studio.act(page.page, actions.distribute(page.document, rects(page), axis)),
   };
-}
-
-function several({ selection }: PageState): boolean {
-  return selection.size > 1;
 }
 
 function turnTab(by: 1 | -1): (page: PageState) => void {
@@ -216,6 +141,12 @@ const COMMANDS: readonly Command[] = [
   { id: "rename", group: "edit", keys: ["F2"], when: has("block", "frame") },
   { id: "replace", group: "edit", keys: ["R"], when: (page) => blocksOf(page).length === 1 },
   { id: "constants", group: "edit", keys: ["K"], when: hasConstants, run: constantsOut },
+  {
+    id: "edit constant",
+    group: "edit",
+    keys: ["V"],
+    when: (page) => constantAt(page) !== undefined,
+  },
   {
     id: "select all",
     group: "select",
@@ -425,63 +356,4 @@ export function perform(id: CommandId): boolean {
   if (own) own();
   else if (page) commands.get(id)?.run?.(page);
   return true;
-}
-
-// -- keys -------------------------------------------------------------------------------------
-
-/** What of a keyboard event tells the command. */
-export interface Pressed {
-  readonly key: string;
-  readonly code?: string;
-  readonly ctrlKey: boolean;
-  readonly metaKey: boolean;
-  readonly altKey: boolean;
-  readonly shiftKey: boolean;
-}
-
-export const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
-
-/** The keys of an event, as the table writes them. */
-export function keysOf(event: Pressed, mac = isMac): string {
-  const mod = mac ? event.metaKey : event.ctrlKey;
-  // With Alt a Mac's keys give other letters, and with another keyboard layout letters are not Latin: the place tells.
-  const placed = /^Key([A-Z])$|^Digit(\d)$/.exec(event.code ?? "");
-  const latin = /^[ -~]$/.test(event.key);
-  const key =
-    placed && (event.altKey || !latin) && event.key.length === 1
-      ? (placed[1] ?? placed[2] ?? event.key)
-      : event.key;
-  const letter = key.length === 1 ? key.toUpperCase() : key;
-  // Shift is part of a sign such as "?", and not a key beside it.
-  const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(letter));
-  return [mod && "Mod", event.altKey && "Alt", shift && "Shift", letter].filter(Boolean).join("+");
-}
-
-const byKeys = new Map(COMMANDS.flatMap((command) => command.keys.map((keys) => [keys, command] as const)));
-
-/** The command that keys stand for. While text is typed, only those that do not type. */
-export function commandFor(event: Pressed, typing: boolean, mac = isMac): CommandId | undefined {
-  const command = byKeys.get(keysOf(event, mac));
-  if (!command || command.native || (typing && !command.anywhere)) return undefined;
-  return command.id;
-}
-
-const SIGNS: Readonly<Record<string, string>> = {
-  Mod: "⌘",
-  Alt: "⌥",
-  Shift: "⇧",
-  Enter: "⏎",
-  Backspace: "⌫",
-  Delete: "⌦",
-};
-
-/** Keys as they are shown: Ctrl+K, or ⌘K on a Mac. */
-export function keysText(keys: string, mac = isMac): string {
-  const parts = keys === "+" ? ["+"] : keys.split("+");
-  if (mac) return parts.map((part) => SIGNS[part] ?? arrow(part)).join("");
-  return parts.map((part) => (part === "Mod" ? "Ctrl" : arrow(part))).join("+");
-}
-
-function arrow(part: string): string {
-  return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" }[part] ?? part;
 }

@@ -7,9 +7,9 @@ import { addBlock, newBlock } from "../model/edit-blocks.ts";
 import { blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
-import { type CommandId, perform } from "../state/keys.ts";
+import { type CommandId, perform } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
-import type { WireEnd } from "./canvas/pointer.ts";
+import type { WireEnd } from "./canvas/host.ts";
 import { act, currentPage, onReveal, select } from "./page.ts";
 import { change } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
@@ -41,6 +41,8 @@ interface Ui {
   docs: string | null;
   /** The field of a block's properties that wants the focus. */
   field: { block: string; name: string } | null;
+  /** The constant whose grid is open beside its block: an input or an attribute. */
+  constant: { block: string; name: string } | null;
   /** The note that is being written. */
   editing: string | null;
   /** The block that is explained cell by cell. */
@@ -57,6 +59,7 @@ export const useUi = create<Ui>()(() => ({
   dialog: null,
   docs: null,
   field: null,
+  constant: null,
   editing: null,
   explain: null,
   gallery: false,
@@ -110,6 +113,14 @@ export const ui = {
   },
   fieldShown(): void {
     useUi.setState({ field: null });
+  },
+  openConstant(block: string, name: string): void {
+    select([item("block", block)]);
+    canvas?.reveal(item("block", block));
+    useUi.setState({ constant: { block, name } });
+  },
+  closeConstant(): void {
+    useUi.setState({ constant: null });
   },
   showDocs(op: string): void {
     useUi.setState({ docs: op });

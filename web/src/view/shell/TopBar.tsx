@@ -1,8 +1,9 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
 import { inLanguage } from "../../model/document.ts";
-import type { CommandId } from "../../state/keys.ts";
-import { commands, isEnabled, keysText } from "../../state/keys.ts";
+import type { CommandId } from "../../state/commands.ts";
+import { commands, isEnabled } from "../../state/commands.ts";
+import { keysText } from "../../state/keys.ts";
 import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
 import { shownTime } from "../canvas/pictures.ts";
 import { commandItems } from "../canvasMenu.ts";
@@ -175,8 +176,13 @@ function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): 
   const w = useWords();
   const box = useRef<HTMLDivElement>(null);
   const title = titleOf(page, w.untitled);
+  // The bar may become narrower, and the tab itself wider by its mark.
   useEffect(() => {
-    if (current) box.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const tab = box.current;
+    if (!current || tab === null) return;
+    const sizes = new ResizeObserver(() => tab.scrollIntoView({ block: "nearest", inline: "nearest" }));
+    for (const each of [tab, tab.parentElement]) if (each) sizes.observe(each);
+    return () => sizes.disconnect();
   }, [current]);
   return (
     <div ref={box} className={current ? "page-tab current" : "page-tab"}>
@@ -192,8 +198,8 @@ function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): 
         }}
         onKeyDown={onKeyDown}
       >
-        {title}
-        {isDirty(page) ? " •" : ""}
+        <span>{title}</span>
+        {isDirty(page) && " •"}
       </button>
       <button
         type="button"

@@ -248,7 +248,10 @@ function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactE
       onBlur={commit}
       onKeyDown={(event) => {
         if (event.key === "Enter") commit();
-        else if (event.key === "Escape") setTyped(null);
+        else if (event.key === "Escape" && typed !== null) {
+          setTyped(null);
+          event.preventDefault();
+        }
       }}
     />
   );
