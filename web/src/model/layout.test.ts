@@ -13,7 +13,6 @@ import {
   type Rect,
   wireEnds,
 } from "./geometry.ts";
-import type { Wire } from "./graph.ts";
 import { columns, type Places, untidy } from "./layout.ts";
 import { chance, example, exampleTexts, graphWith } from "./samples.ts";
 import { tidy } from "./tidy.ts";
@@ -93,14 +92,8 @@ test.each([...exampleTexts.keys()])("in %s nothing covers another after it was t
   expect(above?.y).toBeLessThan(Math.min(...[...places.values()].map(({ y }) => y)));
 });
 
-test("a wire goes around the blocks that it passes", () => {
-  const page: PageDocument = {
-    blocks: {
-      a: { op: "Const" },
-      b: { op: "Relu", in: { features: "a:output" } },
-      c: { op: "AddV2", in: { x: "a:output", y: "b:activations" } },
-    },
-  };
+test.each([...exampleTexts.keys()])("in %s wires go around the blocks that they pass", (name) => {
+  const page = example(name);
   const graph = graphWith(page);
   const { document } = apply(
     page,
@@ -108,11 +101,16 @@ test("a wire goes around the blocks that it passes", () => {
   );
   const after = graphWith(document);
   const places = placesOf(after);
-  const wire = after.byId.get("c:x") as Wire;
-  const [start, end] = wireEnds(after, places, wire) as [Point, Point];
-  const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
-  const points = curves.flatMap((curve) => Array.from({ length: 50 }, (_, i) => pointOn(curve, i / 50)));
-  expect(points.filter((point) => contains(places.get("b") as Rect, point))).toEqual([]);
+  for (const wire of after.wires) {
+    const [start, end] = wireEnds(after, places, wire) as [Point, Point];
+    const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
+    const points = curves.flatMap((curve) => Array.from({ length: 20 }, (_, i) => pointOn(curve, i / 20)));
+    for (const [block, { x, y, width, height }] of places) {
+      const inner = { x: x + 1, y: y + 1, width: width - 2, height: height - 2 };
+      const hidden = points.filter((point) => contains(inner, point));
+      expect(hidden, `${wire.source} to ${wire.id} behind ${block}`).toEqual([]);
+    }
+  }
 });
 
 test("circles do no harm", () => {
