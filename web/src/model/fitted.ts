@@ -17,18 +17,21 @@ interface Window {
   readonly tools: readonly Rect[];
 }
 
-const MARGIN = 48;
+const MARGIN = 24;
 const LEAST_MARGIN = 12;
 
-/** The view that shows them all, under no tool, as large as can be but no larger than they are. */
+/** The view that shows them all under no tool: large, but no larger than they are, and near the middle. */
 export function fitted(rects: readonly Rect[], window: Window): View | undefined {
   const around = bounds(rects);
   if (around === undefined) return undefined;
   let best: View | undefined;
+  let most = 0;
   for (const room of rooms(window)) {
     const view = centred(around, room, window.leastZoom);
     const free = rects.every((rect) => window.tools.every((tool) => !overlaps(shown(rect, view), tool)));
-    if (free && view.zoom > (best?.zoom ?? 0)) best = view;
+    const aside = Math.abs(room.x + room.width / 2 - window.width / 2) / window.width;
+    const worth = view.zoom * (1 - aside);
+    if (free && worth > most) [best, most] = [view, worth];
   }
   return best ?? centred(around, { x: 0, y: 0, ...window }, window.leastZoom);
 }

@@ -94,6 +94,16 @@ describe("a page", () => {
     expect(isDirty(now())).toBe(false);
   });
 
+  test("without a file is unchanged until it is changed", async () => {
+    const opening = studio.open({ lesson: "line" });
+    const request = sent("open").at(-1)?.request ?? 0;
+    say({ kind: "opened", request, page: 1, document: line as Record<string, unknown>, revision: 0 });
+    await opening;
+    expect(isDirty(now())).toBe(false);
+    setTitle("new");
+    expect(isDirty(now())).toBe(true);
+  });
+
   test("that has no edits to make is not changed", async () => {
     await open();
     studio.commit(1, [], { kind: "move" });

@@ -328,5 +328,6 @@ function SaveState({ page }: { page: PageState }): ReactElement {
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, Math.round((now - since) / 1000));
-  return <span className="save-state">{!dirty ? w.saved : safe ? w.draftKept(seconds) : w.keeping}</span>;
+  const kept = page.path === "" ? w.notSavedYet : w.saved;
+  return <span className="save-state">{!dirty ? kept : safe ? w.draftKept(seconds) : w.keeping}</span>;
 }
