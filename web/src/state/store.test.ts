@@ -334,6 +334,18 @@ describe("running", () => {
     expect(sent("run")).toHaveLength(2);
   });
 
+  test("a monitor that is added to a quick page that ran shows at once what there is", async () => {
+    await open();
+    ran(0.01);
+    const value = { kind: "number", shows: [{ pin: "loss:output" }] };
+    studio.commit(1, [{ path: ["monitors", "more"], value }], { kind: "add monitor" });
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(2);
+    say({ kind: "run state", page: 1, state: "idle", seconds: 0.01 });
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(2);
+  });
+
   test.each<[string, () => void]>([
     ["that was slow", () => ran(2)],
     [

@@ -121,6 +121,8 @@ export class Studio extends Questions {
     if (!now) return;
     const changed = touched(now.graph, edits);
     live(page).changed(changed, sync.revisionToCome(synced), here);
+    if (here && edits.some(({ path }) => path[0] === "monitors"))
+      live(page).monitorsChanged(sync.revisionToCome(synced));
     // What ended the last run may be mended now.
     const { problem, ...run } = now.run;
     if (problem && changed.size) this.update(page, (each) => withRun(each, run));

@@ -190,7 +190,7 @@ export const viewEn = {
 
   // Documentation
   selectForDocs: "Select a block to read about it.",
-  otherwise: "Otherwise",
+  otherwise: "By default",
   differences: "Differences from TensorFlow",
   workedCases: "Worked cases",
   openAsPage: "Open as a page",
@@ -301,6 +301,7 @@ export const viewEn = {
     `${count(many, "block becomes", "blocks become")} a page; one block stands in their place.`,
   gradientsOf: "Gradients of",
   withRespectTo: "with respect to:",
+  nothingBefore: "It depends on nothing that can change a little.",
   exports: {
     png: "a picture with the page inside",
     svg: "a drawing with the page inside",

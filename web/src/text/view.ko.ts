@@ -290,6 +290,7 @@ export const viewKo: ViewWords = {
   extractAbout: (many) => `블록 ${many}개가 페이지가 되고, 그 자리에 블록 하나가 놓입니다.`,
   gradientsOf: "기울기:",
   withRespectTo: "다음에 대하여",
+  nothingBefore: "조금씩 바뀔 수 있는 값에 의존하지 않습니다.",
   exports: {
     png: "페이지가 들어 있는 그림",
     svg: "페이지가 들어 있는 벡터 그림",

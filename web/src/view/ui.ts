@@ -1,7 +1,7 @@
 /** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
 
 import { create } from "zustand";
-import { addMonitor, type Item, insertOnWire, item, namesOf } from "../model/actions.ts";
+import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock, newBlock } from "../model/edit-blocks.ts";
 import { blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
@@ -174,12 +174,15 @@ export const ui = {
     if (page === undefined) return;
     const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
     const block = page.places.get(pin.slice(0, pin.indexOf(":")));
-    const rect = {
-      x: block?.x ?? 0,
-      y: (block?.y ?? 0) + (block?.height ?? 0) + 24,
-      width: 320,
-      height: 200,
-    };
+    const below = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24 };
+    const { notes = {}, monitors = {} } = page.document;
+    const boxes = [
+      ...Object.keys(notes).map((name) => item("note", name)),
+      ...Object.keys(monitors).map((name) => item("monitor", name)),
+    ];
+    const taken = [...page.places.values(), ...rectsOf(page.document, boxes, page.places).values()];
+    const size = { width: 320, height: 200 };
+    const rect = { ...freePlace(taken, below, size.height, size.width), ...size };
     act(
       addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
     );
