@@ -216,7 +216,7 @@ class Worker:
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
         self._log.end(wrong.block if wrong else "", before, stopped)
-        self._end(order, wrong, needs)
+        self._end(order, wrong, needs, self._begun <= self._stopped)
 
     def _computed_before(self, error: OpError, block: str) -> set[str]:
         """What a block that failed was computed from. Nothing was, where memory was refused beforehand."""
@@ -318,10 +318,12 @@ class Worker:
         self._log.begin(new.blocks)
         return new
 
-    def _end(self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str]) -> None:
+    def _end(
+        self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str], stopped: bool
+    ) -> None:
         self._tell_changes(over=True)
         self._show(self._watched)
-        self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page)
+        self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page, stopped=stopped)
 
     def _reset(self) -> None:
         if self._session is not None:
@@ -331,8 +333,7 @@ class Worker:
         if self._job is not None:
             page = self._job.order.page
             self._tell(Monitored(page, self._shows.all(), fresh=True))
-            self._since = time.perf_counter()
-            self._tell_state(page=page)
+            self._tell(RunState(page, self._state))
 
     # -- telling --------------------------------------------------------------------------
 
@@ -383,6 +384,7 @@ class Worker:
         problem: Problem | None = None,
         needs_files: dict[str, str] | None = None,
         page: int = 0,
+        stopped: bool = False,
     ) -> None:
         order = self._job.order if self._job else None
         report = self._session.report if self._session else Report()
@@ -400,6 +402,7 @@ class Worker:
                     peak_bytes=report.peak_bytes,
                     problem=problem,
                     needs_files=needs_files or {},
+                    stopped=stopped,
                 )
             )
 

@@ -59,6 +59,7 @@ test("what takes just such tensors comes before what takes all, and what was use
   const wanted = { fitOf: (op: OpInfo) => inputOfOp({ dtypes: ["float32"], rank: 5 }, op) };
   const names = (recent: string[]) => search.search("", { ...wanted, recent }).map(({ op }) => op.name);
   expect(names([])[0]).toMatch(/3D/);
+  expect(names([]).indexOf("MaxPool3D")).toBeLessThan(names([]).indexOf("BiasAdd"));
   expect(names(["Relu"])[0]).toBe("Relu");
 });
 

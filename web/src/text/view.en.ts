@@ -29,6 +29,7 @@ export const viewEn = {
         : `Draft kept ${Math.floor(seconds / 60)} min ago`,
   failed: "Failed",
   finished: "Done",
+  stopped: "Cancelled",
   runStates: { idle: "Ready", starting: "Starting", running: "Running", paused: "Paused" },
   atStep: (step: number, of: number | null) =>
     of === null ? `step ${number.format(step)}` : `step ${number.format(step)} of ${number.format(of)}`,

@@ -41,6 +41,7 @@ export const viewKo: ViewWords = {
         : `${Math.floor(seconds / 60)}분 전 초안 보관됨`,
   failed: "실패",
   finished: "완료",
+  stopped: "취소됨",
   runStates: { idle: "준비됨", starting: "시작 중", running: "실행 중", paused: "일시 정지" },
   atStep: (step, of) =>
     of === null ? `${number.format(step)}스텝` : `${number.format(step)}/${number.format(of)}스텝`,

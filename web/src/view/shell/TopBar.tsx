@@ -274,7 +274,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               }}
             />
             <CommandButton id="run steps" icon="step" />
-            <CommandButton id="run freely" icon="redo" />
+            <CommandButton id="run freely" icon="free" />
           </>
         )}
         <CommandButton id="reset" icon="reset" />
@@ -289,9 +289,11 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
   const parts = [
     failed
       ? w.failed
-      : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
-        ? w.finished
-        : w.runStates[run.state],
+      : run.stopped
+        ? w.stopped
+        : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
+          ? w.finished
+          : w.runStates[run.state],
     run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
     (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
   ];
