@@ -111,25 +111,40 @@ def _attr(attr: Attr) -> AttrInfo:
     return info
 
 
-def _ranks(op: Op) -> dict[str, list[int] | None]:
-    """By pin the numbers of axes that the shape rule lets through; None for any. "-> " marks outputs."""
+def _ranks(op: Op) -> dict[str, list[int]]:
+    """By pin the numbers of axes that the shape rule lets through, unless any. "-> " marks outputs.
+
+    An output's are known where inputs leave no choice, and neither attributes nor values decide them.
+    """
     found: dict[str, set[int]] = {}
+    open_outputs = set()
     for inputs, attrs in worked_calls(op):
         specs = each_value(_spec, inputs)
         for place, pin in enumerate(op.inputs):
             if isinstance(specs[place], Spec) and specs[place].dtype != RESOURCE:
                 fits = {rank for rank in RANKS if _fits(op, specs, attrs, place, rank)}
                 found.setdefault(pin.name, set()).update(fits)
-        for pin, spec in zip(op.outputs, op.infer(specs, attrs), strict=True):
-            shapes = [each.shape for each in flat([spec]) if each.shape is not None]
-            found.setdefault(f"-> {pin.name}", set()).update(map(len, shapes))
-    any_goes = any(fits >= set(RANKS) for fits in found.values())
-    return {
-        name: None
-        if not fits or fits >= set(RANKS) or (any_goes and name.startswith("-> "))
-        else sorted(fits)
-        for name, fits in found.items()
-    }
+        for pin, given in zip(op.outputs, _given(op, specs, attrs), strict=True):
+            for each in flat([given]):
+                if each.shape is None:
+                    open_outputs.add(f"-> {pin.name}")
+                else:
+                    found.setdefault(f"-> {pin.name}", set()).add(len(each.shape))
+    fixed = bool(op.inputs) and all(len(found.get(pin.name, ())) == 1 for pin in op.inputs)
+    for name in [*found]:
+        ranks = found[name]
+        is_known = ranks < set(RANKS)
+        if name.startswith("-> "):
+            is_known = fixed and len(ranks) == 1 and name not in open_outputs
+        if not is_known:
+            del found[name]
+    return {name: sorted(ranks) for name, ranks in found.items() if ranks}
+
+
+def _given(op: Op, specs: list[Value], attrs: dict[str, Any]) -> tuple[Value, ...]:
+    """What the op gives as far as the ranks of its inputs tell."""
+    ranked = each_value(lambda spec: _open(spec, len(spec.shape)), specs)
+    return tuple(op.infer(ranked if _accepted(op, ranked, attrs) else specs, attrs))
 
 
 def _axes(op: Op) -> dict[str, str]:

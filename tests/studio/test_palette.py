@@ -77,6 +77,14 @@ def test_ranks_are_those_that_the_shape_rules_take(palette, op, pin, ranks):
     assert found == ranks
 
 
+@pytest.mark.parametrize(
+    ("op", "ranks"),
+    [("MaxPool3D", [5]), ("Range", [1]), ("Const", None), ("Fill", None), ("Relu", None)],
+)
+def test_an_output_has_ranks_where_inputs_alone_decide_them(palette, op, ranks):
+    assert palette[op].outputs[0].ranks == ranks
+
+
 def test_cases_are_pages_that_give_the_numbers_of_the_op(palette):
     count = 0
     for name, info in palette.items():

@@ -223,7 +223,7 @@ def test_steps_until_and_reset(opened):
     assert series(tab, "count") == ([1, 2, 3, 4, 5], [1.0, 2.0, 3.0, 4.0, 5.0])
     tab.send("control", page=page, what="reset")
     assert tab.hear("monitored")["fresh"]
-    assert "step" not in tab.hear("run state", state="idle")
+    assert not {"step", "executed", "stopped"} & {*tab.hear("run state", state="idle")}
     assert tab.run(page, mode="until")["step"] == 5
     assert series(tab, "count")[1] == [1.0, 2.0, 3.0, 4.0, 5.0]
 
@@ -242,7 +242,9 @@ def test_a_free_run_is_paused_stepped_and_stopped(opened):
     tab.send("control", page=page, what="go on")
     tab.hear("run state", state="running")
     tab.send("control", page=page, what="stop")
-    assert tab.hear("run state", state="idle")["step"] > stepped["step"]
+    ended = tab.hear("run state", state="idle")
+    assert ended["step"] > stepped["step"]
+    assert ended["stopped"]
     steps, values = series(tab, "count")
     assert steps == [*range(1, len(steps) + 1)]
     assert values == steps
@@ -305,6 +307,7 @@ def test_stop_ends_a_long_block_within_a_second(opened):
     ended = tab.hear("run state", state="idle")
     assert time.monotonic() - begun < 1.5
     assert "problem" not in ended or "did not stop" in ended["problem"]["text"]
+    assert "problem" in ended or ended["stopped"]
     assert (states(tab)["product"], states(tab)["again"]) == ("skipped", "skipped")
     tab.run(page, to=["a"])
 
@@ -356,17 +359,40 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     assert "problem" not in tab.run(page, to=["a"])
 
 
-def test_a_crash_in_quick_steps_says_how_to_find_the_block(studio):
-    tab, page = alone(studio, COUNTER)
-    tab.run(page)
-    (worker,) = worker_of(studio)
-    tab.send("run", page=page, mode="free")
-    for _ in range(3):
-        tab.hear("run state", state="running")
-    os.kill(worker, signal.SIGSEGV)
-    problem = tab.hear("run state", state="idle")["problem"]
-    assert problem.get("block") or "make one step at a time" in problem["hint"]
-    assert "problem" not in tab.run(page)
+CRASHES = """
+import os, signal, sys
+
+if "backblocks.studio.worker" in sys.orig_argv:
+    from backblocks.ops import REGISTRY
+
+    calls, meaning = iter(range({calls})), REGISTRY["Cumsum"].meaning
+
+    def crash(*inputs, **attrs):
+        if next(calls, None) is None:
+            os.kill(os.getpid(), signal.{how})
+        return meaning(*inputs, **attrs)
+
+    REGISTRY["Cumsum"].meaning = crash
+"""
+
+
+@pytest.mark.parametrize(("calls", "how"), [(0, "SIGSEGV"), (100, "SIGSEGV"), (100, "SIGKILL")])
+def test_a_block_that_ends_its_process_is_named_in_the_first_step_and_in_quick_ones(
+    start, tmp_path, monkeypatch, calls, how
+):
+    (tmp_path / "sitecustomize.py").write_text(CRASHES.format(calls=calls, how=how))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    blocks = {
+        "n": {"op": "VariableV2", "initial": {"dtype": "float32", "value": [0, 0]}},
+        "more": {"op": "AssignAdd", "in": {"ref": "n:ref", "value": [1.0, 1.0]}},
+        "fatal": {"op": "Cumsum", "in": {"x": "more:output_ref", "axis": 0}},
+        "after": {"op": "Neg", "in": {"x": "fatal:out"}},
+    }
+    tab, page = alone(start(), {"blocks": blocks})
+    ended = tab.run(page, mode="free")
+    assert ended["problem"]["block"] == "fatal"
+    assert states(tab)["fatal"] == "failed"
+    assert "problem" not in tab.run(page, to=["more"])
 
 
 def test_too_much_memory_is_refused_at_the_block_before_anything_runs(start):

@@ -73,6 +73,15 @@ describe("axe finds nothing serious", () => {
     await page.keyboard.press("1");
   });
 
+  test("in the grid of a constant", async () => {
+    const { page } = opened;
+    await page.click("#block-volume .block-title");
+    await page.keyboard.press("v");
+    await page.waitForSelector(".constant-box");
+    await inEveryTheme(page);
+    await page.keyboard.press("Escape");
+  });
+
   test("in the search box and the menu", async () => {
     const { page } = opened;
     await page.focus(".canvas");

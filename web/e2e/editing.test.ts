@@ -220,6 +220,38 @@ describe("by mouse", () => {
   });
 });
 
+test("a long constant opens as a grid at its block, by mouse and by keys, and each edit is a step of undo", async () => {
+  await chain();
+  const value = { dtype: "float32", value: Array.from({ length: 12 }, (_, i) => i) };
+  await paste(JSON.stringify({ format: 1, blocks: { long: { op: "Const", attrs: { value } } } }));
+  await page.click("#block-long .row-value");
+  const box = page.getByRole("dialog", { name: "Constant value of long" });
+  const beside = (await box.boundingBox()) as { x: number };
+  expect(Math.abs(beside.x - (await place("#block-long .pin.out")).x)).toBeLessThan(400);
+  await page.keyboard.type("7");
+  await page.keyboard.press("Enter");
+  await page.keyboard.type("8");
+  await page.keyboard.press("Escape");
+  expect(await box.count()).toBe(1);
+  await page.keyboard.press("Escape");
+  await box.waitFor({ state: "detached" });
+  const cells = async () =>
+    ((await blocks()).long as { attrs?: { value?: { value: number[] } } }).attrs?.value;
+  expect((await cells())?.value.slice(0, 3)).toEqual([7, 1, 2]);
+  await page.click("#block-long .block-title");
+  await page.keyboard.press("v");
+  await box.waitFor();
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("9");
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("Escape");
+  expect((await cells())?.value.slice(0, 3)).toEqual([7, 9, 2]);
+  await undo();
+  expect((await cells())?.value.slice(0, 3)).toEqual([7, 1, 2]);
+  await undo();
+  expect((await cells())?.value.slice(0, 3)).toEqual([0, 1, 2]);
+});
+
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");
@@ -287,14 +319,30 @@ async function dropped(name: string, bytes: Buffer): Promise<void> {
 }
 
 describe("out and in", () => {
-  test.each(["PNG", "SVG"])("a %s holds the page, and opens when it is dropped", async (kind) => {
+  test.each(["PNG", "SVG", "HTML"])(
+    "a %s file holds the page, and opens when it is dropped",
+    async (kind) => {
+      await chain();
+      const { name, bytes } = await exported(kind);
+      const tabs = await page.locator(".page-tab").count();
+      await dropped(name, bytes);
+      await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
+      await page.waitForSelector("#block-loose");
+      expect(await blocks()).toEqual(CHAIN.blocks);
+    },
+  );
+
+  test.each([
+    ["other.html", "<p>Hello</p>", "no page inside"],
+    ["notes.txt", "Hello", "no page and no array"],
+    ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
+  ])("%s is refused with the reason", async (name, text, reason) => {
     await chain();
-    const { name, bytes } = await exported(kind);
-    const tabs = await page.locator(".page-tab").count();
-    await dropped(name, bytes);
-    await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
-    await page.waitForSelector("#block-loose");
-    expect(await blocks()).toEqual(CHAIN.blocks);
+    await dropped(name, Buffer.from(text));
+    const toast = page.locator(".toast", { hasText: name });
+    await toast.waitFor();
+    expect(await toast.textContent()).toContain(reason);
+    await page.click(".toast button");
   });
 
   test("a script gives the page's numbers", async () => {

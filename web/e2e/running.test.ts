@@ -122,20 +122,21 @@ test("what blocks print is listed below the page and stands at the block", async
   expect(await page.locator("#block-print .spec").textContent()).toBe("seen");
 });
 
-test("the tab of the page that is shown is whole, however many there are", async () => {
+test("the tab of the page that is shown is whole, however many there are, also after the window became narrower", async () => {
   for (let i = 0; i < 4; i++) await paste({ start: numbers([i]) });
-  for (const width of [1440, 900]) {
+  for (const width of [1440, 900, 700]) {
     await page.setViewportSize({ width, height: 700 });
-    await page.locator(".page-tab").first().locator("button").first().click();
-    await page.locator(".page-tab").last().locator("button").first().click();
-    const [bar, tab] = await page.evaluate(() =>
-      [".page-tabs", ".page-tab.current"].map((each) => {
+    await page.waitForTimeout(100);
+    const [bar, tab, close] = await page.evaluate(() =>
+      [".page-tabs", ".page-tab.current", ".page-tab.current .close"].map((each) => {
         const { left, right } = (document.querySelector(each) as Element).getBoundingClientRect();
         return { left, right };
       }),
     );
     expect(tab?.left).toBeGreaterThanOrEqual((bar?.left as number) - 1);
     expect(tab?.right).toBeLessThanOrEqual((bar?.right as number) + 1);
+    expect(close?.right).toBeLessThanOrEqual(tab?.right as number);
+    expect((close?.right as number) - (close?.left as number)).toBe(24);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
 });

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from backblocks.graph.symbol import Block
 
@@ -26,6 +26,12 @@ class Event:
     bytes: int = 0
     done: int = 0
     total: int = 0
+
+
+class Began(Protocol):
+    """Where the number of each block is written before it runs: in cell 0."""
+
+    def __setitem__(self, cell: int, number: int, /) -> None: ...
 
 
 class Report(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from backblocks.errors import OpError
-from backblocks.graph.events import DEAD, Cancelled, Event
+from backblocks.graph.events import DEAD, Began, Cancelled, Event
 from backblocks.graph.program import Step, is_dead, looked_at
 from backblocks.graph.straight import Compute, Todo
 from backblocks.graph.symbol import Block
@@ -25,6 +25,7 @@ class Execution:
         stop: Stop,
         known: int,
         total: int,
+        began: Began | None = None,
     ) -> None:
         self.slots = slots
         self.executed: list[Step] = []  # whose append no other thread can come between
@@ -33,6 +34,7 @@ class Execution:
         self.stop = stop
         self._known = known
         self._total = total
+        self._began = began
         self._dead: set[Block] = set()
 
     def one_by_one(self, todo: Todo, held: int) -> int:
@@ -52,6 +54,8 @@ class Execution:
             self._skipped.append(step)
             self._say("skipped", step)
             return
+        if self._began is not None:
+            self._began[0] = step.block.number
         try:
             if self._tell is None:
                 compute(self.slots)

@@ -12,7 +12,7 @@ import numpy as np
 
 from backblocks.dtypes import DType
 from backblocks.errors import OpError
-from backblocks.graph.events import DEAD
+from backblocks.graph.events import DEAD, Began
 from backblocks.graph.program import Program, Step, followers_of
 from backblocks.graph.remembering import BRANCHING, Key, Memory, foreseen_key
 from backblocks.graph.straight import ByKernel, Compute, Straight, Todo
@@ -36,8 +36,15 @@ class Ready:
     and not in every run.
     """
 
-    def __init__(self, plan: Program, arrays: Sequence[Array | Spec], alive: Any) -> None:
+    def __init__(
+        self,
+        plan: Program,
+        arrays: Sequence[Array | Spec],
+        alive: Any,
+        began: Began | None = None,
+    ) -> None:
         self.program = plan
+        self._began = began
         self.alive = alive  # the key of a program has ids, which others could get
         specs: dict[int, Spec] = {
             slot: Spec(a.shape, a.dtype) for slot, a in zip(plan.fed, arrays, strict=True)
@@ -53,6 +60,8 @@ class Ready:
         self.foreseen: dict[Step, Key] = {}
         """Steps whose values were found here and now, until a run has counted them as computed."""
         for step in plan.steps:
+            if began is not None:
+                began[0] = step.block.number
             compute = self._compute(step, specs)
             foreseen = {slot: specs[slot].known for slot in step.gives}
             lives = not (step.block.op.writes or step.may_die)
@@ -99,7 +108,7 @@ class Ready:
             return None
         self._runs[id(todo)] += 1
         if self._runs[id(todo)] > WRITTEN_OUT and id(todo) not in self._straight:
-            self._straight[id(todo)] = Straight(todo)
+            self._straight[id(todo)] = Straight(todo, self._began)
         return self._straight.get(id(todo))
 
     def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 
 from backblocks.errors import OpError, OpMemoryError, described
-from backblocks.graph.events import DEAD, Cancelled, Event, Report
+from backblocks.graph.events import DEAD, Began, Cancelled, Event, Report
 from backblocks.graph.execute import Execution, name_block
 from backblocks.graph.program import Step, program, starts, unfed
 from backblocks.graph.ready import Estimate, Ready
@@ -57,6 +57,7 @@ class Session:
         seed: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         allow_files: bool | Literal["anywhere"] | None = None,
+        began: Began | None = None,
     ) -> None:
         """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
 
@@ -68,6 +69,9 @@ class Session:
         name may lead out of it, and a run with blocks that touch files is refused, unless somebody who has
         seen them (`graph.touching_files()`) said yes: `allow_files=True`, or "anywhere" for files outside
         the folder too. Without a folder names begin in the working directory, and all files are allowed.
+
+        The first cell of `began` gets the number of each block before it runs: in memory that another
+        process shares, that tells where this one was when it crashed.
         """
         self.graph = None if graph is None else _graph_of(graph)
         self.report = Report()
@@ -76,6 +80,7 @@ class Session:
         self._remembered = Remembered(remember)
         self.folder = None if folder is None else os.fspath(folder)
         self.allow_files = folder is None if allow_files is None else allow_files
+        self._began = began
         self._first_seed = _seed_for_initial_values(seed)
         self._values: dict[Block, Array] = {}
         self._contents: dict[Block, tuple[Array, Key]] = {}
@@ -238,7 +243,8 @@ class Session:
         )
         ready = self._programs.get(key)
         if ready is None:
-            ready = Ready(program(fetches, feeds, targets), arrays, (fetches, feeds, targets))
+            plan = program(fetches, feeds, targets)
+            ready = Ready(plan, arrays, (fetches, feeds, targets), self._began)
             self._programs[key] = ready
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)
@@ -264,7 +270,7 @@ class Session:
         if tell is None and (straight := ready.straight(todo)) is not None:
             self._straight_on(straight, slots)
             return total - known, known, estimate.peak
-        run = Execution(slots, tell, self._stop, through, total)
+        run = Execution(slots, tell, self._stop, through, total, self._began)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             ahead = self._most_ahead(estimate)
             beside = SideBySide(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
@@ -443,7 +449,7 @@ class Session:
         starts from another one gets what that started from.
         """
         how: Any = {"folder": self.folder, "allow_files": self.allow_files}
-        how["memory_limit"] = self.memory_limit
+        how |= {"memory_limit": self.memory_limit, "began": self._began}
         values: dict[Block, Array] = {}
         for each, initial in starts(variable).items():
             first = Session(self.graph, remember=0, seed=self._first_seed, **how)

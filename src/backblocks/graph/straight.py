@@ -14,7 +14,7 @@ from traceback import walk_tb
 from types import TracebackType
 from typing import Any
 
-from backblocks.graph.events import Cancelled
+from backblocks.graph.events import Began, Cancelled
 from backblocks.graph.program import Step
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill
@@ -44,15 +44,17 @@ _FILE = "<the steps of a program>"
 class Straight:
     """Runs steps one after another on the slots of a run."""
 
-    def __init__(self, todo: Todo) -> None:
+    def __init__(self, todo: Todo, began: Began | None = None) -> None:
         self._steps = [step for step, _ in todo]
         places = _places(todo)
-        names: dict[str, Any] = {"Cancelled": Cancelled}
+        names: dict[str, Any] = {"Cancelled": Cancelled, "began": began}
         names |= {f"place{slot}": array for slot, array in places.items()}
         lines = ["def run(s, cancelled):"]
         for i, (step, compute) in enumerate(todo):
             lines.append("    if cancelled(): raise Cancelled('the run was cancelled')")
-            lines.append("    " + "; ".join([*_work(i, compute, names), *_drops(step, places)]))
+            says = [] if began is None else [f"began[0] = {step.block.number}"]
+            work = [*says, *_work(i, compute, names), *_drops(step, places)]
+            lines.append("    " + "; ".join(work))
         lines.append("    return")  # which a program without steps needs
         exec(compile("\n".join(lines), _FILE, "exec"), names)  # noqa: S102 - nothing from outside is in it
         self.run: Callable[[list[Any], Callable[[], bool]], None] = names["run"]

@@ -359,6 +359,8 @@ class RunState(Message, tag="run state"):
     """Why it ended, if it failed."""
     needs_files: dict[str, str] = field(default_factory=dict)
     """Set if the run waits for a yes: blocks that touch files."""
+    stopped: bool = False
+    """Whether the user ended it."""
 
 
 class BlockState(Struct, omit_defaults=True):

@@ -18,8 +18,9 @@ from backblocks.studio.messages import CheckCell, Elements, Explain, FindBad, Lo
 HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
 
-MARK_BYTES = 4096
-"""Of shared memory, in which the process writes the name of the block that it starts."""
+MARK_BYTES = 8
+"""Of shared memory, in which the process writes the number of the block that it begins with."""
+NO_BLOCK = -1
 
 
 class Order(Struct, tag=True):
@@ -78,12 +79,23 @@ class Again(Order):
 Orders = Start | Edited | Steer | WatchPins | Asked | Write | Again
 
 
-class Written(Struct):
-    """Answers `Write`; goes to the server itself, as a binary frame for tab 0."""
+class Written(Struct, tag=True):
+    """Answers `Write`. This and what follows goes to the server itself, as a binary frame for tab 0."""
 
     request: int
     problem: str = ""
 
 
+class Named(Struct, tag=True):
+    """The blocks of the page that the numbers in the shared memory stand for."""
+
+    names: dict[int, str]
+
+
+ForServer = Written | Named
+
+
 encode = msgspec.msgpack.Encoder().encode
 decode = msgspec.msgpack.Decoder(Orders).decode
+encode_for_server = msgspec.json.Encoder().encode
+decode_for_server = msgspec.json.Decoder(ForServer).decode

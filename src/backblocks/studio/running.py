@@ -12,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -43,6 +44,7 @@ class Child:
         with tempfile.TemporaryFile() as file:
             file.truncate(pipe.MARK_BYTES)
             self._mark = mmap.mmap(file.fileno(), pipe.MARK_BYTES)
+            self._mark[:] = pipe.NO_BLOCK.to_bytes(pipe.MARK_BYTES, sys.byteorder, signed=True)
             handles = (theirs.fileno(), file.fileno())
             words = [*map(str, handles), str(memory)]
             self.process = subprocess.Popen(  # noqa: S603
@@ -53,6 +55,7 @@ class Child:
             )
         theirs.close()
         self.ready = asyncio.Event()
+        self.names: dict[int, str] = {}
         self._writer: asyncio.StreamWriter | None = None
         self._unsent: list[bytes] = []
 
@@ -81,9 +84,9 @@ class Child:
         return await asyncio.to_thread(self.process.wait)
 
     def last_started(self) -> str:
-        """The block that the process began with last."""
-        size = int.from_bytes(self._mark[:4], "little")
-        return self._mark[4 : 4 + size].decode(errors="replace")
+        """The block that the process was in."""
+        number = int.from_bytes(self._mark[:], sys.byteorder, signed=True)
+        return self.names.get(number, "")
 
     def kill(self) -> None:
         with contextlib.suppress(ProcessLookupError):
@@ -201,17 +204,19 @@ class Running:
     # -- what comes back ------------------------------------------------------------------
 
     async def _follow(self, child: Child) -> None:
-        code = await child.read(self._got)
+        code = await child.read(partial(self._got, child))
         for done in self._written.values():
             done.set_result("The process that runs the page has ended.")
         if self._child is child:
             self._child = None
             self._ended(child, code)
 
-    def _got(self, kind: int, tab: int, data: bytes) -> None:
+    def _got(self, child: Child, kind: int, tab: int, data: bytes) -> None:
         if kind == pipe.BINARY and tab == 0:
-            answer = msgspec.json.decode(data, type=pipe.Written)
-            if (done := self._written.get(answer.request)) is not None:
+            answer = pipe.decode_for_server(data)
+            if isinstance(answer, pipe.Named):
+                child.names = answer.names
+            elif (done := self._written.get(answer.request)) is not None:
                 done.set_result(answer.problem)
             return
         if kind == pipe.BINARY:
@@ -257,9 +262,7 @@ class Running:
         if was_running or not self._stopped:
             self._tell(0, Monitored(self.page, {}, fresh=True))
             text = _reason(code, self._stopped)
-            unknown = was_running and not block and not self._stopped
-            hint = f"{_HINT} {_FIND_IT}" if unknown else _HINT
-            wrong = Problem(text, block if was_running else "", hint=hint)
+            wrong = Problem(text, block if was_running else "", hint=_HINT)
             if states := self._left_over("" if self._stopped else block):
                 self._tell(0, BlockStates(self.page, 0, states))
             self._set(RunState(self.page, "idle", problem=wrong))
@@ -267,17 +270,14 @@ class Running:
 
     def _left_over(self, failed: str) -> list[BlockState]:
         """The states of blocks that will never come to their end, and of the one that failed."""
-        states = [
-            BlockState(name, "failed" if name == failed else "skipped")
-            for name, state in self.blocks.items()
-            if name == failed or state.state in ("waiting", "running")
-        ]
+        left = [n for n, state in self.blocks.items() if state.state in ("waiting", "running")]
+        names = dict.fromkeys([*left, failed] if failed else left)
+        states = [BlockState(name, "failed" if name == failed else "skipped") for name in names]
         self.blocks |= {state.block: state for state in states}
         return states
 
 
 _HINT = "Another process was started; variables begin again."
-_FIND_IT = "Blocks of quick steps are not followed: make one step at a time to see which it is."
 
 
 def _reason(code: int, stopped: bool) -> str:
@@ -286,5 +286,5 @@ def _reason(code: int, stopped: bool) -> str:
     if code == -signal.SIGKILL:
         return "Its process was ended by the system, most likely because memory ran out."
     if code < 0:
-        return f"Its process crashed here ({signal.Signals(-code).name})."
-    return f"Its process ended here (exit code {code})."
+        return f"Its process crashed ({signal.Signals(-code).name})."
+    return f"Its process ended (exit code {code})."

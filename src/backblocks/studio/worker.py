@@ -62,7 +62,9 @@ _SMALL = 1 << 20
 class Worker:
     def __init__(self, connection: socket.socket, mark: mmap.mmap, memory: int) -> None:
         self._connection = connection
-        self._mark = mark
+        self._began = memoryview(mark).cast("q")
+        """The number of the block that runs, which outlives this process."""
+        self._names: dict[int, str] = {}
         self._memory = memory
         self._sending = threading.Lock()
         self._saying = threading.RLock()
@@ -92,7 +94,7 @@ class Worker:
         self._terminal.listen()
         for work in (self._take_orders, self._keep_telling, self._answers.keep_finding):
             threading.Thread(target=self._or_end, args=(work,), daemon=True).start()
-        self._send(pipe.BINARY, 0, msgspec.json.encode(pipe.Written(0)))
+        self._tell_server(pipe.Written(0))
         while True:
             self._do(self._jobs.get())
 
@@ -118,6 +120,9 @@ class Worker:
 
     def _tell(self, message: Message, tab: int = 0) -> None:
         self._send(pipe.TEXT, tab, msgspec.json.encode(message))
+
+    def _tell_server(self, message: pipe.ForServer) -> None:
+        self._send(pipe.BINARY, 0, pipe.encode_for_server(message))
 
     def _take(self, order: pipe.Orders) -> None:
         match order:
@@ -183,6 +188,7 @@ class Worker:
             self._paused, self._singles, self._edited = False, 0, None
             self._stop = Stop()
         self._state, self._since = "running", time.perf_counter()
+        self._began[0] = pipe.NO_BLOCK
         wrong: Problem | None = None
         needs: dict[str, str] = {}
         before: set[str] = set()
@@ -210,7 +216,7 @@ class Worker:
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())
         self._log.end(wrong.block if wrong else "", before, stopped)
-        self._end(order, wrong, needs)
+        self._end(order, wrong, needs, self._begun <= self._stopped)
 
     def _computed_before(self, error: OpError, block: str) -> set[str]:
         """What a block that failed was computed from. Nothing was, where memory was refused beforehand."""
@@ -222,9 +228,13 @@ class Worker:
         """The session, with the page as it is now."""
         folder = os.path.dirname(job.order.path)
         if self._session is None:
-            self._session = Session(job.graph, memory_limit=self._memory or None, folder=folder)
+            self._session = Session(
+                job.graph, memory_limit=self._memory or None, folder=folder, began=self._began
+            )
         else:
             self._session.use(job.graph)
+        self._names = {block.number: self._block_of(block.name) for block in job.graph}
+        self._tell_server(pipe.Named(self._names))
         self._session.folder = folder
         self._session.seed = job.page.run.seed
         self._session.allow_files = job.order.allow_files
@@ -242,7 +252,8 @@ class Worker:
             now = time.perf_counter()
             due = now - pictured >= _BETWEEN_PICTURES or left == 1 or self._paused
             # To follow each block costs as much as a small block, so quick steps are followed now and then.
-            with self._following(session) if due or slow or job.speaks else self._unfollowed():
+            follows = due or slow or job.speaks
+            with self._following(session) if follows else contextlib.nullcontext():
                 over = self._one(session, job, everything=due or small)
             slow = time.perf_counter() - now > _SLOW
             left = None if left is None else left - 1
@@ -262,10 +273,6 @@ class Worker:
         finally:
             end()
 
-    def _unfollowed(self) -> contextlib.AbstractContextManager[None]:
-        self._mark_started("")
-        return contextlib.nullcontext()
-
     def _one(self, session: Session, job: Job, everything: bool) -> bool:
         """Makes a step, and says whether it is the last."""
         wires = job.every if everything else job.must
@@ -279,6 +286,7 @@ class Worker:
                 raise
             job.every = job.must  # without what is only looked at it may fit
             return self._one(session, job, everything=False)
+        self._began[0] = pipe.NO_BLOCK
         until = values.pop() if job.until else None
         self._step += 1
         got = dict(zip(wires, values, strict=True))
@@ -310,10 +318,12 @@ class Worker:
         self._log.begin(new.blocks)
         return new
 
-    def _end(self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str]) -> None:
+    def _end(
+        self, order: pipe.Start, wrong: Problem | None, needs: dict[str, str], stopped: bool
+    ) -> None:
         self._tell_changes(over=True)
         self._show(self._watched)
-        self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page)
+        self._tell_state("idle", problem=wrong, needs_files=needs, page=order.page, stopped=stopped)
 
     def _reset(self) -> None:
         if self._session is not None:
@@ -323,26 +333,20 @@ class Worker:
         if self._job is not None:
             page = self._job.order.page
             self._tell(Monitored(page, self._shows.all(), fresh=True))
-            self._since = time.perf_counter()
-            self._tell_state(page=page)
+            self._tell(RunState(page, self._state))
 
     # -- telling --------------------------------------------------------------------------
 
     def _see(self, event: Event) -> None:
         name = self._block_of(event.block.name)
         if event.kind == "started":
-            self._mark_started(name)
             self._terminal.enter(name)
         elif event.kind in ("finished", "failed"):
             self._terminal.leave()
         self._log.see(name, event)
 
-    def _mark_started(self, name: str) -> None:
-        data = name.encode()[: pipe.MARK_BYTES - 4]
-        self._mark[: 4 + len(data)] = len(data).to_bytes(4, "little") + data
-
     def _last_started(self) -> str:
-        return self._mark[4 : 4 + int.from_bytes(self._mark[:4], "little")].decode(errors="replace")
+        return self._names.get(self._began[0], "")
 
     def _block_of(self, name: str) -> str:
         if self._job is None:
@@ -380,6 +384,7 @@ class Worker:
         problem: Problem | None = None,
         needs_files: dict[str, str] | None = None,
         page: int = 0,
+        stopped: bool = False,
     ) -> None:
         order = self._job.order if self._job else None
         report = self._session.report if self._session else Report()
@@ -397,6 +402,7 @@ class Worker:
                     peak_bytes=report.peak_bytes,
                     problem=problem,
                     needs_files=needs_files or {},
+                    stopped=stopped,
                 )
             )
 
@@ -445,7 +451,7 @@ class Worker:
                 write_array(file, array)
         except (OpError, OSError) as error:
             answer.problem = str(error)
-        self._send(pipe.BINARY, 0, msgspec.json.encode(answer))
+        self._tell_server(answer)
 
 
 _RESET = pipe.Start(0, 0, {}, "", "once")

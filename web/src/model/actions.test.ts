@@ -276,6 +276,11 @@ describe("gradients", () => {
     expect(document.blocks?.pool_input_shape).toEqual({ op: "Shape", in: { input: "image:output" } });
   });
 
+  test("can be taken with respect to what a block depends on, and to nothing else", () => {
+    const found = actions.differentiable(graphWith(line), [{ block: "product" }]);
+    expect(found.map(({ ref }) => ref.block).sort()).toEqual(["w", "x"]);
+  });
+
   test("gradients of one output with respect to others are one block", () => {
     const document = edited(
       line,

@@ -16,8 +16,18 @@ import {
   ROW_HEIGHT,
   TITLE_HEIGHT,
 } from "./geometry.ts";
-import { type BlockView, type Graph, graphOf, inputPin, outputPinOf } from "./graph.ts";
-import { GRADIENTS, type GradientInfo } from "./ops.ts";
+import {
+  type BlockView,
+  type Graph,
+  graphOf,
+  inputPin,
+  keyOf,
+  type OutputPin,
+  outputPinOf,
+  reach,
+  specOf,
+} from "./graph.ts";
+import { GRADIENTS, type GradientInfo, SMOOTH } from "./ops.ts";
 import { putInput } from "./references.ts";
 
 const ONES = "OnesLike";
@@ -121,6 +131,19 @@ class Placing {
     this.places.set(name, { ...at, width: BLOCK_WIDTH, height: blockHeight(view) });
     return name;
   }
+}
+
+/** The outputs that `ys` depend on and that can change a little. */
+export function differentiable(graph: Graph, ys: readonly OutputRef[]): OutputPin[] {
+  const own = new Set(ys.map((y) => y.block));
+  const before = reach(graph, own, "upstream");
+  return [...graph.blocks.values()]
+    .filter(({ name }) => before.has(name) && !own.has(name))
+    .flatMap(({ outputs }) => outputs)
+    .filter(({ ref, info }) => {
+      const dtype = specOf(graph, keyOf(ref))?.dtype;
+      return (dtype === undefined ? info.dtypes : [dtype]).some((each) => SMOOTH.includes(each));
+    });
 }
 
 /** One block for the gradients of `ys` with respect to `xs`. */

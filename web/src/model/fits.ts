@@ -34,7 +34,8 @@ export interface Offer {
 }
 
 function offerOf(info: PinInfo, spec: Spec | undefined, op: OpInfo | undefined): Offer {
-  const rank = spec ? spec.shape?.length : fixedRank(info, op);
+  const only = info.ranks?.length === 1 ? info.ranks[0] : undefined;
+  const rank = spec ? spec.shape?.length : only;
   return {
     dtypes: spec ? [spec.dtype] : info.dtypes,
     ...(rank !== undefined && { rank }),
@@ -46,12 +47,6 @@ function offerOf(info: PinInfo, spec: Spec | undefined, op: OpInfo | undefined):
 function holding(op: OpInfo | undefined): Pick<Offer, "holds"> {
   if (!op || op.name === PAGE || (op.writes.length && !op.holds)) return {};
   return { holds: op.holds };
-}
-
-/** What is known of an output's rank are the ranks in worked cases. Where inputs can have only one, they are all. */
-function fixedRank(info: PinInfo, op: OpInfo | undefined): number | undefined {
-  const fixed = op?.inputs.length && op.inputs.every((pin) => pin.ranks?.length === 1);
-  return fixed && info.ranks?.length === 1 ? info.ranks[0] : undefined;
 }
 
 /** What an output of the page offers. */

@@ -102,13 +102,13 @@ function pointOf(value: readonly number[] | undefined): Point | undefined {
   return typeof x === "number" && typeof y === "number" ? { x, y } : undefined;
 }
 
-/** The nearest place at or below a point where a block of this size covers no other. */
-export function freePlace(places: Iterable<Rect>, wanted: Point, height: number): Point {
+/** The nearest place at or below a point where what has this size covers nothing. */
+export function freePlace(places: Iterable<Rect>, wanted: Point, height: number, width = BLOCK_WIDTH): Point {
   const others = [...places];
   let y = onGrid(wanted.y);
   const x = onGrid(wanted.x);
   for (;;) {
-    const here = { x, y, width: BLOCK_WIDTH, height };
+    const here = { x, y, width, height };
     const covered = others.filter((each) => overlaps(each, here));
     if (!covered.length) return { x, y };
     y = Math.max(y + GRID, onGrid(Math.max(...covered.map((each) => each.y + each.height)) + GAP));

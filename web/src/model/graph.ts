@@ -83,6 +83,22 @@ export interface BlockView {
   readonly after: readonly string[];
 }
 
+/** A constant that a block holds itself: at an input, or else as an attribute. */
+export interface Constant {
+  readonly name: string;
+  readonly value: Json | undefined;
+  readonly input?: InputRef;
+}
+
+export function constantsOf(view: BlockView): Constant[] {
+  return [
+    ...view.inputs
+      .filter(({ state, more }) => state === "constant" && !more)
+      .map(({ key, value, ref }) => ({ name: key, value, input: ref })),
+    ...view.rows.filter(({ info }) => info?.kind === "tensor").map(({ name, value }) => ({ name, value })),
+  ];
+}
+
 export interface Wire {
   /** The input that it leads to, "block:pin", which has no other; "block<other" if nothing flows on it. */
   readonly id: string;

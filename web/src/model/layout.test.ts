@@ -13,7 +13,6 @@ import {
   type Rect,
   wireEnds,
 } from "./geometry.ts";
-import type { Wire } from "./graph.ts";
 import { columns, type Places, untidy } from "./layout.ts";
 import { chance, example, exampleTexts, graphWith } from "./samples.ts";
 import { tidy } from "./tidy.ts";
@@ -93,26 +92,30 @@ test.each([...exampleTexts.keys()])("in %s nothing covers another after it was t
   expect(above?.y).toBeLessThan(Math.min(...[...places.values()].map(({ y }) => y)));
 });
 
-test("a wire goes around the blocks that it passes", () => {
-  const page: PageDocument = {
-    blocks: {
-      a: { op: "Const" },
-      b: { op: "Relu", in: { features: "a:output" } },
-      c: { op: "AddV2", in: { x: "a:output", y: "b:activations" } },
-    },
-  };
+/** Which wires pass behind which blocks. */
+function hidden(document: PageDocument): string[] {
+  const graph = graphWith(document);
+  const places = placesOf(graph);
+  return graph.wires.flatMap((wire) => {
+    const [start, end] = wireEnds(graph, places, wire) as [Point, Point];
+    const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
+    const points = curves.flatMap((curve) => Array.from({ length: 20 }, (_, i) => pointOn(curve, i / 20)));
+    const behind = [...places].filter(([, { x, y, width, height }]) => {
+      const inner = { x: x + 1, y: y + 1, width: width - 2, height: height - 2 };
+      return points.some((point) => contains(inner, point));
+    });
+    return behind.map(([block]) => `${wire.source} to ${wire.id} behind ${block}`);
+  });
+}
+
+test.each([...exampleTexts.keys()])("in %s wires go around blocks, as it comes and tidied", (name) => {
+  const page = example(name);
+  // The largest page comes in rows that fill what is seen first; wires between them pass others.
+  if (name !== "spheres_and_cubes") expect(hidden(page)).toEqual([]);
   const graph = graphWith(page);
-  const { document } = apply(
-    page,
-    placeTidily(graph, tidy(untidy(graph, placesOf(graph))), placesOf(graph)).edits,
-  );
-  const after = graphWith(document);
-  const places = placesOf(after);
-  const wire = after.byId.get("c:x") as Wire;
-  const [start, end] = wireEnds(after, places, wire) as [Point, Point];
-  const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
-  const points = curves.flatMap((curve) => Array.from({ length: 50 }, (_, i) => pointOn(curve, i / 50)));
-  expect(points.filter((point) => contains(places.get("b") as Rect, point))).toEqual([]);
+  const places = placesOf(graph);
+  const tidied = placeTidily(graph, tidy(untidy(graph, places)), places);
+  expect(hidden(apply(page, tidied.edits).document)).toEqual([]);
 });
 
 test("circles do no harm", () => {

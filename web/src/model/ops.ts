@@ -98,7 +98,8 @@ export const ALL_DTYPES = [
   "resource",
 ] as const;
 
-const SMOOTH = ["bfloat16", "float16", "float32", "float64", "complex64", "complex128"];
+/** Types of numbers that can change a little. */
+export const SMOOTH = ["bfloat16", "float16", "float32", "float64", "complex64", "complex128"];
 
 const NO_OP = {
   formula: "",

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { inputOfOp } from "./fits.ts";
+import type { OpInfo } from "./ops.ts";
 import { graphWith, line, ops } from "./samples.ts";
 import { OpSearch, searchBlocks } from "./search.ts";
 
@@ -52,6 +53,14 @@ test("what fits comes first, the rest with the reason", () => {
   expect(found.slice(fitting).every(({ reason }) => reason)).toBe(true);
   expect(found.find(({ op }) => op.name === "MatMul")?.pin).toBe("a");
   expect(found.find(({ op }) => op.name === "MaxPool3D")?.reason?.kind).toBe("rank");
+});
+
+test("what takes just such tensors comes before what takes all, and what was used lately before both", () => {
+  const wanted = { fitOf: (op: OpInfo) => inputOfOp({ dtypes: ["float32"], rank: 5 }, op) };
+  const names = (recent: string[]) => search.search("", { ...wanted, recent }).map(({ op }) => op.name);
+  expect(names([])[0]).toMatch(/3D/);
+  expect(names([]).indexOf("MaxPool3D")).toBeLessThan(names([]).indexOf("BiasAdd"));
+  expect(names(["Relu"])[0]).toBe("Relu");
 });
 
 test("blocks are found by name, op and what is said of them", () => {

@@ -57,7 +57,9 @@ export class OpSearch {
       const fits = fitOf?.(op);
       const age = recent.indexOf(name);
       const lately = age < 0 ? 1 : 1.5 - age / (4 * recent.length);
-      return { op, fits, score: score * lately * (GRADIENT.test(name) ? 0.5 : 1) };
+      // What takes just such tensors is more likely meant than what takes all.
+      const apt = 1 + 0.2 / (fits?.pin?.ranks?.length ?? Infinity);
+      return { op, fits, score: score * lately * apt * (GRADIENT.test(name) ? 0.5 : 1) };
     });
     found.sort(
       (a, b) =>

@@ -28,20 +28,33 @@ export function tidy(given: Untidy): Tidied {
     const { x, y } = graph.node(`block/${name}`) as { x: number; y: number };
     return [name, { ...rect, x: x - rect.width / 2, y: y - rect.height / 2 }];
   });
+  const middles = placed.map(([, rect]) => rect.x + rect.width / 2);
+  const inOrder = [...new Set(middles)].sort((a, b) => a - b);
   const bent = given.wires.map(([from, to]): [string, Point[]] => {
     const { points } = graph.edge(`block/${from}`, `block/${to}`) as { points: Point[] };
-    return [`${from} ${to}`, pastColumns(points)];
+    return [`${from} ${to}`, pastColumns(points, inOrder)];
   });
   return atCorner(given, placed, bent);
 }
 
-/** dagre gives a point between all columns, and one in each column that a wire passes: there it must go straight. */
-function pastColumns(points: readonly Point[]): Point[] {
-  const inColumns = points.slice(1, -1).filter((_, place) => place % 2 === 1);
-  const bends = inColumns.flatMap(({ x, y }) => [
-    { x: x - BLOCK_WIDTH / 2, y },
-    { x: x + BLOCK_WIDTH / 2, y },
-  ]);
+/** dagre leads a wire through each column that it passes: there it must go straight. */
+function pastColumns(points: readonly Point[], middles: readonly number[]): Point[] {
+  const [start, end] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];
+  const passed = middles.filter((x) => x - BLOCK_WIDTH / 2 > start && x + BLOCK_WIDTH / 2 < end);
+  const bends = passed.flatMap((x) => {
+    const y = heightAt(points, x);
+    return [
+      { x: x - BLOCK_WIDTH / 2, y },
+      { x: x + BLOCK_WIDTH / 2, y },
+    ];
+  });
   // Where it goes straight on it need not be held.
   return bends.filter(({ y }, place) => bends[place - 1]?.y !== y || bends[place + 1]?.y !== y);
+}
+
+/** Where a line through points is at some x. */
+function heightAt(points: readonly Point[], x: number): number {
+  const next = points.findIndex((point) => point.x >= x);
+  const [a, b] = [points[next - 1] as Point, points[next] as Point];
+  return a.x === b.x ? b.y : a.y + ((b.y - a.y) * (x - a.x)) / (b.x - a.x);
 }

@@ -330,6 +330,8 @@ export interface RunState {
   problem?: Problem | null;
   /** Set if the run waits for a yes: blocks that touch files. */
   needs_files?: Record<string, string>;
+  /** Whether the user ended it. */
+  stopped?: boolean;
 }
 
 export interface BlockState {

@@ -4,17 +4,8 @@ import { graphOf } from "../model/graph.ts";
 import { line, ops } from "../model/samples.ts";
 import * as sync from "../net/sync.ts";
 import { en } from "../text/en.ts";
-import {
-  type CommandId,
-  commandFor,
-  commands,
-  isEnabled,
-  keysOf,
-  keysText,
-  type Pressed,
-  perform,
-  provide,
-} from "./keys.ts";
+import { type CommandId, commands, isEnabled, perform, provide } from "./commands.ts";
+import { commandFor, keysOf, keysText, type Pressed } from "./keys.ts";
 import { type PageState, studio, useStudio } from "./store.ts";
 
 function pressed(key: string, ...held: ("ctrl" | "meta" | "alt" | "shift")[]): Pressed {
@@ -172,7 +163,9 @@ describe("a command", () => {
       op: "ReluGrad",
       in: { gradients: "r_ones:y", features: "x:output" },
     });
-    expect(selected()).toContain("block/r_grad");
+    expect(selected()).toEqual(["block/r_grad"]);
+    perform("undo");
+    expect(studio.page()?.document.blocks).not.toHaveProperty("r_ones");
   });
 
   test("heals, duplicates, frames and disconnects", () => {

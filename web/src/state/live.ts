@@ -39,6 +39,8 @@ export class Live {
   private readonly changedIn = new Map<string, number>();
   /** The same of what was changed in this tab. */
   private readonly changedHereIn = new Map<string, number>();
+  /** The revision in which monitors were changed here since the last run. */
+  private monitorsChangedIn = 0;
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly always = new Set<() => void>();
 
@@ -61,8 +63,14 @@ export class Live {
     return held !== undefined && held.revision < (this.changedIn.get(blockOf(pin)) ?? 0);
   }
 
-  /** Whether anything that has a value was changed in this tab, at the latest in this revision, since it got its value. */
+  /** Monitors were changed in this tab: they show nothing before the next run. */
+  monitorsChanged(revision: number): void {
+    this.monitorsChangedIn = revision;
+  }
+
+  /** Whether monitors, or anything that has a value, were changed in this tab, at the latest in this revision, since the last run. */
   changedHereSince(revision: number): boolean {
+    if (this.monitorsChangedIn > 0 && this.monitorsChangedIn <= revision) return true;
     for (const [pin, held] of this.summaries) {
       const changed = this.changedHereIn.get(blockOf(pin)) ?? 0;
       if (held.revision < changed && changed <= revision) return true;
@@ -146,6 +154,7 @@ export class Live {
 
   /** A run begins: what blocks did in the last one is over. */
   startRun(): void {
+    this.monitorsChangedIn = 0;
     const keys = [...this.states.keys()].map((block) => `block/${block}`);
     this.states.clear();
     this.progress = 0;

@@ -98,9 +98,9 @@ export function touched(graph: Graph, edits: readonly Edit[]): Set<string> {
   return reach(graph, blocks, "downstream");
 }
 
-/** Whether the document differs from the file. */
+/** Whether the document differs from the file, or from what a page without a file began with. */
 export function isDirty(page: PageState): boolean {
-  return sync.revisionToCome(page.synced) !== page.savedRevision;
+  return sync.revisionToCome(page.synced) !== Math.max(page.savedRevision, 0);
 }
 
 /** Whether all changes are on the disk: nothing would be lost if everything stopped now. */

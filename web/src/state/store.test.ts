@@ -94,6 +94,16 @@ describe("a page", () => {
     expect(isDirty(now())).toBe(false);
   });
 
+  test("without a file is unchanged until it is changed", async () => {
+    const opening = studio.open({ lesson: "line" });
+    const request = sent("open").at(-1)?.request ?? 0;
+    say({ kind: "opened", request, page: 1, document: line as Record<string, unknown>, revision: 0 });
+    await opening;
+    expect(isDirty(now())).toBe(false);
+    setTitle("new");
+    expect(isDirty(now())).toBe(true);
+  });
+
   test("that has no edits to make is not changed", async () => {
     await open();
     studio.commit(1, [], { kind: "move" });
@@ -320,6 +330,18 @@ describe("running", () => {
     studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
     expect(live(1).isStale("loss:output")).toBe(true);
     expect(sent("run")).toHaveLength(1);
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(2);
+  });
+
+  test("a monitor that is added to a quick page that ran shows at once what there is", async () => {
+    await open();
+    ran(0.01);
+    const value = { kind: "number", shows: [{ pin: "loss:output" }] };
+    studio.commit(1, [{ path: ["monitors", "more"], value }], { kind: "add monitor" });
+    say({ ...lineChecked, revision: 4 });
+    expect(sent("run")).toHaveLength(2);
+    say({ kind: "run state", page: 1, state: "idle", seconds: 0.01 });
     say({ ...lineChecked, revision: 4 });
     expect(sent("run")).toHaveLength(2);
   });

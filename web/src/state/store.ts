@@ -4,93 +4,32 @@
  * What changes many times a second while a page runs is not here but in `live.ts`.
  */
 
-import { create } from "zustand";
 import type { Action, Item, Label } from "../model/action.ts";
 import { between, type Edit, type PageDocument } from "../model/document.ts";
 import { closed } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
-import type { Frame } from "../net/frames.ts";
-import type {
-  CellChecked,
-  Changed,
-  Checked,
-  Command,
-  Explained,
-  Export,
-  File,
-  FoundBad,
-  Listed,
-  Look,
-  Measure,
-  Measured,
-  Message,
-  Opened,
-  Refused,
-  Run,
-  Welcome,
-} from "../net/generated.ts";
+import type { Changed, Checked, Command, Message, Opened, Refused, Run, Welcome } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
 import { forget, live, renumberLive } from "./live.ts";
 import { IDLE, newPage, type PageState, touched, withDocument, withGraph, withRun } from "./page-state.ts";
+import { Questions } from "./questions.ts";
+import { type Notice, renumbered, type StudioState, useStudio, withoutPage } from "./studio-state.ts";
 
 export { isDirty, isSafe, type PageState } from "./page-state.ts";
-
-export interface Notice {
-  readonly id: number;
-  readonly kind: "info" | "error";
-  readonly text: string;
-}
-
-export interface StudioState {
-  readonly connection: Connection;
-  readonly welcome: Welcome | null;
-  readonly ops: Ops;
-  /** Whether ops.json has arrived. */
-  readonly ready: boolean;
-  readonly pages: Readonly<Record<number, PageState>>;
-  /** The open pages, as tabs from left to right. */
-  readonly tabs: readonly number[];
-  readonly active: number | null;
-  readonly files: readonly File[];
-  readonly notices: readonly Notice[];
-  /** Ops that were used, the last one first. */
-  readonly recent: readonly string[];
-}
+export { type StudioState, useStudio } from "./studio-state.ts";
 
 const MOST_RECENT = 20;
 
-export const useStudio = create<StudioState>()(() => ({
-  connection: "connecting",
-  welcome: null,
-  ops: new Ops([]),
-  ready: false,
-  pages: {},
-  tabs: [],
-  active: null,
-  files: [],
-  notices: [],
-  recent: [],
-}));
-
-interface Waiting {
-  /** Takes an answer that another one follows. */
-  early?(value: unknown): void;
-  resolve(value: unknown): void;
-  reject(reason: Error): void;
-}
-
 /** Carries out what the user wants, and takes in what the server says. */
-export class Studio {
+export class Studio extends Questions {
   language: Language = "en";
   /** Whether a quick page is run again after a change. */
   rerun = true;
   private readonly client: Client;
-  private requests = 0;
   private numbers = 0;
   private notices = 0;
-  private readonly waiting = new Map<number, Waiting>();
   /** Pages that are being opened again after the connection was lost, by request. */
   private readonly reopening = new Map<number, number>();
   /** Requests for a new page to take in one that the server no longer knows. */
@@ -99,6 +38,7 @@ export class Studio {
   private readonly watched = new Map<number, readonly string[]>();
 
   constructor(connect?: () => Socket) {
+    super();
     this.client = new Client(
       {
         onConnection: (state) => this.connection(state),
@@ -181,6 +121,8 @@ export class Studio {
     if (!now) return;
     const changed = touched(now.graph, edits);
     live(page).changed(changed, sync.revisionToCome(synced), here);
+    if (here && edits.some(({ path }) => path[0] === "monitors"))
+      live(page).monitorsChanged(sync.revisionToCome(synced));
     // What ended the last run may be mended now.
     const { problem, ...run } = now.run;
     if (problem && changed.size) this.update(page, (each) => withRun(each, run));
@@ -229,29 +171,12 @@ export class Studio {
 
   // -- asking the server ----------------------------------------------------------------------
 
-  private send(command: Command): boolean {
+  protected send(command: Command): boolean {
     return this.client.send(command);
   }
 
-  /** Sends a command that is answered under its request's number. */
-  private ask<Answer>(
-    command: (request: number) => Command,
-    early?: (answer: Answer) => void,
-  ): Promise<Answer> {
-    const request = ++this.requests;
-    return new Promise<Answer>((resolve, reject) => {
-      const waiting = { resolve, reject, ...(early && { early }) };
-      this.waiting.set(request, waiting as Waiting);
-      if (!this.send(command(request))) {
-        this.waiting.delete(request);
-        reject(new Error(texts[this.language].notices.lost));
-      }
-    });
-  }
-
-  private answer(request: number, value: unknown): void {
-    this.waiting.get(request)?.resolve(value);
-    this.waiting.delete(request);
+  protected noConnection(): string {
+    return texts[this.language].notices.lost;
   }
 
   /** Opens a page of the folder, a copy of a lesson, one that was never saved, or a new one; gives its number. */
@@ -266,12 +191,7 @@ export class Studio {
   }
 
   private forgetPage(page: number): void {
-    const { [page]: _, ...pages } = this.state.pages;
-    const place = this.state.tabs.indexOf(page);
-    const tabs = this.state.tabs.filter((each) => each !== page);
-    const active =
-      this.state.active === page ? (tabs[Math.min(place, tabs.length - 1)] ?? null) : this.state.active;
-    useStudio.setState({ pages, tabs, active });
+    useStudio.setState(withoutPage(this.state, page));
     this.lastRun.delete(page);
     this.watched.delete(page);
     forget(page);
@@ -323,61 +243,14 @@ export class Studio {
     if (page > 0) this.send({ kind: "watch", page, pins: [...pins] });
   }
 
-  look(
-    page: number,
-    pin: string,
-    index: (number | number[])[] = [],
-    how: Pick<Look, "shades" | "against" | "comparison"> = {},
-  ): Promise<Frame> {
-    return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
-  }
-
-  /** What an output holds; `early` gets what a part of a large one tells before all of it is known. */
-  measure(
-    page: number,
-    pin: string,
-    how: Pick<Measure, "against" | "comparison"> = {},
-    early: (measured: Measured) => void = () => {},
-  ): Promise<Measured> {
-    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), early);
-  }
-
-  findBad(page: number, pin: string, after: readonly number[] | null): Promise<FoundBad> {
-    return this.ask((request) => ({
-      kind: "find bad",
-      page,
-      request,
-      pin,
-      ...(after && { after: [...after] }),
-    }));
-  }
-
-  explain(page: number, block: string): Promise<Explained> {
-    return this.ask((request) => ({ kind: "explain", page, request, block }));
-  }
-
-  checkCell(page: number, block: string, cell: readonly number[]): Promise<CellChecked> {
-    return this.ask((request) => ({ kind: "check cell", page, request, block, cell: [...cell] }));
-  }
-
-  elements(page: number, pin: string, first: number, count: number): Promise<Listed> {
-    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count }));
-  }
-
-  async export(page: number, to: Export["to"]): Promise<string> {
-    const { text } = await this.ask<{ text: string }>((request) => ({ kind: "export", page, request, to }));
-    return text;
-  }
-
   // -- what the server says -------------------------------------------------------------------
 
   private connection(connection: Connection): void {
     const before = this.state.connection;
     useStudio.setState({ connection });
     if (connection === "lost") {
-      for (const { reject } of this.waiting.values()) reject(new Error(texts[this.language].notices.lost));
-      this.waiting.clear();
-      if (before === "open") this.notice("error", texts[this.language].notices.lost);
+      this.refuseAll(this.noConnection());
+      if (before === "open") this.notice("error", this.noConnection());
     }
   }
 
@@ -413,11 +286,6 @@ export class Studio {
     refused: (message) => this.refused(message),
   };
 
-  private measured(message: Measured): void {
-    if (message.sampled) this.waiting.get(message.request)?.early?.(message);
-    else this.answer(message.request, message);
-  }
-
   /** After the connection was lost, all pages are opened again. */
   private welcomed(welcome: Welcome): void {
     const before = this.state.welcome;
@@ -436,13 +304,7 @@ export class Studio {
   }
 
   private renumber(old: number, page: number): void {
-    const { pages, tabs, active } = this.state;
-    const { [old]: now, ...others } = pages;
-    useStudio.setState({
-      pages: { ...others, [page]: { ...(now as PageState), page } },
-      tabs: tabs.map((each) => (each === old ? page : each)),
-      active: active === old ? page : active,
-    });
+    useStudio.setState(renumbered(this.state, old, page));
     renumberLive(old, page);
     renumber(this.lastRun, old, page);
     renumber(this.watched, old, page);
@@ -519,12 +381,7 @@ export class Studio {
   }
 
   private refused({ text, request, page, number }: Refused): void {
-    const waiting = request ? this.waiting.get(request) : undefined;
-    if (request && waiting) {
-      this.waiting.delete(request);
-      waiting.reject(new Error(text));
-      return;
-    }
+    if (request && this.refuse(request, text)) return;
     const reopened = request ? this.reopening.get(request) : undefined;
     if (request && reopened !== undefined) {
       this.reopening.delete(request);

@@ -61,6 +61,7 @@ export const en = {
     rename: "Rename…",
     replace: "Replace by another op…",
     constants: "Make its constants blocks",
+    "edit constant": "Edit its constant here",
     "select all": "Select everything",
     "select none": "Select nothing",
     "select upstream": "Select all it needs",

@@ -59,6 +59,7 @@ export const ko: Texts = {
     rename: "이름 변경…",
     replace: "다른 연산으로 바꾸기…",
     constants: "상수를 블록으로 만들기",
+    "edit constant": "여기서 상수 편집",
     "select all": "모두 선택",
     "select none": "선택 해제",
     "select upstream": "필요로 하는 블록 선택",

@@ -29,6 +29,7 @@ export const viewEn = {
         : `Draft kept ${Math.floor(seconds / 60)} min ago`,
   failed: "Failed",
   finished: "Done",
+  stopped: "Cancelled",
   runStates: { idle: "Ready", starting: "Starting", running: "Running", paused: "Paused" },
   atStep: (step: number, of: number | null) =>
     of === null ? `step ${number.format(step)}` : `step ${number.format(step)} of ${number.format(of)}`,
@@ -161,6 +162,7 @@ export const viewEn = {
   asText: "As text",
   nestedLists: "Nested lists of numbers, rows of one length, such as [[1, 2], [3, 4]].",
   tooLarge: "A constant has 262,144 elements at most; use a file for more.",
+  constantOf: (block: string, name: string) => `Constant ${name} of ${block}`,
   constantElsewhere: "This constant lies in a file beside the page.",
   fill: {
     zeros: "Zeros",
@@ -189,7 +191,7 @@ export const viewEn = {
 
   // Documentation
   selectForDocs: "Select a block to read about it.",
-  otherwise: "Otherwise",
+  otherwise: "By default",
   differences: "Differences from TensorFlow",
   workedCases: "Worked cases",
   openAsPage: "Open as a page",
@@ -224,7 +226,20 @@ export const viewEn = {
   draftsFound: "Drafts that were never saved",
   lessons: "Lessons",
   filesIn: (folder: string) => `Pages in ${folder}`,
-  noPageInside: (file: string) => `${file}: there is no page inside.`,
+  noPageInside: (file: string) => `${file}: has no page inside. Files that the studio exports have one.`,
+  arrayFaults: {
+    other:
+      "is no page and no array. Pages are json, png, svg and html files, arrays npy, npz and safetensors.",
+    type: (type: string) => `has elements of type ${type}, which constants cannot have.`,
+    large: (count: number, most: number) => `has ${count} elements; a constant has ${most} at most.`,
+    manyBytes: (count: number) => `has ${count} bytes, too many for a constant.`,
+    short: "ends too early.",
+    noNpy: "is no npy file.",
+    noZip: "is no npz file.",
+    noNumbers: "has elements that are no plain numbers.",
+    bigEndian: "has its bytes in big-endian order. Save it as little-endian.",
+    broken: "is damaged, and cannot be read.",
+  },
 
   // Dialogs
   close: "Close",
@@ -287,6 +302,7 @@ export const viewEn = {
     `${count(many, "block becomes", "blocks become")} a page; one block stands in their place.`,
   gradientsOf: "Gradients of",
   withRespectTo: "with respect to:",
+  nothingBefore: "It depends on nothing that can change a little.",
   exports: {
     png: "a picture with the page inside",
     svg: "a drawing with the page inside",

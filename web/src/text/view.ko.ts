@@ -41,6 +41,7 @@ export const viewKo: ViewWords = {
         : `${Math.floor(seconds / 60)}분 전 초안 보관됨`,
   failed: "실패",
   finished: "완료",
+  stopped: "취소됨",
   runStates: { idle: "준비됨", starting: "시작 중", running: "실행 중", paused: "일시 정지" },
   atStep: (step, of) =>
     of === null ? `${number.format(step)}스텝` : `${number.format(step)}/${number.format(of)}스텝`,
@@ -168,6 +169,7 @@ export const viewKo: ViewWords = {
   asText: "텍스트로",
   nestedLists: "[[1, 2], [3, 4]]처럼 각 행의 길이가 같은 중첩 목록이어야 합니다.",
   tooLarge: "상수의 요소는 최대 262,144개입니다. 더 크면 파일을 사용하세요.",
+  constantOf: (block, name) => `${block}의 상수 ${name}`,
   constantElsewhere: "이 상수는 페이지 옆의 파일에 있습니다.",
   fill: { zeros: "0", ones: "1", ramp: "1, 2, 3…", "one-hot": "원-핫", random: "난수", ties: "동점" },
   axis: (axis) => `축 ${axis}`,
@@ -220,7 +222,21 @@ export const viewKo: ViewWords = {
   draftsFound: "저장하지 않은 초안",
   lessons: "강좌",
   filesIn: (folder) => `${folder}의 페이지`,
-  noPageInside: (file) => `${file} 안에 페이지가 없습니다.`,
+  noPageInside: (file) =>
+    `${file}: 안에 페이지가 없습니다. 스튜디오에서 내보낸 파일에는 페이지가 들어 있습니다.`,
+  arrayFaults: {
+    other:
+      "페이지도 배열도 아닙니다. 페이지는 json, png, svg, html 파일이고 배열은 npy, npz, safetensors 파일입니다.",
+    type: (type) => `원소의 자료형이 ${type}인데, 상수에는 쓸 수 없습니다.`,
+    large: (count, most) => `원소가 ${count}개입니다. 상수에는 ${most}개까지 들어갑니다.`,
+    manyBytes: (count) => `${count}바이트로, 상수로 쓰기에는 너무 큽니다.`,
+    short: "파일이 중간에서 끝납니다.",
+    noNpy: "npy 파일이 아닙니다.",
+    noZip: "npz 파일이 아닙니다.",
+    noNumbers: "원소가 일반 숫자가 아닙니다.",
+    bigEndian: "바이트 순서가 빅 엔디언입니다. 리틀 엔디언으로 저장하세요.",
+    broken: "파일이 손상되어 읽을 수 없습니다.",
+  },
 
   close: "닫기",
   cancel: "취소",
@@ -275,6 +291,7 @@ export const viewKo: ViewWords = {
   extractAbout: (many) => `블록 ${many}개가 페이지가 되고, 그 자리에 블록 하나가 놓입니다.`,
   gradientsOf: "기울기:",
   withRespectTo: "다음에 대하여",
+  nothingBefore: "조금씩 바뀔 수 있는 값에 의존하지 않습니다.",
   exports: {
     png: "페이지가 들어 있는 그림",
     svg: "페이지가 들어 있는 벡터 그림",

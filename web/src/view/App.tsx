@@ -1,6 +1,7 @@
 import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
-import { commandFor, perform } from "../state/keys.ts";
+import { perform } from "../state/commands.ts";
+import { commandFor } from "../state/keys.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { describeWire } from "./canvas/keyboard.ts";
 import { provideCommands } from "./commands.ts";

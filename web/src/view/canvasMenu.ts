@@ -1,7 +1,8 @@
 /** The menu at a place of the canvas: commands that make sense there. */
 
 import type { Point } from "../model/geometry.ts";
-import { type CommandId, commands, isEnabled, keysText } from "../state/keys.ts";
+import { type CommandId, commands, isEnabled } from "../state/commands.ts";
+import { keysText } from "../state/keys.ts";
 import { texts } from "../text/index.ts";
 import { type Hit, itemOfHit } from "./canvas/stage.ts";
 import { useSettings } from "./settings.ts";
@@ -31,6 +32,7 @@ const AT_BLOCK: readonly Entry[] = [
   "duplicate",
   "rename",
   "replace",
+  "edit constant",
   "constants",
   "heal",
   "remove",

@@ -1,10 +1,11 @@
-/** Commands that only the view can carry out. All others are in state/keys.ts. */
+/** Commands that only the view can carry out. All others are in state/commands.ts. */
 
 import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
-import { type CommandId, provide } from "../state/keys.ts";
+import { type CommandId, provide } from "../state/commands.ts";
+import { constantAt, gradient } from "../state/selection.ts";
 import { type PageState, studio } from "../state/store.ts";
-import { act, currentPage, select } from "./page.ts";
+import { act, currentPage } from "./page.ts";
 import { change, type Settings, useSettings } from "./settings.ts";
 import { ui } from "./ui.ts";
 import { words } from "./words.ts";
@@ -67,21 +68,19 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     const [name] = blocksOf(page);
     if (name !== undefined) ui.openSearch({ replace: name });
   },
+  "edit constant": (page) => {
+    const found = constantAt(page);
+    if (found) ui.openConstant(...found);
+  },
   connect: (page) => {
     const [name] = blocksOf(page);
     if (name !== undefined) ui.openDialog({ kind: "connect", block: name, end: null });
   },
-  // Only the gradient is selected then, and not the ones that flow back: the next gradient is taken of it.
   gradient: (page) => {
-    for (const name of blocksOf(page)) {
-      const now = currentPage();
-      const view = now?.graph.blocks.get(name);
-      const [first] = view === undefined ? [] : actions.gradientsFor(view);
-      if (now === undefined || first === undefined) continue;
-      const adding = actions.addGradient(now.graph, name, first);
-      act(adding);
-      select(adding.added.slice(0, 1));
-    }
+    gradient(page);
+    const [first] = currentPage()?.selection ?? [];
+    // The canvas shows it only after the next frame.
+    if (first !== undefined) requestAnimationFrame(() => ui.canvas?.reveal(first));
   },
   gradients: (page) => {
     const ys = blocksOf(page).flatMap(

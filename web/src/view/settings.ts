@@ -31,7 +31,7 @@ const FIRST: Settings = {
   rerun: true,
   left: 232,
   right: 344,
-  bottom: 300,
+  bottom: Math.min(300, Math.round(innerHeight / 3)),
   leftOpen: true,
   rightOpen: true,
   bottomOpen: true,

@@ -1,15 +1,15 @@
 /** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
 
 import { create } from "zustand";
-import { addMonitor, type Item, insertOnWire, item, namesOf } from "../model/actions.ts";
+import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock, newBlock } from "../model/edit-blocks.ts";
 import { blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
-import { type CommandId, perform } from "../state/keys.ts";
+import { type CommandId, perform } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
-import type { WireEnd } from "./canvas/pointer.ts";
+import type { WireEnd } from "./canvas/host.ts";
 import { act, currentPage, onReveal, select } from "./page.ts";
 import { change } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
@@ -41,6 +41,8 @@ interface Ui {
   docs: string | null;
   /** The field of a block's properties that wants the focus. */
   field: { block: string; name: string } | null;
+  /** The constant whose grid is open beside its block: an input or an attribute. */
+  constant: { block: string; name: string } | null;
   /** The note that is being written. */
   editing: string | null;
   /** The block that is explained cell by cell. */
@@ -57,6 +59,7 @@ export const useUi = create<Ui>()(() => ({
   dialog: null,
   docs: null,
   field: null,
+  constant: null,
   editing: null,
   explain: null,
   gallery: false,
@@ -111,6 +114,14 @@ export const ui = {
   fieldShown(): void {
     useUi.setState({ field: null });
   },
+  openConstant(block: string, name: string): void {
+    select([item("block", block)]);
+    canvas?.reveal(item("block", block));
+    useUi.setState({ constant: { block, name } });
+  },
+  closeConstant(): void {
+    useUi.setState({ constant: null });
+  },
   showDocs(op: string): void {
     useUi.setState({ docs: op });
   },
@@ -163,12 +174,15 @@ export const ui = {
     if (page === undefined) return;
     const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
     const block = page.places.get(pin.slice(0, pin.indexOf(":")));
-    const rect = {
-      x: block?.x ?? 0,
-      y: (block?.y ?? 0) + (block?.height ?? 0) + 24,
-      width: 320,
-      height: 200,
-    };
+    const below = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24 };
+    const { notes = {}, monitors = {} } = page.document;
+    const boxes = [
+      ...Object.keys(notes).map((name) => item("note", name)),
+      ...Object.keys(monitors).map((name) => item("monitor", name)),
+    ];
+    const taken = [...page.places.values(), ...rectsOf(page.document, boxes, page.places).values()];
+    const size = { width: 320, height: 200 };
+    const rect = { ...freePlace(taken, below, size.height, size.width), ...size };
     act(
       addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
     );

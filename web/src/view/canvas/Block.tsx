@@ -136,7 +136,7 @@ function Axes({ spec, axis }: { spec: Spec | undefined; axis: number | null }): 
 
 function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement | null {
   const w = useWords();
-  const { set, openProperties } = useContext(BlockContext);
+  const { set, openConstant } = useContext(BlockContext);
   if (pin.state === "wired" || pin.more || pin.info.dtypes[0] === "resource") return null;
   const text = valueText(pin.value);
   if (text.length > 40)
@@ -145,7 +145,7 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
         type="button"
         className="row-value mono"
         tabIndex={-1}
-        onClick={() => openProperties(pin.ref.block, pin.key)}
+        onClick={() => openConstant(pin.ref.block, pin.key)}
       >
         {shownConstant(pin.value)}
       </button>
@@ -201,7 +201,7 @@ interface AttrProps {
 }
 
 function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
-  const { set, openProperties } = useContext(BlockContext);
+  const { set, openConstant } = useContext(BlockContext);
   const classes = ["block-row", "attr", (bad || row.missing) && "bad"].filter(Boolean).join(" ");
   const kind = row.info?.kind ?? "";
   return (
@@ -212,7 +212,7 @@ function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
           type="button"
           className="row-value mono"
           tabIndex={-1}
-          onClick={() => openProperties(view.name, row.name)}
+          onClick={() => openConstant(view.name, row.name)}
         >
           {shownAttr(row)}
         </button>

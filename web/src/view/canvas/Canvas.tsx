@@ -4,9 +4,10 @@ import "@xyflow/react/dist/base.css";
 import "../style/canvas.css";
 import "../style/blocks.css";
 import "../style/boxes.css";
-import { type Item, namesOf, readItem } from "../../model/action.ts";
+import { type Item, namesOf } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
-import { bounds, type Point, type Rect } from "../../model/geometry.ts";
+import type { View } from "../../model/fitted.ts";
+import type { Rect } from "../../model/geometry.ts";
 import { keyOf } from "../../model/graph.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
@@ -16,11 +17,13 @@ import { act, select } from "../page.ts";
 import { OP_DRAGGED } from "../panels/Palette.tsx";
 import { change, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
-import { type CanvasControl, ui, useUi } from "../ui.ts";
+import { ui, useUi } from "../ui.ts";
 import { whyText } from "../why.ts";
 import { useWords } from "../words.ts";
 import { Block } from "./Block.tsx";
+import { ConstantBox } from "./ConstantBox.tsx";
 import { BlockContext, PageNumber } from "./context.ts";
+import { centreOn, controlOf, LEAST_ZOOM, MOST_ZOOM } from "./control.ts";
 import { canvasKey } from "./keyboard.ts";
 import { MiniMap } from "./MiniMap.tsx";
 import { Monitor } from "./Monitor.tsx";
@@ -28,13 +31,11 @@ import { Note } from "./Note.tsx";
 import { Nodes, type StageNode } from "./nodes.ts";
 import { summaryPicture } from "./pictures.ts";
 import { Pointer } from "./pointer.ts";
-import { type Hit, LEGIBLE_ZOOM, type Near, Stage, type View } from "./stage.ts";
+import { type Hit, type Near, Stage } from "./stage.ts";
 
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
 const NOTHING_NEAR: Near = { blocks: [], boxes: [] };
-const LEAST_ZOOM = 0.05;
-const MOST_ZOOM = 3;
 
 /** Where each page was looked at last. */
 const views = new Map<number, View>();
@@ -188,7 +189,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
         attr: (block: string, name: string, value: Parameters<typeof setAttr>[3]) =>
           act(setAttr(studio.page(number)?.document ?? {}, block, name, value)),
       },
-      openProperties: ui.openField,
+      openConstant: ui.openConstant,
     }),
     [number],
   );
@@ -346,6 +347,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
           {minimap && stage && count > 0 && (
             <MiniMap key={theme} stage={stage} onGo={(at) => void centreOn(stage, flow, at)} />
           )}
+          <ConstantBox page={page} />
         </div>
       </BlockContext.Provider>
     </PageNumber.Provider>
@@ -378,65 +380,4 @@ function useWatched(page: number, near: Near, { graph, selection }: PageState): 
     const timer = setTimeout(() => studio.watch(page, text === "" ? [] : text.split("\n")), 120);
     return () => clearTimeout(timer);
   }, [page, text, connection]);
-}
-
-type Flow = ReturnType<typeof useReactFlow>;
-
-function centreOn(stage: Stage, flow: Flow, at: Point, zoom = stage.view.zoom): Promise<boolean> {
-  return flow.setViewport({ x: stage.width / 2 - at.x * zoom, y: stage.height / 2 - at.y * zoom, zoom });
-}
-
-function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => boolean): CanvasControl {
-  const rectOf = (which: Item): Rect | undefined => {
-    const { kind, name } = readItem(which);
-    if (kind === "block") return stage.scene?.places.get(name);
-    if (kind === "wire") return stage.scene?.wires.get(name)?.box;
-    return stage.scene?.boxes.find((box) => box.kind === `${kind}s` && box.name === name)?.rect;
-  };
-  return {
-    centre: () => stage.toPage(stage.width / 2, stage.height / 2),
-    fit(items) {
-      const around = items && items.size > 0 ? bounds([...items].map(rectOf)) : stage.scene?.bounds();
-      if (around === undefined || stage.width === 0) return;
-      const margin = 48;
-      const scale = Math.min(
-        (stage.width - 2 * margin) / around.width,
-        (stage.height - 2 * margin) / around.height,
-      );
-      const zoom = Math.max(LEAST_ZOOM, Math.min(scale, 1));
-      void centreOn(stage, flow, { x: around.x + around.width / 2, y: around.y + around.height / 2 }, zoom);
-    },
-    lookFirst() {
-      const around = stage.scene?.bounds();
-      if (around === undefined) return;
-      const whole = Math.min((stage.width - 96) / around.width, (stage.height - 96) / around.height);
-      // A page that could not be read if all of it was shown is shown from its corner.
-      if (whole >= LEGIBLE_ZOOM) this.fit();
-      else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
-    },
-    zoom(factor) {
-      const zoom = factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.view.zoom * factor));
-      void centreOn(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
-    },
-    reveal(which) {
-      const rect = rectOf(which);
-      if (rect === undefined) return;
-      const seen = stage.inView(-24);
-      const inside =
-        rect.x >= seen.x &&
-        rect.y >= seen.y &&
-        rect.x + rect.width <= seen.x + seen.width &&
-        rect.y + rect.height <= seen.y + seen.height;
-      if (!inside)
-        void centreOn(
-          stage,
-          flow,
-          { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 },
-          Math.max(stage.view.zoom, 0.6),
-        );
-    },
-    focus: () => root.focus({ preventScroll: true }),
-    cancel,
-    picture: () => stage.canvas,
-  };
 }

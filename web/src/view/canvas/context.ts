@@ -7,13 +7,13 @@ export interface BlockActions {
     input(to: InputRef, value: Json | undefined): void;
     attr(block: string, name: string, value: Json | undefined): void;
   };
-  /** Shows a block's properties, with the focus on one of them. */
-  openProperties(block: string, field: string): void;
+  /** Opens the grid of a constant beside its block. */
+  openConstant(block: string, name: string): void;
 }
 
 export const BlockContext = createContext<BlockActions>({
   set: { input: () => {}, attr: () => {} },
-  openProperties: () => {},
+  openConstant: () => {},
 });
 
 /** The number of the page that is shown. */

@@ -313,11 +313,15 @@ export class Painter {
     pen.textAlign = "left";
     pen.textBaseline = "middle";
     pen.fillStyle = colours.ink;
-    pen.fillText(clipped(view.name, 15), x + 12, y + TITLE_HEIGHT / 2);
+    const name = clipped(view.name, 15);
+    pen.fillText(name, x + 12, y + TITLE_HEIGHT / 2);
+    if (view.op === view.name) return;
+    // By the mean width of letters: to measure each text would take longer than to draw it.
+    const left = Math.floor((BLOCK_WIDTH - 32 - 7.5 * name.length) / 6.2);
     pen.font = `11px ${colours.font}`;
     pen.textAlign = "right";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(clipped(view.op, 15), x + BLOCK_WIDTH - 12, y + TITLE_HEIGHT / 2);
+    pen.fillText(clipped(view.op, Math.min(left, 15)), x + BLOCK_WIDTH - 12, y + TITLE_HEIGHT / 2);
   }
 
   private picture(view: BlockView, { x, y, height }: Rect, live: Live): void {

@@ -1,48 +1,29 @@
 /** What pointers do on the canvas: mouse, pen and fingers, the same for near and far blocks. */
 
-import { type Action, type Item, item, namesOf, readItem } from "../../model/action.ts";
-import { apply, type InputRef, type OutputRef } from "../../model/document.ts";
+import { type Item, item, namesOf, readItem } from "../../model/action.ts";
+import { apply } from "../../model/document.ts";
 import { moveBy, resize, withInside } from "../../model/edit-places.ts";
-import { bendWire, connect, disconnect, dropOnWire, reconnect } from "../../model/edit-wires.ts";
-import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
+import { bendWire, disconnect, dropOnWire } from "../../model/edit-wires.ts";
 import {
   crosses,
   encloses,
-  inputOffset,
   onGrid,
-  outputOffset,
   overlaps,
   type Point,
   type Rect,
   rectBetween,
 } from "../../model/geometry.ts";
-import { type Graph, graphOf, outputPinOf, type Wire } from "../../model/graph.ts";
+import { type Graph, graphOf, type Wire } from "../../model/graph.ts";
+import type { Host } from "./host.ts";
 import type { BoxLook } from "./looks.ts";
 import { type Hit, itemOf, itemOfHit, type Stage } from "./stage.ts";
-
-/** One end of a wire that is being drawn. */
-export type WireEnd = { from: OutputRef } | { to: InputRef };
-
-export interface Host {
-  graph(): Graph | null;
-  selection(): ReadonlySet<Item>;
-  select(items: Iterable<Item>): void;
-  act(action: Action): void;
-  /** Offers blocks that fit the end of a wire, or any. `at` is in pixels of the window. */
-  search(at: Point, place: Point, end: WireEnd | null): void;
-  menu(at: Point, place: Point, hit: Hit): void;
-  open(hit: Hit): void;
-  /** Says why a wire does not fit. */
-  refuse(from: OutputRef, to: InputRef): void;
-  marquee(rect: Rect | null): void;
-  wiring(on: boolean): void;
-}
+import { type Drawn, Wiring } from "./wiring.ts";
 
 type Doing =
   | { kind: "press"; hit: Hit; at: Point; button: number }
   | { kind: "move"; items: Set<Item>; from: Point; by: Point }
   | { kind: "marquee"; from: Point; to: Point; before: ReadonlySet<Item> }
-  | { kind: "wire"; end: WireEnd; from: Point; taken: Wire | null }
+  | Drawn
   | { kind: "resize"; box: BoxLook; from: Point; to: Point }
   | { kind: "bend"; wire: Wire; points: Point[]; place: number }
   | { kind: "cut"; points: Point[] };
@@ -51,8 +32,7 @@ const SLOP = 4;
 
 export class Pointer {
   private doing: Doing | null = null;
-  /** The end of a wire after a click on a pin: the next click on a pin joins them. */
-  private waiting: WireEnd | null = null;
+  private readonly wiring: Wiring;
   private pointer = -1;
   private claimed = false;
 
@@ -61,6 +41,7 @@ export class Pointer {
     private readonly stage: Stage,
     private readonly host: Host,
   ) {
+    this.wiring = new Wiring(stage, host);
     const on = <K extends keyof HTMLElementEventMap>(
       kind: K,
       listen: (event: HTMLElementEventMap[K]) => void,
@@ -83,21 +64,14 @@ export class Pointer {
 
   /** Lets go of whatever is being done, as if it had never begun. */
   cancel(): boolean {
-    const busy = this.doing !== null || this.waiting !== null;
+    const busy = this.doing !== null || this.wiring.waits;
     if (this.doing?.kind === "move") this.shift(this.doing.items, { x: 0, y: 0 });
     this.doing = null;
-    this.waiting = null;
+    this.wiring.stop();
     this.claimed = false;
     this.host.marquee(null);
     this.show();
     return busy;
-  }
-
-  /** Begins a wire that the next click or tap on a pin ends. */
-  await(end: WireEnd): void {
-    this.waiting = end;
-    this.mark(end);
-    this.host.wiring(true);
   }
 
   // -- places ------------------------------------------------------------------------------------
@@ -186,7 +160,7 @@ export class Pointer {
   }
 
   private tapOpen(): void {
-    if (this.waiting !== null) this.cancel();
+    if (this.wiring.waits) this.cancel();
     else this.host.select([]);
   }
 
@@ -195,8 +169,8 @@ export class Pointer {
   private begin({ hit, at }: Doing & { kind: "press" }, event: PointerEvent): void {
     const graph = this.host.graph();
     if (graph === null) return;
-    if (hit.kind === "output") this.doing = this.wireFrom({ from: hit.pin.ref }, null);
-    else if (hit.kind === "input") this.doing = this.wireAtInput(graph, hit);
+    if (hit.kind === "output") this.doing = this.wiring.draw({ from: hit.pin.ref });
+    else if (hit.kind === "input") this.doing = this.wiring.drawAt(graph, hit);
     else if (hit.kind === "bend") this.doing = this.bending(graph, hit.wire, hit.place, null);
     else if (hit.kind === "wire") this.doing = this.bending(graph, hit.wire, -1, at);
     else if (hit.kind === "box" && hit.part === "corner")
@@ -219,19 +193,6 @@ export class Pointer {
       [...this.host.selection()].filter((each) => readItem(each).kind !== "wire"),
     );
     return { kind: "move", items, from, by: { x: 0, y: 0 } };
-  }
-
-  private wireAtInput(graph: Graph, hit: Hit & { kind: "input" }): Doing {
-    const wire = graph.byId.get(`${hit.block}:${hit.pin.key}`);
-    if (wire === undefined) return this.wireFrom({ to: hit.pin.ref }, null);
-    return this.wireFrom({ from: wire.from }, wire);
-  }
-
-  private wireFrom(end: WireEnd, taken: Wire | null): Doing {
-    this.waiting = null;
-    this.mark(end);
-    this.host.wiring(true);
-    return { kind: "wire", end, from: this.pinPoint(end) ?? { x: 0, y: 0 }, taken };
   }
 
   private bending(graph: Graph, id: string, place: number, at: Point | null): Doing | null {
@@ -263,13 +224,8 @@ export class Pointer {
       doing.to = at;
       this.host.marquee(rectBetween(stage.toScreen(doing.from), stage.toScreen(at)));
       this.host.select(new Set([...doing.before, ...this.inside(doing)]));
-    } else if (doing.kind === "wire") {
-      const hit = stage.hit(at, this.reach(event) * 1.6);
-      const ends = this.ends(doing.end, hit);
-      const fits = ends !== null && this.fits(ends);
-      const [from, to] = "from" in doing.end ? [doing.from, at] : [at, doing.from];
-      stage.loose = { from, to, fits };
-    } else if (doing.kind === "resize") {
+    } else if (doing.kind === "wire") this.wiring.show(doing, at, stage.hit(at, this.reach(event) * 1.6));
+    else if (doing.kind === "resize") {
       doing.to = at;
       const rect = this.resized(doing);
       stage.scene?.resizeBox(doing.box, rect);
@@ -329,72 +285,15 @@ export class Pointer {
     return hit?.kind === "wire" ? hit.wire : undefined;
   }
 
-  private join(graph: Graph, doing: Doing & { kind: "wire" }, at: Point, event: PointerEvent): void {
+  private join(graph: Graph, drawn: Drawn, at: Point, event: PointerEvent): void {
     const hit = this.stage.hit(at, this.reach(event) * 1.6);
-    const ends = this.ends(doing.end, hit);
-    if (ends !== null) {
-      const { taken } = doing;
-      if (
-        taken !== null &&
-        taken.to.block === ends.to.block &&
-        taken.to.pin === ends.to.pin &&
-        taken.to.index === ends.to.index
-      )
-        return;
-      if (!this.fits(ends)) {
-        this.host.refuse(ends.from, ends.to);
-        return;
-      }
-      this.host.act(
-        taken === null
-          ? connect(graph.document, ends.from, ends.to)
-          : reconnect(graph.document, taken, { to: ends.to }),
-      );
-      return;
-    }
-    if (doing.taken !== null) {
-      this.host.act(disconnect(graph.document, [doing.taken]));
-      return;
-    }
+    if (this.wiring.join(graph, drawn, hit)) return;
     if (hit.kind === "open" || hit.kind === "wire" || hit.kind === "bend")
-      this.host.search({ x: event.clientX, y: event.clientY }, at, doing.end);
-  }
-
-  /** Both ends, if the pointer is at a pin, or at a block with one that fits. */
-  private ends(end: WireEnd, hit: Hit): { from: OutputRef; to: InputRef } | null {
-    const graph = this.host.graph();
-    if (graph === null) return null;
-    if ("from" in end) {
-      if (hit.kind === "input") return { from: end.from, to: hit.pin.ref };
-      if (hit.kind !== "block" || hit.block === end.from.block) return null;
-      const pin = inputsFor(graph, end.from).find(
-        ({ what, reason }) => what.ref.block === hit.block && !reason,
-      );
-      return pin ? { from: end.from, to: pin.what.ref } : null;
-    }
-    if (hit.kind === "output") return { from: hit.pin.ref, to: end.to };
-    if (hit.kind !== "block" || hit.block === end.to.block) return null;
-    const pin = outputsFor(graph, end.to).find(({ what, reason }) => what.ref.block === hit.block && !reason);
-    return pin ? { from: pin.what.ref, to: end.to } : null;
-  }
-
-  private fits({ from, to }: { from: OutputRef; to: InputRef }): boolean {
-    const graph = this.host.graph();
-    return graph !== null && whyNoWire(graph, from, to) === undefined;
+      this.host.search({ x: event.clientX, y: event.clientY }, at, drawn.end);
   }
 
   private click(hit: Hit, event: PointerEvent): void {
-    if (hit.kind === "input" || hit.kind === "output") {
-      this.clickPin(hit);
-      return;
-    }
-    if (this.waiting !== null) {
-      const ends = this.ends(this.waiting, hit);
-      const graph = this.host.graph();
-      this.waiting = null;
-      if (ends !== null && graph !== null) this.host.act(connect(graph.document, ends.from, ends.to));
-      return;
-    }
+    if (this.wiring.click(hit)) return;
     const chosen = itemOfHit(hit);
     const adding = event.shiftKey || event.ctrlKey || event.metaKey;
     if (chosen === null) {
@@ -407,34 +306,12 @@ export class Pointer {
     this.host.select(now);
   }
 
-  private clickPin(hit: Hit & { kind: "input" | "output" }): void {
-    const graph = this.host.graph();
-    const end: WireEnd = hit.kind === "output" ? { from: hit.pin.ref } : { to: hit.pin.ref };
-    const { waiting } = this;
-    if (waiting === null || graph === null) {
-      this.await(end);
-      return;
-    }
-    this.waiting = null;
-    const ends = this.ends(waiting, hit);
-    if (ends === null) this.await(end);
-    else if (this.fits(ends)) this.host.act(connect(graph.document, ends.from, ends.to));
-    else this.host.refuse(ends.from, ends.to);
-  }
-
   // -- what is shown meanwhile ---------------------------------------------------------------------
 
   private hover(event: PointerEvent, at: Point): void {
     const { stage } = this;
     if (event.pointerType === "touch" || stage.scene === null || isWidget(event.target)) return;
-    if (this.waiting !== null) {
-      const from = this.pinPoint(this.waiting);
-      if (from)
-        stage.loose =
-          "from" in this.waiting ? { from, to: at, fits: false } : { from: at, to: from, fits: false };
-      stage.request();
-      return;
-    }
+    if (this.wiring.follow(at)) return;
     const hit = stage.hit(at, this.reach(event) * 0.6);
     const hovered = hit.kind === "wire" || hit.kind === "bend" ? hit.wire : null;
     if (hovered === stage.emphasis.hovered) return;
@@ -446,43 +323,9 @@ export class Pointer {
   private show(): void {
     const { stage } = this;
     stage.cut = [];
-    if (this.waiting === null) {
-      stage.loose = null;
-      stage.marked = [];
-      this.host.wiring(false);
-    }
+    if (!this.wiring.waits) this.wiring.clear();
     stage.emphasis = { ...stage.emphasis, hovered: null };
     stage.request();
-  }
-
-  private mark(end: WireEnd): void {
-    const graph = this.host.graph();
-    if (graph === null) return;
-    const fitting =
-      "from" in end
-        ? inputsFor(graph, end.from)
-            .filter(({ reason }) => !reason)
-            .map(({ what }) => this.pinPoint({ to: what.ref }))
-        : outputsFor(graph, end.to)
-            .filter(({ reason }) => !reason)
-            .map(({ what }) => this.pinPoint({ from: what.ref }));
-    this.stage.marked = fitting.filter((point) => point !== null);
-    this.stage.request();
-  }
-
-  private pinPoint(end: WireEnd): Point | null {
-    const graph = this.host.graph();
-    const { scene } = this.stage;
-    const block = "from" in end ? end.from.block : end.to.block;
-    const view = graph?.blocks.get(block);
-    if (graph === null || scene === null || view === undefined) return null;
-    const at = scene.at(block);
-    const key =
-      "from" in end
-        ? outputPinOf(graph, end.from)?.key
-        : view.inputs.find((pin) => pin.ref.pin === end.to.pin && pin.ref.index === end.to.index)?.key;
-    const offset = "from" in end ? outputOffset(view, key ?? "") : inputOffset(view, key ?? "");
-    return { x: at.x + offset.x, y: at.y + offset.y };
   }
 
   private shift(items: ReadonlySet<Item>, by: Point): void {

@@ -2,6 +2,7 @@
 
 import { type Item, item } from "../../model/action.ts";
 import { inLanguage } from "../../model/document.ts";
+import type { View } from "../../model/fitted.ts";
 import {
   BLOCK_WIDTH,
   contains,
@@ -19,12 +20,6 @@ import { useSettings } from "../settings.ts";
 import { type Colours, readColours } from "./colours.ts";
 import { type BoxLook, Scene } from "./looks.ts";
 import { type Emphasis, type Live, Painter } from "./painter.ts";
-
-export interface View {
-  readonly x: number;
-  readonly y: number;
-  readonly zoom: number;
-}
 
 export type Hit =
   | { kind: "input"; block: string; pin: InputPin }

@@ -4,7 +4,7 @@ import { inputsFor, outputsFor } from "../../model/fits.ts";
 import { keyOf, specOf } from "../../model/graph.ts";
 import { reasonText, specText } from "../../model/words.ts";
 import type { PageState } from "../../state/store.ts";
-import type { WireEnd } from "../canvas/pointer.ts";
+import type { WireEnd } from "../canvas/host.ts";
 import { act } from "../page.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";

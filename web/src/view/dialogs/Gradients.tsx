@@ -1,5 +1,5 @@
 import { type ReactElement, useState } from "react";
-import { addGradients } from "../../model/actions.ts";
+import { addGradients, differentiable } from "../../model/actions.ts";
 import type { OutputRef } from "../../model/document.ts";
 import { keyOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
@@ -12,10 +12,7 @@ export function Gradients({ page, ys }: { page: PageState; ys: OutputRef[] }): R
   const w = useWords();
   const texts = useTexts();
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
-  const own = new Set(ys.map((y) => y.block));
-  const outputs = [...page.graph.blocks.values()]
-    .filter((view) => !own.has(view.name))
-    .flatMap((view) => view.outputs);
+  const outputs = differentiable(page.graph, ys);
   const make = () => {
     act(
       addGradients(
@@ -42,6 +39,7 @@ export function Gradients({ page, ys }: { page: PageState; ys: OutputRef[] }): R
       <p>
         {w.gradientsOf} <span className="mono">{ys.map(keyOf).join(", ")}</span> {w.withRespectTo}
       </p>
+      {outputs.length === 0 && <p className="empty">{w.nothingBefore}</p>}
       <div className="choice-list">
         {outputs.map((pin) => {
           const key = keyOf(pin.ref);

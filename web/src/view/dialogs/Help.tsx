@@ -1,5 +1,6 @@
 import type { ReactElement } from "react";
-import { type CommandGroup, commands, keysText } from "../../state/keys.ts";
+import { type CommandGroup, commands } from "../../state/commands.ts";
+import { keysText } from "../../state/keys.ts";
 import { useInspectorWords } from "../inspector/words.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";

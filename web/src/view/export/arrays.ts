@@ -1,5 +1,7 @@
 /** Reads npy, npz and safetensors files, so that what is dropped on the canvas becomes constants. */
 
+import type { ViewWords } from "../../text/view.en.ts";
+
 export interface ArrayFile {
   name: string;
   dtype: string;
@@ -10,15 +12,24 @@ export interface ArrayFile {
 
 export const MOST_ELEMENTS = 1 << 18;
 
-/** A file that cannot be read; the message says why, for the user. */
-export class ArrayFileError extends Error {}
+type Faults = ViewWords["arrayFaults"];
+
+/** A file, or an array in one, that cannot be read, and why in the words of the user's language. */
+export class ArrayFileError extends Error {
+  constructor(
+    readonly file: string,
+    readonly why: (faults: Faults) => string,
+  ) {
+    super(`${file} cannot be read`);
+  }
+}
 
 export async function readArrays(name: string, bytes: Uint8Array): Promise<ArrayFile[]> {
   const stem = name.replace(/\.[^.]*$/, "");
   if (/\.npy$/i.test(name)) return [readNpy(stem, bytes)];
-  if (/\.npz$/i.test(name)) return readNpz(bytes);
-  if (/\.safetensors$/i.test(name)) return readSafetensors(bytes);
-  throw new ArrayFileError(`${name}: npy, npz and safetensors files become constants.`);
+  if (/\.npz$/i.test(name)) return readNpz(name, bytes);
+  if (/\.safetensors$/i.test(name)) return readSafetensors(name, bytes);
+  throw new ArrayFileError(name, (faults) => faults.other);
 }
 
 type Read = (view: DataView, at: number) => number | string | boolean;
@@ -108,14 +119,11 @@ function elementsOf(
   fortran: boolean,
 ): ArrayFile {
   const known = TYPES[type];
-  if (known === undefined)
-    throw new ArrayFileError(`${name}: elements of type ${type} cannot be shown here.`);
+  if (known === undefined) throw new ArrayFileError(name, (faults) => faults.type(type));
   const [dtype, bytes, read] = known;
   const count = shape.reduce((a, b) => a * b, 1);
-  if (count > MOST_ELEMENTS) {
-    throw new ArrayFileError(`${name}: has ${count} elements; a constant has ${MOST_ELEMENTS} at most.`);
-  }
-  if (data.byteLength < count * bytes) throw new ArrayFileError(`${name}: the file ends too early.`);
+  if (count > MOST_ELEMENTS) throw new ArrayFileError(name, (faults) => faults.large(count, MOST_ELEMENTS));
+  if (data.byteLength < count * bytes) throw new ArrayFileError(name, (faults) => faults.short);
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
   const elements = Array.from({ length: count }, (_, i) =>
     read(view, (fortran ? columnMajor(i, shape) : i) * bytes),
@@ -137,7 +145,7 @@ function columnMajor(i: number, shape: number[]): number {
 
 function readNpy(name: string, bytes: Uint8Array): ArrayFile {
   const magic = String.fromCharCode(...bytes.subarray(0, 6));
-  if (magic !== "\x93NUMPY") throw new ArrayFileError(`${name}: this is no npy file.`);
+  if (magic !== "\x93NUMPY") throw new ArrayFileError(name, (faults) => faults.noNpy);
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const long = (bytes[6] ?? 1) > 1;
   const length = long ? view.getUint32(8, true) : view.getUint16(8, true);
@@ -145,10 +153,8 @@ function readNpy(name: string, bytes: Uint8Array): ArrayFile {
   const header = new TextDecoder("latin1").decode(bytes.subarray(start, start + length));
   const descr = /'descr'\s*:\s*'([<>|=])([a-z])(\d+)'/.exec(header);
   const shape = /'shape'\s*:\s*\(([^)]*)\)/.exec(header)?.[1];
-  if (descr === null || shape === undefined)
-    throw new ArrayFileError(`${name}: its elements are no plain numbers.`);
-  if (descr[1] === ">")
-    throw new ArrayFileError(`${name}: its bytes are in big-endian order; save it as little-endian.`);
+  if (descr === null || shape === undefined) throw new ArrayFileError(name, (faults) => faults.noNumbers);
+  if (descr[1] === ">") throw new ArrayFileError(name, (faults) => faults.bigEndian);
   const sizes = shape
     .split(",")
     .filter((s) => s.trim() !== "")
@@ -162,11 +168,11 @@ function readNpy(name: string, bytes: Uint8Array): ArrayFile {
   );
 }
 
-async function readNpz(bytes: Uint8Array): Promise<ArrayFile[]> {
+async function readNpz(file: string, bytes: Uint8Array): Promise<ArrayFile[]> {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   let end = bytes.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
-  if (end < 0) throw new ArrayFileError("npz: this is no zip file.");
+  if (end < 0) throw new ArrayFileError(file, (faults) => faults.noZip);
   const files: ArrayFile[] = [];
   let at = view.getUint32(end + 16, true);
   for (let left = view.getUint16(end + 10, true); left > 0; left--) {
@@ -177,8 +183,7 @@ async function readNpz(bytes: Uint8Array): Promise<ArrayFile[]> {
     const local = view.getUint32(at + 42, true);
     const name = new TextDecoder().decode(bytes.subarray(at + 46, at + 46 + nameLength));
     at += 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    if (size > MOST_ELEMENTS * 16 + 1024)
-      throw new ArrayFileError(`${name}: has ${size} bytes, too many for a constant.`);
+    if (size > MOST_ELEMENTS * 16 + 1024) throw new ArrayFileError(name, (faults) => faults.manyBytes(size));
     const from = local + 30 + view.getUint16(local + 26, true) + view.getUint16(local + 28, true);
     const raw = bytes.subarray(from, from + packed);
     files.push(readNpy(name.replace(/\.npy$/, ""), method === 0 ? raw : await inflated(name, raw, size)));
@@ -192,17 +197,17 @@ async function inflated(name: string, raw: Uint8Array, size: number): Promise<Ui
   let at = 0;
   const stream = new Blob([new Uint8Array(raw)]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
   for await (const part of stream as unknown as AsyncIterable<Uint8Array>) {
-    if (at + part.length > size) throw new ArrayFileError(`${name}: unpacks to more than it says.`);
+    if (at + part.length > size) throw new ArrayFileError(name, (faults) => faults.broken);
     out.set(part, at);
     at += part.length;
   }
   return out;
 }
 
-function readSafetensors(bytes: Uint8Array): ArrayFile[] {
+function readSafetensors(file: string, bytes: Uint8Array): ArrayFile[] {
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const length = bytes.length < 8 ? Number.POSITIVE_INFINITY : Number(view.getBigUint64(0, true));
-  if (length + 8 > bytes.length) throw new ArrayFileError("safetensors: the file ends too early.");
+  if (length + 8 > bytes.length) throw new ArrayFileError(file, (faults) => faults.short);
   const header = JSON.parse(new TextDecoder().decode(bytes.subarray(8, 8 + length))) as Record<
     string,
     { dtype: string; shape: number[]; data_offsets: [number, number] }

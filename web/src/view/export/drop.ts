@@ -1,4 +1,4 @@
-/** Files that are dropped: pages open, pictures with a page inside open too, arrays become constants. */
+/** Files that are dropped: pages open, pictures and HTML files with a page inside open too, arrays become constants. */
 
 import { item, paste } from "../../model/actions.ts";
 import { readClip } from "../../model/clipboard.ts";
@@ -9,7 +9,7 @@ import { act, currentPage } from "../page.ts";
 import { ui } from "../ui.ts";
 import { words } from "../words.ts";
 import { type ArrayFile, ArrayFileError, nested, readArrays } from "./arrays.ts";
-import { pageInPng, pageInSvg } from "./png.ts";
+import { pageInHtml, pageInPng, pageInSvg } from "./png.ts";
 
 export async function dropFiles(files: readonly File[], at: Point): Promise<void> {
   const arrays: ArrayFile[] = [];
@@ -20,8 +20,10 @@ export async function dropFiles(files: readonly File[], at: Point): Promise<void
       if (page !== null) await openText(file.name, page);
       else arrays.push(...(await readArrays(file.name, bytes)));
     } catch (error) {
-      if (!(error instanceof ArrayFileError)) throw error;
-      studio.notice("error", error.message);
+      const faults = words().arrayFaults;
+      const [name, why] =
+        error instanceof ArrayFileError ? [error.file, error.why(faults)] : [file.name, faults.broken];
+      studio.notice("error", `${name}: ${why}`);
     }
   }
   if (arrays.length > 0) await addConstants(arrays, at);
@@ -32,6 +34,7 @@ function pageIn(name: string, bytes: Uint8Array): string | null {
   if (/\.json$/i.test(name)) return new TextDecoder().decode(bytes);
   if (/\.png$/i.test(name)) return pageInPng(bytes) ?? "";
   if (/\.svg$/i.test(name)) return pageInSvg(new TextDecoder().decode(bytes)) ?? "";
+  if (/\.html?$/i.test(name)) return pageInHtml(new TextDecoder().decode(bytes)) ?? "";
   return null;
 }
 

@@ -1,4 +1,4 @@
-/** A page inside a picture: a PNG keeps it as an iTXt chunk, an SVG as its metadata. */
+/** A page inside a file: a PNG keeps it as an iTXt chunk, an SVG as its metadata, an HTML file as data. */
 
 const KEYWORD = "backblocks page";
 const SIGNATURE = [137, 80, 78, 71, 13, 10, 26, 10];
@@ -52,4 +52,9 @@ export function pageInPng(png: Uint8Array): string | null {
 export function pageInSvg(svg: string): string | null {
   const found = /<metadata id="backblocks-page">([^<]*)<\/metadata>/.exec(svg)?.[1];
   return found?.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))) ?? null;
+}
+
+/** The text of the page in an HTML file, or null. */
+export function pageInHtml(html: string): string | null {
+  return /<script type="application\/json" id="backblocks-page">([^<]*)<\/script>/.exec(html)?.[1] ?? null;
 }

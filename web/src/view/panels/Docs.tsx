@@ -1,9 +1,10 @@
 import type { ReactElement } from "react";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
+import { dtypesText } from "../../model/words.ts";
 import { Markdown } from "../Markdown.tsx";
 import { useOps, useSelectedBlock } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
-import { useWords } from "../words.ts";
+import { useTexts, useWords } from "../words.ts";
 
 /** What there is to know of the op that is selected, or that was asked about. */
 export function Docs(): ReactElement {
@@ -38,7 +39,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
                   </th>
                   <td>
                     {attr.about}
-                    {attr.options.length > 0 && <span className="soft"> {attr.options.join(", ")}</span>}
+                    {attr.options.length > 0 && <span className="soft"> {attr.options.join(", ")}.</span>}
                     {attr.default !== undefined && (
                       <span className="soft">
                         {" "}
@@ -94,6 +95,7 @@ export function Formula({ formula }: { formula: string }): ReactElement {
 
 function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): ReactElement | null {
   const w = useWords();
+  const texts = useTexts();
   if (pins.length === 0) return null;
   return (
     <>
@@ -110,7 +112,7 @@ function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): Rea
                 <span className="soft">
                   {[
                     w.counts[pin.count],
-                    pin.dtypes.length > 6 ? pin.type : pin.dtypes.join(", "),
+                    pin.dtypes.length > 3 ? dtypesText(pin.dtypes, texts) : pin.dtypes.join(", "),
                     pin.ranks && w.axesCount(pin.ranks.join(", ")),
                   ]
                     .filter(Boolean)

@@ -1,8 +1,9 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
 import { inLanguage } from "../../model/document.ts";
-import type { CommandId } from "../../state/keys.ts";
-import { commands, isEnabled, keysText } from "../../state/keys.ts";
+import type { CommandId } from "../../state/commands.ts";
+import { commands, isEnabled } from "../../state/commands.ts";
+import { keysText } from "../../state/keys.ts";
 import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
 import { shownTime } from "../canvas/pictures.ts";
 import { commandItems } from "../canvasMenu.ts";
@@ -175,8 +176,13 @@ function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): 
   const w = useWords();
   const box = useRef<HTMLDivElement>(null);
   const title = titleOf(page, w.untitled);
+  // The bar may become narrower, and the tab itself wider by its mark.
   useEffect(() => {
-    if (current) box.current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+    const tab = box.current;
+    if (!current || tab === null) return;
+    const sizes = new ResizeObserver(() => tab.scrollIntoView({ block: "nearest", inline: "nearest" }));
+    for (const each of [tab, tab.parentElement]) if (each) sizes.observe(each);
+    return () => sizes.disconnect();
   }, [current]);
   return (
     <div ref={box} className={current ? "page-tab current" : "page-tab"}>
@@ -192,8 +198,8 @@ function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): 
         }}
         onKeyDown={onKeyDown}
       >
-        {title}
-        {isDirty(page) ? " •" : ""}
+        <span>{title}</span>
+        {isDirty(page) && " •"}
       </button>
       <button
         type="button"
@@ -268,7 +274,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               }}
             />
             <CommandButton id="run steps" icon="step" />
-            <CommandButton id="run freely" icon="redo" />
+            <CommandButton id="run freely" icon="free" />
           </>
         )}
         <CommandButton id="reset" icon="reset" />
@@ -283,9 +289,11 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
   const parts = [
     failed
       ? w.failed
-      : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
-        ? w.finished
-        : w.runStates[run.state],
+      : run.stopped
+        ? w.stopped
+        : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
+          ? w.finished
+          : w.runStates[run.state],
     run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
     (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
   ];
@@ -322,5 +330,6 @@ function SaveState({ page }: { page: PageState }): ReactElement {
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, Math.round((now - since) / 1000));
-  return <span className="save-state">{!dirty ? w.saved : safe ? w.draftKept(seconds) : w.keeping}</span>;
+  const kept = page.path === "" ? w.notSavedYet : w.saved;
+  return <span className="save-state">{!dirty ? kept : safe ? w.draftKept(seconds) : w.keeping}</span>;
 }

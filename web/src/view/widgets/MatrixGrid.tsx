@@ -9,6 +9,9 @@ import {
   cellsOf,
   constantOf,
   filled,
+  type GridAxes,
+  gridAxes,
+  indexOf,
   readCell,
   readNested,
   readPasted,
@@ -38,7 +41,8 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
   if (cells === undefined) return <p className="soft">{w.constantElsewhere}</p>;
   const { dtype, shape } = cells;
   const put = (next: Cells) => onChange(constantOf(next));
-  const leading = shape.slice(0, -2).map((size, axis) => Math.min(at[axis] ?? 0, Math.max(size - 1, 0)));
+  const axes = gridAxes(shape);
+  const now = shape.map((size, axis) => Math.min(at[axis] ?? 0, Math.max(size - 1, 0)));
 
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
@@ -81,26 +85,25 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
           </button>
         ))}
       </div>
-      {leading.map((place, axis) => (
-        // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
-        <label className="slice" key={axis}>
-          <span className="mono">{w.axis(axis)}</span>
-          <input
-            type="range"
-            min={0}
-            max={Math.max((shape[axis] as number) - 1, 0)}
-            value={place}
-            onChange={(event) =>
-              setAt(leading.map((old, i) => (i === axis ? Number(event.target.value) : old)))
-            }
-          />
-          <span className="mono">{place}</span>
-        </label>
-      ))}
+      {axes.others
+        .filter((axis) => shape[axis] !== 1)
+        .map((axis) => (
+          <label className="slice" key={axis}>
+            <span className="mono">{w.axis(axis)}</span>
+            <input
+              type="range"
+              min={0}
+              max={Math.max((shape[axis] as number) - 1, 0)}
+              value={now[axis]}
+              onChange={(event) => setAt(now.with(axis, Number(event.target.value)))}
+            />
+            <span className="mono">{now[axis]}</span>
+          </label>
+        ))}
       <span id={heading} className="hidden">
         {label}
       </span>
-      <Cut cells={cells} leading={leading} labelledBy={heading} onChange={put} />
+      <Cut cells={cells} axes={axes} at={now} labelledBy={heading} onChange={put} />
       <Entry<Cells>
         label={w.asText}
         className="mono"
@@ -141,19 +144,21 @@ function retyped(cells: Cells, dtype: string | undefined): Cells {
 
 interface CutProps {
   cells: Cells;
-  leading: number[];
+  axes: GridAxes;
+  /** Where the grid stands along the axes that it does not show. */
+  at: readonly number[];
   labelledBy: string;
   onChange(cells: Cells): void;
 }
 
-/** The rows and columns of the last two axes. Arrows move between cells; a pasted table fills them. */
-function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
+/** The rows and columns of two axes. Arrows move between cells; a pasted table fills them. */
+function Cut({ cells, axes, at, labelledBy, onChange }: CutProps): ReactElement {
   const w = useWords();
   const { shape, dtype, elements } = cells;
-  const columns = shape.at(-1) ?? 1;
-  const rows = shape.length < 2 ? 1 : (shape.at(-2) as number);
-  const first =
-    leading.reduce((sum, place, axis) => sum * (shape[axis] as number) + place, 0) * rows * columns;
+  const rows = shape[axes.row ?? -1] ?? 1;
+  const columns = shape[axes.column ?? -1] ?? 1;
+  const placeAt = (row: number, column: number) =>
+    at.map((place, axis) => (axis === axes.row ? row : axis === axes.column ? column : place));
   const set = (places: [number, Json][]) => {
     const next = [...elements];
     for (const [place, cell] of places) next[place] = cell;
@@ -180,7 +185,7 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
     readPasted(text, dtype).forEach((line, dy) => {
       line.forEach((cell, dx) => {
         if (cell !== undefined && row + dy < rows && column + dx < columns)
-          places.push([first + (row + dy) * columns + column + dx, cell]);
+          places.push([indexOf(placeAt(row + dy, column + dx), shape), cell]);
       });
     });
     set(places);
@@ -193,17 +198,18 @@ function Cut({ cells, leading, labelledBy, onChange }: CutProps): ReactElement {
             // biome-ignore lint/suspicious/noArrayIndexKey: a row is its place.
             <tr key={row}>
               {Array.from({ length: Math.min(columns, MOST_SHOWN) }, (_, column) => {
-                const place = first + row * columns + column;
+                const place = placeAt(row, column);
+                const index = indexOf(place, shape);
                 return (
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
                   <td key={column} onPaste={(event) => paste(event, row, column)}>
                     <Cell
-                      label={`${[...leading, ...(shape.length > 1 ? [row] : []), ...(shape.length > 0 ? [column] : [])].map((i) => `[${i}]`).join("") || w.scalar}`}
-                      value={elements[place] ?? 0}
+                      label={place.map((i) => `[${i}]`).join("") || w.scalar}
+                      value={elements[index] ?? 0}
                       dtype={dtype}
                       row={row}
                       column={column}
-                      onChange={(cell) => set([[place, cell]])}
+                      onChange={(cell) => set([[index, cell]])}
                     />
                   </td>
                 );
@@ -248,7 +254,10 @@ function Cell({ label, value, dtype, row, column, onChange }: CellProps): ReactE
       onBlur={commit}
       onKeyDown={(event) => {
         if (event.key === "Enter") commit();
-        else if (event.key === "Escape") setTyped(null);
+        else if (event.key === "Escape" && typed !== null) {
+          setTyped(null);
+          event.preventDefault();
+        }
       }}
     />
   );

@@ -1,5 +1,15 @@
 import { describe, expect, test } from "vitest";
-import { cellsOf, constantOf, filled, placeOf, readCell, readNested, reshaped } from "./constant.ts";
+import {
+  cellsOf,
+  constantOf,
+  filled,
+  gridAxes,
+  indexOf,
+  placeOf,
+  readCell,
+  readNested,
+  reshaped,
+} from "./constant.ts";
 
 const matrix = {
   dtype: "float32",
@@ -66,4 +76,14 @@ test("random cells are the same every time", () => {
   const cells = { dtype: "int32", shape: [4], elements: [0, 0, 0, 0] };
   expect(filled(cells, "random")).toEqual(filled(cells, "random"));
   expect(filled(cells, "ramp").elements).toEqual([1, 2, 3, 4]);
+});
+
+test("a grid shows the last two axes that have more than one place", () => {
+  expect(gridAxes([1, 4, 4, 4, 1])).toEqual({ row: 2, column: 3, others: [0, 1, 4] });
+  expect(gridAxes([5, 1, 1])).toEqual({ row: 0, column: 2, others: [1] });
+  expect(gridAxes([2, 3])).toEqual({ row: 0, column: 1, others: [] });
+  expect(gridAxes([3])).toEqual({ row: undefined, column: 0, others: [] });
+  expect(gridAxes([])).toEqual({ row: undefined, column: undefined, others: [] });
+  const shape = [2, 3, 4];
+  for (let i = 0; i < 24; i++) expect(indexOf(placeOf(i, shape), shape)).toBe(i);
 });

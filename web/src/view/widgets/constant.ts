@@ -53,7 +53,7 @@ export function reshaped(cells: Cells, shape: number[], fill: Json): Cells {
   const elements = Array.from({ length: count }, (_, i) => {
     const place = placeOf(i, shape);
     if (old.length !== shape.length || place.some((at, axis) => at >= (old[axis] as number))) return fill;
-    return cells.elements[place.reduce((sum, at, axis) => sum * (old[axis] as number) + at, 0)] as Json;
+    return cells.elements[indexOf(place, old)] as Json;
   });
   return { ...cells, shape, elements };
 }
@@ -67,6 +67,26 @@ export function placeOf(i: number, shape: readonly number[]): number[] {
     i = Math.floor(i / size);
   }
   return place;
+}
+
+/** Which axes a grid shows as rows and columns, the last two that have more than one place, and which it does not. */
+export interface GridAxes {
+  row: number | undefined;
+  column: number | undefined;
+  others: number[];
+}
+
+export function gridAxes(shape: readonly number[]): GridAxes {
+  const axes = [...shape.keys()];
+  const [short, long] = [axes.filter((axis) => shape[axis] === 1), axes.filter((axis) => shape[axis] !== 1)];
+  const [row, column] = [...short, ...long].slice(-2).sort((a, b) => a - b);
+  const others = axes.filter((axis) => axis !== row && axis !== column);
+  return column === undefined ? { row: undefined, column: row, others } : { row, column, others };
+}
+
+/** Where the element at a place stands among all. */
+export function indexOf(place: readonly number[], shape: readonly number[]): number {
+  return place.reduce((sum, at, axis) => sum * (shape[axis] as number) + at, 0);
 }
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */

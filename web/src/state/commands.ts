@@ -1,0 +1,359 @@
+/**
+ * Every command, once: its keys, when it can be used and what it does. Menus, the palette of commands, help and the
+ * keyboard all read this table; the dictionary has the names. What only the view can do, the view provides.
+ */
+
+import * as actions from "../model/actions.ts";
+import type { Texts } from "../text/index.ts";
+import { copySelection, pasteText } from "./clipboard.ts";
+import {
+  add,
+  anything,
+  blocks,
+  blocksOf,
+  constantAt,
+  constantsOut,
+  everything,
+  gradient,
+  has,
+  hasConstants,
+  rects,
+  remove,
+  selectedOutput,
+  selectReach,
+  selectWire,
+  several,
+} from "./selection.ts";
+import { isDirty, type PageState, studio } from "./store.ts";
+import { tidyPage } from "./tidy.ts";
+
+export type CommandId = keyof Texts["commands"];
+export type CommandGroup = "edit" | "select" | "arrange" | "run" | "page" | "view";
+
+export interface Command {
+  readonly id: CommandId;
+  readonly group: CommandGroup;
+  /** As in "Mod+Shift+Z"; Mod is Ctrl, or Cmd on a Mac. The first is shown. */
+  readonly keys: readonly string[];
+  /** Whether its keys also work while text is typed. */
+  readonly anywhere?: boolean;
+  /** Whether the browser has an event of its own for it, which the view listens to instead of keys. */
+  readonly native?: boolean;
+  readonly when?: (page: PageState) => boolean;
+  /** Undefined if the view provides it. */
+  readonly run?: (page: PageState) => void;
+}
+
+const running = ({ run }: PageState): boolean => run.state !== "idle";
+
+function align(edge: actions.Edge): Pick<Command, "when" | "run"> {
+  return {
+    when: several,
+    run: (page) => studio.act(page.page, actions.align(page.document, rects(page), edge)),
+  };
+}
+
+function distribute(axis: "x" | "y"): Pick<Command, "when" | "run"> {
+  return {
+    when: several,
+    run: (page) => studio.act(page.page, actions.distribute(page.document, rects(page), axis)),
+  };
+}
+
+function turnTab(by: 1 | -1): (page: PageState) => void {
+  return ({ page }) => {
+    const { tabs } = studio.state;
+    studio.activate(tabs[(tabs.indexOf(page) + by + tabs.length) % tabs.length] as number);
+  };
+}
+
+const COMMANDS: readonly Command[] = [
+  { id: "search", group: "edit", keys: ["/", "Mod+K"] },
+  { id: "palette", group: "view", keys: ["Mod+Shift+P", "F1"], anywhere: true },
+  { id: "find", group: "view", keys: ["Mod+F"] },
+  {
+    id: "undo",
+    group: "edit",
+    keys: ["Mod+Z"],
+    when: ({ synced }) => synced.history.undo.length > 0,
+    run: ({ page }) => studio.undo(page),
+  },
+  {
+    id: "redo",
+    group: "edit",
+    keys: ["Mod+Shift+Z", "Mod+Y"],
+    when: ({ synced }) => synced.history.redo.length > 0,
+    run: ({ page }) => studio.redo(page),
+  },
+  {
+    id: "cut",
+    group: "edit",
+    keys: ["Mod+X"],
+    native: true,
+    when: anything,
+    run: (page) => {
+      void navigator.clipboard.writeText(copySelection(page));
+      remove(page, false);
+    },
+  },
+  {
+    id: "copy",
+    group: "edit",
+    keys: ["Mod+C"],
+    native: true,
+    when: anything,
+    run: (page) => void navigator.clipboard.writeText(copySelection(page)),
+  },
+  {
+    id: "paste",
+    group: "edit",
+    keys: ["Mod+V"],
+    native: true,
+    run: async (page) => pasteText(page.page, await navigator.clipboard.readText()),
+  },
+  {
+    id: "paste with wires",
+    group: "edit",
+    keys: ["Mod+Shift+V"],
+    run: async (page) => pasteText(page.page, await navigator.clipboard.readText(), { keepWires: true }),
+  },
+  {
+    id: "duplicate",
+    group: "edit",
+    keys: ["Mod+D"],
+    when: has("block", "frame", "note", "monitor"),
+    run: (page) => add(page, actions.duplicate(page.document, page.selection, page.places)),
+  },
+  {
+    id: "remove",
+    group: "edit",
+    keys: ["Delete", "Backspace"],
+    when: anything,
+    run: (page) => remove(page, false),
+  },
+  {
+    id: "heal",
+    group: "edit",
+    keys: ["Mod+Delete", "Mod+Backspace"],
+    when: blocks,
+    run: (page) => remove(page, true),
+  },
+  { id: "rename", group: "edit", keys: ["F2"], when: has("block", "frame") },
+  { id: "replace", group: "edit", keys: ["R"], when: (page) => blocksOf(page).length === 1 },
+  { id: "constants", group: "edit", keys: ["K"], when: hasConstants, run: constantsOut },
+  {
+    id: "edit constant",
+    group: "edit",
+    keys: ["V"],
+    when: (page) => constantAt(page) !== undefined,
+  },
+  {
+    id: "select all",
+    group: "select",
+    keys: ["Mod+A"],
+    run: (page) => studio.select(page.page, everything(page)),
+  },
+  {
+    id: "select none",
+    group: "select",
+    keys: ["Escape"],
+    when: anything,
+    run: ({ page }) => studio.select(page, []),
+  },
+  {
+    id: "select upstream",
+    group: "select",
+    keys: ["Shift+ArrowLeft"],
+    when: blocks,
+    run: selectReach("upstream"),
+  },
+  {
+    id: "select downstream",
+    group: "select",
+    keys: ["Shift+ArrowRight"],
+    when: blocks,
+    run: selectReach("downstream"),
+  },
+  { id: "select connected", group: "select", keys: ["Shift+C"], when: blocks, run: selectReach("connected") },
+  { id: "select wire", group: "select", keys: ["W"], when: has("block", "wire"), run: selectWire },
+  { id: "connect", group: "edit", keys: ["C"], when: blocks },
+  {
+    id: "disconnect",
+    group: "edit",
+    keys: ["X"],
+    when: has("block", "wire"),
+    run: ({ page, selection, graph, document }) => {
+      const wires = [
+        ...actions.namesOf(selection, "wire").flatMap((id) => graph.byId.get(id) ?? []),
+        ...actions
+          .namesOf(selection, "block")
+          .flatMap((name) => [...(graph.into.get(name) ?? []), ...(graph.outOf.get(name) ?? [])]),
+      ];
+      studio.act(page, actions.disconnect(document, new Set(wires)));
+    },
+  },
+  {
+    id: "gradient",
+    group: "edit",
+    keys: ["G"],
+    when: (page) => blocksOf(page).some((name) => !!page.graph.blocks.get(name)?.info?.gradients.length),
+    run: gradient,
+  },
+  { id: "gradients", group: "edit", keys: ["Shift+G"], when: blocks },
+  { id: "explain", group: "view", keys: ["E"], when: blocks },
+  {
+    id: "frame",
+    group: "edit",
+    keys: ["F"],
+    when: blocks,
+    run: (page) => add(page, actions.addFrame(page.document, blocksOf(page), page.places, "")),
+  },
+  { id: "note", group: "edit", keys: ["N"] },
+  { id: "monitor", group: "edit", keys: ["M"] },
+  { id: "use page", group: "page", keys: [] },
+  { id: "extract", group: "page", keys: [], when: blocks },
+  {
+    id: "port",
+    group: "page",
+    keys: ["P"],
+    when: (page) => selectedOutput(page) !== undefined,
+    run: (page) => {
+      const pin = selectedOutput(page);
+      if (pin) studio.act(page.page, actions.togglePort(page.graph, pin.ref));
+    },
+  },
+  {
+    id: "tidy",
+    group: "arrange",
+    keys: ["Shift+T"],
+    when: ({ graph }) => graph.blocks.size > 0,
+    run: (page) => void tidyPage(page.page, several(page) ? new Set(blocksOf(page)) : undefined),
+  },
+  { id: "align left", group: "arrange", keys: ["Alt+A"], ...align("left") },
+  { id: "align center", group: "arrange", keys: ["Alt+H"], ...align("center") },
+  { id: "align right", group: "arrange", keys: ["Alt+D"], ...align("right") },
+  { id: "align top", group: "arrange", keys: ["Alt+W"], ...align("top") },
+  { id: "align middle", group: "arrange", keys: ["Alt+V"], ...align("middle") },
+  { id: "align bottom", group: "arrange", keys: ["Alt+S"], ...align("bottom") },
+  { id: "distribute across", group: "arrange", keys: ["Alt+Shift+H"], ...distribute("x") },
+  { id: "distribute down", group: "arrange", keys: ["Alt+Shift+V"], ...distribute("y") },
+  { id: "run", group: "run", keys: ["Mod+Enter", "F5"], anywhere: true, run: ({ page }) => studio.run(page) },
+  {
+    id: "run here",
+    group: "run",
+    keys: ["Mod+Shift+Enter"],
+    when: blocks,
+    run: (page) => studio.run(page.page, { to: blocksOf(page) }),
+  },
+  {
+    id: "run steps",
+    group: "run",
+    keys: ["F6"],
+    run: ({ page, document }) => {
+      const { steps, until } = document.run ?? {};
+      studio.run(page, until ? { mode: "until", steps: steps ?? 1 } : { mode: "steps", steps: steps ?? 1 });
+    },
+  },
+  { id: "run freely", group: "run", keys: ["F7"], run: ({ page }) => studio.run(page, { mode: "free" }) },
+  {
+    id: "pause",
+    group: "run",
+    keys: ["F8"],
+    anywhere: true,
+    when: running,
+    run: ({ page, run }) => studio.control(page, run.state === "paused" ? "go on" : "pause"),
+  },
+  {
+    id: "step",
+    group: "run",
+    keys: ["F10"],
+    anywhere: true,
+    run: ({ page }) => studio.control(page, "step"),
+  },
+  {
+    id: "stop",
+    group: "run",
+    keys: ["Shift+F5", "Mod+."],
+    anywhere: true,
+    when: running,
+    run: ({ page }) => studio.control(page, "stop"),
+  },
+  { id: "reset", group: "run", keys: ["Shift+F8"], run: ({ page }) => studio.control(page, "reset") },
+  {
+    id: "target",
+    group: "run",
+    keys: ["Shift+R"],
+    when: (page) => blocksOf(page).length === 1,
+    run: (page) => {
+      const [block] = blocksOf(page);
+      if (block !== undefined) studio.act(page.page, actions.toggleTarget(page.document, block));
+    },
+  },
+  { id: "new", group: "page", keys: ["Alt+N"] },
+  { id: "open", group: "page", keys: ["Mod+O"], anywhere: true },
+  { id: "save", group: "page", keys: ["Mod+S"], anywhere: true },
+  { id: "save as", group: "page", keys: ["Mod+Shift+S"], anywhere: true },
+  { id: "revert", group: "page", keys: [], when: isDirty },
+  { id: "versions", group: "page", keys: [] },
+  { id: "close", group: "page", keys: ["Alt+X"] },
+  { id: "next page", group: "page", keys: ["Alt+PageDown"], anywhere: true, run: turnTab(1) },
+  { id: "last page", group: "page", keys: ["Alt+PageUp"], anywhere: true, run: turnTab(-1) },
+  { id: "gallery", group: "page", keys: ["Alt+G"] },
+  { id: "export", group: "page", keys: ["Mod+E"] },
+  { id: "zoom in", group: "view", keys: ["+", "="] },
+  { id: "zoom out", group: "view", keys: ["-"] },
+  { id: "zoom all", group: "view", keys: ["1", "Home"] },
+  { id: "zoom selection", group: "view", keys: ["2"], when: anything },
+  { id: "zoom one", group: "view", keys: ["0"] },
+  { id: "outline", group: "view", keys: ["Alt+1"], anywhere: true },
+  { id: "properties", group: "view", keys: ["Alt+2"], anywhere: true },
+  { id: "docs", group: "view", keys: ["Alt+3"], anywhere: true },
+  { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
+  { id: "inspector", group: "view", keys: ["Alt+5"], anywhere: true },
+  { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
+  { id: "printed", group: "view", keys: ["Alt+7"], anywhere: true },
+  { id: "spotlight", group: "view", keys: ["S"] },
+  { id: "minimap", group: "view", keys: ["Shift+M"] },
+  { id: "help", group: "view", keys: ["?"] },
+  { id: "settings", group: "view", keys: ["Mod+,"], anywhere: true },
+];
+
+/** Commands that can be used without a page. */
+const WITHOUT_PAGE: ReadonlySet<CommandId> = new Set([
+  "palette",
+  "new",
+  "open",
+  "gallery",
+  "help",
+  "settings",
+]);
+
+export const commands: ReadonlyMap<CommandId, Command> = new Map(COMMANDS.map((each) => [each.id, each]));
+
+const provided = new Map<CommandId, () => void>();
+
+/** The view says what a command does that only it can do. */
+export function provide(id: CommandId, run: () => void): () => void {
+  provided.set(id, run);
+  return () => {
+    if (provided.get(id) === run) provided.delete(id);
+  };
+}
+
+export function isEnabled(id: CommandId): boolean {
+  const command = commands.get(id);
+  if (!command || !(command.run || provided.has(id))) return false;
+  const page = studio.page();
+  if (!page) return WITHOUT_PAGE.has(id);
+  return command.when?.(page) ?? true;
+}
+
+/** Carries out a command; says whether it could. */
+export function perform(id: CommandId): boolean {
+  if (!isEnabled(id)) return false;
+  const page = studio.page();
+  const own = provided.get(id);
+  if (own) own();
+  else if (page) commands.get(id)?.run?.(page);
+  return true;
+}

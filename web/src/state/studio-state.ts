@@ -1,0 +1,61 @@
+/** What the view shows of all pages, and how it becomes another when pages come, go and get other numbers. */
+
+import { create } from "zustand";
+import { Ops } from "../model/ops.ts";
+import type { Connection } from "../net/client.ts";
+import type { File, Welcome } from "../net/generated.ts";
+import type { PageState } from "./page-state.ts";
+
+export interface Notice {
+  readonly id: number;
+  readonly kind: "info" | "error";
+  readonly text: string;
+}
+
+export interface StudioState {
+  readonly connection: Connection;
+  readonly welcome: Welcome | null;
+  readonly ops: Ops;
+  /** Whether ops.json has arrived. */
+  readonly ready: boolean;
+  readonly pages: Readonly<Record<number, PageState>>;
+  /** The open pages, as tabs from left to right. */
+  readonly tabs: readonly number[];
+  readonly active: number | null;
+  readonly files: readonly File[];
+  readonly notices: readonly Notice[];
+  /** Ops that were used, the last one first. */
+  readonly recent: readonly string[];
+}
+
+export const useStudio = create<StudioState>()(() => ({
+  connection: "connecting",
+  welcome: null,
+  ops: new Ops([]),
+  ready: false,
+  pages: {},
+  tabs: [],
+  active: null,
+  files: [],
+  notices: [],
+  recent: [],
+}));
+
+/** The pages, their tabs and the one that is shown. */
+type Pages = Pick<StudioState, "pages" | "tabs" | "active">;
+
+export function withoutPage({ pages, tabs, active }: Pages, page: number): Pages {
+  const { [page]: _, ...others } = pages;
+  const left = tabs.filter((each) => each !== page);
+  const next = left[Math.min(tabs.indexOf(page), left.length - 1)] ?? null;
+  return { pages: others, tabs: left, active: active === page ? next : active };
+}
+
+export function renumbered({ pages, tabs, active }: Pages, old: number, page: number): Pages {
+  const { [old]: now, ...others } = pages;
+  return {
+    pages: { ...others, [page]: { ...(now as PageState), page } },
+    tabs: tabs.map((each) => (each === old ? page : each)),
+    active: active === old ? page : active,
+  };
+}

@@ -1,0 +1,80 @@
+/** What the rest of the view can ask of the canvas: to show, to zoom, to let go. */
+
+import type { useReactFlow } from "@xyflow/react";
+import { type Item, readItem } from "../../model/action.ts";
+import { fitted, type View } from "../../model/fitted.ts";
+import type { Point, Rect } from "../../model/geometry.ts";
+import type { CanvasControl } from "../ui.ts";
+import { LEGIBLE_ZOOM, type Stage } from "./stage.ts";
+
+export const LEAST_ZOOM = 0.05;
+export const MOST_ZOOM = 3;
+
+type Flow = ReturnType<typeof useReactFlow>;
+
+export function centreOn(stage: Stage, flow: Flow, at: Point, zoom = stage.view.zoom): Promise<boolean> {
+  return flow.setViewport({ x: stage.width / 2 - at.x * zoom, y: stage.height / 2 - at.y * zoom, zoom });
+}
+
+export function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => boolean): CanvasControl {
+  const rectOf = (which: Item): Rect | undefined => {
+    const { kind, name } = readItem(which);
+    if (kind === "block") return stage.scene?.places.get(name);
+    if (kind === "wire") return stage.scene?.wires.get(name)?.box;
+    return stage.scene?.boxes.find((box) => box.kind === `${kind}s` && box.name === name)?.rect;
+  };
+  const everything = () => [
+    ...(stage.scene?.places.values() ?? []),
+    ...(stage.scene?.boxes.map((box) => box.rect) ?? []),
+  ];
+  const look = (rects: (Rect | undefined)[]): View | undefined => {
+    const { left, top, width, height } = root.getBoundingClientRect();
+    const tools = [...root.querySelectorAll(".canvas-tools, .minimap")]
+      .map((each) => each.getBoundingClientRect())
+      .filter((tool) => tool.width > 0)
+      .map((tool) => ({ x: tool.x - left, y: tool.y - top, width: tool.width, height: tool.height }));
+    return fitted(
+      rects.filter((rect) => rect !== undefined),
+      { width, height, leastZoom: LEAST_ZOOM, tools },
+    );
+  };
+  return {
+    centre: () => stage.toPage(stage.width / 2, stage.height / 2),
+    fit(items) {
+      const view = look(items?.size ? [...items].map(rectOf) : everything());
+      if (view) void flow.setViewport(view);
+    },
+    lookFirst() {
+      const around = stage.scene?.bounds();
+      const whole = look(everything());
+      if (around === undefined || whole === undefined) return;
+      // A page that could not be read if all of it was shown is shown from its corner.
+      if (whole.zoom >= LEGIBLE_ZOOM) void flow.setViewport(whole);
+      else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
+    },
+    zoom(factor) {
+      const zoom = factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.view.zoom * factor));
+      void centreOn(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
+    },
+    reveal(which) {
+      const rect = rectOf(which);
+      if (rect === undefined) return;
+      const seen = stage.inView(-24);
+      const inside =
+        rect.x >= seen.x &&
+        rect.y >= seen.y &&
+        rect.x + rect.width <= seen.x + seen.width &&
+        rect.y + rect.height <= seen.y + seen.height;
+      if (!inside)
+        void centreOn(
+          stage,
+          flow,
+          { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 },
+          Math.max(stage.view.zoom, 0.6),
+        );
+    },
+    focus: () => root.focus({ preventScroll: true }),
+    cancel,
+    picture: () => stage.canvas,
+  };
+}

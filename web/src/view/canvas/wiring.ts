@@ -1,0 +1,186 @@
+/** Wires that are being drawn: dragged from pin to pin, or begun and ended by a click or tap on a pin. */
+
+import type { InputRef, OutputRef } from "../../model/document.ts";
+import { connect, disconnect, reconnect } from "../../model/edit-wires.ts";
+import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
+import { inputOffset, outputOffset, type Point } from "../../model/geometry.ts";
+import { type Graph, outputPinOf, type Wire } from "../../model/graph.ts";
+import type { Host, WireEnd } from "./host.ts";
+import type { Hit, Stage } from "./stage.ts";
+
+/** A wire that is dragged: its fixed end, and the wire that it was before if one was taken off a pin. */
+export interface Drawn {
+  readonly kind: "wire";
+  readonly end: WireEnd;
+  readonly from: Point;
+  readonly taken: Wire | null;
+}
+
+interface Ends {
+  readonly from: OutputRef;
+  readonly to: InputRef;
+}
+
+export class Wiring {
+  /** The end of a wire after a click on a pin: the next click on a pin joins them. */
+  private waiting: WireEnd | null = null;
+
+  constructor(
+    private readonly stage: Stage,
+    private readonly host: Host,
+  ) {}
+
+  /** Whether a wire has begun that a click ends. */
+  get waits(): boolean {
+    return this.waiting !== null;
+  }
+
+  stop(): void {
+    this.waiting = null;
+  }
+
+  // -- dragged -----------------------------------------------------------------------------------
+
+  draw(end: WireEnd, taken: Wire | null = null): Drawn {
+    this.waiting = null;
+    this.begin(end);
+    return { kind: "wire", end, from: this.pinPoint(end) ?? { x: 0, y: 0 }, taken };
+  }
+
+  /** Takes the wire that an input has off it, or begins one there. */
+  drawAt(graph: Graph, hit: Hit & { kind: "input" }): Drawn {
+    const wire = graph.byId.get(`${hit.block}:${hit.pin.key}`);
+    return wire === undefined ? this.draw({ to: hit.pin.ref }) : this.draw({ from: wire.from }, wire);
+  }
+
+  show({ end, from: start }: Drawn, at: Point, hit: Hit): void {
+    const ends = this.ends(end, hit);
+    const fits = ends !== null && this.fits(ends);
+    const [from, to] = "from" in end ? [start, at] : [at, start];
+    this.stage.loose = { from, to, fits };
+  }
+
+  /** Ends a wire where it was dropped. Says whether that has come to an end: in the open it has not. */
+  join(graph: Graph, { end, taken }: Drawn, hit: Hit): boolean {
+    const ends = this.ends(end, hit);
+    if (ends === null) {
+      if (taken !== null) this.host.act(disconnect(graph.document, [taken]));
+      return taken !== null;
+    }
+    const { from, to } = ends;
+    const same = taken?.to.block === to.block && taken.to.pin === to.pin && taken.to.index === to.index;
+    if (same) return true;
+    if (!this.fits(ends)) this.host.refuse(from, to);
+    else
+      this.host.act(
+        taken === null ? connect(graph.document, from, to) : reconnect(graph.document, taken, { to }),
+      );
+    return true;
+  }
+
+  // -- by clicks ---------------------------------------------------------------------------------
+
+  /** Begins or ends a wire with a click; says whether the click was for one. */
+  click(hit: Hit): boolean {
+    if (hit.kind === "input" || hit.kind === "output") {
+      this.clickPin(hit);
+      return true;
+    }
+    if (this.waiting === null) return false;
+    const ends = this.ends(this.waiting, hit);
+    const graph = this.host.graph();
+    this.waiting = null;
+    if (ends !== null && graph !== null) this.host.act(connect(graph.document, ends.from, ends.to));
+    return true;
+  }
+
+  private clickPin(hit: Hit & { kind: "input" | "output" }): void {
+    const graph = this.host.graph();
+    const end: WireEnd = hit.kind === "output" ? { from: hit.pin.ref } : { to: hit.pin.ref };
+    const ends = this.waiting && this.ends(this.waiting, hit);
+    this.waiting = null;
+    if (ends === null || graph === null) {
+      this.waiting = end;
+      this.begin(end);
+    } else if (this.fits(ends)) this.host.act(connect(graph.document, ends.from, ends.to));
+    else this.host.refuse(ends.from, ends.to);
+  }
+
+  /** Draws a wire that waits for a click to the pointer; says whether there is one. */
+  follow(at: Point): boolean {
+    if (this.waiting === null) return false;
+    const pin = this.pinPoint(this.waiting);
+    if (pin)
+      this.stage.loose =
+        "from" in this.waiting ? { from: pin, to: at, fits: false } : { from: at, to: pin, fits: false };
+    this.stage.request();
+    return true;
+  }
+
+  // -- what is shown meanwhile ---------------------------------------------------------------------
+
+  private begin(end: WireEnd): void {
+    this.mark(end);
+    this.host.wiring(true);
+  }
+
+  /** Takes away what is shown while a wire is drawn. */
+  clear(): void {
+    this.stage.loose = null;
+    this.stage.marked = [];
+    this.host.wiring(false);
+  }
+
+  private mark(end: WireEnd): void {
+    const graph = this.host.graph();
+    if (graph === null) return;
+    const fitting =
+      "from" in end
+        ? inputsFor(graph, end.from)
+            .filter(({ reason }) => !reason)
+            .map(({ what }) => this.pinPoint({ to: what.ref }))
+        : outputsFor(graph, end.to)
+            .filter(({ reason }) => !reason)
+            .map(({ what }) => this.pinPoint({ from: what.ref }));
+    this.stage.marked = fitting.filter((point) => point !== null);
+    this.stage.request();
+  }
+
+  private pinPoint(end: WireEnd): Point | null {
+    const graph = this.host.graph();
+    const { scene } = this.stage;
+    const block = "from" in end ? end.from.block : end.to.block;
+    const view = graph?.blocks.get(block);
+    if (graph === null || scene === null || view === undefined) return null;
+    const at = scene.at(block);
+    const key =
+      "from" in end
+        ? outputPinOf(graph, end.from)?.key
+        : view.inputs.find((pin) => pin.ref.pin === end.to.pin && pin.ref.index === end.to.index)?.key;
+    const offset = "from" in end ? outputOffset(view, key ?? "") : inputOffset(view, key ?? "");
+    return { x: at.x + offset.x, y: at.y + offset.y };
+  }
+
+  /** Both ends, if the pointer is at a pin, or at a block with one that fits. */
+  private ends(end: WireEnd, hit: Hit): Ends | null {
+    const graph = this.host.graph();
+    if (graph === null) return null;
+    if ("from" in end) {
+      if (hit.kind === "input") return { from: end.from, to: hit.pin.ref };
+      if (hit.kind !== "block" || hit.block === end.from.block) return null;
+      const pin = inputsFor(graph, end.from).find(
+        ({ what, reason }) => what.ref.block === hit.block && !reason,
+      );
+      return pin ? { from: end.from, to: pin.what.ref } : null;
+    }
+    if (hit.kind === "output") return { from: hit.pin.ref, to: end.to };
+    if (hit.kind !== "block" || hit.block === end.to.block) return null;
+    const pin = outputsFor(graph, end.to).find(({ what, reason }) => what.ref.block === hit.block && !reason);
+    return pin ? { from: pin.what.ref, to: end.to } : null;
+  }
+
+  private fits({ from, to }: Ends): boolean {
+    const graph = this.host.graph();
+    return graph !== null && whyNoWire(graph, from, to) === undefined;
+  }
+}
