@@ -33,7 +33,7 @@ struct State {
 };
 
 // Folds one more cell into a state.
-template <Fold fold, class N>
+template <Fold fold, class N, bool numbered = fold == Fold::winner>
 BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> number,
                                     const Vector<N>& other) {
     if constexpr (fold == Fold::sum) {
@@ -46,20 +46,50 @@ BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> 
         const auto better = cell > a.value;
         a.value = better ? cell : a.value;
         a.sum += cell;
-        if constexpr (fold == Fold::winner) a.at = better ? splat(number) : a.at;
+        if constexpr (numbered) a.at = better ? splat(number) : a.at;
         if constexpr (fold == Fold::pick) a.picked = better ? other : a.picked;
     }
 }
 
 // The same, if there may be a NaN in the window: the first one wins.
-template <Fold fold, class N>
+template <Fold fold, class N, bool numbered = fold == Fold::winner>
 BACKBLOCKS_INLINED inline void take_nan(State<N>& a, const Vector<N>& cell, Lane<N> number,
                                         const Vector<N>& other) {
     const auto better = ~(cell <= a.value) & (a.value == a.value);
     a.value = better ? cell : a.value;
-    if constexpr (fold == Fold::winner) a.at = better ? splat(number) : a.at;
+    if constexpr (numbered) a.at = better ? splat(number) : a.at;
     if constexpr (fold == Fold::pick) a.picked = better ? other : a.picked;
 }
+
+// Numbers a cell of a window: from the window's first cell, padding included, or from the image's.
+enum class Numbering { in_window, in_image };
+
+// A row of windows or of cells.
+struct RowPlace {
+    std::int64_t image, d, h;
+
+    // Its number among all rows of windows.
+    std::int64_t row(const Pool& pool) const {
+        return (image * pool.axes[0].out + d) * pool.axes[1].out + h;
+    }
+};
+
+// Whether a cell, with its number, wins against one b. Numbers tell which of equal ones is first.
+struct Better {
+    template <class V, class Numbers>
+    BACKBLOCKS_INLINED Numbers operator()(const V& a, const Numbers& number_of_a, const V& b,
+                                          const Numbers& number_of_b) const {
+        return (a > b) | ((a == b) & (number_of_a < number_of_b));
+    }
+};
+struct BetterOrNan {
+    template <class V, class Numbers>
+    BACKBLOCKS_INLINED Numbers operator()(const V& a, const Numbers& number_of_a, const V& b,
+                                          const Numbers& number_of_b) const {
+        return ((b == b) & ((a != a) | Better{}(a, number_of_a, b, number_of_b))) |
+               ((a != a) & (b != b) & (number_of_a < number_of_b));
+    }
+};
 
 template <class T>
 struct FoldInputs {
@@ -77,11 +107,31 @@ struct Box {
     std::int64_t length;                // numbers of all windows
     std::int64_t apart;                 // from one number to the next
 
+    // The cells of a row of windows that stand in the first column.
+    Box(const Pool& pool, const RowPlace& place, Numbering numbering) {
+        const WindowAxis &ds = pool.axes[0], &hs = pool.axes[1], &ws = pool.axes[2];
+        const Range in_d = ds.cells(place.d), in_h = hs.cells(place.h);
+        const bool local = numbering == Numbering::in_window;
+        depth = in_d.size();
+        height = in_h.size();
+        width = 1;
+        cell = pool.channels;
+        row = ws.n * cell;
+        plane = hs.n * row;
+        apart = ws.s;
+        per_row = local ? ws.k : ws.n;
+        per_plane = per_row * (local ? hs.k : hs.n);
+        first = (place.image * ds.n + in_d.first) * plane + in_h.first * row;
+        number = (in_d.first - (local ? ds.cell(place.d, 0) : 0)) * per_plane +
+                 (in_h.first - (local ? hs.cell(place.h, 0) : 0)) * per_row;
+        length = cell;
+    }
+
     std::int64_t real() const { return depth * height * width; }
 };
 
 // Folds windows, and calls finish(i, state, lanes) for their vectors of results.
-template <Fold fold, class T, bool strided, class Finish>
+template <Fold fold, class T, bool strided, bool numbered = fold == Fold::winner, class Finish>
 void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
     using N = Wide<T>;
     constexpr bool careful = fold == Fold::winner || fold == Fold::pick;
@@ -97,7 +147,7 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
             // Of zeros, only -0 leaves a sum of -0 what it is.
             state.value = splat(fold == Fold::sum ? -N{0} : -std::numeric_limits<N>::infinity());
             if constexpr (careful) state.sum = Vector<N>{};
-            if constexpr (fold == Fold::winner) state.at = splat(static_cast<Lane<N>>(box.number));
+            if constexpr (numbered) state.at = splat(static_cast<Lane<N>>(box.number));
             if constexpr (fold == Fold::pick)
                 state.picked = fetch(from_v, i + v * kLanes<N>, lanes);
         };
@@ -118,7 +168,7 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
         };
         states.each(begin);
         each_cell([](auto& state, const auto&... cell) BACKBLOCKS_INLINED {
-            take<fold, N>(state, cell...);
+            take<fold, N, numbered>(state, cell...);
         });
         if constexpr (careful) {
             bool nan = false;
@@ -128,7 +178,7 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
             if (nan) {
                 states.each(begin);
                 each_cell([](auto& state, const auto&... cell) BACKBLOCKS_INLINED {
-                    take_nan<fold, N>(state, cell...);
+                    take_nan<fold, N, numbered>(state, cell...);
                 });
             }
         }
@@ -139,40 +189,15 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
     each_vectors<N, careful ? 2 : 4>(box.length, fold_all);
 }
 
-// Numbers a cell of a window: from the window's first cell, padding included, or from the image's.
-enum class Numbering { in_window, in_image };
-
-// A row of windows or of cells.
-struct RowPlace {
-    std::int64_t image, d, h;
-
-    // Its number among all rows of windows.
-    std::int64_t row(const Pool& pool) const {
-        return (image * pool.axes[0].out + d) * pool.axes[1].out + h;
-    }
-};
-
 // Folds a row of windows, and calls finish(i, state, lanes, real cells of each window) for vectors
 // of results, i of which come before them in the row. `whole` is that of the width: to find it takes
 // divisions.
 template <Fold fold, class T, class Finish>
 void fold_row(const FoldInputs<T>& in, const Pool& pool, Range whole, const RowPlace& place,
               Numbering numbering, const Finish& finish) {
-    const auto& [depth, height, width] = pool.axes;
-    const Range ds = depth.cells(place.d), hs = height.cells(place.h);
-    const bool local = numbering == Numbering::in_window;
-    Box box;
-    box.depth = ds.size();
-    box.height = hs.size();
-    box.cell = pool.channels;
-    box.row = width.n * box.cell;
-    box.plane = height.n * box.row;
-    box.apart = width.s;
-    box.per_row = local ? width.k : width.n;
-    box.per_plane = box.per_row * (local ? height.k : height.n);
-    const std::int64_t first = (place.image * depth.n + ds.first) * box.plane + hs.first * box.row;
-    const std::int64_t number = (ds.first - (local ? depth.cell(place.d, 0) : 0)) * box.per_plane +
-                                (hs.first - (local ? height.cell(place.h, 0) : 0)) * box.per_row;
+    const WindowAxis& width = pool.axes[2];
+    Box box(pool, place, numbering);
+    const std::int64_t first = box.first, number = box.number;
     const bool strided = pool.channels == 1 && width.s > 1;
     const bool joined = width.s == 1 || (strided && whole.size() >= kLanes<Wide<T>>);
     for (std::int64_t o = 0; o < width.out;) {
@@ -244,19 +269,24 @@ bool goes_past_cache(const T* to, std::int64_t cells, std::int64_t channels) {
            cell % kCacheLine == 0 && reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
 }
 
+// Calls work(place) for all rows of windows, as each_row does.
+template <Fold fold, class T, class Make>
+void each_row_of_windows(const Pool& pool, const Make& make) {
+    const std::int64_t height = pool.axes[1].out;
+    const std::int64_t bytes = pool.images * pool.cells() * pool.channels *
+                               static_cast<std::int64_t>(sizeof(T)) * (fold == Fold::pick ? 2 : 1);
+    each_row(pool.images, pool.axes[0].out, height, tile_of<T>(pool, height), bytes, make);
+}
+
 // Folds all windows: finish(place) gives what fold_row calls.
 template <Fold fold, class T, class Finish>
 void fold_windows(const FoldInputs<T>& in, const Pool& pool, const Finish& finish,
                   Numbering numbering = Numbering::in_window) {
-    const auto& [depth, height, width] = pool.axes;
-    const std::int64_t bytes = pool.images * pool.cells() * pool.channels *
-                               static_cast<std::int64_t>(sizeof(T)) * (fold == Fold::pick ? 2 : 1);
-    each_row(pool.images, depth.out, height.out, tile_of<T>(pool, height.out), bytes,
-             [&, whole = width.whole()] {
-                 return [&, whole](const RowPlace& place) {
-                     fold_row<fold>(in, pool, whole, place, numbering, finish(place));
-                 };
-             });
+    each_row_of_windows<fold, T>(pool, [&, whole = pool.axes[2].whole()] {
+        return [&, whole](const RowPlace& place) {
+            fold_row<fold>(in, pool, whole, place, numbering, finish(place));
+        };
+    });
 }
 
 }  // namespace backblocks::ISA

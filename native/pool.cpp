@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "fold.hpp"
+#include "fold_columns.hpp"
 #include "pool_grad.hpp"
 
 namespace backblocks::ISA {
@@ -27,7 +27,7 @@ struct Results {
 template <class T>
 void max_pool(const T* x, T* y, const Pool& pool) {
     const Results<T> results(y, pool);
-    fold_windows<Fold::largest, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+    fold_all<Fold::largest, T>({x, nullptr}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
             store_rounded(state.value, to + i, lanes, past);
@@ -39,7 +39,7 @@ void max_pool(const T* x, T* y, const Pool& pool) {
 template <class T>
 void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
     const Results<T> results(y, pool);
-    fold_windows<Fold::pick, T>({x, v}, pool, [&](const RowPlace& place) {
+    fold_all<Fold::pick, T>({x, v}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
             store_rounded(state.picked, to + i, lanes, past);
@@ -51,7 +51,7 @@ void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
 template <class T>
 void avg_pool(const T* x, T* y, const Pool& pool) {
     const Results<T> results(y, pool);
-    fold_windows<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+    fold_all<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes,
                    std::int64_t real) BACKBLOCKS_INLINED {

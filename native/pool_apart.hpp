@@ -58,6 +58,10 @@ BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
 }
 
 // One thread's rows of windows.
+//
+// With few channels no window makes a whole vector. Then, for max, columns come first: all cells of
+// the windows that stand at one place of the width. Every column has its share, and the row that
+// takes it, if its window's winner is there.
 template <class T, Grad grad>
 class Apart {
     using B = Bit<T>;
@@ -68,33 +72,38 @@ class Apart {
     // Windows of more cells than this are read from more places at once than the processor follows.
     static constexpr std::int64_t most_cells = 64;
 
-    // Of one channel, windows make vectors if their cells stand in pairs.
-    static bool in_pairs(const Pool& pool) {
-        const WindowAxis& width = pool.axes[2];
-        return pool.channels == 1 && width.k == 2 && width.s == 2 && width.whole().size() >= lanes;
-    }
-
     static bool takes(const Pool& pool) {
         std::int64_t cells = 1;
         for (const WindowAxis& axis : pool.axes) {
             if (max ? axis.k != axis.s : !axis.apart()) return false;
             cells = std::min(axis.k, most_cells + 1) * cells;
         }
-        return !max || (cells <= most_cells && (pool.channels >= lanes || in_pairs(pool)));
+        return !max || (cells <= most_cells && (pool.channels > 2 || in_pairs(pool)));
+    }
+
+    // Of one channel, windows make vectors if their cells stand in pairs.
+    static bool in_pairs(const Pool& pool) {
+        const WindowAxis& width = pool.axes[2];
+        return pool.channels == 1 && width.k == 2 && width.s == 2 && width.whole().size() >= lanes;
     }
 
     Apart(const Pool& pool, const T* x, const T* dy, T* dx)
-        : pool_(pool), x_(x), dy_(dy), dx_(dx), pairs_(in_pairs(pool)), whole_(width().whole()) {
-        const std::int64_t count = width().out * pool.channels;
-        shares_ = room_.of(count + (max ? count : row_size()));
+        : pool_(pool), x_(x), dy_(dy), dx_(dx), few_(max && pool.channels < lanes),
+          whole_(width().whole()),
+          covered_(width().cells(width().out - 1).last * pool.channels) {
+        const std::int64_t count = width().out * pool.channels + lanes, row = row_size() + lanes;
+        shares_ = room_.of(count + (few_ ? 4 * row : max ? count : row));
         found_ = shares_ + count;
         if (!max) std::fill_n(found_, row_size(), B{});  // cells in no window stay so
         large_ = static_cast<std::size_t>(pool.images * pool.cells() * pool.channels) * sizeof(T) >
                  kStreamed;
-        // Then vectors end where cells or pairs of them do, and cache lines are made of them.
-        past_ = max && large_ && kCanStream && (pairs_ ? row_size() : pool.channels) % lanes == 0 &&
-                (!pairs_ || 2 * whole_.size() == width().n) &&
-                reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
+        // Then vectors end where cells do, or rows, and cache lines are made of them.
+        past_.cache = max && large_ && kCanStream &&
+                      (few_ ? row_size() | covered_ : pool.channels) % lanes == 0 &&
+                      reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
+        const std::int64_t ahead = pool.axes[1].s * row_size() * std::int64_t{sizeof(T)};
+        past_.next = reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(dx) +
+                     static_cast<std::uintptr_t>(ahead);
     }
 
     // Fills the cells from a row of windows on to the next.
@@ -108,19 +117,21 @@ class Apart {
         for (std::int64_t d = ds.first; d < ds.last; ++d)
             for (std::int64_t h = hs.first; h < hs.last; ++h) rows_.push_back(row_of(d, h));
         find_shares(dy_ + place.row(pool_) * width().out * pool_.channels);
-        if constexpr (max) find_winners();
+        if (few_) find_takers();
+        else if (max) find_winners();
         else give(found_, 0);
         const Range all_ds = depth.territory({place.d, place.d + 1});
         const Range all_hs = height.territory({place.h, place.h + 1});
-        const std::int64_t covered = width().cells(width().out - 1).last * pool_.channels;
         B number = 0;
         for (std::int64_t d = all_ds.first; d < all_ds.last; ++d)
             for (std::int64_t h = all_hs.first; h < all_hs.last; ++h) {
                 B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
                 const bool real = ds.has(d) && hs.has(h);
-                if (real && max) give(to, number++);
+                if (real && few_) give_columns(to, number++);
+                else if (real && max) give(to, number++);
                 if (real && !max) copy_line(found_, row_size(), to, large_);
-                else std::fill(to + (real ? covered : 0), to + row_size(), B{});
+                else if (!real || covered_ < row_size())
+                    std::fill(to + (real ? covered_ : 0), to + row_size(), B{});
             }
     }
 
@@ -191,19 +202,6 @@ class Apart {
         each_alike([=, this](std::int64_t o, std::int64_t count) {
             const B* x = bits_of(x_) + width().cells(o).first * channels;
             B* to = found_ + o * channels;
-            if (pairs_ && count > 1)
-                return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
-                    Best best;
-                    Bits<T> number{};
-                    for (const std::int64_t* row = rows; row < end; ++row) {
-                        Bits<T> even = load(x + *row + 2 * i), odd = load(x + *row + 2 * i + lanes);
-                        unpair(even, odd, std::make_index_sequence<lanes>{});
-                        best.take(even, number);
-                        best.take(odd, number + 1);
-                        number += 2;
-                    }
-                    store(best.at, to + i);
-                });
             const std::int64_t cells = width().cells(o).size() * channels;
             for (std::int64_t each = 0; each < count; ++each, x += cells, to += channels)
                 each_vectors<B, 2>(channels, [=](std::int64_t i, auto some, auto vectors)
@@ -226,30 +224,124 @@ class Apart {
         });
     }
 
+    // What is found of columns. Vectors may be longer than what is theirs, and go into what comes
+    // next, which is written later.
+    struct Column {
+        B *takes, *share, *largest, *row;
+    };
+    Column column(std::int64_t at) const {
+        const std::int64_t size = row_size() + lanes;
+        B* const first = found_ + at;
+        return {first, first + size, first + 2 * size, first + 3 * size};
+    }
+
+    // takes[w, c] = the row of the winner of the window that covers column w, or -1 if that is in
+    // another column; share[w, c] = that window's
+    void find_takers() const {
+        const std::int64_t *rows = rows_.data(), *end = rows + rows_.size();
+        const Column all = column(0);
+        each_vectors<B, 2>(row_size(), [=, x = bits_of(x_)](std::int64_t i, auto some, auto vectors)
+                                           BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Best> best;
+            Bits<T> number{};
+            for (const std::int64_t* row = rows; row < end; ++row, number += 1)
+                best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
+                    one.take(fetch(x + *row + i + v * lanes, some), number);
+                });
+            best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
+                store((Bits<T>)one.value, all.largest + i + v * lanes, some);
+                store(one.at, all.row + i + v * lanes, some);
+            });
+        });
+        each_alike([&, pairs = in_pairs(pool_)](std::int64_t o, std::int64_t count) {
+            if (pairs && count > 1) return find_in_pairs(o, count);
+            for (std::int64_t each = o; each < o + count; ++each) find_taker(each);
+        });
+    }
+
+    using Numbers = Vector<typename Best::Number>;
+    static BACKBLOCKS_INLINED Best best_of(const Column& column, std::int64_t i) {
+        Best best;
+        best.value = (Numbers)load(column.largest + i);
+        best.at = load(column.row + i);
+        return best;
+    }
+
+    void find_taker(std::int64_t o) const {
+        const std::int64_t channels = pool_.channels, cells = width().cells(o).size();
+        const Column to = column(width().cells(o).first * channels);
+        const Bits<T> share = load(shares_ + o * channels);
+        Best best = best_of(to, 0);
+        Bits<T> winner{};
+        for (std::int64_t cell = 1; cell < cells; ++cell) {
+            const Best other = best_of(to, cell * channels);
+            const Bits<T> won = BetterOrNan{}(other.value, other.at, best.value, best.at);
+            best.value = won ? other.value : best.value;
+            best.at = won ? other.at : best.at;
+            winner = won ? splat(static_cast<B>(cell)) : winner;
+        }
+        for (std::int64_t cell = 0; cell < cells; ++cell) {
+            store(best.at | (winner != static_cast<B>(cell)), to.takes + cell * channels);
+            store(share, to.share + cell * channels);
+        }
+    }
+
+    // The same for many windows of one channel and two columns.
+    void find_in_pairs(std::int64_t o, std::int64_t count) const {
+        constexpr std::make_index_sequence<lanes> all;
+        const auto store_in_turn = [=](Bits<T> even, Bits<T> odd, B* to) BACKBLOCKS_INLINED {
+            in_turn(even, odd, all);
+            store(even, to);
+            store(odd, to + lanes);
+        };
+        const Column to = column(width().cells(o).first);
+        each_vector<B>(count, [=, shares = shares_ + o](std::int64_t i, auto) BACKBLOCKS_INLINED {
+            Best even = best_of(to, 2 * i), odd = best_of(to, 2 * i + lanes);
+            unpair(even.value, odd.value, all);
+            unpair(even.at, odd.at, all);
+            const Bits<T> won = BetterOrNan{}(odd.value, odd.at, even.value, even.at);
+            store_in_turn(even.at | won, odd.at | ~won, to.takes + 2 * i);
+            store_in_turn(load(shares + i), load(shares + i), to.share + 2 * i);
+        });
+    }
+
+    // row[w, c] = share[w, c] where it is the row that takes it
+    void give_columns(B* row, B number) const {
+        const Column from = column(0);
+        each_vectors<B, 4>(covered_, [=, past = past_](std::int64_t i, auto some, auto vectors)
+                                        BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Bits<T>> all;
+            all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
+                const std::int64_t at = i + v * lanes;
+                const Bits<T> takes = load(from.takes + at) == number;
+                put(takes & load(from.share + at), row + at, some, past);
+            });
+        });
+    }
+
     // row[w, c] = shares[o, c], for max where winners[o, c] is the number of cell w of the row
     void give(B* row, B row_number) const {
         const std::int64_t channels = pool_.channels;
-        const bool past = past_;
+        const Past past = past_;
         each_alike([=, this](std::int64_t o, std::int64_t count) {
             const Range cells = width().cells(o);
             const auto first = static_cast<B>(row_number * cells.size());
             const B *shares = shares_ + o * channels, *winners = found_ + o * channels;
             B* to = row + cells.first * channels;
-            const auto given = [](const B* share, const B* winner, auto some, B number)
-                                   BACKBLOCKS_INLINED {
-                if constexpr (max) return (fetch(winner, some) == number) & fetch(share, some);
-                else return fetch(share, some);
-            };
-            if (pairs_ && count > 1)
+            if (!max && count > 1 && in_pairs(pool_))
                 return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
-                    constexpr Whole all;
-                    Bits<T> even = given(shares + i, winners + i, all, first);
-                    Bits<T> odd = given(shares + i, winners + i, all, static_cast<B>(first + 1));
+                    Bits<T> even = load(shares + i), odd = even;
                     in_turn(even, odd, std::make_index_sequence<lanes>{});
-                    put(even, to + 2 * i, all, past);
-                    put(odd, to + 2 * i + lanes, all, past);
+                    store(even, to + 2 * i);
+                    store(odd, to + 2 * i + lanes);
                 });
             const std::int64_t between = (width().s - cells.size()) * channels;
+            if (!max && !between && channels < lanes) {
+                for (std::int64_t each = 0; each < count; ++each, shares += channels)
+                    for (std::int64_t cell = 0; cell < cells.size(); ++cell, to += channels)
+                        store(load(shares), to);
+                return std::fill(to, row + row_size(), B{});
+            }
             for (std::int64_t each = 0; each < count; ++each, to += between) {
                 for (std::int64_t cell = 0; cell < cells.size(); ++cell, to += channels)
                     each_vectors<B, 4>(channels, [=, number = static_cast<B>(first + cell)](
@@ -258,8 +350,9 @@ class Apart {
                         typename decltype(vectors)::template Of<Bits<T>> all;
                         all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
                             const std::int64_t at = i + v * lanes;
-                            put(given(shares + at, winners + at, some, number), to + at, some,
-                                past);
+                            Bits<T> share = fetch(shares + at, some);
+                            if constexpr (max) share &= fetch(winners + at, some) == number;
+                            put(share, to + at, some, past);
                         });
                     });
                 shares += channels;
@@ -268,20 +361,34 @@ class Apart {
         });
     }
 
+    // How to store around the cache, if at all. At the same time what the next row of windows reads
+    // is brought: else the memory would read and write by turns.
+    struct Past {
+        bool cache;
+        std::uintptr_t next;  // from dx there
+    };
+
     template <class Some>
-    static BACKBLOCKS_INLINED void put(const Bits<T>& bits, B* to, Some some, bool past) {
+    static BACKBLOCKS_INLINED void put(const Bits<T>& bits, B* to, Some some, Past past) {
         if constexpr (std::is_same_v<Some, Whole>)
-            if (past) return stream_bytes<sizeof bits>(&bits, to);
+            if (past.cache) {
+                const auto next = reinterpret_cast<std::uintptr_t>(to) + past.next;
+                __builtin_prefetch(reinterpret_cast<const void*>(next), 0, 2);
+                return stream_bytes<sizeof bits>(&bits, to);
+            }
         store(bits, to, some);
     }
 
     const Pool& pool_;
     const T *x_, *dy_;
     T* dx_;
-    bool pairs_, large_, past_;
-    Range whole_;  // windows
+    bool few_, large_;
+    Past past_;
+    Range whole_;           // windows
+    std::int64_t covered_;  // numbers of a row
     Room<B> room_;
-    B *shares_, *found_;  // `found`: for max the winners, for average what all rows of dx are
+    B *shares_, *found_;  // `found`: of windows the winners, of few channels what is found of columns,
+                          // for average what all rows of dx are
     std::vector<std::int64_t> rows_;  // where those of the windows begin
 };
 

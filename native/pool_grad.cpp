@@ -277,21 +277,6 @@ class Gatherer {
         return any;
     }
 
-    // Whether a column, with its largest and the row of that, wins against one before it.
-    struct Better {
-        BACKBLOCKS_INLINED auto operator()(const Vector<N>& a, const Numbers& row_of_a,
-                                           const Vector<N>& b, const Numbers& row_of_b) const {
-            return (a > b) | ((a == b) & (row_of_a < row_of_b));
-        }
-    };
-    struct BetterOrNan {
-        BACKBLOCKS_INLINED auto operator()(const Vector<N>& a, const Numbers& row_of_a,
-                                           const Vector<N>& b, const Numbers& row_of_b) const {
-            return ((b == b) & ((a != a) | Better{}(a, row_of_a, b, row_of_b))) |
-                   ((a != a) & (b != b) & (row_of_a < row_of_b));
-        }
-    };
-
     // winners[o, c] = number in window o of the column whose largest cell is the window's; of
     // several that of the first row, and then of the first column
     void find_winners(Range windows, bool nan, const N* takes) const {
