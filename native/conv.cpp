@@ -12,6 +12,7 @@
 #include <memory>
 #include <optional>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "conv_pack.hpp"
@@ -94,20 +95,23 @@ class Worker {
     // Whether tiles of results, which are whole cache lines and complete, go past the cache. Of more
     // than two panels they would be too far apart for the memory.
     static bool streamed(const ConvPlan& plan, const T* targets) {
-        return kCanStream && std::is_same_v<T, N> && kPanel<N> * sizeof(N) == kCacheLine &&
+        constexpr std::int64_t line = kCacheLine / sizeof(N);
+        return kCanStream && std::is_same_v<T, N> && kLanes<N> * sizeof(N) * 2 >= kCacheLine &&
                plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
-               size_of(plan.columns) % kPanel<N> == 0 && size_of(plan.columns) <= 2 * kPanel<N> &&
+               size_of(plan.columns) % line == 0 && size_of(plan.columns) <= 2 * kPanel<N> &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
                static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T) > kStreamed;
     }
 
     // Goes to a box, of one group.
-    void enter(const Box& box, std::int64_t group) {
-        box_ = box;
+    void enter(std::int64_t box, std::int64_t group) {
         group_ = group;
-        if (!known_) own_layout_.find(plan_, box, in_place(plan_));
+        if (std::exchange(number_, box) != box) {
+            box_ = plan_.box(box);
+            if (!known_) own_layout_.find(plan_, box_, in_place(plan_));
+        }
         const T* first = sources_ + group * plan_.ins * plan_.source.channel +
-                         box.images.first * plan_.source.image;
+                         box_.images.first * plan_.source.image;
         from_ = in_place(plan_) ? reinterpret_cast<const N*>(first) : copy(first);
     }
 
@@ -304,7 +308,7 @@ class Worker {
     Layout own_layout_;
     const Layout& layout_;
     Box box_;
-    std::int64_t group_ = 0;
+    std::int64_t number_ = -1, group_ = 0;
     const N* from_ = nullptr;
     std::vector<std::int64_t> sum_places_;
     Room<N> copies_, own_packed_, sums_, row_sums_, lines_;
@@ -347,9 +351,10 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
                      Worker<T> worker(plan, sources, filters, pack_first ? packed.of(0) : nullptr,
                                       targets, work.only ? &*work.only : nullptr);
                      for (std::int64_t job = begin; job < end; ++job) {
-                         const std::int64_t box = job / shares.count, share = job % shares.count;
+                         // The groups of a box have its layout in common.
+                         const std::int64_t part = job / shares.count, share = job % shares.count;
                          if (job == begin || share == 0)
-                             worker.enter(plan.box(box % boxes), box / boxes);
+                             worker.enter(part / plan.groups, part % plan.groups);
                          worker.run(shares[share]);
                      }
                      if (Worker<T>::streamed(plan, targets)) end_streams();

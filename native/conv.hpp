@@ -42,6 +42,9 @@ extern const ConvKernels conv_kernels;
 namespace v3 {
 extern const ConvKernels conv_kernels;
 }
+namespace v4 {
+extern const ConvKernels conv_kernels;
+}
 
 #ifdef ISA
 namespace ISA {

@@ -213,7 +213,8 @@ class Worker {
     void copy_x() {
         const auto& [depth, height, width] = conv_.axes;
         const std::int64_t size = tiles_.count() * line_size();
-        N* to = x_.of(static_cast<std::int64_t>(step_.x_rows.size()) * size);
+        // The last place of all may be followed by what is left of a vector.
+        N* to = x_.of(static_cast<std::int64_t>(step_.x_rows.size()) * size + kLanes<N>);
         for (const std::int64_t row : step_.x_rows) {
             const Line<T> line = line_of(all_x_, row, depth.n * height.n, width.n, conv_.in);
             if (cut_.folded) fold(line, to);

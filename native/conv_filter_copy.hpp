@@ -87,18 +87,20 @@ void turn_group(const Line<T>& line, std::int64_t places, std::int64_t channels,
     using N = Wide<T>;
     constexpr std::int64_t lanes = kLanes<N>;
     for (std::int64_t c = 0; c < channels; c += lanes) {
-        std::int64_t p = 0;
-        for (; p + lanes <= places; p += lanes) {
+        // The last square may overlap the one before.
+        for (std::int64_t begin = 0; lanes <= places && begin < places; begin += lanes) {
+            const std::int64_t p = std::min(begin, places - lanes);
             Vector<N> v[lanes];
-            // There is room beyond the last channel, and nobody looks at what is there.
-#pragma GCC unroll 8
+            // What is stored beyond the last channel is either not looked at or the next place's,
+            // which comes later.
+#pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i)
                 v[i] = load(line.first + std::min(c + i, channels - 1) * line.channel + p);
             turn(v);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (std::int64_t i = 0; i < lanes; ++i) store_vector(to + (p + i) * pitch + c, v[i]);
         }
-        for (; p < places; ++p)
+        for (std::int64_t p = 0; p < places && places < lanes; ++p)
             for (std::int64_t i = c; i < std::min(c + lanes, channels); ++i)
                 to[p * pitch + i] = widen(line.first[i * line.channel + p]);
     }

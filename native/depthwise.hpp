@@ -23,5 +23,8 @@ extern const DepthwiseKernels depthwise_kernels;
 namespace v3 {
 extern const DepthwiseKernels depthwise_kernels;
 }
+namespace v4 {
+extern const DepthwiseKernels depthwise_kernels;
+}
 
 }  // namespace backblocks

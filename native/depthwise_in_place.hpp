@@ -151,13 +151,14 @@ class InPlace {
     // Without vector instructions for it, halves are better widened once than for every tap.
     static bool can_take(const Pass& pass) {
         return !pass.in.channels_first && pass.multiplier == 1 && pass.lanes >= v &&
-               (std::is_same_v<T, N> || kVectorBytes == 32);
+               (std::is_same_v<T, N> || kVectorBytes >= 32);
     }
 
     void run(const T* in, const T* f, T* out) const {
         // Whole cache lines go past the cache if the result is too large for it.
-        const bool streamed = kCanStream && std::is_same_v<T, N> && 2 * v * sizeof(N) == kCacheLine &&
-                              pass_.lanes % (2 * v) == 0 &&
+        constexpr std::int64_t line = kCacheLine / sizeof(N);
+        const bool streamed = kCanStream && std::is_same_v<T, N> && 2 * v * sizeof(N) >= kCacheLine &&
+                              pass_.lanes % line == 0 &&
                               static_cast<std::size_t>(pass_.out.size()) * sizeof(T) > kStreamed &&
                               reinterpret_cast<std::uintptr_t>(out) % kCacheLine == 0;
         parallel_for(rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {

@@ -5,18 +5,10 @@
 
 #include "parallel.hpp"
 #include "stream.hpp"
+#include "vector.hpp"
 
 namespace backblocks::ISA {
 namespace {
-
-#ifdef __AVX2__
-constexpr std::size_t kVectorBytes = 32;
-#else
-constexpr std::size_t kVectorBytes = 16;
-#endif
-
-template <class T>
-using Vector [[gnu::vector_size(kVectorBytes)]] = T;
 
 // Part of a cache line, wherever it stands.
 using Part [[gnu::vector_size(kVectorBytes), gnu::aligned(1), gnu::may_alias]] = std::uint64_t;

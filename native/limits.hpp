@@ -25,5 +25,8 @@ extern const LimitKernels limit_kernels;
 namespace v3 {
 extern const LimitKernels limit_kernels;
 }
+namespace v4 {
+extern const LimitKernels limit_kernels;
+}
 
 }  // namespace backblocks

@@ -61,7 +61,8 @@ BACKBLOCKS_INLINED inline void copy_some(const void* from, void* to, std::size_t
         std::memcpy(to, &piece, size);
         std::memcpy(static_cast<char*>(to) + bytes - size, &last, size);
     };
-    if (bytes >= 16) ends(std::array<std::uint64_t, 2>{});
+    if (bytes >= 32) ends(std::array<std::uint64_t, 4>{});
+    else if (bytes >= 16) ends(std::array<std::uint64_t, 2>{});
     else if (bytes >= 8) ends(std::uint64_t{});
     else if (bytes >= 4) ends(std::uint32_t{});
     else if (bytes >= 2) ends(std::uint16_t{});
@@ -88,7 +89,10 @@ BACKBLOCKS_INLINED inline void store(const Vector<std::type_identity_t<N>>& v, N
 
 // Halves are widened on the way.
 BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, Whole = {}) {
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+    const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+    return (Vector<float>)((Vector<std::uint32_t>)_mm512_maskz_cvtepu16_epi32(0xffff, bits) << 16);
+#elif defined(__AVX2__)
     const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(from));
     return (Vector<float>)_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16);
 #else
@@ -99,7 +103,11 @@ BACKBLOCKS_INLINED inline Vector<float> load(const BFloat16* from, Whole = {}) {
 }
 
 BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, Whole = {}) {
-#ifdef __F16C__
+#if defined(__AVX512F__)
+    // With a mask, of all lanes: without, GCC 12 warns of what it leaves out.
+    return (Vector<float>)_mm512_maskz_cvtph_ps(
+        0xffff, _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+#elif defined(__F16C__)
     return (Vector<float>)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
 #else
     float wide[kLanes<float>];
@@ -115,7 +123,11 @@ BACKBLOCKS_INLINED inline auto load(const T* from, Part part) {
     return load(some);
 }
 
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
+    return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << part.count) - 1), from);
+}
+#elif defined(__AVX2__)
 BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
     const Vector<std::int32_t> lanes{0, 1, 2, 3, 4, 5, 6, 7};
     return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(part.count)));
@@ -143,20 +155,30 @@ template <class T>
 BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Whole = {}) {
     if constexpr (std::is_same_v<T, Wide<T>>) {
         store(v, to);
-#ifdef __F16C__
+#if defined(__AVX512F__)
+    } else if constexpr (std::is_same_v<T, Float16>) {
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                            _mm512_maskz_cvtps_ph(0xffff, (__m512)v, _MM_FROUND_TO_NEAREST_INT));
+#elif defined(__F16C__)
     } else if constexpr (std::is_same_v<T, Float16>) {
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to),
                          _mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT));
 #endif
 #ifdef __AVX2__
     } else if constexpr (std::is_same_v<T, BFloat16>) {
-        typedef std::uint32_t Bits __attribute__((vector_size(kVectorBytes)));
+        using Bits = Vector<std::uint32_t>;
         const Bits bits = (Bits)v;
         const Bits near = bits + 0x7fffu + ((bits >> 16) & 1u);
-        const __m256i high = (__m256i)((v != v ? bits | 0x400000u : near) >> 16);
+        const Bits high = (v != v ? bits | 0x400000u : near) >> 16;
+#ifdef __AVX512F__
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
+                            _mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)high));
+#else
         // Packs within each half of the vector, hence the reordering.
-        const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0xd8);
+        const __m256i packed = _mm256_permute4x64_epi64(
+            _mm256_packus_epi32((__m256i)high, (__m256i)high), 0xd8);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(to), _mm256_castsi256_si128(packed));
+#endif
 #endif
     } else {
         for (int i = 0; i < kLanes<Wide<T>>; ++i) to[i] = narrow<T>(v[i]);
@@ -189,7 +211,10 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, La
 
 template <class V>
 BACKBLOCKS_INLINED inline bool any_nan(const V& v) {
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+    if constexpr (sizeof v[0] == 4) return _mm512_cmp_ps_mask((__m512)v, (__m512)v, _CMP_UNORD_Q);
+    else return _mm512_cmp_pd_mask((__m512d)v, (__m512d)v, _CMP_UNORD_Q);
+#elif defined(__AVX2__)
     if constexpr (sizeof v[0] == 4) return !_mm256_testz_ps((__m256)(v != v), (__m256)(v != v));
     else return !_mm256_testz_pd((__m256d)(v != v), (__m256d)(v != v));
 #else

@@ -19,6 +19,14 @@ constexpr std::size_t kCacheLine = 64;
 // The compiler keeps what it knows to be in registers there.
 template <std::size_t bytes>
 inline void stream_bytes(const void* from, void* to) {
+#ifdef __AVX512F__
+    if constexpr (bytes % sizeof(__m512i) == 0) {
+        for (std::size_t i = 0; i < bytes / sizeof(__m512i); ++i)
+            _mm512_stream_si512(static_cast<__m512i*>(to) + i,
+                                _mm512_loadu_si512(static_cast<const __m512i*>(from) + i));
+        return;
+    }
+#endif
 #ifdef __AVX__
     if constexpr (bytes % sizeof(__m256i) == 0) {
         for (std::size_t i = 0; i < bytes / sizeof(__m256i); ++i)

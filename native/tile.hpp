@@ -16,7 +16,8 @@ constexpr int kPanel = 2 * kLanes<N>;
 
 // Rows of the largest tile of that many vectors. With two vectors there are 12 sums, two vectors of
 // b and one number of a in 16 registers; with one, 8 sums hide the time that a multiply-add takes.
-constexpr int most_rows(int vectors) { return vectors == 2 ? 6 : 8; }
+// Where there are 32 registers, addresses of more than 8 rows would not fit in those for addresses.
+constexpr int most_rows(int vectors) { return vectors == 2 && kVectorBytes < 64 ? 6 : 8; }
 
 #define BACKBLOCKS_INLINE inline __attribute__((always_inline))
 

@@ -26,10 +26,10 @@ BACKBLOCKS_INLINE V in_turn(const V& a, const V& b, std::index_sequence<lane...>
 template <class V, std::size_t lanes>
 BACKBLOCKS_INLINE void turn(V (&square)[lanes]) {
     constexpr auto all = std::make_index_sequence<lanes>{};
-#pragma GCC unroll 3
+#pragma GCC unroll 4
     for (std::size_t cut = 1; cut < lanes; cut *= 2) {
         V next[lanes];
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (std::size_t l = 0; l < lanes / 2; ++l) {
             next[2 * l] = in_turn<false>(square[l], square[l + lanes / 2], all);
             next[2 * l + 1] = in_turn<true>(square[l], square[l + lanes / 2], all);
@@ -43,23 +43,22 @@ template <class From, class To>
 void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
     using N = std::remove_cvref_t<decltype(*to(0))>;
     constexpr int lanes = kLanes<N>;
-    const std::int64_t whole_rows = rows / lanes * lanes, whole_columns = columns / lanes * lanes;
-    for (std::int64_t i = 0; i < whole_rows; i += lanes)
-        for (std::int64_t j = 0; j < whole_columns; j += lanes) {
+    if (rows < lanes || columns < lanes) {
+        for (std::int64_t j = 0; j < columns; ++j)
+            for (std::int64_t i = 0; i < rows; ++i) to(j)[i] = from(i)[j];
+        return;
+    }
+    // The last square may overlap the one before.
+    for (std::int64_t row = 0; row < rows; row += lanes)
+        for (std::int64_t column = 0; column < columns; column += lanes) {
+            const std::int64_t i = std::min(row, rows - lanes), j = std::min(column, columns - lanes);
             Vector<N> square[lanes];
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (int l = 0; l < lanes; ++l) square[l] = load_vector(from(i + l) + j);
             turn(square);
-#pragma GCC unroll 8
+#pragma GCC unroll 16
             for (int l = 0; l < lanes; ++l) store_vector(to(j + l) + i, square[l]);
         }
-    const auto one_by_one = [&](std::int64_t first_row, std::int64_t first_column,
-                                std::int64_t end_column) {
-        for (std::int64_t j = first_column; j < end_column; ++j)
-            for (std::int64_t i = first_row; i < rows; ++i) to(j)[i] = from(i)[j];
-    };
-    one_by_one(0, whole_columns, columns);
-    one_by_one(whole_rows, 0, whole_columns);
 }
 
 }  // namespace backblocks::ISA

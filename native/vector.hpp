@@ -5,7 +5,9 @@
 
 namespace backblocks::ISA {
 
-#ifdef __AVX2__
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
 constexpr int kVectorBytes = 32;
 #else
 constexpr int kVectorBytes = 16;

@@ -189,6 +189,18 @@ void pack_points(const Plan<T>& plan, const T* filters, Wide<T>* packed) {
     });
 }
 
+// Products of a tile of rows, which are in `places` and go to `sums`. Apart from what surrounds it, so
+// that all their addresses are in registers.
+template <int rows, int vectors, class N>
+__attribute__((noinline)) void multiply_rows(const N* from, const std::int64_t* places,
+                                             std::int64_t depth, const N* filters, N* to,
+                                             const std::int64_t* sums) {
+    Tile<N, rows, vectors> tile;
+    tile.clear();
+    tile.add(depth, from, places, 1, filters, vectors * kLanes<N>);
+    tile.store(to, sums);
+}
+
 template <class T, int planes>
 class Worker {
     using N = Wide<T>;
@@ -264,12 +276,9 @@ class Worker {
         const Parts parts = Parts::of_at_most(most_rows(vectors), count_);
         for (std::int64_t i = 0; i < parts.count; ++i)
             with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
-                const std::int64_t tile = parts[i].first;
-                Tile<N, rows, vectors> sum;
-                sum.clear();
-                sum.add(ins, from, &plan_.places[static_cast<std::size_t>(tile)], 1, filters,
-                        vectors * kLanes<N>);
-                sum.store(to, &plan_.sums[static_cast<std::size_t>(tile)]);
+                const auto tile = static_cast<std::size_t>(parts[i].first);
+                multiply_rows<rows, vectors>(from, &plan_.places[tile], ins, filters, to,
+                                             &plan_.sums[tile]);
             });
     }
 
