@@ -309,7 +309,9 @@ def _types_text(names: Iterable[str]) -> str:
 def stale() -> list[Path]:
     """Generated files whose content is not what the declarations say, and pages of ops that are gone."""
     expected = files()
-    wrong = [p for p, text in expected.items() if not p.exists() or p.read_text() != text]
+    wrong = [
+        p for p, text in expected.items() if not p.exists() or p.read_text(encoding="utf-8") != text
+    ]
     left_over = [p for p in (ROOT / "docs/ops").glob("*.md") if p not in expected]
     return wrong + left_over
 
@@ -323,7 +325,7 @@ def main() -> None:
     for path in stale():
         if path in expected:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(expected[path])
+            path.write_text(expected[path], encoding="utf-8")
         else:
             path.unlink()
 

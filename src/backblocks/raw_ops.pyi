@@ -1200,7 +1200,7 @@ def Conj(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x with the sign of its imaginary part changed.
+    """`input` with the sign of its imaginary part changed.
 
         output = Re(input) - i · Im(input)
     """
@@ -1799,7 +1799,7 @@ def Elu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or exp(x) - 1 where x is below 0.
+    """`features`, and below 0 a curve that levels off at -1.
 
         activations = exp(features) - 1 if features < 0 else features
     """
@@ -1811,7 +1811,7 @@ def EluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.
+    """The gradient of Elu: what came back, times the slope that belongs to `outputs`.
 
         backprops = gradients · (outputs + 1) if outputs < 0 else gradients
     """
@@ -2633,7 +2633,7 @@ def LeakyRelu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or alpha times x where x is not above 0.
+    """`features`, times `alpha` where it is not above 0.
 
         activations = features if features > 0 else alpha · features
     """
@@ -2646,7 +2646,7 @@ def LeakyReluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0.
+    """The gradient of LeakyRelu: what came back, times `alpha` where `features` is not above 0.
 
         backprops = gradients if features > 0 else alpha · gradients
     """
@@ -4038,7 +4038,7 @@ def Relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and 0.
+    """`features`, with 0 in place of all that is below.
 
         activations = max(features, 0)
     """
@@ -4049,7 +4049,7 @@ def Relu6(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, kept between 0 and 6.
+    """`features`, kept between 0 and 6.
 
         activations = min(max(features, 0), 6)
     """
@@ -4061,7 +4061,7 @@ def Relu6Grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu6: what came back, where x is above 0 and below 6.
+    """The gradient of Relu6: what came back, where `features` is above 0 and below 6.
 
         backprops = gradients if 0 < features < 6 else 0
     """
@@ -4073,7 +4073,7 @@ def ReluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu: what came back, where x is above 0.
+    """The gradient of Relu: what came back, where `features` is above 0.
 
         backprops = gradients if features > 0 else 0
     """
@@ -4511,7 +4511,7 @@ def SeluGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Selu: what came back, times the slope that belongs to outputs.
+    """The gradient of Selu: what came back, times the slope that belongs to `outputs`.
 
         backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale
         where scale = 1.0507009873554805
@@ -4668,7 +4668,7 @@ def Softplus(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A smooth Relu, without overflow: 0 far below 0, and x far above.
+    """A smooth Relu, without overflow: 0 far below 0, and `features` far above.
 
         activations = ln(1 + exp(features))
     """
@@ -4680,7 +4680,7 @@ def SoftplusGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softplus: what came back, divided by 1 + exp(-x).
+    """The gradient of Softplus: what came back, times the sigmoid of `features`.
 
         backprops = gradients / (1 + exp(-features))
     """
@@ -4691,7 +4691,7 @@ def Softsign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A smooth sign of x: from -1 far below 0 to 1 far above.
+    """A smooth sign of `features`: from -1 far below 0 to 1 far above.
 
         activations = features / (1 + |features|)
     """
@@ -4703,7 +4703,7 @@ def SoftsignGrad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softsign: what came back, divided by (1 + |x|) squared.
+    """The gradient of Softsign: what came back, times the slope at `features`.
 
         backprops = gradients / (1 + |features|)²
     """

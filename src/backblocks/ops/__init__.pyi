@@ -1204,7 +1204,7 @@ def conj(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x with the sign of its imaginary part changed.
+    """`input` with the sign of its imaginary part changed.
 
         output = Re(input) - i · Im(input)
     """
@@ -1803,7 +1803,7 @@ def elu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or exp(x) - 1 where x is below 0.
+    """`features`, and below 0 a curve that levels off at -1.
 
         activations = exp(features) - 1 if features < 0 else features
     """
@@ -1815,7 +1815,7 @@ def elu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.
+    """The gradient of Elu: what came back, times the slope that belongs to `outputs`.
 
         backprops = gradients · (outputs + 1) if outputs < 0 else gradients
     """
@@ -2637,7 +2637,7 @@ def leaky_relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, or alpha times x where x is not above 0.
+    """`features`, times `alpha` where it is not above 0.
 
         activations = features if features > 0 else alpha · features
     """
@@ -2650,7 +2650,7 @@ def leaky_relu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of LeakyRelu: what came back, times alpha where x is not above 0.
+    """The gradient of LeakyRelu: what came back, times `alpha` where `features` is not above 0.
 
         backprops = gradients if features > 0 else alpha · gradients
     """
@@ -4042,7 +4042,7 @@ def relu(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The larger of x and 0.
+    """`features`, with 0 in place of all that is below.
 
         activations = max(features, 0)
     """
@@ -4053,7 +4053,7 @@ def relu6(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """x, kept between 0 and 6.
+    """`features`, kept between 0 and 6.
 
         activations = min(max(features, 0), 6)
     """
@@ -4065,7 +4065,7 @@ def relu6_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu6: what came back, where x is above 0 and below 6.
+    """The gradient of Relu6: what came back, where `features` is above 0 and below 6.
 
         backprops = gradients if 0 < features < 6 else 0
     """
@@ -4077,7 +4077,7 @@ def relu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Relu: what came back, where x is above 0.
+    """The gradient of Relu: what came back, where `features` is above 0.
 
         backprops = gradients if features > 0 else 0
     """
@@ -4515,7 +4515,7 @@ def selu_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Selu: what came back, times the slope that belongs to outputs.
+    """The gradient of Selu: what came back, times the slope that belongs to `outputs`.
 
         backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale
         where scale = 1.0507009873554805
@@ -4672,7 +4672,7 @@ def softplus(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A smooth Relu, without overflow: 0 far below 0, and x far above.
+    """A smooth Relu, without overflow: 0 far below 0, and `features` far above.
 
         activations = ln(1 + exp(features))
     """
@@ -4684,7 +4684,7 @@ def softplus_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softplus: what came back, divided by 1 + exp(-x).
+    """The gradient of Softplus: what came back, times the sigmoid of `features`.
 
         backprops = gradients / (1 + exp(-features))
     """
@@ -4695,7 +4695,7 @@ def softsign(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """A smooth sign of x: from -1 far below 0 to 1 far above.
+    """A smooth sign of `features`: from -1 far below 0 to 1 far above.
 
         activations = features / (1 + |features|)
     """
@@ -4707,7 +4707,7 @@ def softsign_grad(
     name: str | None = None,
     out: Value = None,
 ) -> Value:
-    """The gradient of Softsign: what came back, divided by (1 + |x|) squared.
+    """The gradient of Softsign: what came back, times the slope at `features`.
 
         backprops = gradients / (1 + |features|)²
     """

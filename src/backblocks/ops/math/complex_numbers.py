@@ -21,7 +21,7 @@ conj = unary(
     "Conj",
     lambda input: np.conjugate(input),
     COMPLEX,
-    "x with the sign of its imaginary part changed.",
+    "`input` with the sign of its imaginary part changed.",
     "output = Re(input) - i · Im(input)",
     (1 + 2j, 1 - 2j),
     lambda dy, y, x: [ops.conj(dy)],

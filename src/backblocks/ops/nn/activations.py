@@ -46,20 +46,20 @@ def _softsign_grad_grad(h: Value, dx: Value, gradients: Value, features: Value) 
 # fmt: off
 relu = activation(
     "Relu", lambda features: np.maximum(features, 0), REALS,
-    "The larger of x and 0.",
+    "`features`, with 0 in place of all that is below.",
     "activations = max(features, 0)",
     ([-1.0, 2.0], [0.0, 2.0]),
     lambda dy, y, features: [ops.relu_grad(dy, features)],
     also=("rectifier", "ramp", "nn.ReLU", "activation"))
 relu_grad = activation_gradient(
     "ReluGrad", lambda gradients, features: np.where(features > 0, gradients, 0), REALS,
-    "The gradient of Relu: what came back, where x is above 0.",
+    "The gradient of Relu: what came back, where `features` is above 0.",
     "backprops = gradients if features > 0 else 0",
     ([5.0, 6.0], [-1.0, 2.0], [0.0, 6.0]),
     lambda h, dx, gradients, features: [ops.relu_grad(h, features), None])
 relu6 = activation(
     "Relu6", lambda features: np.clip(features, 0, 6), REALS,
-    "x, kept between 0 and 6.",
+    "`features`, kept between 0 and 6.",
     "activations = min(max(features, 0), 6)",
     ([-1.0, 2.0, 6.0, 7.0], [0.0, 2.0, 6.0, 6.0]),
     lambda dy, y, features: [ops.relu6_grad(dy, features)], slope_range=AROUND_SIX,
@@ -67,13 +67,13 @@ relu6 = activation(
 relu6_grad = activation_gradient(
     "Relu6Grad", lambda gradients, features: np.where(
         (features > 0) & (features < 6), gradients, 0), REALS,
-    "The gradient of Relu6: what came back, where x is above 0 and below 6.",
+    "The gradient of Relu6: what came back, where `features` is above 0 and below 6.",
     "backprops = gradients if 0 < features < 6 else 0",
     ([5.0, 6.0, 7.0, 8.0], [0.0, 2.0, 6.0, 7.0], [0.0, 6.0, 0.0, 0.0]),
     lambda h, dx, gradients, features: [ops.relu6_grad(h, features), None], slope_range=AROUND_SIX)
 elu = activation(
     "Elu", lambda features: np.where(features < 0, np.expm1(features), features), FLOATS,
-    "x, or exp(x) - 1 where x is below 0.",
+    "`features`, and below 0 a curve that levels off at -1.",
     "activations = exp(features) - 1 if features < 0 else features",
     ([-np.log(2), 2.0], [-0.5, 2.0]),
     lambda dy, y, features: [ops.elu_grad(dy, y)],
@@ -81,7 +81,7 @@ elu = activation(
 elu_grad = activation_gradient(
     "EluGrad", lambda gradients, outputs: np.where(
         outputs < 0, gradients * (outputs + 1), gradients), FLOATS,
-    "The gradient of Elu: what came back, times outputs + 1 where outputs is below 0.",
+    "The gradient of Elu: what came back, times the slope that belongs to `outputs`.",
     "backprops = gradients · (outputs + 1) if outputs < 0 else gradients",
     ([4.0, 6.0], [-0.5, 2.0], [2.0, 6.0]),
     lambda h, dx, gradients, outputs: [
@@ -99,7 +99,7 @@ selu = activation(
 selu_grad = activation_gradient(
     "SeluGrad", lambda gradients, outputs: gradients * np.where(
         outputs < 0, outputs + SELU_SCALE_ALPHA, SELU_SCALE), FLOATS,
-    "The gradient of Selu: what came back, times the slope that belongs to outputs.",
+    "The gradient of Selu: what came back, times the slope that belongs to `outputs`.",
     "backprops = gradients · (outputs + scale · alpha) if outputs < 0 else gradients · scale\n"
     "where scale = 1.0507009873554805\n"
     "where alpha = 1.6732632423543772",
@@ -108,27 +108,27 @@ selu_grad = activation_gradient(
         ops.selu_grad(h, outputs), _where_negative(outputs, ops.mul(h, gradients))])
 leaky_relu = activation(
     "LeakyRelu", _leaky_relu, FLOATS,
-    "x, or alpha times x where x is not above 0.",
+    "`features`, times `alpha` where it is not above 0.",
     "activations = features if features > 0 else alpha · features",
     ([-1.0, 2.0], [-0.2, 2.0]),
     lambda dy, y, features, **attrs: [ops.leaky_relu_grad(dy, features, **attrs)],
     also=("nn.LeakyReLU",))
 leaky_relu_grad = activation_gradient(
     "LeakyReluGrad", _leaky_relu_grad, FLOATS,
-    "The gradient of LeakyRelu: what came back, times alpha where x is not above 0.",
+    "The gradient of LeakyRelu: what came back, times `alpha` where `features` is not above 0.",
     "backprops = gradients if features > 0 else alpha · gradients",
     ([5.0, 6.0], [-1.0, 2.0], [1.0, 6.0]),
     lambda h, dx, gradients, features, **attrs: [ops.leaky_relu_grad(h, features, **attrs), None])
 softplus = activation(
     "Softplus", lambda features: np.logaddexp(features, 0), FLOATS,
-    "A smooth Relu, without overflow: 0 far below 0, and x far above.",
+    "A smooth Relu, without overflow: 0 far below 0, and `features` far above.",
     "activations = ln(1 + exp(features))",
     ([0.0, 1000.0, -1000.0], [np.log(2), 1000.0, 0.0]),
     lambda dy, y, features: [ops.softplus_grad(dy, features)],
     also=("nn.Softplus",))
 softplus_grad = activation_gradient(
     "SoftplusGrad", lambda gradients, features: gradients / (1 + np.exp(-features)), FLOATS,
-    "The gradient of Softplus: what came back, divided by 1 + exp(-x).",
+    "The gradient of Softplus: what came back, times the sigmoid of `features`.",
     "backprops = gradients / (1 + exp(-features))",
     ([4.0, 5.0, 6.0], [0.0, 1000.0, -1000.0], [2.0, 5.0, 0.0]),
     lambda h, dx, gradients, features: [
@@ -137,14 +137,14 @@ softplus_grad = activation_gradient(
             ops.mul(ops.mul(h, gradients), ops.sigmoid(ops.neg(features))), features)])
 softsign = activation(
     "Softsign", lambda features: features / (1 + np.abs(features)), FLOATS,
-    "A smooth sign of x: from -1 far below 0 to 1 far above.",
+    "A smooth sign of `features`: from -1 far below 0 to 1 far above.",
     "activations = features / (1 + |features|)",
     ([-1.0, 3.0], [-0.5, 0.75]),
     lambda dy, y, features: [ops.softsign_grad(dy, features)],
     also=("nn.Softsign",))
 softsign_grad = activation_gradient(
     "SoftsignGrad", lambda gradients, features: gradients / (1 + np.abs(features)) ** 2, FLOATS,
-    "The gradient of Softsign: what came back, divided by (1 + |x|) squared.",
+    "The gradient of Softsign: what came back, times the slope at `features`.",
     "backprops = gradients / (1 + |features|)²",
     ([4.0, 32.0], [-1.0, 3.0], [1.0, 2.0]),
     _softsign_grad_grad)
