@@ -95,6 +95,10 @@ def _calls() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
     for name in ("Sum", "Mean", "Max", "Min", "Prod"):
         yield name, [draw(2, 3, 2), [1]], {"keep_dims": name == "Max"}
     yield "Cumsum", [draw(4, 2), 0], {"exclusive": True, "reverse": True}
+    untold = draw(3, 4)
+    untold[1, :2] = np.nan
+    yield "ArgMax", [untold, 1], {}
+    yield "ArgMin", [untold, 0], {}
     yield "MatMul", [draw(2, 3), draw(4, 3)], {"transpose_b": True}
     yield "Einsum", [[draw(2, 3, 3)]], {"equation": "ijj->ij"}
     yield "Transpose", [draw(2, 3, 2), [2, 0, 1]], {}

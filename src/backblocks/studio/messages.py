@@ -569,6 +569,8 @@ class Way(Struct, omit_defaults=True):
     """Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
     one of numbers; all other rules go by the codes.
     """
+    counts: list[int] = field(default_factory=list)
+    """The axes of the rule's first tensor along which its places are counted, where they are the result."""
     cut: bool = False
     """Whether what it comes to is cut to a whole number, toward zero."""
 

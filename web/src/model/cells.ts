@@ -96,6 +96,7 @@ export class Nest {
   readonly codes: Readonly<Record<string, readonly string[]>>;
   /** Whether what it comes to is cut to a whole number. */
   readonly cut: boolean;
+  private readonly counts: readonly number[];
   private readonly factors: readonly Seat[];
   private readonly sizes: readonly number[];
   private readonly cells: readonly Seat[];
@@ -107,13 +108,14 @@ export class Nest {
 
   constructor(
     way: Way,
-    shapes: Shapes,
+    private readonly shapes: Shapes,
     private readonly types: Types = {},
   ) {
     this.rule = way.rule;
     this.of = way.of;
     this.codes = way.codes ?? {};
     this.cut = way.cut ?? false;
+    this.counts = way.counts ?? [];
     this.sizes = Object.values(way.loops);
     this.turns = stridesOf(this.sizes);
     this.cells = Object.entries(way.cells).map(([tensor, { at, shape }]) =>
@@ -168,6 +170,13 @@ export class Nest {
     if (low === undefined || high === undefined || bits === undefined) return undefined;
     const count = 2 ** Number(bits);
     return { low, width: Math.fround(high - low), count, lowest: signless ? 0 : -count / 2 };
+  }
+
+  /** The number that stands for a place of the rule's first tensor, where places are the result. */
+  numberOf(place: number): number {
+    const shape = this.shapes[this.of[0] ?? ""] ?? [];
+    const cell = cellAt(place, shape);
+    return this.counts.reduce((number, axis) => number * (shape[axis] as number) + (cell[axis] as number), 0);
   }
 
   /** Whether tables say where loops lead, so that windows differ in size for other reasons than an end. */

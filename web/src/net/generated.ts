@@ -535,6 +535,8 @@ export interface Way {
    *
    */
   codes?: Record<string, string[]>;
+  /** The axes of the rule's first tensor along which its places are counted, where they are the result. */
+  counts?: number[];
   /** Whether what it comes to is cut to a whole number, toward zero. */
   cut?: boolean;
 }

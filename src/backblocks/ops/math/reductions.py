@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -394,17 +395,21 @@ def arg_min(
     return np.argmin(x, dimension.item())
 
 
-def _index_cells(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
-    loops, at = over(input.sizes)
-    axis = int(dimension.contents.item()) % len(at)
-    if input.sizes[axis] == 1:
-        return []  # the answer is 0, whatever it holds
-    cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
-    return [Way("apply", ("input",), loops, cells)]
+def _index_cells(rule: str) -> Callable[..., list[Way]]:
+    def cells_of(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
+        loops, at = over(input.sizes)
+        axis = int(dimension.contents.item()) % len(at)
+        if input.sizes[axis] == 1:
+            return []  # the answer is 0, whatever it holds
+        cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
+        ordered = "apply" if input.dtype.kind == "c" else rule
+        return [Way(ordered, ("input",), loops, cells, counts=(axis,))]
+
+    return cells_of
 
 
-for each in (arg_max, arg_min):
-    each.cells(_index_cells)
+arg_max.cells(_index_cells("largest at"))
+arg_min.cells(_index_cells("smallest at"))
 for each, _out in ((arg_max, [1, 1]), (arg_min, [0, 0])):
     each.shape(_index_shape)
     each.grad(nothing)

@@ -25,7 +25,8 @@ const RUNNING: Readonly<Record<string, "sum" | "best" | "running" | undefined>> 
   max: "best",
   min: "best",
   argmax: "best",
-  argmin: "best",
+  "largest at": "best",
+  "smallest at": "best",
   product: "running",
 };
 

@@ -8,6 +8,13 @@ import { cellText, valueText } from "./sentence.ts";
 /** So many numbers stand in the formula. */
 const MOST_TERMS = 6;
 
+/** What rules that give a place are called in formulas. */
+export const PLACES: Readonly<Record<string, string>> = {
+  argmax: "argmax",
+  "largest at": "argmax",
+  "smallest at": "argmin",
+};
+
 /** The rule with the numbers of its first contributions. */
 export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
   const { nest, contributions, divisor } = derivation;
@@ -22,9 +29,11 @@ export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w:
   switch (nest.rule) {
     case "max":
     case "min":
-    case "argmax":
-    case "argmin":
       return `${nest.rule}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
+    case "argmax":
+    case "largest at":
+    case "smallest at":
+      return `${PLACES[nest.rule]}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
     case "mean":
       return `(${list(({ factors }) => factors.map(text).join(" · "), " + ")}) / ${divisor}`;
     case "shares":

@@ -3,6 +3,7 @@
 import type { Shapes } from "../../model/cells.ts";
 import type { Coordinate, Way } from "../../net/generated.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
+import { PLACES } from "./formula.ts";
 
 /** A piece of a formula: plain, or lowered. */
 export interface Piece {
@@ -56,8 +57,9 @@ function written(way: Way, output: string, op: string, shapes: Shapes, w: Explai
     case "max":
     case "min":
     case "argmax":
-    case "argmin":
-      return [...folded(way.rule, over(...way.of), all(" + ")), ...meant];
+    case "largest at":
+    case "smallest at":
+      return [...folded(PLACES[way.rule] ?? way.rule, over(...way.of), all(" + ")), ...meant];
     case "winner's":
       return [
         head,
