@@ -665,6 +665,12 @@ describe("axe finds nothing serious", () => {
     await map("pool:output").focus();
     await page.keyboard.press("ArrowRight");
     await expect.poll(status).toContain("최댓값");
+    expect(await page.locator(".explain-aside").textContent()).toContain("이 셀이 아닌 곳:");
+    await map("back:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("button", { name: "유한 차분으로 확인" }).click();
+    await expect.poll(() => page.locator(".explain-check").textContent()).toContain("서로 맞습니다.");
+    expect(await page.locator(".explain-op .formula").nth(1).textContent()).toContain(", 단 argmax");
     await inEveryTheme(page);
     await page.keyboard.press("Escape");
     await page.waitForSelector(".canvas");

@@ -596,6 +596,8 @@ class Explained(Message, tag="explained"):
     ways: list[Way]
     forward: str = ""
     """The block of this page whose gradient this block is."""
+    told: bool = True
+    """Whether its op says which cells belong together; if so and without ways, none do."""
 
 
 class CellChecked(Message, tag="cell checked"):

@@ -562,6 +562,8 @@ export interface Explained {
   ways: Way[];
   /** The block of this page whose gradient this block is. */
   forward?: string;
+  /** Whether its op says which cells belong together; if so and without ways, none do. */
+  told?: boolean;
 }
 
 /** A gradient at a cell beside the slope that a finite difference gives there, all numbers as text. */

@@ -33,6 +33,7 @@ export const explainEn = {
   loading: "Looking at what the last run gave…",
   run: "Run",
   noWays: (op: string) => `${op} does not say which of its cells belong together.`,
+  noCells: (op: string) => `What ${op} gives rests on no cell of another tensor.`,
   forward: "Forward",
   gradient: "Gradient",
   secondGradient: "Second gradient",
@@ -56,6 +57,7 @@ export const explainEn = {
     mean: "mean",
     cellsOfWindow: "cells of its window",
     here: "this cell",
+    weight: "weight",
   },
 
   // What an output's cell comes from

@@ -23,6 +23,7 @@ export const explainKo: ExplainWords = {
   loading: "마지막 실행 결과를 살펴보는 중…",
   run: "실행",
   noWays: (op) => `${op}은(는) 어떤 셀들이 서로 이어지는지 알려 주지 않습니다.`,
+  noCells: (op) => `${op}의 결과는 다른 텐서의 셀에서 나오지 않습니다.`,
   forward: "순방향",
   gradient: "기울기",
   secondGradient: "2차 기울기",
@@ -44,6 +45,7 @@ export const explainKo: ExplainWords = {
     mean: "평균",
     cellsOfWindow: "그 창의 셀 수",
     here: "이 셀",
+    weight: "가중치",
   },
 
   rules: {

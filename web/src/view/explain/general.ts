@@ -16,7 +16,15 @@ export function generalOf(...given: Parameters<typeof written>): readonly Piece[
   return written(...given).filter(({ text }) => text !== "");
 }
 
-function written(way: Way, output: string, op: string, shapes: Shapes, w: ExplainWords): Piece[] {
+/** With `more` it is added to what was there. */
+function written(
+  way: Way,
+  output: string,
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+  more = false,
+): Piece[] {
   const left = sideOf(way, output, shapes);
   const own = Object.values(left.named);
   const term = (tensor: string): string => {
@@ -37,13 +45,17 @@ function written(way: Way, output: string, op: string, shapes: Shapes, w: Explai
     tensors.map(term).join(between);
   const whose = (condition: readonly Piece[]): Piece[] => [{ text: w.general.where }, ...condition];
   const meant = where.length ? whose([{ text: where.join(", ") }]) : [];
-  const head: Piece = { text: `${left.text} = ` };
+  const minus = way.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
+  const sign = more ? (minus ? " -= " : " += ") : minus ? " = -" : " = ";
+  const head: Piece = { text: `${left.text}${sign}` };
   const folded = (sign: string, loops: Piece, what: string): Piece[] =>
     loops.text === "" ? [head, { text: what }] : [head, { text: sign }, loops, { text: ` ${what}` }];
 
   switch (way.rule) {
     case "sum": {
-      const weights = (way.factors ?? []).map(({ at = {} }) => `a[${coordinateText(at, way)}]`);
+      const weights = (way.factors ?? [])
+        .filter(({ numbers }) => numbers.length > 1)
+        .map(({ at = {} }) => `${w.general.weight}[${coordinateText(at, way)}]`);
       return [...folded("Σ", low(bound), [...weights, all(" · ")].join(" · ")), ...meant];
     }
     case "added":
