@@ -81,6 +81,11 @@ export function totalOf(derivations: readonly Derivation[]): number | undefined 
   return total;
 }
 
+/** Whether all that a derivation has is subtracted. */
+export function isSubtracted({ contributions }: Derivation): boolean {
+  return contributions.length > 0 && contributions.every(({ weight }) => weight === -1);
+}
+
 /** How far rounding may take a sum from what the op gives: in its type, or to the number of a code. */
 export function tolerance(derivations: readonly Derivation[], dtype: string, step = 0): number {
   const each = step ? (PRECISION.float32 as number) : (PRECISION[dtype] ?? 0);

@@ -80,6 +80,7 @@ export const explainEn = {
   } as Record<string, (from: string) => string>,
   times: (regions: readonly string[]) => regions.join(" times "),
   and: (regions: readonly string[]) => regions.join(" and "),
+  minus: (region: string) => ` minus ${region}`,
   nothing: "no cell leads to it",
   at: (cell: string) => `, at ${cell}`,
   ties: (count: number) => `, with ${cells(count)} as large`,

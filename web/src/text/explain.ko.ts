@@ -67,6 +67,7 @@ export const explainKo: ExplainWords = {
   },
   times: (regions) => regions.join(" × "),
   and: (regions) => regions.join(", "),
+  minus: (region) => ` - ${region}`,
   nothing: "이어지는 셀이 없음",
   at: (cell) => `, 위치 ${cell}`,
   ties: (count) => `, 같은 값이 ${cells(count)} 더 있음`,

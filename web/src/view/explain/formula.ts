@@ -1,7 +1,7 @@
 /** The rule of a derivation with actual numbers. */
 
 import { cellAt, type Shapes } from "../../model/cells.ts";
-import type { Contribution, Derivation } from "../../model/contributions.ts";
+import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
 import { cellText, valueText } from "./sentence.ts";
 
@@ -16,7 +16,7 @@ export const PLACES: Readonly<Record<string, string>> = {
 };
 
 /** The rule with the numbers of its first contributions. */
-export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
+function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
   const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
     const short = roundedText(value, w);
@@ -57,12 +57,28 @@ export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w:
       return `${op}(${list((each) => (alone ? group(each) : `(${group(each)})`), ", ")})`;
     }
     default:
+      if (isSubtracted(derivation)) return list(({ factors }) => factors.map(text).join(" · "), " - ");
       return list(
         ({ factors, weight }) =>
           [...(weight === undefined ? [] : [weight]), ...factors].map(text).join(" · "),
         " + ",
       );
   }
+}
+
+/** What all derivations add up to. */
+export function sumOf(
+  derivations: readonly Derivation[],
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+): string {
+  return derivations
+    .map((each, i) => {
+      const sign = isSubtracted(each) ? (i ? " - " : "-") : i ? " + " : "";
+      return `${sign}${formulaOf(each, op, shapes, w)}`;
+    })
+    .join("");
 }
 
 /** Few enough digits for a column of numbers. */
