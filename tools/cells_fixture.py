@@ -91,10 +91,19 @@ def _calls() -> Iterator[tuple[str, list[Any], dict[str, Any]]]:
     )
     yield "AddV2", [draw(2, 1, 3), draw(4, 1)], {}
     yield "Relu", [draw(4)], {}
+    yield "Sub", [draw(3), draw(3)], {}
+    yield "Neg", [draw(3)], {}
+    named = [[2, 1], [0, 0], [2, 1]]
+    yield "TensorScatterUpdate", [draw(3, 2), named, draw(3)], {}
+    yield "DynamicStitch", [[[0, 2], [2]], [draw(2, 2), draw(1, 2)]], {}
     yield "BiasAddGrad", [x], {"data_format": "NCHW"}
     for name in ("Sum", "Mean", "Max", "Min", "Prod"):
         yield name, [draw(2, 3, 2), [1]], {"keep_dims": name == "Max"}
     yield "Cumsum", [draw(4, 2), 0], {"exclusive": True, "reverse": True}
+    untold = draw(3, 4)
+    untold[1, :2] = np.nan
+    yield "ArgMax", [untold, 1], {}
+    yield "ArgMin", [untold, 0], {}
     yield "MatMul", [draw(2, 3), draw(4, 3)], {"transpose_b": True}
     yield "Einsum", [[draw(2, 3, 3)]], {"equation": "ijj->ij"}
     yield "Transpose", [draw(2, 3, 2), [2, 0, 1]], {}

@@ -202,6 +202,9 @@ def test_a_gradient_block_knows_the_block_whose_gradient_it_is(asker, block, for
 def test_an_op_that_declares_nothing_shows_its_tensors(asker):
     found = asker.answer("explain", block="unique")
     assert (found["ways"], list(found["tensors"])) == ([], ["x", "y", "idx"])
+    assert found["told"] is False
+    alone = asker.answer("explain", block="x")
+    assert (alone["ways"], alone.get("told", True)) == ([], True)
 
 
 @pytest.mark.parametrize("kind", ["explain", "check cell"])

@@ -19,6 +19,7 @@ const MOVES = {
     sum: { op: "Sum", in: { input: "a:output", axis: { dtype: "int32", value: [1] } } },
     row: constant([4]),
     added: { op: "AddV2", in: { x: "a:output", y: "row:output" } },
+    less: { op: "Sub", in: { x: "a:output", y: "row:output" } },
     joined: {
       op: "ConcatV2",
       in: { values: ["flat:output", "flat:output"], axis: { dtype: "int32", value: 0 } },
@@ -53,6 +54,7 @@ const MOVES = {
       "product:product",
       "sum:output",
       "added:z",
+      "less:z",
       "joined:output",
       "picked:output",
       "part:output",
@@ -487,6 +489,7 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
     ["product", "product"],
     ["sum", "output"],
     ["added", "z"],
+    ["less", "z"],
     ["joined", "output"],
     ["picked", "output"],
     ["part", "output"],
@@ -507,6 +510,7 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
       "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
       "output[1,3] = 5, sum over input[1, 0-2, 3]",
       "z[0,2,3] = 4, sum of x[0, 2, 3] and y[3]",
+      "z[0,2,3] = -10, x[0, 2, 3] minus y[3]",
       "output[11,3] = 4, a copy of values[1][5, 3]",
       "output[2,3] = 4, a copy of params[5, 3]",
       "output[0,1,2] = -3, a copy of input[0, 2, 3]",
@@ -545,6 +549,7 @@ describe("every kind of window", () => {
     await leave();
     await explain("averaged");
     await walk("averaged:output", 4);
+    expect(await aside()).toContain("÷ 4 = 69.75 → 69");
     expect(await aside()).toContain("cut to a whole number");
     await leave();
   });
@@ -665,6 +670,12 @@ describe("axe finds nothing serious", () => {
     await map("pool:output").focus();
     await page.keyboard.press("ArrowRight");
     await expect.poll(status).toContain("최댓값");
+    expect(await page.locator(".explain-aside").textContent()).toContain("이 셀이 아닌 곳:");
+    await map("back:output").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.getByRole("button", { name: "유한 차분으로 확인" }).click();
+    await expect.poll(() => page.locator(".explain-check").textContent()).toContain("서로 맞습니다.");
+    expect(await page.locator(".explain-op .formula").nth(1).textContent()).toContain(", 단 argmax");
     await inEveryTheme(page);
     await page.keyboard.press("Escape");
     await page.waitForSelector(".canvas");

@@ -255,11 +255,30 @@ def _shares(asked: _Asked) -> Any:
     return sum(a / n for a, n in zip(asked.numbers(given), counts, strict=True))
 
 
-def _winner(asked: _Asked, candidates: list[Point], pins: Sequence[str], sign: int = 1) -> Point:
-    """The first of the points where the pins' sum is NaN, or else largest."""
+def _place(asked: _Asked, sign: int, nan: float) -> Any:
+    """Where the largest or smallest is, of nothing 0; NaN counts as the given number."""
+    pin = asked.way.of[0]
+    if not asked.points:
+        return 0
+    cell = _winner(asked, asked.points, [pin], sign, nan).cells[pin]
+    number = 0
+    for axis in asked.way.counts:
+        number = number * asked.shapes[pin][axis] + cell[axis]
+    return number
+
+
+def _winner(
+    asked: _Asked,
+    candidates: list[Point],
+    pins: Sequence[str],
+    sign: int = 1,
+    nan: float = math.nan,
+) -> Point:
+    """The first of the points where the pins' sum is NaN, or else largest; NaN may count as a number."""
     best, top = candidates[0], None
     for point in candidates:
         new = sum((asked.read(point, pin) for pin in pins[1:]), asked.read(point, pins[0]))
+        new = nan if new != new else new
         if top is None or (top == top and (new != new or (new > top if sign > 0 else new < top))):
             best, top = point, new
     return best
@@ -323,6 +342,8 @@ _RULES: dict[str, Callable[[_Asked], Any]] = {
     "winner's": _winner_s,
     "close": _close,
     "copy": lambda asked: (asked.numbers(asked.way.of[0]) or [0])[0],
-    "argmax": lambda asked: None,
+    "argmax": lambda asked: _place(asked, 1, math.nan),
+    "largest at": lambda asked: _place(asked, 1, -math.inf),
+    "smallest at": lambda asked: _place(asked, -1, math.inf),
     "apply": lambda asked: None,
 }

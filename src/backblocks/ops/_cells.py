@@ -15,7 +15,9 @@ shares    of[0] added up, each first divided by how many points its own cell has
 product   of[0] multiplied
 max, min  the largest or smallest, and of equals the first in the order of the loops; NaN is both. Of
           several tensors their sum counts.
-argmax    where the largest is
+argmax    where the largest is, which may be NaN, counted along the axes `counts` of of[0]
+largest at, smallest at
+          the same, but NaN is passed over
 winners   of[0] added up over those of its cells whose first maximum (of of[1], or the sum of all behind
           of[0]) has of[1] at the output's own cell
 winner's  of[0] where of[1] is largest
@@ -123,6 +125,8 @@ class Way:
     codes: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Pins that hold codes of numbers, with those of the low and the high end of their range. A sum is
     one of numbers; all other rules go by the codes."""
+    counts: tuple[int, ...] = ()
+    """The axes of of[0] along which its places are counted, in row-major order, where they are the result."""
     cut: bool = False
     """Whether what it comes to is cut to a whole number, toward zero."""
 

@@ -42,6 +42,7 @@ def explain(asked: Explain, held: Held) -> Explained:
         [name for name, symbol in symbols.items() if symbol.block is block],
         msgspec.convert(ways, list[Way], from_attributes=True),
         forward_of(asked.block, held)[0],
+        block.op.cell_rule is not None or not block.op.inputs,
     )
 
 

@@ -571,6 +571,8 @@ class Way(Struct, omit_defaults=True):
     """Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
     one of numbers; all other rules go by the codes.
     """
+    counts: list[int] = field(default_factory=list)
+    """The axes of the rule's first tensor along which its places are counted, where they are the result."""
     cut: bool = False
     """Whether what it comes to is cut to a whole number, toward zero."""
 
@@ -596,6 +598,8 @@ class Explained(Message, tag="explained"):
     ways: list[Way]
     forward: str = ""
     """The block of this page whose gradient this block is."""
+    told: bool = True
+    """Whether its op says which cells belong together; if so and without ways, none do."""
 
 
 class CellChecked(Message, tag="cell checked"):

@@ -81,6 +81,11 @@ export function totalOf(derivations: readonly Derivation[]): number | undefined 
   return total;
 }
 
+/** Whether all that a derivation has is subtracted. */
+export function isSubtracted({ contributions }: Derivation): boolean {
+  return contributions.length > 0 && contributions.every(({ weight }) => weight === -1);
+}
+
 /** How far rounding may take a sum from what the op gives: in its type, or to the number of a code. */
 export function tolerance(derivations: readonly Derivation[], dtype: string, step = 0): number {
   const each = step ? (PRECISION.float32 as number) : (PRECISION[dtype] ?? 0);
@@ -203,9 +208,13 @@ function partOf(amounts: readonly (number | undefined)[], best: number | undefin
   return same(amounts[i], amounts[best]) ? "ties" : "loses";
 }
 
-function extreme(sign: 1 | -1): Rule {
+/** The largest or smallest; `nan` is what NaN counts as. */
+function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
   return (asked) => {
-    const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i)));
+    const amounts = Array.from({ length: asked.points.count }, (_, i) => {
+      const amount = sum(heldAt(asked, i));
+      return amount !== undefined && Number.isNaN(amount) ? nan : amount;
+    });
     const best = bestOf(amounts, sign);
     const better = (before: number, amount: number): number =>
       bestOf([before, amount], sign) === 0 ? before : amount;
@@ -215,6 +224,17 @@ function extreme(sign: 1 | -1): Rule {
       (_, i) => ({ amount: amounts[i], part: partOf(amounts, best, i) }),
       better,
     );
+  };
+}
+
+/** Where the one that is taken stands, in place of what it holds. */
+function placed(rule: Rule): Rule {
+  return (asked) => {
+    const { contributions } = rule(asked);
+    if (contributions.length === 0) return { contributions, total: 0 };
+    const winner = contributions.find(({ part }) => part === "wins");
+    const place = winner?.cells.get(asked.nest.of[0] ?? "");
+    return { contributions, total: place === undefined ? undefined : asked.nest.numberOf(place) };
   };
 }
 
@@ -333,8 +353,9 @@ const RULES: Readonly<Record<string, Rule>> = {
     ),
   max: extreme(1),
   min: extreme(-1),
-  argmax: (asked) => ({ ...extreme(1)(asked), total: undefined }),
-  argmin: (asked) => ({ ...extreme(-1)(asked), total: undefined }),
+  argmax: placed(extreme(1)),
+  "largest at": placed(extreme(1, Number.NEGATIVE_INFINITY)),
+  "smallest at": placed(extreme(-1, Number.POSITIVE_INFINITY)),
   winners,
   "winner's": winnersOwn,
   close,

@@ -537,6 +537,8 @@ export interface Way {
    *
    */
   codes?: Record<string, string[]>;
+  /** The axes of the rule's first tensor along which its places are counted, where they are the result. */
+  counts?: number[];
   /** Whether what it comes to is cut to a whole number, toward zero. */
   cut?: boolean;
 }
@@ -562,6 +564,8 @@ export interface Explained {
   ways: Way[];
   /** The block of this page whose gradient this block is. */
   forward?: string;
+  /** Whether its op says which cells belong together; if so and without ways, none do. */
+  told?: boolean;
 }
 
 /** A gradient at a cell beside the slope that a finite difference gives there, all numbers as text. */

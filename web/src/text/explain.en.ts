@@ -33,6 +33,7 @@ export const explainEn = {
   loading: "Looking at what the last run gave…",
   run: "Run",
   noWays: (op: string) => `${op} does not say which of its cells belong together.`,
+  noCells: (op: string) => `What ${op} gives rests on no cell of another tensor.`,
   forward: "Forward",
   gradient: "Gradient",
   secondGradient: "Second gradient",
@@ -56,6 +57,7 @@ export const explainEn = {
     mean: "mean",
     cellsOfWindow: "cells of its window",
     here: "this cell",
+    weight: "weight",
   },
 
   // What an output's cell comes from
@@ -68,7 +70,8 @@ export const explainEn = {
     max: (from: string) => `maximum of ${from}`,
     min: (from: string) => `minimum of ${from}`,
     argmax: (from: string) => `place of the maximum of ${from}`,
-    argmin: (from: string) => `place of the minimum of ${from}`,
+    "largest at": (from: string) => `place of the maximum of ${from}`,
+    "smallest at": (from: string) => `place of the minimum of ${from}`,
     winners: (from: string) => `what it won of ${from}`,
     "winner's": (from: string) => `what the winner holds of ${from}`,
     close: (from: string) => `sum over those that equal the maximum, of ${from}`,
@@ -77,6 +80,7 @@ export const explainEn = {
   } as Record<string, (from: string) => string>,
   times: (regions: readonly string[]) => regions.join(" times "),
   and: (regions: readonly string[]) => regions.join(" and "),
+  minus: (region: string) => ` minus ${region}`,
   nothing: "no cell leads to it",
   at: (cell: string) => `, at ${cell}`,
   ties: (count: number) => `, with ${cells(count)} as large`,

@@ -23,6 +23,7 @@ export const explainKo: ExplainWords = {
   loading: "마지막 실행 결과를 살펴보는 중…",
   run: "실행",
   noWays: (op) => `${op}은(는) 어떤 셀들이 서로 이어지는지 알려 주지 않습니다.`,
+  noCells: (op) => `${op}의 결과는 다른 텐서의 셀에서 나오지 않습니다.`,
   forward: "순방향",
   gradient: "기울기",
   secondGradient: "2차 기울기",
@@ -44,6 +45,7 @@ export const explainKo: ExplainWords = {
     mean: "평균",
     cellsOfWindow: "그 창의 셀 수",
     here: "이 셀",
+    weight: "가중치",
   },
 
   rules: {
@@ -55,7 +57,8 @@ export const explainKo: ExplainWords = {
     max: (from) => `${from}의 최댓값`,
     min: (from) => `${from}의 최솟값`,
     argmax: (from) => `${from}에서 최댓값의 위치`,
-    argmin: (from) => `${from}에서 최솟값의 위치`,
+    "largest at": (from) => `${from}에서 최댓값의 위치`,
+    "smallest at": (from) => `${from}에서 최솟값의 위치`,
     winners: (from) => `${from} 가운데 이 셀이 이긴 것`,
     "winner's": (from) => `${from}에서 이긴 셀이 가진 값`,
     close: (from) => `${from}에서 최댓값과 같은 것들의 합`,
@@ -64,6 +67,7 @@ export const explainKo: ExplainWords = {
   },
   times: (regions) => regions.join(" × "),
   and: (regions) => regions.join(", "),
+  minus: (region) => ` - ${region}`,
   nothing: "이어지는 셀이 없음",
   at: (cell) => `, 위치 ${cell}`,
   ties: (count) => `, 같은 값이 ${cells(count)} 더 있음`,

@@ -727,6 +727,7 @@ einsum.differs(
 )
 einsum.differs(
     "half sums",
+    at="half",
     tensorflow="Sums of half types are kept in the half type, and products are rounded to it.",
     ours="They are computed in float32 and rounded once.",
 )

@@ -2,6 +2,7 @@
 
 import functools
 import math
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import numpy as np
@@ -339,6 +340,7 @@ for each, _ufunc, _start in (
 for each in (sum_, mean, prod, euclidean_norm):
     each.differs(
         "half sums",
+        at="half",
         tensorflow="Sums and products of half types are kept in the half type.",
         ours="They are kept in float32 and rounded once.",
     )
@@ -442,17 +444,21 @@ def arg_min(
     return np.argmin(x, dimension.item())
 
 
-def _index_cells(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
-    loops, at = over(input.sizes)
-    axis = int(dimension.contents.item()) % len(at)
-    if input.sizes[axis] == 1:
-        return []  # the answer is 0, whatever it holds
-    cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
-    return [Way("apply", ("input",), loops, cells)]
+def _index_cells(rule: str) -> Callable[..., list[Way]]:
+    def cells_of(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
+        loops, at = over(input.sizes)
+        axis = int(dimension.contents.item()) % len(at)
+        if input.sizes[axis] == 1:
+            return []  # the answer is 0, whatever it holds
+        cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
+        ordered = "apply" if input.dtype.kind == "c" else rule
+        return [Way(ordered, ("input",), loops, cells, counts=(axis,))]
+
+    return cells_of
 
 
-for each in (arg_max, arg_min):
-    each.cells(_index_cells)
+arg_max.cells(_index_cells("largest at"))
+arg_min.cells(_index_cells("smallest at"))
 for each, _out in ((arg_max, [1, 1]), (arg_min, [0, 0])):
     each.shape(_index_shape)
     each.grad(nothing)
@@ -618,6 +624,7 @@ for each, _numbers, _totals, _without, _from_end in _line:
     each.fails("two axes", x=table, axis=[0, 1], error="must be a scalar")
     each.differs(
         "half sums",
+        at="half",
         tensorflow="Totals of half types are kept in the half type.",
         ours="They are kept in float32 and rounded once.",
     )

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -784,9 +785,11 @@ def _(
     y: Any, input: Spec, *, Targmax: Any, include_batch_in_index: bool, **windows: Any
 ) -> list[Way]:
     taken: dict[str, Any] = {"of": ("input",), "input": input, "cells": ("input",)}
+    (place,) = pool_way("argmax", windows=("argmax",), **taken, **windows)
+    counts = (0, 1, 2, 3) if include_batch_in_index else (1, 2, 3)
     return [
         *pool_way("max", windows=("output",), **taken, **windows),
-        *pool_way("argmax", windows=("argmax",), **taken, **windows),
+        replace(place, counts=counts),
     ]
 
 

@@ -153,6 +153,7 @@ for _each, _twice, _all in (
 for _each in (scatter_add, scatter_sub, scatter_mul):
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Rows of half types are rounded after every change.",
         ours="They are changed in float32 and rounded once.",
     )
@@ -249,6 +250,7 @@ for _each, _cell, _row in (
 for _each in (scatter_nd_add, scatter_nd_sub):
     _each.differs(
         "half sums",
+        at="half",
         tensorflow="Cells of half types are rounded after every update.",
         ours="They are changed in float32 and rounded once.",
     )

@@ -25,7 +25,8 @@ const RUNNING: Readonly<Record<string, "sum" | "best" | "running" | undefined>> 
   max: "best",
   min: "best",
   argmax: "best",
-  argmin: "best",
+  "largest at": "best",
+  "smallest at": "best",
   product: "running",
 };
 
@@ -42,7 +43,9 @@ export function ContributionTable({
   const w = useExplainWords();
   const single = nest.rule === "sum" && nest.of.length < 2 && !contributions.some(({ weight }) => weight);
   const amount = single ? undefined : AMOUNT[nest.rule];
-  const running = contributions.length < 2 && nest.rule === "added" ? undefined : RUNNING[nest.rule];
+  const alone = contributions.length === 1 && (nest.rule === "added" || nest.of.length === 1);
+  // One number that is added is what it comes to.
+  const running = alone && (nest.rule === "added" || nest.rule === "sum") ? undefined : RUNNING[nest.rule];
   const weighed = contributions.some(({ weight }) => weight !== undefined);
   // Side by side, the places of two tensors leave no room for what comes of them.
   const stacked = nest.of.length > 1;

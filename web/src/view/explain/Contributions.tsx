@@ -6,7 +6,7 @@ import { Icon } from "../shell/icons.tsx";
 import { Check } from "./Check.tsx";
 import { ContributionTable } from "./ContributionTable.tsx";
 import { derivedAt } from "./derived.ts";
-import { formulaOf, roundedText } from "./formula.ts";
+import { roundedText, sumOf } from "./formula.ts";
 import { LeadsTo } from "./LeadsTo.tsx";
 import type { Picture } from "./picture.ts";
 import { cellText, type Named, twinMade, valueText, whereIs } from "./sentence.ts";
@@ -62,7 +62,7 @@ function Made({
   const total = totalOf(derivations);
   const shown = shownAt(derivations, name, holding(name, place), holding);
   const applied = derivations.every(({ nest, cut }) => nest.rule === "apply" && !cut);
-  const formula = derivations.map((each) => formulaOf(each, op, row.shapes, w)).join(" + ");
+  const formula = sumOf(derivations, op, row.shapes, w);
   return (
     <section className="explain-made">
       <h3>{title}</h3>
@@ -138,12 +138,14 @@ function Total({
     );
   const same = agrees(total, shown.compared, tolerance(derivations, dtype, shown.step));
   const off = valueText(total - shown.compared, w);
+  const summed = derivations[0]?.contributions.at(-1)?.running ?? 0;
   return (
     <p className={same ? "explain-total" : "explain-total bad"} data-agrees={same}>
       {w.total}{" "}
       {divisor !== undefined && (
         <span className="mono">
-          {valueText(derivations[0]?.contributions.at(-1)?.running ?? 0, w)} {w.divided(divisor)} ={" "}
+          {valueText(summed, w)} {w.divided(divisor)} ={" "}
+          {derivations[0]?.nest.cut && `${valueText(summed / divisor, w)} → `}
         </span>
       )}
       <b className="mono">{valueText(total, w)}</b> · {w.shown} {number}{" "}

@@ -8,6 +8,16 @@ import { cellText, type Named } from "./sentence.ts";
 import { useExplainWords } from "./words.ts";
 
 const MOST_ROWS = 60;
+/** Rules by which a cell adds something of its own. */
+const ADDING: ReadonlySet<string> = new Set([
+  "sum",
+  "added",
+  "mean",
+  "shares",
+  "winners",
+  "winner's",
+  "close",
+]);
 
 /** The outputs that a cell leads to, and what it adds to each. */
 export function LeadsTo({
@@ -29,12 +39,12 @@ export function LeadsTo({
       const tensor = row.explained.tensors[output];
       const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
       return places.slice(0, MOST_ROWS).map((at) => {
-        const parts = derive(row.nests, output, at, holding).flatMap(({ contributions, divisor = 1 }) =>
+        const parts = derive(row.nests, output, at, holding).flatMap(({ nest, contributions, divisor = 1 }) =>
           contributions
             .filter(({ cells }) => cells.get(name) === place)
             .map(({ amount, part }) => ({
               part,
-              amount: amount === undefined ? undefined : amount / divisor,
+              amount: amount === undefined || !ADDING.has(nest.rule) ? undefined : amount / divisor,
             })),
         );
         const amounts = parts.map(({ amount }) => amount);
@@ -53,6 +63,7 @@ export function LeadsTo({
   }, [row, name, pin, place, picture]);
   if (found.length === 0) return null;
   const chosen = found.some(({ part }) => part !== "counts");
+  const adding = found.some(({ adds }) => adds !== undefined);
   return (
     <section className="explain-made">
       <h3>{w.leadsTo}</h3>
@@ -62,7 +73,7 @@ export function LeadsTo({
           <thead>
             <tr>
               <th scope="col">{w.cell}</th>
-              <th scope="col">{w.adds}</th>
+              {adding && <th scope="col">{w.adds}</th>}
               <th scope="col">{w.gives}</th>
               {chosen && <th scope="col" aria-label={w.gives} />}
             </tr>
@@ -71,7 +82,7 @@ export function LeadsTo({
             {found.map((each) => (
               <tr key={each.cell} className={`part-${each.part}`}>
                 <td className="soft">{each.cell}</td>
-                <td>{roundedText(each.adds, w)}</td>
+                {adding && <td>{roundedText(each.adds, w)}</td>}
                 <td>{roundedText(each.value, w)}</td>
                 {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
               </tr>

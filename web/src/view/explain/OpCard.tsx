@@ -1,5 +1,6 @@
 import type { ReactElement } from "react";
 import type { Graph } from "../../model/graph.ts";
+import type { Way } from "../../net/generated.ts";
 import { shownAttr } from "../canvas/values.ts";
 import { useOps } from "../page.ts";
 import { Formula } from "../panels/Docs.tsx";
@@ -33,9 +34,17 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
           ))}
         </dl>
       )}
-      {row.nests.length === 0 && <p className="small">{w.noWays(op)}</p>}
+      {row.nests.length === 0 && (
+        <p className="small">{row.explained.told === false ? w.noWays(op) : w.noCells(op)}</p>
+      )}
     </div>
   );
+}
+
+/** Whether a way adds to what ways before it gave: sums do, and all others give cells of their own. */
+function isMore(made: readonly { way: Way; output: string }[], i: number): boolean {
+  const { way, output } = made[i] as { way: Way; output: string };
+  return way.rule === "sum" && made.slice(0, i).some((each) => each.output === output);
 }
 
 /** How outputs come from inputs, by the loops that were declared; what only the op can tell, by its own formula. */
@@ -51,7 +60,7 @@ function Rule({ row: { explained, shapes } }: { row: Shown["row"] }): ReactEleme
       {made.slice(0, MOST_WAYS).map(({ way, output }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
         <div className="formula mono" key={i}>
-          {generalOf(way, output, explained.op, shapes, w).map(({ text, low }, at) =>
+          {generalOf(way, output, explained.op, shapes, w, isMore(made, i)).map(({ text, low }, at) =>
             // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
             low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
           )}

@@ -1,15 +1,22 @@
 /** The rule of a derivation with actual numbers. */
 
 import { cellAt, type Shapes } from "../../model/cells.ts";
-import type { Contribution, Derivation } from "../../model/contributions.ts";
+import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
 import { cellText, valueText } from "./sentence.ts";
 
 /** So many numbers stand in the formula. */
 const MOST_TERMS = 6;
 
+/** What rules that give a place are called in formulas. */
+export const PLACES: Readonly<Record<string, string>> = {
+  argmax: "argmax",
+  "largest at": "argmax",
+  "smallest at": "argmin",
+};
+
 /** The rule with the numbers of its first contributions. */
-export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
+function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
   const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
     const short = roundedText(value, w);
@@ -22,9 +29,11 @@ export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w:
   switch (nest.rule) {
     case "max":
     case "min":
-    case "argmax":
-    case "argmin":
       return `${nest.rule}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
+    case "argmax":
+    case "largest at":
+    case "smallest at":
+      return `${PLACES[nest.rule]}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
     case "mean":
       return `(${list(({ factors }) => factors.map(text).join(" · "), " + ")}) / ${divisor}`;
     case "shares":
@@ -48,12 +57,28 @@ export function formulaOf(derivation: Derivation, op: string, shapes: Shapes, w:
       return `${op}(${list((each) => (alone ? group(each) : `(${group(each)})`), ", ")})`;
     }
     default:
+      if (isSubtracted(derivation)) return list(({ factors }) => factors.map(text).join(" · "), " - ");
       return list(
         ({ factors, weight }) =>
           [...(weight === undefined ? [] : [weight]), ...factors].map(text).join(" · "),
         " + ",
       );
   }
+}
+
+/** What all derivations add up to. */
+export function sumOf(
+  derivations: readonly Derivation[],
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+): string {
+  return derivations
+    .map((each, i) => {
+      const sign = isSubtracted(each) ? (i ? " - " : "-") : i ? " + " : "";
+      return `${sign}${formulaOf(each, op, shapes, w)}`;
+    })
+    .join("");
 }
 
 /** Few enough digits for a column of numbers. */

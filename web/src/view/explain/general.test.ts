@@ -17,9 +17,9 @@ const calls = JSON.parse(
 ) as Call[];
 
 function written(op: string, which = 0): string {
-  const call = calls.filter((each) => each.op === op)[which] as Call;
-  const [way] = call.ways as [Way];
-  return generalOf(way, call.outputs[0] as string, op, call.shapes, explainEn)
+  const call = calls.find((each) => each.op === op) as Call;
+  const way = call.ways[which] as Way;
+  return generalOf(way, call.outputs[0] as string, op, call.shapes, explainEn, which > 0)
     .map(({ text, low }) => (low ? `{${text}}` : text))
     .join("");
 }
@@ -50,7 +50,7 @@ test.each([
   ],
   [
     "FusedResizeAndPadConv2D",
-    "output[n, h, w, co] = Σ{kh, kw, ci, bh, bw} a[8bh + 2h + kh] · a[5bw + w + kw] · input[n, h′(bh, h, kh), w′(bw, w, kw), ci] · filter[kh, kw, ci, co]",
+    "output[n, h, w, co] = Σ{kh, kw, ci, bh, bw} weight[8bh + 2h + kh] · weight[5bw + w + kw] · input[n, h′(bh, h, kh), w′(bw, w, kw), ci] · filter[kh, kw, ci, co]",
   ],
   ["AddV2", "z[i, j, k] = x[i, 0, k] + y[j, 0]"],
   ["Relu", "activations[i] = Relu(features[i])"],
@@ -60,4 +60,10 @@ test.each([
   ["Transpose", "y[k, i, j] = x[i, j, k]"],
 ])("%s", (op, text) => {
   expect(written(op)).toBe(text);
+});
+
+test("what is subtracted is taken from what was there", () => {
+  expect(written("Sub")).toBe("z[i] = x[i]");
+  expect(written("Sub", 1)).toBe("z[i] -= y[i]");
+  expect(written("Neg")).toBe("y[i] = -x[i]");
 });

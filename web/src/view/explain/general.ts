@@ -3,6 +3,7 @@
 import type { Shapes } from "../../model/cells.ts";
 import type { Coordinate, Way } from "../../net/generated.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
+import { PLACES } from "./formula.ts";
 
 /** A piece of a formula: plain, or lowered. */
 export interface Piece {
@@ -15,7 +16,15 @@ export function generalOf(...given: Parameters<typeof written>): readonly Piece[
   return written(...given).filter(({ text }) => text !== "");
 }
 
-function written(way: Way, output: string, op: string, shapes: Shapes, w: ExplainWords): Piece[] {
+/** With `more` it is added to what was there. */
+function written(
+  way: Way,
+  output: string,
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+  more = false,
+): Piece[] {
   const left = sideOf(way, output, shapes);
   const own = Object.values(left.named);
   const term = (tensor: string): string => {
@@ -36,13 +45,17 @@ function written(way: Way, output: string, op: string, shapes: Shapes, w: Explai
     tensors.map(term).join(between);
   const whose = (condition: readonly Piece[]): Piece[] => [{ text: w.general.where }, ...condition];
   const meant = where.length ? whose([{ text: where.join(", ") }]) : [];
-  const head: Piece = { text: `${left.text} = ` };
+  const minus = way.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
+  const sign = more ? (minus ? " -= " : " += ") : minus ? " = -" : " = ";
+  const head: Piece = { text: `${left.text}${sign}` };
   const folded = (sign: string, loops: Piece, what: string): Piece[] =>
     loops.text === "" ? [head, { text: what }] : [head, { text: sign }, loops, { text: ` ${what}` }];
 
   switch (way.rule) {
     case "sum": {
-      const weights = (way.factors ?? []).map(({ at = {} }) => `a[${coordinateText(at, way)}]`);
+      const weights = (way.factors ?? [])
+        .filter(({ numbers }) => numbers.length > 1)
+        .map(({ at = {} }) => `${w.general.weight}[${coordinateText(at, way)}]`);
       return [...folded("Σ", low(bound), [...weights, all(" · ")].join(" · ")), ...meant];
     }
     case "added":
@@ -56,8 +69,9 @@ function written(way: Way, output: string, op: string, shapes: Shapes, w: Explai
     case "max":
     case "min":
     case "argmax":
-    case "argmin":
-      return [...folded(way.rule, over(...way.of), all(" + ")), ...meant];
+    case "largest at":
+    case "smallest at":
+      return [...folded(PLACES[way.rule] ?? way.rule, over(...way.of), all(" + ")), ...meant];
     case "winner's":
       return [
         head,

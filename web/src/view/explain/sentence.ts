@@ -1,7 +1,7 @@
 /** One cell in one sentence, as the status line says it. */
 
 import { cellAt } from "../../model/cells.ts";
-import type { Derivation } from "../../model/contributions.ts";
+import { type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { lightsOf, type Row, regionText } from "../../model/explaining.ts";
 import { numberText } from "../../net/frames.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
@@ -61,7 +61,14 @@ export function sentenceOf(picture: Picture, pin: string, place: number, words: 
 
 function madeText(picture: Picture, { row, name }: Named, place: number, words: ExplainWords): string {
   const derivations = derivedAt(picture, row, name, place);
-  return derivations.map((each) => derivedText(picture, row, each, words)).join(words.and(["", ""]));
+  return derivations
+    .map((each, i) => {
+      const text = derivedText(picture, row, each, words);
+      if (isSubtracted(each)) return words.minus(text);
+      return i ? `${words.and(["", ""])}${text}` : text;
+    })
+    .join("")
+    .trim();
 }
 
 function derivedText(
@@ -79,7 +86,9 @@ function derivedText(
   if (contributions.length === 0) return words.nothing;
   const regions = compared.map(region);
   const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);
-  const text = words.rules[nest.rule]?.(joined) ?? joined;
+  // One number is no sum.
+  const single = nest.rule === "sum" && contributions.length === 1 && nest.of.length === 1;
+  const text = single ? joined : (words.rules[nest.rule]?.(joined) ?? joined);
   const winner = contributions.find(({ part }) => part === "wins");
   const [given] = nest.of;
   if (!winner || given === undefined || nest.rule === "winners" || nest.rule === "close") return text;
