@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cellUnder, EDGE, look, type Sides } from "./volume.ts";
+import { boxAxes, boxOf, cellUnder, EDGE, look, type Sides } from "./volume.ts";
 
 const front = { turn: 0, tilt: 0 };
 
@@ -46,5 +46,31 @@ describe("a box of cells", () => {
     const time = performance.now() - start;
     console.log(`64 x 64 x 64 cells, 200 x 200 points: ${time.toFixed(1)} ms`);
     expect(time).toBeLessThan(100);
+  });
+});
+
+describe("which axes are a box", () => {
+  const wells = (columns: number, rows: number, across: number | null, down: number | null = null) => ({
+    columns,
+    rows,
+    across,
+    down,
+    sliders: [],
+  });
+  test("columns, rows and tiles are, and its cells are those of the tensor", () => {
+    const shape = [2, 3, 4, 5];
+    expect(boxAxes(wells(3, 2, 1), shape)).toEqual([3, 2, 1]);
+    expect(boxAxes(wells(3, 2, null, 0), shape)).toEqual([3, 2, 0]);
+    const box = boxOf([3, 2, 1], shape, [1, 0, 0, 0], (cell) => cell.reduce((sum, at) => 10 * sum + at, 0));
+    expect(box.sides).toEqual([5, 4, 3]);
+    expect([box.values[0], box.values.at(-1), box.most]).toEqual([1000, 1234, 1234]);
+    expect(box.cellOf(59)).toEqual([1, 2, 3, 4]);
+    expect([box.indexOf([1, 2, 3, 4]), box.indexOf([0, 2, 3, 4])]).toEqual([59, -1]);
+  });
+  test("too few or too long ones are none, and it is said why", () => {
+    expect(boxAxes(wells(1, 0, null), [4, 4])).toEqual({ few: 2 });
+    expect(boxAxes(wells(2, 1, 0), [1, 4, 4])).toEqual({ few: 2 });
+    expect(boxAxes(wells(2, 1, 0), [64, 65, 64])).toEqual({ long: 1, most: 64 });
+    expect(boxAxes(wells(2, 1, 0), [64, 64, 64])).toEqual([2, 1, 0]);
   });
 });

@@ -74,9 +74,17 @@ export const useStudio = create<StudioState>()(() => ({
   recent: [],
 }));
 
-interface Waiting {
-  /** Takes an answer that another one follows. */
-  early?(value: unknown): void;
+/** What is heard of an answer that takes long. */
+export interface Hearing<Answer> {
+  /** Takes what a part of a large value tells, before all of it is known. */
+  early?(answer: Answer): void;
+  /** Takes how much is done, from 0 to 1. */
+  progress?(part: number): void;
+  /** Ends the question, which is then refused. */
+  signal?: AbortSignal;
+}
+
+interface Waiting extends Hearing<unknown> {
   resolve(value: unknown): void;
   reject(reason: Error): void;
 }
@@ -236,12 +244,14 @@ export class Studio {
   /** Sends a command that is answered under its request's number. */
   private ask<Answer>(
     command: (request: number) => Command,
-    early?: (answer: Answer) => void,
+    { page = 0, signal, ...hearing }: Hearing<Answer> & { page?: number } = {},
   ): Promise<Answer> {
     const request = ++this.requests;
     return new Promise<Answer>((resolve, reject) => {
-      const waiting = { resolve, reject, ...(early && { early }) };
-      this.waiting.set(request, waiting as Waiting);
+      this.waiting.set(request, { resolve, reject, ...hearing } as Waiting);
+      signal?.addEventListener("abort", () => {
+        if (this.waiting.has(request)) this.send({ kind: "leave", page, request });
+      });
       if (!this.send(command(request))) {
         this.waiting.delete(request);
         reject(new Error(texts[this.language].notices.lost));
@@ -332,24 +342,24 @@ export class Studio {
     return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
   }
 
-  /** What an output holds; `early` gets what a part of a large one tells before all of it is known. */
+  /** What an output holds. */
   measure(
     page: number,
     pin: string,
     how: Pick<Measure, "against" | "comparison"> = {},
-    early: (measured: Measured) => void = () => {},
+    hearing: Hearing<Measured> = {},
   ): Promise<Measured> {
-    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), early);
+    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), { page, ...hearing });
   }
 
-  findBad(page: number, pin: string, after: readonly number[] | null): Promise<FoundBad> {
-    return this.ask((request) => ({
-      kind: "find bad",
-      page,
-      request,
-      pin,
-      ...(after && { after: [...after] }),
-    }));
+  findBad(
+    page: number,
+    pin: string,
+    after: readonly number[] | null,
+    hearing: Hearing<FoundBad> = {},
+  ): Promise<FoundBad> {
+    const from = after && { after: [...after] };
+    return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...hearing });
   }
 
   explain(page: number, block: string): Promise<Explained> {
@@ -360,8 +370,9 @@ export class Studio {
     return this.ask((request) => ({ kind: "check cell", page, request, block, cell: [...cell] }));
   }
 
-  elements(page: number, pin: string, first: number, count: number): Promise<Listed> {
-    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count }));
+  /** Elements as texts; with `python` as Python writes them. */
+  elements(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
+    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count, python }));
   }
 
   async export(page: number, to: Export["to"]): Promise<string> {
@@ -406,6 +417,7 @@ export class Studio {
     printed: (message) => live(message.page).takePrinted(message),
     listed: (message) => this.answer(message.request, message),
     measured: (message) => this.measured(message),
+    progress: ({ request, part }) => this.waiting.get(request)?.progress?.(part),
     "found bad": (message) => this.answer(message.request, message),
     explained: (message) => this.answer(message.request, message),
     "cell checked": (message) => this.answer(message.request, message),
