@@ -148,7 +148,7 @@ describe("by mouse", () => {
     expect(new Set(await inspector.ranges()).size).toBe(1);
     const same = page.getByRole("button", { name: "Same colours" }).first();
     expect(await same.getAttribute("aria-pressed")).toBe("true");
-    expect(await page.locator(".range-sharing p").first().textContent()).toBe("One range for all 2 tensors.");
+    expect(await page.locator(".range-said").first().textContent()).toBe("One range for all 2 tensors.");
     await page.getByRole("button", { name: "Own", exact: true }).first().click();
     await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(2);
     await same.click();

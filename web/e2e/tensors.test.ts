@@ -253,7 +253,7 @@ test("tensors of very different sizes have colours of their own, until they are 
   await inspector.select("pool");
   await inspector.keep("pool");
   await inspector.select("far");
-  const said = page.locator(".range-sharing p").first();
+  const said = page.locator(".range-said").first();
   expect(await said.textContent()).toMatch(/^A range of its own: in one for all/);
   expect(new Set(await inspector.ranges()).size).toBe(2);
   await page.getByRole("button", { name: "Same colours" }).first().click();

@@ -22,6 +22,23 @@ export function ColourBox({ measures, colours }: { measures: Measures; colours: 
   return (
     <>
       <Histogram measures={measures} range={colours.range} onRange={colours.set} />
+      {sharing && (
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
+        <span className="group range-sharing" role="group" aria-label={w.sharing}>
+          {([true, false] as const).map((same) => (
+            <button
+              key={String(same)}
+              type="button"
+              className="button"
+              aria-pressed={sharing.same === same}
+              title={same ? w.sameHow : w.ownHow}
+              onClick={() => panes.lock(same)}
+            >
+              {same ? w.same : w.own}
+            </button>
+          ))}
+        </span>
+      )}
       <label className="range-mode">
         <span>{w.colours}</span>
         <select
@@ -35,26 +52,9 @@ export function ColourBox({ measures, colours }: { measures: Measures; colours: 
         </select>
       </label>
       {sharing && (
-        <div className="range-sharing small">
-          {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
-          <span className="group" role="group" aria-label={w.sharing}>
-            {([true, false] as const).map((same) => (
-              <button
-                key={String(same)}
-                type="button"
-                className="button"
-                aria-pressed={sharing.same === same}
-                title={same ? w.sameHow : w.ownHow}
-                onClick={() => panes.lock(same)}
-              >
-                {same ? w.same : w.own}
-              </button>
-            ))}
-          </span>
-          <p className="soft">
-            {sharing.same ? w.sameFor(sharing.many) : sharing.chosen ? w.ownOnly : w.ownAsFits}
-          </p>
-        </div>
+        <p className="range-said soft small">
+          {sharing.same ? w.sameFor(sharing.many) : sharing.chosen ? w.ownOnly : w.ownAsFits}
+        </p>
       )}
     </>
   );

@@ -54,7 +54,7 @@ interface Props {
   /** What stands in the head: which tensor it is, and what can be done with it. */
   title: ReactNode;
   tools?: ReactNode;
-  /** What stands beside the map, between colours and statistics. */
+  /** What stands beside the map, before colours and statistics. */
   beside?: ReactNode;
 }
 
@@ -250,6 +250,7 @@ export function Pane(props: Props): ReactElement {
             (cells ? <ConstantList cells={cells} onEdit={edit} /> : <RunList page={page.page} pin={pin} />)}
         </div>
         <aside className="pane-side">
+          {props.beside}
           {!text && !empty && (
             <div className="colour-box">
               <ColourBox measures={measures} colours={colours} />
@@ -269,7 +270,6 @@ export function Pane(props: Props): ReactElement {
               )}
             </div>
           )}
-          {props.beside}
           {!text && <Statistics measures={measures} looking={looked.looking} />}
         </aside>
       </div>

@@ -172,7 +172,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
             <Entry<number>
               label={end === "low" ? w.rangeLow : w.rangeHigh}
               value={shown[end]}
-              format={(value) => String(Number(value.toPrecision(7)))}
+              format={(value) => String(Number(value.toPrecision(6)))}
               size={8}
               read={(text) => {
                 const value = Number(text);
