@@ -12,11 +12,11 @@ import type { Range } from "../../model/shades.ts";
 import { revealing, type Step, stepped } from "../../model/tiles.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { TensorMap } from "./map.ts";
-import type { Mark } from "./paint.ts";
+import type { Mark } from "./marks.ts";
 import type { TensorSource } from "./source.ts";
 import { useInspectorWords } from "./words.ts";
 
-export type { Mark, MarkKind } from "./paint.ts";
+export type { Mark, MarkKind } from "./marks.ts";
 
 export interface TensorInfo {
   readonly pin: string;

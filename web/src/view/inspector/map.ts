@@ -24,7 +24,8 @@ import {
 import type { Arrangement } from "../../model/wells.ts";
 import { asNumbers, elementText, type Frame } from "../../net/frames.ts";
 import { type Colours, readColours } from "../canvas/colours.ts";
-import { type Mark, type Palette, type Part, paintCells, paintMarks, paletteFor } from "./paint.ts";
+import { type Mark, paintMarks } from "./marks.ts";
+import { type Palette, type Part, paintCells, paletteFor } from "./paint.ts";
 import type { TensorSource } from "./source.ts";
 
 /** What is shown. */
