@@ -25,7 +25,9 @@ class Asker:
         """The next answer to the last question: a message, or the frame of a part."""
         while True:
             message = self.tab.next()
-            if isinstance(message, bytes) or message.get("request") == self.requests:
+            if isinstance(message, bytes):
+                return message
+            if message.get("request") == self.requests and message["kind"] != "progress":
                 return message
 
     def answer(self, kind: str, **fields: Any) -> Any:

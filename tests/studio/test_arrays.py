@@ -10,6 +10,7 @@ import pytest
 from conftest import page_file
 
 from backblocks.errors import OpError
+from backblocks.pages.folder import Folder, write_array
 from backblocks.studio.arrays import constants
 
 SMALL = np.array([[1, 2.5]], np.float32)
@@ -52,6 +53,21 @@ def test_safetensors_are_read(tmp_path):
     (tmp_path / "x").write_bytes(safetensors(header, data))
     (found,) = constants(tmp_path / "x", "w.safetensors", tmp_path / "p.page.json")
     assert found["constant"] == {"dtype": "bfloat16", "value": [1.5, -2.0]}
+
+
+def test_bfloat16_goes_to_npy_as_np_save_has_it_and_back(tmp_path):
+    array = np.array([[1.5, -2], [np.nan, -0.0]], ml_dtypes.bfloat16)
+    with open(tmp_path / "ours.npy", "wb") as file:
+        write_array(file, array)
+    np.save(tmp_path / "theirs.npy", array)
+    (tmp_path / "bits.npy").write_bytes(npy(array.view(np.uint16)))
+    for name in ("ours", "theirs"):
+        loaded = np.load(tmp_path / f"{name}.npy").view(ml_dtypes.bfloat16)
+        assert loaded.tobytes() == array.tobytes()
+        (found,) = constants(tmp_path / f"{name}.npy", "x.npy", tmp_path / "p.page.json")
+        assert (found["dtype"], found["constant"]["value"][0]) == ("bfloat16", [1.5, -2.0])
+    bits = Folder(tmp_path, tmp_path).array("bits.npy", array.dtype, (2, 2))
+    assert bits.tobytes() == array.tobytes()
 
 
 def _pickled():

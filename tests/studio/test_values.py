@@ -213,6 +213,46 @@ def test_two_tabs_that_ask_for_the_same_are_both_told(ran, shared):
     other.hear("measured", request=77, mismatches=found["mismatches"])
 
 
+def test_what_takes_long_says_how_far_it_is_answers_others_meanwhile_and_can_be_left(ran):
+    asker = ran(large(2000, 400, 100))  # 80 million cells
+    asker.ask("measure", pin="y:y")
+    assert asker.hear()["sampled"] is True
+    told = asker.tab.hear("progress", request=asker.requests)["part"]
+    assert 0 < told < 1
+    asker.ask("find bad", pin="y:y")
+    looking = asker.requests
+    begun = time.perf_counter()
+    head, part = asker.look("y:y", index=[1999, [0, 400, 100], 0])
+    print(
+        f"\na part after {(time.perf_counter() - begun) * 1000:.0f} ms while two questions are open"
+    )
+    assert (head["shape"], part[1]) == ([4], pytest.approx((1999 * 40_000 + 10_000) ** 0.5))
+    for request in (looking - 1, looking):
+        asker.tab.send("leave", page=asker.page, request=request)
+        assert asker.tab.hear("refused", request=request)["text"] == "It was left."
+    assert asker.tab.hears_nothing_of("progress", 1.0)
+
+
+def test_one_of_two_tabs_leaves_and_the_other_is_told(ran, shared):
+    asker = ran(large(100, 400, 100))
+    other = shared.tab()
+    other.open(path=asker.tab.heard[1]["path"])
+    asker.ask("measure", pin="y:y")
+    other.send("measure", page=asker.page, request=77, pin="y:y")
+    asker.tab.send("leave", page=asker.page, request=asker.requests)
+    while "high" not in (found := other.hear("measured", request=77)) or found.get("sampled"):
+        pass
+    assert found["high"] == pytest.approx((4e6 - 1) ** 0.5)
+
+
+def test_strings_are_told_byte_by_byte_as_python_writes_them(ran):
+    cells = ["a", "é", {"base64": "/wAi"}]
+    value = {"dtype": "string", "value": cells}
+    asker = ran({"blocks": {"x": {"op": "Const", "attrs": {"value": value}}}})
+    texts = asker.answer("elements", pin="x:output", python=True)["texts"]
+    assert [eval(text) for text in texts] == [b"a", "é".encode(), b'\xff\x00"']  # noqa: S307
+
+
 def test_a_million_cells_come_as_shades_in_at_most_a_megabyte(ran):
     asker = ran(large(1000, 1000))
     begun = time.perf_counter()

@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import type { Download, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { library, type Opened, open } from "./harness.ts";
+import { copiedText, dropFile, library, newPage, type Opened, open, pasteText } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -31,28 +31,13 @@ const CHAIN = {
   layout: { blocks: { a: [0, 0], b: [320, 0], c: [640, 0], loose: [320, 240] } },
 };
 
-/** A new page with the chain on it, pasted as text. */
+/** A new page with the chain on it. */
 async function chain(): Promise<void> {
-  const before = await page.locator(".page-tab").count();
   await page.keyboard.press("Escape");
-  await page.keyboard.press("Alt+n");
-  await page.waitForFunction((tabs) => document.querySelectorAll(".page-tab").length > tabs, before);
-  await page.locator(".canvas").focus();
-  await paste(JSON.stringify(CHAIN));
-  await page.waitForSelector("#block-loose");
+  await newPage(page, CHAIN.blocks, { layout: CHAIN.layout });
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
   await page.waitForTimeout(300);
-}
-
-async function paste(text: string): Promise<void> {
-  await page.evaluate((each) => {
-    const data = new DataTransfer();
-    data.setData("text/plain", each);
-    document
-      .querySelector(".canvas")
-      ?.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
-  }, text);
 }
 
 interface Copied {
@@ -61,14 +46,7 @@ interface Copied {
 }
 
 async function copiedPage(): Promise<Copied> {
-  const text = await page.evaluate(() => {
-    const data = new DataTransfer();
-    document
-      .querySelector(".canvas")
-      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
-    return data.getData("text/plain");
-  });
-  return JSON.parse(text);
+  return JSON.parse(await copiedText(page));
 }
 
 async function copied(): Promise<Copied["blocks"]> {
@@ -198,7 +176,7 @@ describe("by mouse", () => {
   test("what is copied is pasted with its wires", async () => {
     const [a, b] = [await place("#block-a"), await place("#block-b")];
     await drag({ x: a.x - 110, y: a.y - 70 }, { x: b.x + 20, y: b.y + 10 });
-    await paste(JSON.stringify({ format: 1, blocks: await copied() }));
+    await pasteText(page, JSON.stringify({ format: 1, blocks: await copied() }));
     await page.waitForTimeout(200);
     expect((await blocks()).b_2?.in).toEqual({ x: "a_2:output" });
   });
@@ -223,7 +201,7 @@ describe("by mouse", () => {
 test("a long constant opens as a grid at its block, by mouse and by keys, and each edit is a step of undo", async () => {
   await chain();
   const value = { dtype: "float32", value: Array.from({ length: 12 }, (_, i) => i) };
-  await paste(JSON.stringify({ format: 1, blocks: { long: { op: "Const", attrs: { value } } } }));
+  await pasteText(page, JSON.stringify({ format: 1, blocks: { long: { op: "Const", attrs: { value } } } }));
   await page.click("#block-long .row-value");
   const box = page.getByRole("dialog", { name: "Constant value of long" });
   const beside = (await box.boundingBox()) as { x: number };
@@ -299,25 +277,6 @@ async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> 
   return { name: download.suggestedFilename(), bytes: readFileSync((await download.path()) as string) };
 }
 
-async function dropped(name: string, bytes: Buffer): Promise<void> {
-  await page.evaluate(
-    ({ name, text }) => {
-      const data = new DataTransfer();
-      data.items.add(new File([Uint8Array.from(atob(text), (c) => c.charCodeAt(0))], name));
-      const box = (document.querySelector(".canvas") as Element).getBoundingClientRect();
-      const at = {
-        dataTransfer: data,
-        bubbles: true,
-        cancelable: true,
-        clientX: box.left + 300,
-        clientY: box.top + 300,
-      };
-      document.querySelector(".canvas")?.dispatchEvent(new DragEvent("drop", at));
-    },
-    { name, text: bytes.toString("base64") },
-  );
-}
-
 describe("out and in", () => {
   test.each(["PNG", "SVG", "HTML"])(
     "a %s file holds the page, and opens when it is dropped",
@@ -325,7 +284,7 @@ describe("out and in", () => {
       await chain();
       const { name, bytes } = await exported(kind);
       const tabs = await page.locator(".page-tab").count();
-      await dropped(name, bytes);
+      await dropFile(page, name, bytes);
       await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
       await page.waitForSelector("#block-loose");
       expect(await blocks()).toEqual(CHAIN.blocks);
@@ -338,7 +297,7 @@ describe("out and in", () => {
     ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
   ])("%s is refused with the reason", async (name, text, reason) => {
     await chain();
-    await dropped(name, Buffer.from(text));
+    await dropFile(page, name, Buffer.from(text));
     const toast = page.locator(".toast", { hasText: name });
     await toast.waitFor();
     expect(await toast.textContent()).toContain(reason);
@@ -383,8 +342,8 @@ file = io.BytesIO()
 np.savez_compressed(file, weights=np.arange(6, dtype=np.int64).reshape(2, 3).T)
 print(json.dumps(base64.b64encode(file.getvalue()).decode()))
 `) as string;
-    await dropped("numbers.npy", Buffer.from(npy, "base64"));
-    await dropped("more.npz", Buffer.from(npz, "base64"));
+    await dropFile(page, "numbers.npy", Buffer.from(npy, "base64"));
+    await dropFile(page, "more.npz", Buffer.from(npz, "base64"));
     await page.waitForSelector("#block-weights");
     const now = (await blocks()) as Record<string, { attrs?: { value?: unknown } }>;
     expect(now.numbers?.attrs?.value).toEqual({

@@ -371,13 +371,13 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
       );
     expect(await loaded()).toBe(0);
     await panel("volume:output").getByRole("button", { name: "3-D" }).click();
-    const canvas = panel("volume:output").locator(".explain-box canvas");
+    const canvas = panel("volume:output").locator(".volume-box canvas");
     await canvas.waitFor();
     expect(await loaded()).toBe(1);
     const picture = () => canvas.evaluate((each: HTMLCanvasElement) => each.toDataURL());
     await page.waitForTimeout(200);
     const before = await picture();
-    await panel("volume:output").locator(".explain-box").focus();
+    await panel("volume:output").locator(".volume-box").focus();
     await page.keyboard.press("ArrowRight");
     await expect.poll(picture).not.toBe(before);
     const turned = await picture();
@@ -505,7 +505,7 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
   }
   expect(said).toMatchInlineSnapshot(`
     [
-      "y[0,1,2] = 5, a copy of x[1, 2, 0]",
+      "y[3,1,2] = 4, a copy of x[1, 2, 3]",
       "output[5,3] = 4, a copy of tensor[1, 2, 3]",
       "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
       "output[1,3] = 5, sum over input[1, 0-2, 3]",
@@ -513,7 +513,7 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
       "z[0,2,3] = -10, x[0, 2, 3] minus y[3]",
       "output[11,3] = 4, a copy of values[1][5, 3]",
       "output[2,3] = 4, a copy of params[5, 3]",
-      "output[0,1,2] = -3, a copy of input[0, 2, 3]",
+      "output[1,1,2] = 4, a copy of input[1, 2, 3]",
       "output[6] = 0, no cell leads to it",
     ]
   `);

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { library, listedValues, type Opened, open } from "./harness.ts";
+import { dropFile, library, listedValues, newPage, type Opened, open } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -22,28 +22,6 @@ afterEach(() => {
 });
 
 const CONST = { op: "Const", attrs: { value: { dtype: "float32", value: [1, 2, 3] } } };
-
-/** A new page with these blocks, pasted as text. */
-async function paste(blocks: Record<string, unknown>, more: object = {}): Promise<void> {
-  const tabs = await page.locator(".page-tab").count();
-  await page.keyboard.press("Alt+n");
-  await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
-  await page.locator(".canvas").focus();
-  await page.evaluate(
-    (text) => {
-      const data = new DataTransfer();
-      data.setData("text/plain", text);
-      document
-        .querySelector(".canvas")
-        ?.dispatchEvent(
-          new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }),
-        );
-    },
-    JSON.stringify({ format: 1, blocks, ...more }),
-  );
-  await page.waitForSelector(`[id="block-${Object.keys(blocks)[0]}"]`);
-  await page.keyboard.press("Escape");
-}
 
 async function command(name: string): Promise<void> {
   await page.locator(".canvas").focus();
@@ -70,21 +48,6 @@ async function add(op: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-async function drop(name: string, base64: string): Promise<void> {
-  await page.evaluate(
-    ([file, text]) => {
-      const data = new DataTransfer();
-      const bytes = Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0));
-      data.items.add(new File([bytes], file));
-      const canvas = document.querySelector(".canvas") as HTMLElement;
-      const { left, top } = canvas.getBoundingClientRect();
-      const at = { clientX: left + 300, clientY: top + 200, bubbles: true, cancelable: true };
-      canvas.dispatchEvent(new DragEvent("drop", { dataTransfer: data, ...at }));
-    },
-    [name, base64] as const,
-  );
-}
-
 /** What the value window lists for a block after a run. */
 async function valuesOf(block: string, count: number): Promise<string[]> {
   await page.click(`[id="block-${block}"] .block-title`);
@@ -96,7 +59,7 @@ async function valuesOf(block: string, count: number): Promise<string[]> {
 
 test("an older version is taken back, as one step that can be undone, and the page can be reverted to its file", async () => {
   const file = path.join(opened.studio.folder, "versions.page.json");
-  await paste({ start: CONST });
+  await newPage(page, { start: CONST });
   await saveAs("versions.page.json");
   const first = readFileSync(file, "utf8");
   await add("square");
@@ -121,7 +84,7 @@ test("an older version is taken back, as one step that can be undone, and the pa
 test("a page writes files only after a yes", async () => {
   const written = path.join(opened.studio.folder, "out.txt");
   const text = (value: string) => ({ op: "Const", attrs: { value: { dtype: "string", value } } });
-  await paste({
+  await newPage(page, {
     name: text("out.txt"),
     words: text("written"),
     write: { op: "WriteFile", in: { filename: "name:output", contents: "words:output" } },
@@ -141,7 +104,7 @@ test("a page writes files only after a yes", async () => {
 });
 
 test("a selection becomes a page of its own that gives the same numbers as a block", async () => {
-  await paste({
+  await newPage(page, {
     start: CONST,
     minus: { op: "Neg", in: { x: "start:output" } },
     twice: { op: "AddV2", in: { x: "minus:y", y: "minus:y" } },
@@ -181,8 +144,8 @@ else:
     out.write(struct.pack("<Q", len(text)) + text + body)
 print(json.dumps(base64.b64encode(out.getvalue()).decode()))
 `) as string;
-  await paste({ start: CONST });
-  await drop(`arrays.${kind}`, made);
+  await newPage(page, { start: CONST });
+  await dropFile(page, `arrays.${kind}`, Buffer.from(made, "base64"));
   await page.waitForSelector("#block-steps");
   expect((await valuesOf("weights", 4)).map(Number)).toEqual([1.5, -2, 0, 4]);
   expect(await page.locator("#block-steps .spec").textContent()).toBe("i64 3");
@@ -196,7 +159,8 @@ test("an image monitor shows a map with its legend, and a histogram its bars", a
       [3, 4, 5],
     ],
   };
-  await paste(
+  await newPage(
+    page,
     { values: { op: "Const", attrs: { value: matrix } }, minus: { op: "Neg", in: { x: "values:output" } } },
     {
       monitors: {

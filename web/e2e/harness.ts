@@ -129,6 +129,60 @@ export async function open(
   };
 }
 
+/** A new page with these blocks on it, and what else a page's text may say. */
+export async function newPage(page: Page, blocks: Record<string, unknown>, more: object = {}): Promise<void> {
+  const tabs = await page.locator(".page-tab").count();
+  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
+  await page.keyboard.press("Alt+n");
+  await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
+  await page.locator(".canvas").focus();
+  await pasteText(page, JSON.stringify({ format: 1, blocks, ...more }));
+  await page.waitForSelector(`[id="block-${Object.keys(blocks).at(-1)}"]`);
+  await page.keyboard.press("Escape");
+}
+
+/** Pastes a text where an element is, as another program has copied it. */
+export async function pasteText(page: Page, text: string, into = ".canvas"): Promise<void> {
+  await page.evaluate(
+    ([selector, pasted]) => {
+      const data = new DataTransfer();
+      data.setData("text/plain", pasted);
+      document
+        .querySelector(selector)
+        ?.dispatchEvent(
+          new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }),
+        );
+    },
+    [into, text] as const,
+  );
+}
+
+/** What an element gives to be copied; of the canvas what is selected on it. */
+export async function copiedText(page: Page, from = ".canvas"): Promise<string> {
+  return page.evaluate((selector) => {
+    const data = new DataTransfer();
+    document
+      .querySelector(selector)
+      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
+    return data.getData("text/plain");
+  }, from);
+}
+
+/** Drops a file on the canvas. */
+export async function dropFile(page: Page, name: string, bytes: Buffer): Promise<void> {
+  await page.evaluate(
+    ([file, text]) => {
+      const data = new DataTransfer();
+      data.items.add(new File([Uint8Array.from(atob(text), (sign) => sign.charCodeAt(0))], file));
+      const canvas = document.querySelector(".canvas") as HTMLElement;
+      const { left, top } = canvas.getBoundingClientRect();
+      const at = { clientX: left + 300, clientY: top + 300, bubbles: true, cancelable: true };
+      canvas.dispatchEvent(new DragEvent("drop", { dataTransfer: data, ...at }));
+    },
+    [name, bytes.toString("base64")] as const,
+  );
+}
+
 /** What Python prints as JSON, with the library that the studio runs on. */
 export function library(code: string): unknown {
   const python = path.join(path.dirname(COMMAND[0] as string), "python");

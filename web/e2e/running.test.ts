@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { type Opened, open } from "./harness.ts";
+import { copiedText, newPage, type Opened, open } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -19,28 +19,6 @@ afterEach(() => {
   expect(opened.errors.splice(0)).toEqual([]);
 });
 
-async function paste(blocks: Record<string, unknown>): Promise<void> {
-  const tabs = await page.locator(".page-tab").count();
-  await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
-  await page.keyboard.press("Alt+n");
-  await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
-  await page.locator(".canvas").focus();
-  await page.evaluate(
-    (text) => {
-      const data = new DataTransfer();
-      data.setData("text/plain", text);
-      document
-        .querySelector(".canvas")
-        ?.dispatchEvent(
-          new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }),
-        );
-    },
-    JSON.stringify({ format: 1, blocks }),
-  );
-  await page.waitForSelector(`[id="block-${Object.keys(blocks)[0]}"]`);
-  await page.keyboard.press("Escape");
-}
-
 interface Copied {
   blocks: Record<string, unknown>;
   layout: { blocks: { minus: [number, number] }; wires: Record<string, number[][]> };
@@ -48,19 +26,13 @@ interface Copied {
 
 /** What is selected, as it is copied. */
 async function copied(): Promise<Copied> {
-  return page.evaluate(() => {
-    const data = new DataTransfer();
-    document
-      .querySelector(".canvas")
-      ?.dispatchEvent(new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }));
-    return JSON.parse(data.getData("text/plain"));
-  });
+  return JSON.parse(await copiedText(page));
 }
 
 const numbers = (value: number[]) => ({ op: "Const", attrs: { value: { dtype: "float32", value } } });
 
 test("why a run failed stands at its block and among the problems, until it is mended and runs again", async () => {
-  await paste({
+  await newPage(page, {
     start: numbers([1, 0]),
     logarithm: { op: "Log", in: { x: "start:output" } },
     check: { op: "CheckNumerics", in: { tensor: "logarithm:y" }, attrs: { message: "finite" } },
@@ -80,7 +52,7 @@ test("why a run failed stands at its block and among the problems, until it is m
 });
 
 test("a wire is chosen and bent by keys alone", async () => {
-  await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await newPage(page, { start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("w");
@@ -93,7 +65,7 @@ test("a wire is chosen and bent by keys alone", async () => {
 });
 
 test("arrows follow wires, with Ctrl they move a block, and in the outline they select several", async () => {
-  await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await newPage(page, { start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("ArrowRight");
   const before = await copied();
@@ -110,7 +82,7 @@ test("arrows follow wires, with Ctrl they move a block, and in the outline they 
 });
 
 test("what blocks print is listed below the page and stands at the block", async () => {
-  await paste({
+  await newPage(page, {
     start: numbers([1, 2]),
     print: { op: "PrintV2", in: { input: { dtype: "string", value: "seen" } } },
   });
@@ -123,7 +95,7 @@ test("what blocks print is listed below the page and stands at the block", async
 });
 
 test("the tab of the page that is shown is whole, however many there are, also after the window became narrower", async () => {
-  for (let i = 0; i < 4; i++) await paste({ start: numbers([i]) });
+  for (let i = 0; i < 4; i++) await newPage(page, { start: numbers([i]) });
   for (const width of [1440, 900, 700]) {
     await page.setViewportSize({ width, height: 700 });
     await page.waitForTimeout(100);

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { launch, Studio } from "./harness.ts";
+import { copiedText, launch, Studio } from "./harness.ts";
 
 const RUNS = Number(process.env.KILL_RUNS ?? 20);
 const FIRST =
@@ -27,21 +27,12 @@ async function addBlock(page: Page, op: string): Promise<void> {
   await page.keyboard.press("Enter");
 }
 
-const names = (page: Page): Promise<string[]> =>
-  page.evaluate(() => {
-    const data = new DataTransfer();
-    const canvas = document.querySelector(".canvas") as HTMLElement;
-    canvas.focus();
-    canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "a", ctrlKey: true, bubbles: true }));
-    return new Promise<string[]>((resolve) =>
-      setTimeout(() => {
-        canvas.dispatchEvent(
-          new ClipboardEvent("copy", { clipboardData: data, bubbles: true, cancelable: true }),
-        );
-        resolve(Object.keys(JSON.parse(data.getData("text/plain")).blocks));
-      }, 50),
-    );
-  });
+async function names(page: Page): Promise<string[]> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+a");
+  await page.waitForTimeout(50);
+  return Object.keys(JSON.parse(await copiedText(page)).blocks);
+}
 
 test(`edits older than a second survive ${RUNS} random kills of server or browser, and the file is never touched`, {
   timeout: RUNS * 30_000,

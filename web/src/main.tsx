@@ -3,6 +3,7 @@ import "./view/style/tokens.css";
 import "./view/style/base.css";
 import "./view/style/shell.css";
 import "./view/style/panels.css";
+import "./view/style/tensors.css";
 import "./view/style/inspector.css";
 import "./view/style/explain.css";
 import "./view/style/widgets.css";

@@ -16,8 +16,10 @@ from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
 from backblocks.ops._inputs import Array
 
-_AS_BITS = {BY_NAME["bfloat16"]: np.dtype(np.uint16)}
-"""What npy files have no name for is kept as its bits."""
+_UNNAMED: dict[DType, DType] = {BY_NAME["bfloat16"]: np.dtype("V2")}
+"""What npy files have no name for is kept as bytes, as np.save does; np.load(f).view(dtype) reads it."""
+_BITS: dict[DType, DType] = {BY_NAME["bfloat16"]: np.dtype(np.uint16)}
+"""What is read as well: its bits as whole numbers."""
 
 _LONGEST = 4096
 """Letters in a path: no system takes more, and to follow links in millions takes for ever."""
@@ -95,7 +97,8 @@ def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | 
     except Exception:  # NumPy tells of a bad header in many ways
         hint = "Write it with np.save."
         raise OpError("must be a file of one array", got=name, hint=hint) from None
-    if stored != _AS_BITS.get(dtype, dtype) or shape not in (None, found):
+    known = (_UNNAMED.get(dtype, dtype), _BITS.get(dtype, dtype))
+    if stored not in known or shape not in (None, found):
         raise OpError(
             f"must hold {NAMES[dtype]}{'' if shape is None else f' {list(shape)}'}",
             got=described(f"{stored} {list(found)} in {name}"),
@@ -119,6 +122,12 @@ def _unusable(name: str, error: OSError) -> OpError:
 
 def write_array(file: Any, array: Array) -> None:
     """Writes an array as npy, which holds numbers and nothing that could run."""
-    bits = _AS_BITS.get(array.dtype)
-    plain = np.ascontiguousarray(array)
-    np.lib.format.write_array(file, plain if bits is None else plain.view(bits), (1, 0), False)
+    plain = np.ascontiguousarray(array).reshape(array.shape)
+    dtype: DType = array.dtype
+    stored = _UNNAMED.get(dtype, dtype)
+    np.lib.format.write_array(file, plain.view(stored), (1, 0), False)
+
+
+def named(stored: DType) -> DType:
+    """The type whose arrays npy files keep as this one."""
+    return next((dtype for dtype, kept in _UNNAMED.items() if kept == stored), stored)

@@ -13,7 +13,7 @@ import time
 import traceback
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
@@ -26,18 +26,20 @@ from backblocks.studio import numbers
 from backblocks.studio.cell_checks import check
 from backblocks.studio.explaining import explain
 from backblocks.studio.held import Held
-from backblocks.studio.measuring import Finding, at_once, measure, next_bad
+from backblocks.studio.measuring import Finding, at_once, measure, next_bad, work
 from backblocks.studio.messages import (
     CheckCell,
     Elements,
     Explain,
     FindBad,
     FoundBad,
+    Leave,
     Listed,
     Look,
     Measure,
     Measured,
     Message,
+    Progress,
     Refused,
     Slice,
 )
@@ -51,22 +53,34 @@ MOST_TEXTS = 10_000
 _TURN = 0.01
 """Seconds that one of several questions is worked on before it is the next one's turn."""
 
-Asked = Look | Elements | Measure | FindBad | Explain | CheckCell
+_BETWEEN = 0.5
+"""Seconds between two words of how far a question is."""
 
+Asked = Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
 
 Asker = Callable[[Message | str], None]
 """Takes an answer, or words why there is none."""
+
+
+_Who = tuple[int, int]
+"""The tab that asks, and its number for the question; zeros for the studio itself."""
+_STUDIO: _Who = (0, 0)
 
 
 @dataclass
 class _Question:
     """What is being found out."""
 
-    askers: list[Asker]
+    askers: dict[_Who, Asker]
     """Who wants to know it."""
     finding: Finding[Message]
     values: dict[str, weakref.ref[Array]]
     """It is left once one of these is replaced."""
+    work: int
+    """How many cells have to be looked at, at most; 0 if that is not known."""
+    done: int = 0
+    told: float = field(default_factory=time.perf_counter)
+    """When it was last said how far this is."""
 
 
 class Answers:
@@ -82,7 +96,7 @@ class Answers:
 
     def take(self, tab: int, asked: Asked) -> None:
         """Answers at once, or begins to find out."""
-        asker = self._asker(tab, asked)
+        who, asker = (tab, asked.request), self._asker(tab, asked)
         try:
             match asked:
                 case Look():
@@ -90,14 +104,16 @@ class Answers:
                 case Elements():
                     self._send(tab, self._elements(asked))
                 case Measure():
-                    self._measure(asked, asker)
+                    self._measure(asked, who, asker)
                 case FindBad():
-                    self._find_bad(asked, asker, tab)
+                    self._find_bad(asked, who, asker)
                 case Explain():
                     self._send(tab, explain(asked, self._held))
                 case CheckCell():
                     finding = check(asked, self._held)
-                    self._begin((CheckCell, tab, asked.block), asker, finding)
+                    self._begin((CheckCell, tab, asked.block), who, asker, finding)
+                case Leave():
+                    self._leave(who)
         except OpError as error:
             asker(str(error))
         except Exception as error:  # a fault of ours, which is said rather than hidden
@@ -115,23 +131,43 @@ class Answers:
 
     # -- what takes long ------------------------------------------------------------------
 
-    def _begin(self, key: Any, asker: Asker, finding: Finding[Message], *pins: str) -> None:
+    def _begin(
+        self,
+        key: Any,
+        who: _Who,
+        asker: Asker,
+        finding: Finding[Message],
+        *pins: str,
+        work: int = 0,
+    ) -> None:
         """Finds out in turns; takes the place of the last question that had this key."""
         values = {pin: weakref.ref(self._held.value(pin)[0]) for pin in pins}
         with self._asked:
             old = self._questions.get(key)
-            self._questions[key] = _Question([asker], finding, values)
+            self._questions[key] = _Question({who: asker}, finding, values, work)
             self._asked.notify()
-        for each in old.askers if old else ():
+        for each in old.askers.values() if old else ():
             each("A newer question has taken its place.")
 
-    def _joins(self, key: Any, asker: Asker) -> bool:
+    def _leave(self, who: _Who) -> None:
+        """Finds out no longer what no tab wants to know."""
+        left = []
+        with self._asked:
+            for key, question in list(self._questions.items()):
+                if who in question.askers:
+                    left.append(question.askers.pop(who))
+                    if not question.askers.keys() - {_STUDIO}:
+                        del self._questions[key]
+        for asker in left:
+            asker("It was left.")
+
+    def _joins(self, key: Any, who: _Who, asker: Asker) -> bool:
         """Whether the same is being found out already: then this one is told too."""
         with self._asked:
             question = self._questions.get(key)
             if question is None or not self._is_current(question):
                 return False
-            question.askers.append(asker)
+            question.askers[who] = asker
             return True
 
     def keep_finding(self) -> None:
@@ -169,7 +205,10 @@ class Answers:
         while time.perf_counter() < end:
             if not self._is_current(question):
                 return "There is a newer value. Ask again."
-            next(question.finding)
+            question.done += next(question.finding)
+        if question.work and end - question.told > _BETWEEN:
+            question.told = end
+            self._tell(question, Progress(0, min(1.0, question.done / question.work)))
         return ""
 
     def _is_current(self, question: _Question) -> bool:
@@ -180,7 +219,12 @@ class Answers:
             if self._questions.get(key) is not question:
                 return  # another has taken its place, and its askers were told
             del self._questions[key]
-        for asker in question.askers:
+        self._tell(question, answer)
+
+    def _tell(self, question: _Question, answer: Message | str) -> None:
+        with self._asked:
+            askers = list(question.askers.values())
+        for asker in askers:
             asker(answer)
 
     # -- parts ----------------------------------------------------------------------------
@@ -211,7 +255,7 @@ class Answers:
     def _elements(self, asked: Elements) -> Listed:
         array, _ = self._held.value(asked.pin)
         first, count = max(0, asked.first), max(0, min(asked.count, MOST_TEXTS))
-        listed = texts(array, first, count)
+        listed = texts(array, first, count, python=asked.python)
         dtype, shape = NAMES[array.dtype], list(array.shape)
         return Listed(asked.request, asked.pin, dtype, shape, first, listed)
 
@@ -229,10 +273,10 @@ class Answers:
             found, step = self._numbers(asked)
             if (known := self._known(asked, found)) is not None:
                 return known
-            self._find_out(asked, found, step, tell)
+            self._find_out(asked, found, step, _STUDIO, tell)
         return None
 
-    def _measure(self, asked: Measure, asker: Asker) -> None:
+    def _measure(self, asked: Measure, who: _Who, asker: Asker) -> None:
         found, step = self._numbers(asked)
         if (known := self._known(asked, found)) is not None:
             asker(msgspec.structs.replace(known, step=step))
@@ -242,14 +286,14 @@ class Answers:
             sampled = at_once(measure(some, _blank(asked, found, step), places))
             sampled.sampled = True
             asker(sampled)
-        self._find_out(asked, found, step, asker)
+        self._find_out(asked, found, step, who, asker)
 
     def _known(self, asked: Measure, found: Numbers) -> Measured | None:
         refs, known = self._measured.get(_key(asked), ((), None))
         same = all(ref() is each for ref, each in zip(refs, found.values, strict=False))
         return known if same else None
 
-    def _find_out(self, asked: Measure, found: Numbers, step: int, asker: Asker) -> None:
+    def _find_out(self, asked: Measure, found: Numbers, step: int, who: _Who, asker: Asker) -> None:
         key = _key(asked)
 
         def exactly() -> Finding[Message]:
@@ -257,13 +301,13 @@ class Answers:
             self._measured[key] = tuple(map(weakref.ref, found.values)), exact
             return exact
 
-        if not self._joins(key, asker):
+        if not self._joins(key, who, asker):
             pins = [asked.pin, asked.against] if asked.against else [asked.pin]
-            self._begin(key, asker, exactly(), *pins)
+            self._begin(key, who, asker, exactly(), *pins, work=work(found))
 
     # -- NaN and infinities ---------------------------------------------------------------
 
-    def _find_bad(self, asked: FindBad, asker: Asker, tab: int) -> None:
+    def _find_bad(self, asked: FindBad, who: _Who, asker: Asker) -> None:
         array, _ = self._held.value(asked.pin)
         if array.dtype.hasobject:
             raise OpError("has no numbers", op=asked.pin, hint="Ask for its elements.")
@@ -272,7 +316,8 @@ class Answers:
             refuse_other_cells(asked.pin, asked.after, array.shape)
             start = (_place(asked.after, array.shape) + 1) % array.size
         finding = self._bad(asked, array, start)
-        self._begin((FindBad, tab, asked.pin), asker, finding, asked.pin)
+        size = array.size + sum(each.size for _, each in self._held.behind(asked.pin))
+        self._begin((FindBad, who[0], asked.pin), who, asker, finding, asked.pin, work=size)
 
     def _bad(self, asked: FindBad, array: Array, start: int) -> Finding[Message]:
         place = yield from next_bad(array, start)

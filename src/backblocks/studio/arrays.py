@@ -13,7 +13,7 @@ from backblocks.dtypes import BY_NAME, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops.io.checkpoints import checkpoint
-from backblocks.pages.folder import Folder
+from backblocks.pages.folder import Folder, named
 from backblocks.pages.model import PageBlock, PageFile
 from backblocks.pages.saving import put_away
 
@@ -59,6 +59,7 @@ def _npy(file: Path) -> Array:
             read = np.lib.format.read_array_header_1_0
             read = np.lib.format.read_array_header_2_0 if version == (2, 0) else read
             _, _, stored = read(opened)
+            stored = named(stored)
         except ValueError:
             hint = "Write it with np.save."
             raise OpError("must be a file of one array", hint=hint) from None

@@ -229,13 +229,13 @@ def _slope(call: _Call, cell: tuple[int, ...]) -> Finding[_Slope]:
     if not math.isfinite(x):
         found.why = "not finite"
         return found
-    yield
+    yield 0
     here = call.compute(call.at)
     for step in _STEPS:
         step *= max(1.0, abs(x))
         sides = []
         for sign in (-1, 1):
-            yield
+            yield 0
             moved = call.at.copy()
             moved[cell] = x + sign * step
             length = abs(float(moved[cell]) - x)

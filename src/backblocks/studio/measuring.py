@@ -32,8 +32,8 @@ _DIGIT = 16
 """Bits of a number that are looked at together, to find what stands at a rank."""
 
 Found = TypeVar("Found")
-Finding = Generator[None, None, Found]
-"""Stops after each piece; gives what it found at the end."""
+Finding = Generator[int, None, Found]
+"""Stops after each piece, and says how many cells that had; gives what it found at the end."""
 
 
 def at_once(finding: Finding[Found]) -> Found:
@@ -43,6 +43,12 @@ def at_once(finding: Finding[Found]) -> Found:
         except StopIteration as over:
             found: Found = over.value
             return found
+
+
+def work(numbers: Numbers) -> int:
+    """How many cells `measure` looks at, counted each time."""
+    passes = 2 + _bits(next(numbers.pieces()).dtype) // _DIGIT if numbers.size else 0
+    return numbers.size * (passes + (numbers.second is not None))
 
 
 def measure(numbers: Numbers, into: Measured, places: Array | None = None) -> Finding[Measured]:
@@ -61,7 +67,7 @@ def measure(numbers: Numbers, into: Measured, places: Array | None = None) -> Fi
             into.high = high if into.high is None else max(into.high, high)
             with np.errstate(all="ignore"):
                 total += float(finite.sum(dtype=np.float64))
-        yield
+        yield cells.size
     count = numbers.size - into.nans - into.infinities
     if into.low is not None and into.high is not None:
         yield from _spread(numbers, into, total / count, into.low, into.high)
@@ -93,7 +99,7 @@ def _spread(
             squares += float(np.square(off, out=off).sum())
         bins = (share(finite, low, high) * _BINS).astype(np.intp)
         counts += np.bincount(np.minimum(bins, _BINS - 1), minlength=_BINS)
-        yield
+        yield cells.size
     into.counts = counts.tolist()
     into.mean = _if_finite(mean)
     into.deviation = _if_finite(math.sqrt(squares / sum(into.counts)))
@@ -110,7 +116,7 @@ def _at_ranks(numbers: Numbers, ranks: list[int]) -> Finding[list[float]]:
     place in the order. So nothing is sorted or copied, and the answer is exact.
     """
     dtype = next(numbers.pieces()).dtype
-    bits = max(_DIGIT, 8 * dtype.itemsize)
+    bits = _bits(dtype)
     found = [0] * len(ranks)
     left = list(ranks)
     for shift in range(bits - _DIGIT, -1, -_DIGIT):
@@ -122,12 +128,16 @@ def _at_ranks(numbers: Numbers, ranks: list[int]) -> Finding[list[float]]:
                 highest = shift + _DIGIT == bits
                 fitting = digits if highest else digits[keys >> (shift + _DIGIT) == begin]
                 counts[i] += np.bincount(fitting, minlength=1 << _DIGIT)
-            yield
+            yield cells.size
         for i, below in enumerate(np.cumsum(counts, axis=1)):
             digit = int(np.searchsorted(below, left[i], side="right"))
             left[i] -= int(below[digit - 1]) if digit else 0
             found[i] = found[i] << _DIGIT | digit
     return [_of_key(key, dtype, bits) for key in found]
+
+
+def _bits(dtype: np.dtype[Any]) -> int:
+    return max(_DIGIT, 8 * dtype.itemsize)
 
 
 def _keys(cells: Array, bits: int) -> Array:
@@ -168,7 +178,7 @@ def _compare(numbers: Numbers, into: Measured, places: Array | None) -> Finding[
             new = [(float(sizes[i]), -(start + int(i))) for i in few if unlike[i]]
             worst = heapq.nlargest(_WORST, [*worst, *new])
         start += cells.size
-        yield
+        yield cells.size
     into.worst = [_worst(numbers, -negative, into.shape, places) for _, negative in worst]
 
 
@@ -197,7 +207,7 @@ def next_bad(array: Array, start: int) -> Finding[int | None]:
             if bad.any():
                 return place + int(bad.argmax())
             place += cells.size
-            yield
+            yield cells.size
     return None
 
 

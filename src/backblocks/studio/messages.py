@@ -175,14 +175,25 @@ class CheckCell(Command, tag="check cell"):
     cell: list[int]
 
 
+class Leave(Command, tag="leave"):
+    """The tab no longer wants to know what it asked: the question is refused if it was not answered yet."""
+
+    page: int
+    request: int
+
+
 class Elements(Command, tag="elements"):
-    """Asks for elements `first` to `first + count` of an output as texts, in row-major order."""
+    """Asks for elements `first` to `first + count` of an output as texts, in row-major order.
+
+    With `python` the texts are as Python writes the elements, which of strings tells every byte.
+    """
 
     page: int
     request: int
     pin: str
     first: int = 0
     count: int = 200
+    python: bool = False
 
 
 class Export(Command, tag="export"):
@@ -513,6 +524,13 @@ class Measured(Message, tag="measured"):
     worst: list[Worst] = field(default_factory=list)
 
 
+class Progress(Message, tag="progress"):
+    """How much of what takes long is done, from 0 to 1; told every half second until the answer comes."""
+
+    request: int
+    part: float
+
+
 class FoundBad(Message, tag="found bad"):
     """The next NaN or infinity, and the output that had one first in the order of computing."""
 
@@ -634,10 +652,11 @@ class Refused(Message, tag="refused"):
 
 Commands = (
     Open | Close | Change | Save | Revert | ListVersions | ListFiles
-    | Run | Control | Watch | Look | Elements | Measure | FindBad | Explain | CheckCell | Export
+    | Run | Control | Watch | Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
+    | Export
 )  # fmt: skip
 Messages = (
     Welcome | Opened | Changed | Journaled | Saved | SaveRefused | Versions | Files
     | Checked | RunState | BlockStates | Results | Monitored | Printed | Listed
-    | Measured | FoundBad | Explained | CellChecked | Exported | Refused
+    | Measured | Progress | FoundBad | Explained | CellChecked | Exported | Refused
 )  # fmt: skip

@@ -106,11 +106,13 @@ def real(cells: Array) -> Array:
     return cells.astype(np.uint8 if cells.dtype.kind == "b" else np.float32)
 
 
-def texts(array: Array, first: int, count: int) -> list[str]:
-    """Elements in row-major order, each as a text that says it exactly."""
+def texts(array: Array, first: int, count: int, *, python: bool = False) -> list[str]:
+    """Elements in row-major order as texts that say them exactly; of strings only in Python's way."""
     if array.dtype.names:
         return []
     cells = array.flat[first : first + count]
+    if python:
+        return [repr(cell) for cell in cells.tolist()]
     if array.dtype.kind == "O":
         return [cell.decode(errors="replace") for cell in cells]
     if array.dtype.kind == "b":

@@ -13,7 +13,15 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
-from backblocks.studio.messages import CheckCell, Elements, Explain, FindBad, Look, Measure
+from backblocks.studio.messages import (
+    CheckCell,
+    Elements,
+    Explain,
+    FindBad,
+    Leave,
+    Look,
+    Measure,
+)
 
 HEAD = struct.Struct("<IIB")
 TEXT, BINARY = 0, 1
@@ -59,7 +67,7 @@ class Asked(Order):
     """A tab wants to know something of values."""
 
     tab: int
-    command: Look | Elements | Measure | FindBad | Explain | CheckCell
+    command: Look | Elements | Measure | FindBad | Explain | CheckCell | Leave
 
 
 class Write(Order):

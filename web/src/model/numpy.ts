@@ -1,10 +1,14 @@
 /** Numbers as texts that other programs read. */
 
-const NAMES: Readonly<Record<string, string>> = { bool: "np.bool_", string: "np.str_" };
+const NAMES: Readonly<Record<string, string>> = {
+  bool: "np.bool_",
+  string: "object",
+  bfloat16: "ml_dtypes.bfloat16",
+};
 
-/** What NumPy reads as the same array: np.array([[1, 2]], dtype=np.float32). */
+/** What NumPy reads as the same array: np.array([[1, 2]], dtype=np.float32). Strings are given as Python writes them. */
 export function numpyText(texts: readonly string[], shape: readonly number[], dtype: string): string {
-  const type = dtype === "bfloat16" ? "np.float32" : (NAMES[dtype] ?? `np.${dtype}`);
+  const type = NAMES[dtype] ?? `np.${dtype}`;
   const written = texts.map((text) => pythonText(text, dtype));
   const count = shape.reduce((product, size) => product * size, 1);
   // Lists cannot say how long what is empty would be.
@@ -21,9 +25,22 @@ export function numpyText(texts: readonly string[], shape: readonly number[], dt
 }
 
 function pythonText(text: string, dtype: string): string {
-  if (dtype === "string") return JSON.stringify(text);
+  if (dtype === "string") return text;
   if (dtype === "bool") return text === "true" ? "True" : "False";
-  return text.replace(/nan|inf/g, (word) => `np.${word}`);
+  // Python's literals have no such parts, and take -0 for 0.
+  if (dtype.startsWith("complex")) return /nan|inf|-0(?![.\d])/i.test(text) ? `complex("${text}")` : text;
+  if (text === "-0" && dtype.includes("float")) return "-0.0";
+  return text.toLowerCase().replace(/nan|inf/, (word) => `np.${word}`);
+}
+
+/** Bytes as Python writes them. */
+export function pythonBytes(bytes: Iterable<number>): string {
+  const letter = (byte: number): string => {
+    if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`;
+    const plain = byte >= 0x20 && byte < 0x7f;
+    return plain ? String.fromCharCode(byte) : `\\x${byte.toString(16).padStart(2, "0")}`;
+  };
+  return `b"${Array.from(bytes, letter).join("")}"`;
 }
 
 /** Rows of a table, as spreadsheets read them. */
@@ -33,7 +50,7 @@ export function csvText(texts: readonly string[], columns: number): string {
     rows.push(
       texts
         .slice(from, from + columns)
-        .map((text) => (/[",\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
+        .map((text) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text))
         .join(","),
     );
   return rows.join("\n");

@@ -1,35 +1,68 @@
 import { expect, test } from "vitest";
-import { placed, readTable } from "./paste.ts";
+import { placed, plainNumbers, readTable } from "./paste.ts";
 import { defaultWells } from "./wells.ts";
 
-test("a block of a spreadsheet is read row by row", () => {
-  expect(readTable("1\t2\r\n3\t4\r\n")).toEqual([
-    ["1", "2"],
-    ["3", "4"],
-  ]);
-  expect(readTable("1, 2;3\n")).toEqual([["1", "2", "3"]]);
-  expect(readTable('"a ""b"""\t1')).toEqual([['a "b"', "1"]]);
+const SQUARE = [
+  ["1", "2"],
+  ["3", "4"],
+];
+
+test.each([
+  ["1\t2\n3\t4"],
+  ["1\t2\r\n3\t4\r\n"],
+  ["1\t2\r3\t4\r"],
+  ["1, 2\n3, 4\n"],
+  ["1; 2\n3; 4\n"],
+  ['"1"\t"2"\n "3" \t4\n\n'],
+])("%j is read row by row", (text) => {
+  expect(readTable(text)).toEqual(SQUARE);
+});
+
+test("a lone number is a table, and an empty cell is a cell", () => {
   expect(readTable("5")).toEqual([["5"]]);
+  expect(readTable("1\t\n\t4")).toEqual([
+    ["1", ""],
+    ["", "4"],
+  ]);
 });
 
-test("where tabs part the cells, a comma is a part of one", () => {
-  expect(readTable("1,5\t2")).toEqual([["1,5", "2"]]);
+test("quotes hold tabs, line ends and quotes; of texts, commas part nothing", () => {
+  expect(readTable('"a ""b"""\t"c\td\ne"\n1\t2')).toEqual([
+    ['a "b"', "c\td\ne"],
+    ["1", "2"],
+  ]);
+  expect(readTable("a, b\nc; d", true)).toEqual([["a, b"], ["c; d"]]);
 });
 
-test("a table is laid along rows and columns from a cell on, as far as there are cells", () => {
+test.each([
+  ["where tabs part the cells, a comma goes before the fraction", ["1,5", "2"], ["1.5", "2"]],
+  ["or semicolons", ["1.234,5", "-0,25", "1.234"], ["1234.5", "-0.25", "1234"]],
+  ["commas between thousands are left out", ["1,234.5", "12,345"], ["1234.5", "12345"]],
+  ["spaces between thousands too", ["1 234", "1\u00a0234,5"], ["1234", "1234.5"]],
+  ["a minus may be a longer one", ["\u22125"], ["-5"]],
+  ["what can be both stays", ["1,234", "7"], ["1,234", "7"]],
+  ["numbers as ours are left alone", ["0.125", "1e-3", "inf", "true"], ["0.125", "1e-3", "inf", "true"]],
+])("%s", (_, row, plain) => {
+  expect(plainNumbers([row])).toEqual([plain]);
+});
+
+test("a table is laid along rows and columns from a cell on", () => {
   const shape = [2, 2, 3];
-  const table = [
-    [1, 2],
-    [3, undefined],
-    [5, 6],
-  ];
-  expect(placed(table, [1, 0, 2], defaultWells(shape), shape)).toEqual([
+  expect(placed([[1], [3]], [1, 0, 2], defaultWells(shape), shape)).toEqual([
     [[1, 0, 2], 1],
     [[1, 1, 2], 3],
   ]);
-  expect(placed(table, [0], defaultWells([4]), [4])).toEqual([
+  expect(placed([[1, 2]], [0], defaultWells([4]), [4])).toEqual([
     [[0], 1],
     [[1], 2],
   ]);
-  expect(placed(table, [], defaultWells([]), [])).toEqual([[[], 1]]);
+  expect(placed([[1]], [], defaultWells([]), [])).toEqual([[[], 1]]);
+});
+
+test("a table that does not fit takes no cell", () => {
+  const shape = [2, 3];
+  expect(placed([[1, 2]], [0, 2], defaultWells(shape), shape)).toBeUndefined();
+  expect(placed([[1], [2], [3]], [0, 0], defaultWells(shape), shape)).toBeUndefined();
+  expect(placed([[1], [2]], [0], defaultWells([4]), [4])).toBeUndefined();
+  expect(placed([[1, 2]], [], defaultWells([]), [])).toBeUndefined();
 });

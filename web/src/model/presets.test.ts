@@ -18,6 +18,7 @@ test("one cell is hot, and it is the one that was said", () => {
 
 test("a ramp counts, and whole numbers stay whole", () => {
   expect(preset("ramp", 3)).toEqual([1, 2, 3]);
+  expect(preset("ramp", 5, { most: 3 })).toEqual([1, 2, 3, 1, 2]);
   expect(preset("random", 100, { whole: true }).every(Number.isInteger)).toBe(true);
 });
 

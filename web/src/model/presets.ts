@@ -8,6 +8,8 @@ export interface PresetOptions {
   /** Where the one stands, as a place in row-major order. */
   readonly hot?: number;
   readonly whole?: boolean;
+  /** The largest number that there is; a ramp begins again after it. */
+  readonly most?: number;
 }
 
 /** Numbers from 0 to 1 (never 1), always the same ones for a seed. */
@@ -22,12 +24,12 @@ export function chances(seed: number): () => number {
 }
 
 export function preset(how: Preset, count: number, options: PresetOptions = {}): number[] {
-  const { seed = 0, hot = 0, whole = false } = options;
+  const { seed = 0, hot = 0, whole = false, most = Number.MAX_SAFE_INTEGER } = options;
   const chance = chances(seed);
   const number: Record<Preset, (i: number) => number> = {
     zeros: () => 0,
     ones: () => 1,
-    ramp: (i) => i + 1,
+    ramp: (i) => (i % most) + 1,
     "one-hot": (i) => (i === hot ? 1 : 0),
     random: () => (whole ? Math.floor(chance() * 10) : Math.round(chance() * 200 - 100) / 100),
     // So few numbers that nearly every window has its largest more than once.

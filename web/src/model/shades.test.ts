@@ -7,6 +7,7 @@ import {
   balanced,
   commonRange,
   FIRST,
+  fitTogether,
   INFINITY,
   MINUS_INFINITY,
   middleOf,
@@ -65,4 +66,27 @@ describe("a range", () => {
       ]),
     ).toEqual({ low: -5, high: 5 });
   });
+});
+
+test("tensors share colours unless one of them would have hardly any", () => {
+  expect(fitTogether([])).toBe(true);
+  expect(
+    fitTogether([
+      { low: -1, high: 1 },
+      { low: 0, high: 0.5 },
+    ]),
+  ).toBe(true);
+  expect(
+    fitTogether([
+      { low: -1, high: 1 },
+      { low: 0, high: 100 },
+    ]),
+  ).toBe(false);
+  // One number alone has one colour anyway.
+  expect(
+    fitTogether([
+      { low: 3, high: 3 },
+      { low: 0, high: 100 },
+    ]),
+  ).toBe(true);
 });

@@ -61,6 +61,16 @@ export function balanced({ low, high }: Range): Range {
   return { low: -most, high: most };
 }
 
+/** Of a range with a sixteenth of the colours or less, cells can hardly be told apart. */
+const FLAT = 1 / 16;
+
+/** Whether one range for all leaves each enough colours. */
+export function fitTogether(ranges: readonly Range[]): boolean {
+  const { low, high } = commonRange(ranges);
+  const wide = ranges.map((range) => range.high - range.low).filter((width) => width > 0);
+  return wide.every((width) => width > FLAT * (high - low));
+}
+
 /** One range for tensors that are seen together. */
 export function commonRange(ranges: readonly Range[]): Range {
   if (ranges.length === 0) return { low: 0, high: 0 };

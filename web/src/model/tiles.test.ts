@@ -151,8 +151,9 @@ describe("a step", () => {
     expect(stepped(tiles, [1, 1, 3], "right")).toEqual([1, 1, 3]);
     expect(stepped(tiles, [0, 2, 0], "down")).toEqual([0, 2, 0]);
   });
-  test("may go to the ends of a row, and of the slice", () => {
+  test("may go to the ends of a row, and of all that is shown", () => {
     expect(stepped(tiles, [1, 1, 1], "first")).toEqual([1, 1, 0]);
-    expect(stepped(tiles, [1, 1, 1], "end")).toEqual([1, 2, 3]);
+    expect(stepped(tiles, [0, 1, 1], "end")).toEqual([1, 2, 3]);
+    expect(stepped(tiles, [1, 1, 1], "start")).toEqual([0, 0, 0]);
   });
 });

@@ -285,8 +285,10 @@ export function stepped(tiles: Tiles, cell: readonly number[], step: Step): numb
   else if (step === "up" || step === "down") move(wells.rows, wells.down, step === "down" ? 1 : -1);
   else if (step === "first" || step === "start") set(wells.columns, 0);
   else set(wells.columns, tiles.columns - 1);
-  if (step === "start") set(wells.rows, 0);
-  if (step === "end") set(wells.rows, tiles.rows - 1);
+  if (step === "start") for (const axis of [wells.rows, wells.across, wells.down]) set(axis, 0);
+  if (step === "end")
+    for (const axis of [wells.rows, wells.across, wells.down])
+      if (axis !== null) next[axis] = (tiles.shape[axis] as number) - 1;
   return next;
 }
 

@@ -50,19 +50,38 @@ export function shapeOfLists(value: Json | undefined): number[] | undefined {
   return even ? [value.length, ...first] : undefined;
 }
 
+/** The least and the largest whole number of a type; undefined of all other types. */
+export function limitsOf(dtype: string | undefined): readonly [bigint, bigint] | undefined {
+  const [, unsigned, bits] = /^(u?)int(\d+)$/.exec(dtype ?? "") ?? [];
+  if (bits === undefined) return undefined;
+  const span = 1n << BigInt(bits);
+  return unsigned ? [0n, span - 1n] : [-span / 2n, span / 2n - 1n];
+}
+
+function within(dtype: string, whole: string): boolean {
+  const [least, most] = limitsOf(dtype) ?? [];
+  const value = BigInt(whole);
+  return least === undefined || most === undefined || (value >= least && value <= most);
+}
+
 /** A typed constant's elements can be text for what JSON has no number for. */
 export function readCell(text: string, dtype: string): Json | undefined {
   const short = text.trim();
   if (dtype === "string") return text;
   if (dtype === "bool")
     return /^(true|1)$/i.test(short) ? true : /^(false|0)$/i.test(short) ? false : undefined;
-  if (dtype.startsWith("complex"))
-    return /^[^"\s]+$/.test(short) && !Number.isNaN(Number.parseFloat(short)) ? cell(short) : undefined;
+  if (dtype.startsWith("complex")) return COMPLEX.test(short) ? cell(short.toLowerCase()) : undefined;
   const whole = dtype.includes("int");
   if (/^[+-]?(inf|nan)$/i.test(short)) return whole ? undefined : short.toLowerCase().replace("+", "");
-  if (whole) return /^[+-]?\d+$/.test(short) ? cell(short.replace("+", "")) : undefined;
+  if (whole) {
+    const plain = short.replace(/^\+/, "");
+    return /^-?\d+$/.test(plain) && within(dtype, plain) ? cell(plain) : undefined;
+  }
   return Number.isFinite(Number(short)) && short !== "" ? Number(short) : undefined;
 }
+
+const PART = String.raw`(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)`;
+const COMPLEX = new RegExp(`^[+-]?(?:${PART}|(?:${PART}[+-])?${PART}?j)$`, "i");
 
 /** The real and the imaginary part of a complex number as people write it: 1-2j, 3, 0.5j. NaN if it is none. */
 export function complexOf(text: string): [number, number] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { cellUnder, EDGE, look, type Sides } from "./volume.ts";
+import { boxAxes, boxOf, cellUnder, EDGE, look, type Sides } from "./volume.ts";
 
 const front = { turn: 0, tilt: 0 };
 
@@ -35,5 +35,31 @@ describe("a box of cells", () => {
     const { cells, faces } = look(sides, new Uint8Array(64).fill(1), { turn: 0.7, tilt: 0.5 }, 120, 120);
     const seen = new Set([...faces].filter((_, i) => (cells[i] as number) >= 0));
     expect([...seen].sort()).toEqual([0, 1, 2, EDGE, EDGE + 1, EDGE + 2]);
+  });
+});
+
+describe("which axes are a box", () => {
+  const wells = (columns: number, rows: number, across: number | null, down: number | null = null) => ({
+    columns,
+    rows,
+    across,
+    down,
+    sliders: [],
+  });
+  test("columns, rows and tiles are, and its cells are those of the tensor", () => {
+    const shape = [2, 3, 4, 5];
+    expect(boxAxes(wells(3, 2, 1), shape)).toEqual([3, 2, 1]);
+    expect(boxAxes(wells(3, 2, null, 0), shape)).toEqual([3, 2, 0]);
+    const box = boxOf([3, 2, 1], shape, [1, 0, 0, 0], (cell) => cell.reduce((sum, at) => 10 * sum + at, 0));
+    expect(box.sides).toEqual([5, 4, 3]);
+    expect([box.values[0], box.values.at(-1), box.most]).toEqual([1000, 1234, 1234]);
+    expect(box.cellOf(59)).toEqual([1, 2, 3, 4]);
+    expect([box.indexOf([1, 2, 3, 4]), box.indexOf([0, 2, 3, 4])]).toEqual([59, -1]);
+  });
+  test("too few or too long ones are none, and it is said why", () => {
+    expect(boxAxes(wells(1, 0, null), [4, 4])).toEqual({ few: 2 });
+    expect(boxAxes(wells(2, 1, 0), [1, 4, 4])).toEqual({ few: 2 });
+    expect(boxAxes(wells(2, 1, 0), [64, 65, 64])).toEqual({ long: 1, most: 64 });
+    expect(boxAxes(wells(2, 1, 0), [64, 64, 64])).toEqual([2, 1, 0]);
   });
 });

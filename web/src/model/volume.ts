@@ -4,6 +4,8 @@
  * under the pointer by itself, and needs no graphics card.
  */
 
+import type { Wells } from "./wells.ts";
+
 export interface Eye {
   /** Angles in radians: around the upright axis, and up or down. */
   readonly turn: number;
@@ -13,7 +15,67 @@ export interface Eye {
 /** How many cells the box is wide, high and deep. */
 export type Sides = readonly [x: number, y: number, z: number];
 
-export const MOST_SIDE = 64;
+const MOST_SIDE = 64;
+
+/** The axes of a box: its width, height and depth. Columns, rows and tiles are, as far as there are three. */
+export type BoxAxes = readonly [x: number, y: number, z: number];
+
+/** Why three axes are no box: too few of them are seen, or one is too long. */
+export type NoBox = { readonly few: number } | { readonly long: number; readonly most: number };
+
+/** The axes that a box is made of, or why there is none. */
+export function boxAxes({ columns, rows, across, down }: Wells, shape: readonly number[]): BoxAxes | NoBox {
+  const seen = [columns, rows, across, down].filter((axis) => axis !== null && (shape[axis] as number) > 1);
+  const axes = seen.slice(0, 3) as number[];
+  if (axes.length < 3) return { few: axes.length };
+  const long = axes.find((axis) => (shape[axis] as number) > MOST_SIDE);
+  return long === undefined ? (axes as unknown as BoxAxes) : { long, most: MOST_SIDE };
+}
+
+/** A box of cells of a tensor. */
+export interface CellBox {
+  readonly axes: BoxAxes;
+  readonly sides: Sides;
+  readonly values: Float32Array;
+  /** The largest size of a number. */
+  readonly most: number;
+  /** Where in the box a cell of the tensor is; -1 if it is not in it. */
+  indexOf(cell: readonly number[]): number;
+  cellOf(index: number): number[];
+}
+
+/** The box at the places where the other axes stand, with what `value` says of each cell. */
+export function boxOf(
+  axes: BoxAxes,
+  shape: readonly number[],
+  at: readonly number[],
+  value: (cell: readonly number[]) => number,
+): CellBox {
+  const sides = axes.map((axis) => shape[axis] as number) as unknown as Sides;
+  const [nx, ny, nz] = sides;
+  const cellOf = (index: number): number[] => {
+    const cell = [...at];
+    const where = [index % nx, Math.floor(index / nx) % ny, Math.floor(index / (nx * ny))];
+    for (const [i, axis] of axes.entries()) cell[axis] = where[i] as number;
+    return cell;
+  };
+  const indexOf = (cell: readonly number[]): number => {
+    if (cell.some((place, axis) => !axes.includes(axis) && place !== at[axis])) return -1;
+    const [x, y, z] = axes.map((axis) => cell[axis] as number) as [number, number, number];
+    return x + nx * (y + ny * z);
+  };
+  const values = Float32Array.from({ length: nx * ny * nz }, (_, i) => value(cellOf(i)));
+  const most = values.reduce(
+    (size, each) => (Number.isFinite(each) ? Math.max(size, Math.abs(each)) : size),
+    0,
+  );
+  return { axes, sides, values, most, indexOf, cellOf };
+}
+
+/** For each cell whether it is far enough from 0 to be shown; what is no number always is. */
+export function sceneOf({ values, most }: CellBox, part: number): Uint8Array {
+  return Uint8Array.from(values, (value) => (Number.isNaN(value) || Math.abs(value) >= part * most ? 1 : 0));
+}
 
 /** What is seen at each point of a picture. */
 export interface Sight {

@@ -156,7 +156,18 @@ export interface CheckCell {
   cell: number[];
 }
 
-/** Asks for elements `first` to `first + count` of an output as texts, in row-major order. */
+/** The tab no longer wants to know what it asked: the question is refused if it was not answered yet. */
+export interface Leave {
+  kind: "leave";
+  page: number;
+  request: number;
+}
+
+/**
+ * Asks for elements `first` to `first + count` of an output as texts, in row-major order.
+ *
+ * With `python` the texts are as Python writes the elements, which of strings tells every byte.
+ */
 export interface Elements {
   kind: "elements";
   page: number;
@@ -164,6 +175,7 @@ export interface Elements {
   pin: string;
   first?: number;
   count?: number;
+  python?: boolean;
 }
 
 export interface Export {
@@ -479,6 +491,13 @@ export interface Measured {
   worst?: Worst[];
 }
 
+/** How much of what takes long is done, from 0 to 1; told every half second until the answer comes. */
+export interface Progress {
+  kind: "progress";
+  request: number;
+  part: number;
+}
+
 /** The next NaN or infinity, and the output that had one first in the order of computing. */
 export interface FoundBad {
   kind: "found bad";
@@ -616,6 +635,7 @@ export type Command =
   | FindBad
   | Explain
   | CheckCell
+  | Leave
   | Export;
 
 export type Message =
@@ -635,6 +655,7 @@ export type Message =
   | Printed
   | Listed
   | Measured
+  | Progress
   | FoundBad
   | Explained
   | CellChecked

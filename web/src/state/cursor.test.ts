@@ -36,6 +36,16 @@ test("pinned it stays until it is carried or released, and a second pin at the s
   expect(cursor.now).toBeNull();
 });
 
+test("a cell that is kept stays pinned, however often it is", () => {
+  const stop = cursor.onChange(() => moves++);
+  cursor.keep(at(1));
+  cursor.keep(at(1));
+  expect([cursor.now, cursor.pinned, moves]).toEqual([at(1), true, 1]);
+  cursor.keep(at(2));
+  expect([cursor.now, cursor.pinned, moves]).toEqual([at(2), true, 2]);
+  stop();
+});
+
 test("the same cell of another page is another cell", () => {
   cursor.pin(at(1, 1));
   cursor.pin(at(1, 2));

@@ -47,6 +47,14 @@ class SharedCursor {
     this.tell();
   }
 
+  /** Pins it at a cell, wherever it was. */
+  keep(to: Cursor): void {
+    if (this.held && same(this.at, to)) return;
+    this.held = true;
+    this.at = to;
+    this.tell();
+  }
+
   release(): void {
     if (!this.held) return;
     this.held = false;

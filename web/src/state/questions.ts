@@ -13,9 +13,17 @@ import type {
   Measured,
 } from "../net/generated.ts";
 
-interface Waiting {
-  /** Takes an answer that another one follows. */
-  early?(value: unknown): void;
+/** What is heard of an answer that takes long. */
+export interface Hearing<Answer> {
+  /** Takes what a part of a large value tells, before all of it is known. */
+  early?(answer: Answer): void;
+  /** Takes how much is done, from 0 to 1. */
+  progress?(part: number): void;
+  /** Ends the question, which is then refused. */
+  signal?: AbortSignal;
+}
+
+interface Waiting extends Hearing<unknown> {
   resolve(value: unknown): void;
   reject(reason: Error): void;
 }
@@ -31,12 +39,14 @@ export abstract class Questions {
 
   protected ask<Answer>(
     command: (request: number) => Command,
-    early?: (answer: Answer) => void,
+    { page = 0, signal, ...hearing }: Hearing<Answer> & { page?: number } = {},
   ): Promise<Answer> {
     const request = ++this.requests;
     return new Promise<Answer>((resolve, reject) => {
-      const waiting = { resolve, reject, ...(early && { early }) };
-      this.waiting.set(request, waiting as Waiting);
+      this.waiting.set(request, { resolve, reject, ...hearing } as Waiting);
+      signal?.addEventListener("abort", () => {
+        if (this.waiting.has(request)) this.send({ kind: "leave", page, request });
+      });
       if (!this.send(command(request))) this.refuse(request, this.noConnection());
     });
   }
@@ -61,6 +71,10 @@ export abstract class Questions {
     else this.answer(message.request, message);
   }
 
+  protected progressed(request: number, part: number): void {
+    this.waiting.get(request)?.progress?.(part);
+  }
+
   look(
     page: number,
     pin: string,
@@ -70,24 +84,24 @@ export abstract class Questions {
     return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
   }
 
-  /** What an output holds; `early` gets what a part of a large one tells before all of it is known. */
+  /** What an output holds. */
   measure(
     page: number,
     pin: string,
     how: Pick<Measure, "against" | "comparison"> = {},
-    early: (measured: Measured) => void = () => {},
+    hearing: Hearing<Measured> = {},
   ): Promise<Measured> {
-    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), early);
+    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), { page, ...hearing });
   }
 
-  findBad(page: number, pin: string, after: readonly number[] | null): Promise<FoundBad> {
-    return this.ask((request) => ({
-      kind: "find bad",
-      page,
-      request,
-      pin,
-      ...(after && { after: [...after] }),
-    }));
+  findBad(
+    page: number,
+    pin: string,
+    after: readonly number[] | null,
+    hearing: Hearing<FoundBad> = {},
+  ): Promise<FoundBad> {
+    const from = after && { after: [...after] };
+    return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...hearing });
   }
 
   explain(page: number, block: string): Promise<Explained> {
@@ -98,8 +112,9 @@ export abstract class Questions {
     return this.ask((request) => ({ kind: "check cell", page, request, block, cell: [...cell] }));
   }
 
-  elements(page: number, pin: string, first: number, count: number): Promise<Listed> {
-    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count }));
+  /** Elements as texts; with `python` as Python writes them. */
+  elements(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
+    return this.ask((request) => ({ kind: "elements", page, request, pin, first, count, python }));
   }
 
   async export(page: number, to: Export["to"]): Promise<string> {

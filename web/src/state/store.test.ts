@@ -424,7 +424,7 @@ test("what is asked for is answered by its number", async () => {
 test("a large value is measured twice: early from a part of it, then exactly", async () => {
   await open();
   const early = vi.fn();
-  const measuring = studio.measure(1, "a:output", {}, early);
+  const measuring = studio.measure(1, "a:output", {}, { early });
   const request = sent("measure").at(-1)?.request ?? 0;
   const measured = {
     kind: "measured" as const,
@@ -438,4 +438,18 @@ test("a large value is measured twice: early from a part of it, then exactly", a
   say({ ...measured, high: 3 });
   expect(early).toHaveBeenCalledWith(expect.objectContaining({ high: 2 }));
   await expect(measuring).resolves.toMatchObject({ high: 3 });
+});
+
+test("a question that takes long says how far it is, and can be left", async () => {
+  await open();
+  const progress = vi.fn();
+  const leaving = new AbortController();
+  const finding = studio.findBad(1, "a:output", null, { progress, signal: leaving.signal });
+  const request = sent("find bad").at(-1)?.request ?? 0;
+  say({ kind: "progress", request, part: 0.5 });
+  expect(progress).toHaveBeenCalledWith(0.5);
+  leaving.abort();
+  expect(sent("leave")).toEqual([{ kind: "leave", page: 1, request }]);
+  say({ kind: "refused", text: "It was left.", request });
+  await expect(finding).rejects.toThrow("left");
 });

@@ -279,6 +279,7 @@ export class Studio extends Questions {
     printed: (message) => live(message.page).takePrinted(message),
     listed: (message) => this.answer(message.request, message),
     measured: (message) => this.measured(message),
+    progress: ({ request, part }) => this.progressed(request, part),
     "found bad": (message) => this.answer(message.request, message),
     explained: (message) => this.answer(message.request, message),
     "cell checked": (message) => this.answer(message.request, message),

@@ -44,9 +44,6 @@ export const explainEn = {
   asVolume: "3-D",
   asMap: "Map",
   axes: "Axes",
-  threshold: "Show cells from this size on",
-  volumeOf: (pin: string) => `${pin} as a box of cells: arrows turn it, plus and minus change the threshold`,
-  tooLargeForVolume: "A box has at most 64 cells a side; leave out an axis with a slider.",
   notHeld: (count: number) =>
     `This tensor has ${cells(count)}: the numbers behind a cell are fetched when it is pinned.`,
   pointAt: "Point at a cell, or move there with Tab and the arrow keys.",

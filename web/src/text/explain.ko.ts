@@ -34,9 +34,6 @@ export const explainKo: ExplainWords = {
   asVolume: "3차원",
   asMap: "지도",
   axes: "축",
-  threshold: "이 크기 이상의 셀만 보기",
-  volumeOf: (pin) => `${pin}을(를) 셀 상자로 보기: 화살표로 돌리고, 더하기와 빼기로 기준값을 바꿉니다`,
-  tooLargeForVolume: "상자는 한 변에 셀 64개까지입니다. 슬라이더로 축 하나를 빼세요.",
   notHeld: (count) => `이 텐서에는 ${cells(count)}가 있습니다. 셀 뒤의 숫자는 고정할 때 가져옵니다.`,
   pointAt: "셀을 가리키거나 Tab과 화살표 키로 이동하세요.",
 

@@ -187,7 +187,22 @@ export const viewEn = {
         : "Whole numbers with commas between them.",
   oneOf: (options: string) => `Use ${options}.`,
   numberOrList: "A number, or lists such as [1, 2].",
-  noneOfType: (dtype: string) => `This is no ${dtype}.`,
+  cellRule: (dtype: string, limits?: readonly string[]) =>
+    limits
+      ? `A whole number of ${dtype}, from ${limits[0]} to ${limits[1]}.`
+      : dtype === ""
+        ? "A number, true or false."
+        : dtype === "bool"
+          ? "true or false."
+          : dtype.startsWith("complex")
+            ? `A number of ${dtype}, such as 1-2j.`
+            : `A number of ${dtype}, inf or nan.`,
+  pasteRagged: (first: number, row: number, has: number) =>
+    `Nothing was pasted: rows must have as many cells as the first, which has ${first}; row ${row} has ${has}.`,
+  pasteWrong: (row: number, column: number, text: string, rule: string) =>
+    `Nothing was pasted: row ${row}, column ${column} is "${text}". It must be: ${rule}`,
+  pasteOutside: (rows: number, columns: number) =>
+    `Nothing was pasted: ${rows} x ${columns} cells do not fit from this cell on. Begin further up or left, or make the constant larger.`,
 
   // Documentation
   selectForDocs: "Select a block to read about it.",

@@ -187,7 +187,22 @@ export const viewKo: ViewWords = {
         : "쉼표로 구분한 정수여야 합니다.",
   oneOf: (options) => `다음 중 하나여야 합니다: ${options}`,
   numberOrList: "숫자 또는 [1, 2] 같은 목록이어야 합니다.",
-  noneOfType: (dtype) => `${dtype} 값이 아닙니다.`,
+  cellRule: (dtype, limits) =>
+    limits
+      ? `${limits[0]}부터 ${limits[1]}까지의 ${dtype} 정수여야 합니다.`
+      : dtype === ""
+        ? "숫자, true 또는 false여야 합니다."
+        : dtype === "bool"
+          ? "true 또는 false여야 합니다."
+          : dtype.startsWith("complex")
+            ? `1-2j 같은 ${dtype} 수여야 합니다.`
+            : `${dtype} 수, inf 또는 nan이어야 합니다.`,
+  pasteRagged: (first, row, has) =>
+    `붙여넣지 않았습니다. 모든 행의 셀 수는 첫 행(${first}개)과 같아야 하지만 ${row}행은 ${has}개입니다.`,
+  pasteWrong: (row, column, text, rule) =>
+    `붙여넣지 않았습니다. ${row}행 ${column}열의 "${text}"을(를) 읽을 수 없습니다. ${rule}`,
+  pasteOutside: (rows, columns) =>
+    `붙여넣지 않았습니다. ${rows} x ${columns}개 셀이 이 셀부터 들어가지 않습니다. 더 위나 왼쪽에서 시작하거나 상수를 크게 만드세요.`,
 
   selectForDocs: "블록을 선택하면 설명을 볼 수 있습니다.",
   otherwise: "기본값",

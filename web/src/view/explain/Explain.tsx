@@ -36,15 +36,19 @@ export default function Explain({ page, block }: { page: PageState; block: strin
 
   useEffect(() => {
     root.current?.focus();
-    return () => cursor.clear();
+    // A pinned cell is the inspector's too.
+    return () => {
+      if (!cursor.pinned) cursor.clear();
+    };
   }, []);
 
   /** The next position of the tensor that is looked at, or of the block's output. */
   const step = (by: 1 | -1): boolean => {
-    const pin = cursor.now?.pin ?? firstOutput(picture);
+    const now = cursor.now?.page === page.page && picture?.tensors.has(cursor.now.pin) ? cursor.now : null;
+    const pin = now?.pin ?? firstOutput(picture);
     const shape = picture?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
-    const place = cursor.now ? placeOf(cursor.now.cell, shape) + by : 0;
+    const place = now ? placeOf(now.cell, shape) + by : 0;
     if (place < 0 || place >= shape.reduce((a, b) => a * b, 1)) return false;
     cursor.carry({ page: page.page, pin, cell: cellAt(place, shape) });
     return true;
@@ -64,7 +68,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     const typing = event.target instanceof HTMLInputElement && event.target.type !== "range";
     const letter = event.key.toLowerCase();
     if (event.key === "Escape") {
-      if (cursor.pinned) cursor.release();
+      if (at?.pinned) cursor.release();
       else ui.closeExplain();
     } else if (letter === "s" && !typing) step(event.shiftKey ? -1 : 1);
     else if (letter === "p" && !typing) setPlaying(!playing);

@@ -18,7 +18,7 @@ import { type Mark, TensorView, type TensorViewControl } from "../inspector/Tens
 import type { HeldTensor } from "./picture.ts";
 import { useExplainWords } from "./words.ts";
 
-const Volume = lazy(() => import("./Volume.tsx"));
+const Volume = lazy(() => import("../inspector/Volume.tsx"));
 
 export type TensorLights = ReadonlyMap<Lit, Places>;
 

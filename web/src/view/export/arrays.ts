@@ -40,6 +40,8 @@ const TYPES: Record<string, [dtype: string, bytes: number, read: Read]> = {
   f4: ["float32", 4, (v, at) => cell(single(v.getFloat32(at, true)))],
   f8: ["float64", 8, (v, at) => cell(v.getFloat64(at, true))],
   bf2: ["bfloat16", 2, (v, at) => cell(bfloat(v.getUint16(at, true)))],
+  // np.save has no name for it.
+  V2: ["bfloat16", 2, (v, at) => cell(bfloat(v.getUint16(at, true)))],
   i1: ["int8", 1, (v, at) => v.getInt8(at)],
   i2: ["int16", 2, (v, at) => v.getInt16(at, true)],
   i4: ["int32", 4, (v, at) => v.getInt32(at, true)],
@@ -151,7 +153,7 @@ function readNpy(name: string, bytes: Uint8Array): ArrayFile {
   const length = long ? view.getUint32(8, true) : view.getUint16(8, true);
   const start = long ? 12 : 10;
   const header = new TextDecoder("latin1").decode(bytes.subarray(start, start + length));
-  const descr = /'descr'\s*:\s*'([<>|=])([a-z])(\d+)'/.exec(header);
+  const descr = /'descr'\s*:\s*'([<>|=])([a-zV])(\d+)'/.exec(header);
   const shape = /'shape'\s*:\s*\(([^)]*)\)/.exec(header)?.[1];
   if (descr === null || shape === undefined) throw new ArrayFileError(name, (faults) => faults.noNumbers);
   if (descr[1] === ">") throw new ArrayFileError(name, (faults) => faults.bigEndian);

@@ -119,7 +119,10 @@ export function AxisSliders({
               })
             }
           />
-          <span className="mono">{at[axis]}</span>
+          <span className="mono">
+            {at[axis]}
+            <span className="soft">/{(tensor.shape[axis] as number) - 1}</span>
+          </span>
         </label>
       ))}
     </div>

@@ -2,7 +2,7 @@ import { type ReactElement, type Ref, useEffect, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { boxAt, offsetIn, wholeBox } from "../../model/slices.ts";
 import { elementText } from "../../net/frames.ts";
-import { type Cells, readCell, shownCell } from "../widgets/constant.ts";
+import { type Cells, cellReader, shownCell } from "../widgets/constant.ts";
 import { Entry } from "../widgets/Entry.tsx";
 import { useWords } from "../words.ts";
 import type { TensorSource } from "./source.ts";
@@ -15,12 +15,16 @@ interface Props {
   label: string;
   source: TensorSource;
   cell: readonly number[] | null;
+  /** Whether the cursor stays at the cell wherever the pointer goes. */
+  pinned: boolean;
   cells: Cells | undefined;
+  onRelease(): void;
   onEdit(cell: readonly number[], value: Json): void;
 }
 
 /** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
-export function CellLine({ field, label, source, cell, cells, onEdit }: Props): ReactElement {
+export function CellLine(props: Props): ReactElement {
+  const { field, label, source, cell, cells, onEdit } = props;
   const w = useInspectorWords();
   const words = useWords();
   const held = useCell(cells ? null : source, cell);
@@ -28,6 +32,11 @@ export function CellLine({ field, label, source, cell, cells, onEdit }: Props): 
   const text = value === undefined ? held : shownCell(value);
   return (
     <footer className="cell-line">
+      {props.pinned && (
+        <button type="button" className="button" title={w.releaseHow} onClick={props.onRelease}>
+          {w.release} <kbd>Esc</kbd>
+        </button>
+      )}
       <span className="mono" role="status" aria-live="polite">
         {cell ? `${label}${nameOf(cell)} = ${text}` : w.noCell}
       </span>
@@ -37,10 +46,7 @@ export function CellLine({ field, label, source, cell, cells, onEdit }: Props): 
           label={w.valueOf(nameOf(cell))}
           value={value}
           format={shownCell}
-          read={(typed) => {
-            const read = readCell(typed, cells.dtype);
-            return read === undefined ? { error: words.noneOfType(cells.dtype ?? "") } : { value: read };
-          }}
+          read={cellReader(cells.dtype, words)}
           onChange={(next) => onEdit(cell, next)}
         />
       )}

@@ -2,17 +2,19 @@ import { type ReactElement, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { offsetIn, wholeBox } from "../../model/slices.ts";
-import { type Cells, filled, readCell, shownCell } from "../widgets/constant.ts";
+import { type Cells, cellReader, filled, readCell, shownCell } from "../widgets/constant.ts";
 import { Entry } from "../widgets/Entry.tsx";
 import { useWords } from "../words.ts";
 import { useInspectorWords } from "./words.ts";
 
-/** What a brush leaves behind. */
+/** What a brush leaves behind, in the constant it is for. */
 export interface Paint {
+  readonly pin: string;
   readonly value: Json;
 }
 
 interface Props {
+  pin: string;
   cells: Cells;
   /** Where the one of a one-hot constant goes. */
   hot: readonly number[] | null;
@@ -22,7 +24,7 @@ interface Props {
 }
 
 /** Ways to fill a constant, and a brush. */
-export function EditBar({ cells, hot, paint, onPaint, onPut }: Props): ReactElement {
+export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): ReactElement {
   const w = useInspectorWords();
   const words = useWords();
   const [seed, setSeed] = useState(0);
@@ -62,7 +64,7 @@ export function EditBar({ cells, hot, paint, onPaint, onPut }: Props): ReactElem
         className="button"
         aria-pressed={paint !== null}
         title={w.paintHow}
-        onClick={() => onPaint(paint ? null : { value: ink })}
+        onClick={() => onPaint(paint ? null : { pin, value: ink })}
       >
         {w.paint}
       </button>
@@ -71,13 +73,10 @@ export function EditBar({ cells, hot, paint, onPaint, onPut }: Props): ReactElem
         value={ink}
         format={shownCell}
         size={6}
-        read={(typed) => {
-          const read = readCell(typed, cells.dtype);
-          return read === undefined ? { error: words.noneOfType(cells.dtype ?? "") } : { value: read };
-        }}
+        read={cellReader(cells.dtype, words)}
         onChange={(value) => {
           setInk(value);
-          if (paint) onPaint({ value });
+          if (paint) onPaint({ pin, value });
         }}
       />
     </div>

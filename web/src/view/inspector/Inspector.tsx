@@ -1,10 +1,12 @@
-import { type ReactElement, useCallback, useEffect, useRef, useState } from "react";
-import { commonRange, type Range, type RangeMode, rangeOf } from "../../model/shades.ts";
+import { type ReactElement, useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import { commonRange, fitTogether, type Range, type RangeMode, rangeOf } from "../../model/shades.ts";
 import { pinsOf } from "../../model/tensors.ts";
+import { cursor } from "../../state/cursor.ts";
 import type { PageState } from "../../state/store.ts";
 import { change, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
-import { type Cursor, Pane } from "./Pane.tsx";
+import type { Colours } from "./ColourBox.tsx";
+import { type At, Pane } from "./Pane.tsx";
 import { shortened } from "./paint.ts";
 import { MOST_PANES, type PinOn, panes, usePanes } from "./panes.ts";
 import { nameOf } from "./Table.tsx";
@@ -19,30 +21,30 @@ interface RangeChoice {
 /** What all panes share: one cursor, and one range of colours where that is locked. */
 interface Shared {
   readonly page: PageState;
-  readonly cursor: Cursor | null;
-  readonly picked: Cursor | null;
-  readonly locked: boolean;
-  rangeFor(pane: string, measures: Measures | null): { range: Range; mode: RangeChoice["mode"] };
-  choose(pane: string, choice: RangeChoice): void;
+  at(pin: string, shape: readonly number[] | undefined): At;
+  coloursOf(pane: string, measures: Measures | null): Colours;
   measured(pane: string, measures: Measures | null): void;
-  hover(cursor: Cursor | null): void;
-  pick(cursor: Cursor | null): void;
 }
 
 const OF_ALL = "all panes";
+const onCursor = (call: () => void) => cursor.onChange(call);
 
 /** Up to four tensors side by side: the one of the selection, those that were pinned, and A against B. */
 export function Inspector({ page }: { page: PageState }): ReactElement {
   const w = useInspectorWords();
   const { pinned, a, b, locked } = usePanes();
-  const [hovered, setHovered] = useState<Cursor | null>(null);
-  const [picked, setPicked] = useState<Cursor | null>(null);
+  const now = useSyncExternalStore(onCursor, () => cursor.now);
+  const held = useSyncExternalStore(onCursor, () => cursor.pinned);
   const [choices, setChoices] = useState<Readonly<Record<string, RangeChoice>>>({});
   const [known, setKnown] = useState<Readonly<Record<string, Measures>>>({});
-  const [chosen, setChosen] = useState<string | null>(null);
+  // A cell that was pinned elsewhere is shown here, where the selection has its tensor. Another selection chooses anew.
+  const [chosen, setChosen] = useState(() => ({
+    pin: cursor.pinned && cursor.now?.page === page.page ? cursor.now.pin : "",
+    of: page.selection,
+  }));
   const here = pinned.filter((each) => each.page === page.page && exists(page, each));
   const offered = pinsOf(page.graph, page.selection);
-  const followed = chosen !== null && offered.includes(chosen) ? chosen : offered[0];
+  const followed = chosen.of === page.selection && offered.includes(chosen.pin) ? chosen.pin : offered[0];
   const comparing =
     a !== null && b !== null && [a, b].every((each) => each.page === page.page && exists(page, each));
   const room = MOST_PANES - here.length - (comparing ? 1 : 0);
@@ -60,28 +62,35 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   const measured = useCallback((pane: string, measures: Measures | null) => {
     setKnown(({ [pane]: _, ...others }) => (measures ? { ...others, [pane]: measures } : others));
   }, []);
+  const ranges = shown.flatMap((each) => (known[each] ? [rangeOf(known[each])] : []));
+  const same = shown.length > 1 && (locked ?? fitTogether(ranges));
   const shared: Shared = {
     page,
-    cursor: hovered ?? picked,
-    picked,
-    locked: locked && shown.length > 1,
-    rangeFor(pane, measures) {
-      const common = shared.locked && pane !== COMPARED;
-      const { mode, typed } = choices[common ? OF_ALL : pane] ?? { mode: "all" };
-      if (mode === "typed") return { mode, range: typed as Range };
-      const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
-      const range = commonRange(all.map((each) => rangeOf(each, mode)));
-      return { mode, range: pane === COMPARED ? bothWays(range) : range };
+    at(pin, shape) {
+      const linked =
+        now?.page === page.page && (now.pin === pin || String(known[now.pin]?.shape) === String(shape));
+      const inside =
+        linked &&
+        now.cell.length === shape?.length &&
+        now.cell.every((place, axis) => place < (shape[axis] as number));
+      return { cell: inside ? now.cell : null, pinned: inside && held };
     },
-    choose(pane, choice) {
-      setChoices({ ...choices, [shared.locked && pane !== COMPARED ? OF_ALL : pane]: choice });
+    coloursOf(pane, measures) {
+      const compared = pane === COMPARED;
+      const common = same && !compared;
+      const key = common ? OF_ALL : pane;
+      const { mode, typed } = choices[key] ?? { mode: "all" };
+      const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
+      const range = typed ?? commonRange(all.map((each) => rangeOf(each, mode as RangeMode)));
+      return {
+        mode,
+        range: compared && !typed ? bothWays(range) : range,
+        sharing: compared || shown.length < 2 ? null : { same, many: shown.length, chosen: locked !== null },
+        choose: (next) => setChoices({ ...choices, [key]: { mode: next } }),
+        set: (next) => setChoices({ ...choices, [key]: { mode: "typed", typed: next } }),
+      };
     },
     measured,
-    hover: setHovered,
-    pick(cursor) {
-      setPicked(cursor);
-      setHovered(null);
-    },
   };
   if (shown.length === 0 && !comparing) return <p className="empty">{w.selectSomething}</p>;
   return (
@@ -97,7 +106,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
           pinned={false}
           canPin={room > 1 || here.length === 0}
           offered={offered}
-          onChoose={setChosen}
+          onChoose={(pin) => setChosen({ pin, of: page.selection })}
         />
       )}
       {comparing && <ComparedPane shared={shared} a={a} b={b} />}
@@ -109,10 +118,9 @@ function exists(page: PageState, { pin }: PinOn): boolean {
   return page.graph.blocks.has(pin.slice(0, pin.indexOf(":")));
 }
 
-/** What is said of all panes: whether they have the same colours, and where they are docked. */
+/** What is said of all panes: where they are docked. */
 export function InspectorTools(): ReactElement {
   const w = useInspectorWords();
-  const { locked, pinned } = usePanes();
   const dock = useSettings((settings) => settings.inspectorDock);
   const other = dock === "bottom" ? "right" : "bottom";
   function move() {
@@ -124,28 +132,15 @@ export function InspectorTools(): ReactElement {
     );
   }
   return (
-    <>
-      {pinned.length > 0 && (
-        <button
-          type="button"
-          className="button plain"
-          aria-pressed={locked}
-          title={w.lockHow}
-          onClick={panes.toggleLock}
-        >
-          {w.lock}
-        </button>
-      )}
-      <button
-        type="button"
-        className="button icon plain"
-        aria-label={w.dock[other]}
-        title={w.dock[other]}
-        onClick={move}
-      >
-        <Icon name={other === "right" ? "dockRight" : "dockBelow"} />
-      </button>
-    </>
+    <button
+      type="button"
+      className="button icon plain"
+      aria-label={w.dock[other]}
+      title={w.dock[other]}
+      onClick={move}
+    >
+      <Icon name={other === "right" ? "dockRight" : "dockBelow"} />
+    </button>
   );
 }
 
@@ -189,7 +184,8 @@ function TensorPane({ shared, pin, pinned, canPin, offered, onChoose }: TensorPa
       page={page}
       pin={pin}
       looked={looked}
-      {...rangeProps(shared, pin, looked.measures)}
+      at={shared.at(pin, looked.info?.shape)}
+      colours={shared.coloursOf(pin, looked.measures)}
       title={
         offered && onChoose && offered.length > 1 ? (
           <select
@@ -242,7 +238,6 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
   const w = useInspectorWords();
   const comparison = usePanes((state) => state.comparison);
   const looked = useTensor(shared.page, a.pin, { against: b.pin, comparison });
-  const shape = String(looked.info?.shape);
   const { mismatches, worst = [] } = looked.measures ?? {};
   return (
     <Pane
@@ -251,7 +246,8 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
       label={`(${a.pin} − ${b.pin})`}
       compares
       looked={looked}
-      {...rangeProps(shared, COMPARED, looked.measures)}
+      at={shared.at(a.pin, looked.info?.shape)}
+      colours={shared.coloursOf(COMPARED, looked.measures)}
       title={
         <>
           <strong className="mono pane-title">
@@ -289,7 +285,10 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
             <ol aria-label={w.worst}>
               {worst.map(({ cell, first, second, difference }) => (
                 <li key={String(cell)}>
-                  <button type="button" onClick={() => shared.pick({ cell, shape })}>
+                  <button
+                    type="button"
+                    onClick={() => cursor.keep({ page: shared.page.page, pin: a.pin, cell })}
+                  >
                     <span className="mono">{nameOf(cell)}</span>
                     <span className="mono">
                       {first} | {second}
@@ -304,16 +303,4 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
       }
     />
   );
-}
-
-function rangeProps(shared: Shared, pane: string, measures: Measures | null) {
-  return {
-    ...shared.rangeFor(pane, measures),
-    cursor: shared.cursor,
-    picked: shared.picked,
-    onMode: (mode: RangeMode) => shared.choose(pane, { mode }),
-    onRange: (typed: Range) => shared.choose(pane, { mode: "typed", typed }),
-    onCursor: shared.hover,
-    onPick: shared.pick,
-  };
 }

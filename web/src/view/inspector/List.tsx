@@ -4,7 +4,7 @@ import { cellOf } from "../../model/slices.ts";
 import type { Listed } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
-import { type Cells, readCell, shownCell } from "../widgets/constant.ts";
+import { type Cells, cellReader, shownCell } from "../widgets/constant.ts";
 import { Entry } from "../widgets/Entry.tsx";
 import { useWords } from "../words.ts";
 import { blockOf } from "./source.ts";
@@ -40,12 +40,7 @@ export function ConstantList({
                     label={name}
                     value={value}
                     format={shownCell}
-                    read={(typed) => {
-                      const read = readCell(typed, cells.dtype);
-                      return read === undefined
-                        ? { error: w.noneOfType(cells.dtype ?? "") }
-                        : { value: read };
-                    }}
+                    read={cellReader(cells.dtype, w)}
                     onChange={(next) => onEdit([[cell, next]])}
                   />
                 </td>

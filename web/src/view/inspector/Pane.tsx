@@ -1,47 +1,44 @@
 import {
   type ClipboardEvent,
   type KeyboardEvent,
-  type MouseEvent,
   type ReactElement,
   type ReactNode,
+  useEffect,
   useRef,
   useState,
 } from "react";
 import { item } from "../../model/action.ts";
-import { nextBad } from "../../model/bad.ts";
 import type { Json } from "../../model/document.ts";
 import { placed } from "../../model/paste.ts";
-import type { Range, RangeMode } from "../../model/shades.ts";
 import { offsetIn, wholeBox } from "../../model/slices.ts";
+import { revealing } from "../../model/tiles.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
-import { shortSpec } from "../../model/words.ts";
-import type { FoundBad } from "../../net/generated.ts";
-import { live } from "../../state/live.ts";
+import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { act } from "../page.ts";
-import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
-import { useTexts, useWords } from "../words.ts";
+import { useWords } from "../words.ts";
 import { AxisSliders, AxisWells } from "./AxisWells.tsx";
+import { BoxView } from "./BoxView.tsx";
 import { CellLine } from "./CellLine.tsx";
-import { asCsv, asNumpy, download } from "./copying.ts";
+import { ColourBox, type Colours } from "./ColourBox.tsx";
 import { EditBar, type Paint } from "./EditBar.tsx";
 import { ConstantList, RunList } from "./List.tsx";
-import { Histogram, Statistics } from "./Statistics.tsx";
-import { blockOf, type TensorSource } from "./source.ts";
+import { PaneHead, type Way } from "./PaneHead.tsx";
+import { Statistics } from "./Statistics.tsx";
+import { blockOf } from "./source.ts";
 import { nameOf, Table } from "./Table.tsx";
-import { type Mark, type TensorInfo, TensorView, type TensorViewControl } from "./TensorView.tsx";
-import { type Looked, numberIn } from "./tensor.ts";
+import { type Mark, TensorView, type TensorViewControl } from "./TensorView.tsx";
+import type { Looked } from "./tensor.ts";
+import { useBad } from "./useBad.ts";
 import { useInspectorWords } from "./words.ts";
+import { ZoomButtons } from "./ZoomButtons.tsx";
 
-export type Way = "map" | "table" | "list";
-const WAYS: readonly Way[] = ["map", "table", "list"];
-
-export interface Cursor {
-  readonly cell: readonly number[];
-  /** Only tensors of the same shape have the same cell. */
-  readonly shape: string;
+/** Where the cursor is in a pane: at a cell of its own tensor, or at the same one of another tensor of that shape. */
+export interface At {
+  readonly cell: readonly number[] | null;
+  readonly pinned: boolean;
 }
 
 interface Props {
@@ -52,38 +49,37 @@ interface Props {
   /** Whether it is what two tensors differ by, which no block holds. */
   compares?: boolean;
   looked: Looked;
-  range: Range;
-  mode: RangeMode | "typed";
-  cursor: Cursor | null;
-  /** The cell that stays marked wherever the cursor goes. */
-  picked: Cursor | null;
+  at: At;
+  colours: Colours;
   /** What stands in the head: which tensor it is, and what can be done with it. */
   title: ReactNode;
   tools?: ReactNode;
-  /** What stands beside the map, between colours and statistics. */
+  /** What stands beside the map, before colours and statistics. */
   beside?: ReactNode;
-  onMode(mode: RangeMode): void;
-  onRange(range: Range): void;
-  onCursor(cursor: Cursor | null): void;
-  /** Keeps a cell marked, or none. */
-  onPick(cursor: Cursor | null): void;
 }
 
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
-  const { page, pin, looked, cursor, range, label = pin, compares = false } = props;
+  const { page, pin, looked, at, colours, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const words = useWords();
-  const { explain } = useTexts().commands;
   const view = useRef<TensorViewControl>(null);
   const typing = useRef<HTMLInputElement>(null);
   const [way, setWay] = useState<Way>("map");
   const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
-  const [paint, setPaint] = useState<Paint | null>(null);
+  const [brush, setBrush] = useState<Paint | null>(null);
   const stroke = useRef<Map<number, readonly number[]> | null>(null);
   const [, redraw] = useState(0);
-  const [found, setFound] = useState<{ source: TensorSource; bad: FoundBad } | null>(null);
   const { info, source, measures, failed, cells } = looked;
+  const to = (cell: readonly number[]) => ({ page: page.page, pin, cell });
+  const bad = useBad(page.page, pin, looked, (cell) => cursor.keep(to(cell)));
+  // A cell that was pinned elsewhere comes into view here too.
+  const kept = at.pinned ? at.cell : null;
+  const bring = useRef<(cell: readonly number[]) => void>(() => {});
+  const keptAt = kept === null ? "" : kept.join();
+  useEffect(() => {
+    if (keptAt !== "") bring.current(keptAt.split(",").map(Number));
+  }, [keptAt]);
   if (info === null || measures === null)
     return (
       <section className="pane" aria-label={label}>
@@ -97,16 +93,21 @@ export function Pane(props: Props): ReactElement {
   const key = info.axes.join(" ");
   const arrangement = fitted(arranged[key], info.shape, info.axes);
   const arrange = (next: Arrangement) => setArranged({ ...arranged, [key]: next });
-  const shape = String(info.shape);
-  const cell = cursor?.shape === shape ? cursor.cell : null;
-  const kept = props.picked?.shape === shape ? props.picked.cell : null;
+  const { cell } = at;
   const text = info.dtype === "string";
-  const shown: Way = text || info.shape.includes(0) ? "list" : way;
+  const empty = info.shape.includes(0);
+  const shown: Way = text || empty ? "list" : way;
+  const paint = brush?.pin === pin ? brush : null;
+  bring.current = (next) => {
+    const seen = revealing(arrangement, next);
+    if (seen !== arrangement) arrange(seen);
+    requestAnimationFrame(() => view.current?.reveal(next));
+  };
 
   function edit(changes: readonly (readonly [cell: readonly number[], value: Json])[]) {
     if (!cells || !looked.tensor?.constant || changes.length === 0) return;
     const elements = [...cells.elements];
-    for (const [at, value] of changes) elements[offsetIn(wholeBox(cells.shape), at)] = value;
+    for (const [changed, value] of changes) elements[offsetIn(wholeBox(cells.shape), changed)] = value;
     put({ ...cells, elements });
   }
   function put(next: Cells) {
@@ -118,73 +119,46 @@ export function Pane(props: Props): ReactElement {
     if (!cells || !info || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
-    const table = readPasted(event.clipboardData.getData("text/plain"), cells.dtype);
-    edit(placed(table, cell ?? arrangement.at, arrangement.wells, cells.shape));
+    const pasted = readPasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
+    if ("error" in pasted) return studio.notice("error", pasted.error);
+    const table = pasted.value;
+    const changes = placed(table, cell ?? arrangement.at, arrangement.wells, cells.shape);
+    if (changes) edit(changes);
+    else studio.notice("error", words.pasteOutside(table.length, table[0]?.length ?? 0));
   }
-  function painted(at: number[], phase: "start" | "on" | "end") {
+  function painted(met: number[], phase: "start" | "on" | "end") {
     if (!cells || !paint) return;
-    const met = phase === "start" ? new Map() : (stroke.current ?? new Map());
-    if (at.length === cells.shape.length) met.set(offsetIn(wholeBox(cells.shape), at), at);
+    const all = phase === "start" ? new Map() : (stroke.current ?? new Map());
+    if (phase !== "end") all.set(offsetIn(wholeBox(cells.shape), met), met);
     // Several moves may come before the next picture, so the stroke itself grows.
-    stroke.current = phase === "end" ? null : met;
+    stroke.current = phase === "end" ? null : all;
     redraw((n) => n + 1);
-    if (phase === "end") edit([...met.values()].map((each) => [each, paint.value]));
-  }
-  function pick(at: readonly number[]) {
-    props.onPick({ cell: at, shape });
-  }
-  function goTo(at: readonly number[]) {
-    pick(at);
-    view.current?.reveal(at);
-  }
-  async function findBad() {
-    if (cells) {
-      const after = cell && offsetIn(wholeBox(cells.shape), cell);
-      const next = nextBad(cells.elements.map(numberIn), cells.shape, after);
-      if (next) goTo(next);
-      return;
-    }
-    try {
-      const next = await studio.findBad(page.page, pin, cell);
-      setFound({ source, bad: next });
-      if (next.cell) goTo(next.cell);
-      else ui.say(w.noBad);
-    } catch (error) {
-      studio.notice("error", (error as Error).message);
-    }
+    if (phase === "end") edit([...all.values()].map((each) => [each, paint.value]));
   }
   function keys(event: KeyboardEvent) {
     if (event.key === "Escape" && kept !== null && !event.defaultPrevented && !isField(event.target)) {
       event.preventDefault();
-      props.onPick(null);
+      cursor.release();
       return;
     }
     const plain = !event.ctrlKey && !event.altKey && !event.metaKey && !compares;
     if (!plain || isField(event.target)) return;
     if (event.key.toLowerCase() === "n") {
       event.preventDefault();
-      void findBad();
-    } else if (cells && cell && shown === "map" && /^([1-9.]|F2)$/.test(event.key)) typing.current?.focus();
-  }
-  async function copy(as: typeof asCsv) {
-    try {
-      const { text: copied, whole } = await as(info as TensorInfo, source, arrangement);
-      await navigator.clipboard.writeText(copied);
-      ui.say(whole ? w.copied : w.copiedSlice);
-    } catch (error) {
-      studio.notice("error", (error as Error).message);
+      void bad.find(cell);
+    } else if (cells && cell && shown === "map" && /^([1-9.]|F2)$/.test(event.key)) {
+      // A digit goes on to the field; F2 would go on to the name of the block.
+      if (event.key === "F2") event.preventDefault();
+      typing.current?.focus();
     }
   }
-  function more(event: MouseEvent<HTMLElement>) {
-    const { left, bottom } = event.currentTarget.getBoundingClientRect();
-    ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
-      { id: "numpy", label: w.copyNumpy, run: () => void copy(asNumpy) },
-      { id: "csv", label: w.copyCsv, run: () => void copy(asCsv) },
-      { id: "npy", label: w.download, disabled: compares, run: () => download(page.page, pin) },
-    ]);
-  }
-  const bad = found?.source === source ? found.bad : null;
-  const hasBad = !compares && (measures.nans ?? 0) + (measures.infinities ?? 0) > 0;
+  const numbers = (measures.nans ?? 0) + (measures.infinities ?? 0) === 0 && !measures.sampled;
+  const moves = {
+    onHover: (met: number[] | null) => cursor.move(met && to(met)),
+    onMove: (met: number[]) => cursor.carry(to(met)),
+    onPick: (met: number[]) => cursor.pin(to(met)),
+    onFailed: (message: string) => ui.say(message),
+  };
   return (
     <section
       className={compares ? "pane compares" : "pane"}
@@ -192,50 +166,16 @@ export function Pane(props: Props): ReactElement {
       onKeyDown={keys}
       onPaste={paste}
     >
-      <header className="pane-head">
-        {props.title}
-        <span className="shape-chip">{shortSpec({ dtype: info.dtype, shape: [...info.shape] })}</span>
-        {!cells && live(page.page).isStale(pin) && <span className="soft small">{words.stale}</span>}
-        <span className="pane-tools">
-          {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
-          <span className="group" role="group" aria-label={w.ways}>
-            {WAYS.filter((each) => each !== "list" || !compares).map((each) => (
-              <button
-                key={each}
-                type="button"
-                className="button"
-                aria-pressed={each === shown}
-                disabled={each !== "list" && shown === "list" && way !== "list"}
-                onClick={() => setWay(each)}
-              >
-                {w.way[each]}
-              </button>
-            ))}
-          </span>
-          {!cells && !compares && (
-            <button
-              type="button"
-              className="button icon plain"
-              aria-label={explain}
-              title={explain}
-              onClick={() => ui.openExplain(blockOf(pin))}
-            >
-              <Icon name="spot" />
-            </button>
-          )}
-          {props.tools}
-          <button
-            type="button"
-            className="button icon plain"
-            aria-label={w.more}
-            aria-haspopup="menu"
-            title={w.more}
-            onClick={more}
-          >
-            <Icon name="more" />
-          </button>
-        </span>
-      </header>
+      <PaneHead
+        what={{ page: page.page, info, source, cells }}
+        arrangement={arrangement}
+        compares={compares}
+        way={shown}
+        ways={shown === "list" && way !== "list" ? ["list"] : undefined}
+        onWay={setWay}
+        title={props.title}
+        tools={props.tools}
+      />
       <div className="pane-bars">
         {shown !== "list" && (
           <div className="pane-axes">
@@ -248,13 +188,15 @@ export function Pane(props: Props): ReactElement {
             />
           </div>
         )}
-        {cells && !text && (
+        {cells && !text && !empty && (
           <EditBar
+            key={pin}
+            pin={pin}
             cells={cells}
             hot={cell}
             paint={paint}
             onPaint={(next) => {
-              setPaint(next);
+              setBrush(next);
               if (next) setWay("map");
             }}
             onPut={put}
@@ -269,99 +211,80 @@ export function Pane(props: Props): ReactElement {
                 ref={view}
                 tensor={info}
                 source={source}
-                range={range}
+                range={colours.range}
                 cursor={cell}
                 marks={marksOf(stroke.current, kept)}
                 arrangement={arrangement}
                 onArrange={arrange}
-                onHover={(at) => props.onCursor(at && { cell: at, shape })}
-                onPick={pick}
+                {...moves}
                 {...(paint && { onPaint: painted })}
-                onFailed={(message) => ui.say(message)}
               />
-              <span className="map-zoom">
-                {([1, -1, 0] as const).map((by) => (
-                  <button
-                    key={by}
-                    type="button"
-                    className="button icon"
-                    aria-label={w.zoom[by]}
-                    title={w.zoom[by]}
-                    onClick={() => view.current?.zoom(by)}
-                  >
-                    <Icon name={by === 1 ? "plus" : by === -1 ? "minus" : "fit"} />
-                  </button>
-                ))}
-              </span>
+              <ZoomButtons onZoom={(by) => view.current?.zoom(by)} />
             </>
+          )}
+          {shown === "box" && (
+            <BoxView
+              tensor={info}
+              source={source}
+              range={colours.range}
+              cursor={cell}
+              arrangement={arrangement}
+              {...moves}
+            />
           )}
           {shown === "table" && (
             <Table
               tensor={info}
               source={source}
               arrangement={arrangement}
-              cursor={cell}
+              cursor={cell && revealing(arrangement, cell) === arrangement ? cell : null}
               cells={cells}
-              onCursor={(at) => {
-                pick(at);
-                const beyond = arrangement.at.some(
-                  (place, axis) =>
-                    axis !== arrangement.wells.rows &&
-                    axis !== arrangement.wells.columns &&
-                    place !== at[axis],
-                );
-                if (beyond) arrange({ ...arrangement, at });
-              }}
+              onMove={moves.onMove}
+              onPick={(next) => cursor.keep(to(next))}
               onEdit={edit}
             />
           )}
+          {empty && <p className="empty">{w.noCells}</p>}
           {shown === "list" &&
+            !empty &&
             (cells ? <ConstantList cells={cells} onEdit={edit} /> : <RunList page={page.page} pin={pin} />)}
         </div>
         <aside className="pane-side">
-          {!text && (
+          {props.beside}
+          {!text && !empty && (
             <div className="colour-box">
-              <Histogram measures={measures} range={range} onRange={props.onRange} />
-              <label className="range-mode">
-                <span>{w.colours}</span>
-                <select
-                  className="field"
-                  value={props.mode}
-                  onChange={(event) => props.onMode(event.target.value as RangeMode)}
-                >
-                  <option value="all">{w.range.all}</option>
-                  <option value="most">{w.range.most}</option>
-                  {props.mode === "typed" && <option value="typed">{w.range.typed}</option>}
-                </select>
-              </label>
-              {hasBad && (
-                <button type="button" className="button" onClick={() => void findBad()}>
-                  {w.nextBad} <kbd>N</kbd>
+              <ColourBox measures={measures} colours={colours} />
+              {!compares && !numbers && (
+                <button type="button" className="button" onClick={() => void bad.find(cell)}>
+                  {bad.part === null ? w.nextBad : w.stopLooking(bad.part)} <kbd>N</kbd>
                 </button>
               )}
-              {hasBad && bad?.first_pin && (
+              {!compares && bad.found?.first_pin && (
                 <button
                   type="button"
                   className="button first-bad"
-                  onClick={() => ui.reveal(item("block", blockOf(bad.first_pin as string)))}
+                  onClick={() => ui.reveal(item("block", blockOf(bad.found?.first_pin as string)))}
                 >
-                  {w.firstBad(`${bad.first_pin}${nameOf(bad.first_cell ?? [])}`)}
+                  {w.firstBad(`${bad.found.first_pin}${nameOf(bad.found.first_cell ?? [])}`)}
                 </button>
               )}
             </div>
           )}
-          {props.beside}
-          {!text && <Statistics measures={measures} />}
+          {!text && <Statistics measures={measures} looking={looked.looking} />}
         </aside>
       </div>
-      <CellLine
-        field={typing}
-        label={label}
-        source={source}
-        cell={cell}
-        cells={cells}
-        onEdit={(at, value) => edit([[at, value]])}
-      />
+      {!empty && (
+        <CellLine
+          field={typing}
+          label={label}
+          source={source}
+          cell={cell}
+          pinned={at.pinned}
+          cells={cells}
+          onRelease={() => cursor.release()}
+          onEdit={(edited, value) => edit([[edited, value]])}
+        />
+      )}
     </section>
   );
 }

@@ -3,11 +3,18 @@ import type { Range } from "../../model/shades.ts";
 import { numberText } from "../../net/frames.ts";
 import { pictureOf, scaleFor } from "../canvas/colourmap.ts";
 import { shortNumber } from "../canvas/monitored.ts";
-import type { Measures } from "./tensor.ts";
+import { Entry } from "../widgets/Entry.tsx";
+import { useWords } from "../words.ts";
+import type { Looking, Measures } from "./tensor.ts";
 import { useInspectorWords } from "./words.ts";
 
-/** Smallest, largest and what lies between, and how many cells are zero or no numbers. */
-export function Statistics({ measures }: { measures: Measures }): ReactElement {
+interface StatisticsProps {
+  measures: Measures;
+  looking: Looking | null;
+}
+
+/** Smallest, largest and what lies between, and how many cells are zero or no numbers; whether that is an estimate. */
+export function Statistics({ measures, looking }: StatisticsProps): ReactElement {
   const w = useInspectorWords();
   const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = measures;
   const rows: [string, string, boolean][] = [
@@ -21,15 +28,36 @@ export function Statistics({ measures }: { measures: Measures }): ReactElement {
     ["Inf", w.count(infinities), infinities > 0],
   ];
   return (
-    <dl className="statistics" aria-busy={measures.sampled ?? false}>
-      {rows.map(([name, value, bad]) => (
-        <div key={name} className={bad ? "bad" : ""}>
-          <dt>{name}</dt>
-          <dd>{measures.sampled ? `≈ ${value}` : value}</dd>
+    <>
+      <dl className="statistics" aria-busy={looking !== null && looking.part !== null}>
+        {rows.map(([name, value, bad]) => (
+          <div key={name} className={bad ? "bad" : ""}>
+            <dt>{name}</dt>
+            <dd>{measures.sampled ? `≈ ${value}` : value}</dd>
+          </div>
+        ))}
+      </dl>
+      {looking && (
+        <div className="looking small">
+          <p>
+            {w.estimated(
+              seen(measures),
+              measures.shape.reduce((a, b) => a * b, 1),
+            )}
+          </p>
+          {looking.part !== null && <progress value={looking.part} aria-label={w.lookedAt(looking.part)} />}
+          <button type="button" className="button" onClick={looking.toggle}>
+            {looking.part === null ? w.lookAtAll : w.stopLooking(looking.part)}
+          </button>
         </div>
-      ))}
-    </dl>
+      )}
+    </>
   );
+}
+
+/** How many cells the statistics were made of. */
+function seen({ counts = [], nans = 0, infinities = 0 }: Measures): number {
+  return counts.reduce((sum, each) => sum + each, nans + infinities);
 }
 
 function cellText(value: number | null | undefined, dtype: string): string {
@@ -48,6 +76,7 @@ const WIDTH = 256;
 /** How many cells lie where, with the colours below. Two handles say which numbers get colours. */
 export function Histogram({ measures, range, onRange }: HistogramProps): ReactElement | null {
   const w = useInspectorWords();
+  const words = useWords();
   const bar = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const [held, setHeld] = useState<Range | null>(null);
@@ -56,6 +85,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
   const most = Math.max(measures.high ?? 0, shown.high);
   const span = most - least || 1;
   const counts = measures.counts ?? [];
+  const clips = { low: (measures.low ?? 0) < shown.low, high: (measures.high ?? 0) > shown.high };
   useEffect(() => {
     const canvas = bar.current;
     if (canvas === null) return;
@@ -136,8 +166,23 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
       </div>
       <canvas ref={bar} className="colour-bar" />
       <div className="histogram-ends mono">
-        <span>{shortNumber(shown.low)}</span>
-        <span>{shortNumber(shown.high)}</span>
+        {(["low", "high"] as const).map((end) => (
+          <span key={end}>
+            {clips[end] && <span title={w.clipped}>{end === "low" ? "≤ " : "≥ "}</span>}
+            <Entry<number>
+              label={end === "low" ? w.rangeLow : w.rangeHigh}
+              value={shown[end]}
+              format={(value) => String(Number(value.toPrecision(6)))}
+              size={8}
+              read={(text) => {
+                const value = Number(text);
+                const number = text.trim() !== "" && Number.isFinite(value);
+                return number ? { value } : { error: words.aNumber };
+              }}
+              onChange={(value) => onRange(set(end, value))}
+            />
+          </span>
+        ))}
       </div>
     </div>
   );

@@ -6,6 +6,7 @@ import {
   type ClipboardEvent,
   type KeyboardEvent,
   type ReactElement,
+  useCallback,
   useEffect,
   useId,
   useLayoutEffect,
@@ -13,11 +14,13 @@ import {
   useState,
 } from "react";
 import type { Json } from "../../model/document.ts";
+import { barAt, lengthFor, placeAt } from "../../model/scrolling.ts";
 import { type Box, offsetIn } from "../../model/slices.ts";
 import { cellIn, type Step, stepped, tilesOf } from "../../model/tiles.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
-import { type Cells, readCell, shownCell } from "../widgets/constant.ts";
+import { type Cells, cellRule, readCell, shownCell } from "../widgets/constant.ts";
+import { useWords } from "../words.ts";
 import type { TensorSource } from "./source.ts";
 import type { TensorInfo } from "./TensorView.tsx";
 import { useInspectorWords } from "./words.ts";
@@ -25,8 +28,6 @@ import { useInspectorWords } from "./words.ts";
 const ROW = 24;
 const COLUMN = 84;
 const HEAD = 52;
-/** Browsers have no longer elements. */
-const LONGEST = 8_000_000;
 const MARGIN = 4;
 
 interface Props {
@@ -36,7 +37,8 @@ interface Props {
   cursor: readonly number[] | null;
   /** What can be edited, if it can. */
   cells: Cells | undefined;
-  onCursor(cell: number[]): void;
+  onMove(cell: number[]): void;
+  onPick(cell: number[]): void;
   onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
 }
 
@@ -53,37 +55,49 @@ const STEPS: Readonly<Record<string, Step>> = {
 export function Table(props: Props): ReactElement {
   const { tensor, source, arrangement, cells } = props;
   const w = useInspectorWords();
-  const id = useId();
+  const words = useWords();
+  const [id, rule] = [useId(), useId()];
   const box = useRef<HTMLDivElement>(null);
-  const [seen, setSeen] = useState({ row: 0, rows: 12, column: 0, columns: 12 });
+  const input = useRef<HTMLInputElement>(null);
+  const [view, setView] = useState({ x: 0, y: 0, left: 0, top: 0, width: 12 * COLUMN, height: 12 * ROW });
   const [typed, setTyped] = useState<string | null>(null);
   const { wells } = arrangement;
-  const tiles = tilesOf(tensor.shape, arrangement, { width: 1, height: 1 });
-  const rows = Math.min(tiles.rows, Math.floor(LONGEST / ROW));
-  const columns = Math.min(tiles.columns, Math.floor(LONGEST / COLUMN));
+  // The table is one slice: what stands in other tiles is behind sliders here.
+  const slice = { ...arrangement, wells: { ...wells, across: null, down: null } };
+  const tiles = tilesOf(tensor.shape, slice, { width: 1, height: 1 });
+  const { rows, columns } = tiles;
   const at = (row: number, column: number) => cellIn(arrangement, { rows: row, columns: column });
   const here = props.cursor ?? arrangement.at;
   const [hereRow, hereColumn] = [wells.rows, wells.columns].map((axis) =>
     axis === null ? 0 : (here[axis] as number),
   ) as [number, number];
   const span = {
-    row: Math.max(0, seen.row - MARGIN),
-    rowEnd: Math.min(rows, seen.row + seen.rows + MARGIN),
-    column: Math.max(0, seen.column - MARGIN),
-    columnEnd: Math.min(columns, seen.column + seen.columns + MARGIN),
+    row: Math.max(0, Math.floor(view.y / ROW) - MARGIN),
+    rowEnd: Math.min(rows, Math.ceil((view.y + view.height) / ROW) + MARGIN),
+    column: Math.max(0, Math.floor(view.x / COLUMN) - MARGIN),
+    columnEnd: Math.min(columns, Math.ceil((view.x + view.width) / COLUMN) + MARGIN),
   };
   const textOf = useTexts(source, tensor, arrangement, span);
 
+  const [long, high] = [columns * COLUMN, rows * ROW];
+  /** Takes in where the scroll bars are, which stand for what is seen. */
+  const look = useCallback(() => {
+    const element = box.current;
+    if (element === null) return;
+    const { scrollLeft: left, scrollTop: top } = element;
+    const [width, height] = [element.clientWidth - HEAD, element.clientHeight - ROW];
+    setView((before) => ({
+      x: placeAt(left, long, width, before.x),
+      y: placeAt(top, high, height, before.y),
+      left,
+      top,
+      width,
+      height,
+    }));
+  }, [long, high]);
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return;
-    const look = () =>
-      setSeen({
-        row: Math.floor(element.scrollTop / ROW),
-        rows: Math.ceil(element.clientHeight / ROW),
-        column: Math.floor(element.scrollLeft / COLUMN),
-        columns: Math.ceil(element.clientWidth / COLUMN),
-      });
     look();
     const watch = new ResizeObserver(look);
     watch.observe(element);
@@ -92,15 +106,22 @@ export function Table(props: Props): ReactElement {
       watch.disconnect();
       element.removeEventListener("scroll", look);
     };
-  }, []);
+  }, [look]);
   useEffect(() => {
     const element = box.current;
     if (element === null) return;
+    const [width, height] = [element.clientWidth - HEAD, element.clientHeight - ROW];
     const into = (start: number, length: number, from: number, size: number) =>
       from < start ? from : from + size > start + length ? from + size - length : start;
-    element.scrollTop = into(element.scrollTop, element.clientHeight - ROW, hereRow * ROW, ROW);
-    element.scrollLeft = into(element.scrollLeft, element.clientWidth - HEAD, hereColumn * COLUMN, COLUMN);
-  }, [hereRow, hereColumn]);
+    setView((before) => {
+      const x = into(before.x, width, hereColumn * COLUMN, COLUMN);
+      const y = into(before.y, height, hereRow * ROW, ROW);
+      if (x === before.x && y === before.y) return before;
+      element.scrollLeft = barAt(x, long, width);
+      element.scrollTop = barAt(y, high, height);
+      return { x, y, width, height, left: element.scrollLeft, top: element.scrollTop };
+    });
+  }, [hereRow, hereColumn, long, high]);
 
   const value = (cell: readonly number[]): string => {
     if (!cells) return textOf(cell);
@@ -110,11 +131,14 @@ export function Table(props: Props): ReactElement {
     );
     return shownCell(cells.elements[place]);
   };
-  const go = (step: Step) => props.onCursor(stepped(tiles, here, step));
+  const go = (step: Step) => props.onMove(stepped(tiles, here, step));
   const read = typed === null || !cells ? undefined : readCell(typed, cells.dtype);
   function commit(): boolean {
     if (typed === null) return true;
-    if (read === undefined) return false;
+    if (read === undefined) {
+      input.current?.focus();
+      return false;
+    }
     if (typed !== value(here)) props.onEdit([[here, read]]);
     setTyped(null);
     box.current?.focus();
@@ -138,8 +162,9 @@ export function Table(props: Props): ReactElement {
       const far = event.ctrlKey && (step === "first" || step === "last");
       go(far ? (step === "first" ? "start" : "end") : step);
     } else if (event.key === "PageDown" || event.key === "PageUp") {
-      const row = hereRow + (event.key === "PageDown" ? 1 : -1) * Math.max(1, seen.rows - 2);
-      props.onCursor(moved(here, wells.rows, Math.min(Math.max(row, 0), rows - 1)));
+      const row =
+        hereRow + (event.key === "PageDown" ? 1 : -1) * Math.max(1, Math.floor(view.height / ROW) - 1);
+      props.onMove(moved(here, wells.rows, Math.min(Math.max(row, 0), rows - 1)));
     } else if (cells && (event.key === "Enter" || event.key === "F2")) setTyped(value(here));
     else if (cells && (event.key === "Delete" || event.key === "Backspace")) {
       const zero = readCell("0", cells.dtype);
@@ -158,86 +183,99 @@ export function Table(props: Props): ReactElement {
   const cellId = (row: number, column: number) => `${id}-${row}-${column}`;
   const shownRows = Array.from({ length: span.rowEnd - span.row }, (_, i) => span.row + i);
   const shownColumns = Array.from({ length: span.columnEnd - span.column }, (_, i) => span.column + i);
+  const leftOf = (column: number) => HEAD + column * COLUMN - view.x + view.left;
+  const topOf = (row: number) => ROW + row * ROW - view.y + view.top;
+  const [rowAxis, columnAxis] = [axisName(tensor, wells.rows), axisName(tensor, wells.columns)];
   return (
-    <div
-      ref={box}
-      className="tensor-table"
-      role="grid"
-      aria-label={w.tableOf(tensor.pin)}
-      aria-rowcount={tiles.rows + 1}
-      aria-colcount={tiles.columns + 1}
-      aria-readonly={cells === undefined}
-      aria-activedescendant={cellId(hereRow, hereColumn)}
-      tabIndex={0}
-      onKeyDown={key}
-      onCopy={copy}
-    >
-      <div className="table-space" style={{ width: HEAD + columns * COLUMN, height: ROW + rows * ROW }}>
-        <div role="row" className="table-row table-head" aria-rowindex={1}>
-          <span role="columnheader" className="table-corner" aria-colindex={1}>
-            {axisName(tensor, wells.rows)}\{axisName(tensor, wells.columns)}
-          </span>
-          {shownColumns.map((column) => (
-            <span
-              key={column}
-              role="columnheader"
-              aria-colindex={column + 2}
-              style={{ left: HEAD + column * COLUMN }}
-            >
-              {column}
+    <>
+      <div
+        ref={box}
+        className="tensor-table"
+        role="grid"
+        aria-label={w.tableOf(tensor.pin)}
+        aria-rowcount={rows + 1}
+        aria-colcount={columns + 1}
+        aria-readonly={cells === undefined}
+        aria-activedescendant={cellId(hereRow, hereColumn)}
+        tabIndex={0}
+        onKeyDown={key}
+        onCopy={copy}
+      >
+        <div className="table-space" style={{ width: HEAD + lengthFor(long), height: ROW + lengthFor(high) }}>
+          <div role="row" className="table-row table-head" aria-rowindex={1}>
+            <span role="columnheader" className="table-corner" aria-colindex={1}>
+              {rowAxis}\{columnAxis}
             </span>
+            {shownColumns.map((column) => (
+              <span
+                key={column}
+                role="columnheader"
+                aria-colindex={column + 2}
+                aria-label={w.placeIn(columnAxis, column)}
+                style={{ left: leftOf(column) }}
+              >
+                {column}
+              </span>
+            ))}
+          </div>
+          {shownRows.map((row) => (
+            <div
+              key={row}
+              role="row"
+              className="table-row"
+              aria-rowindex={row + 2}
+              style={{ top: topOf(row) }}
+            >
+              <span role="rowheader" aria-colindex={1} aria-label={w.placeIn(rowAxis, row)}>
+                {row}
+              </span>
+              {shownColumns.map((column) => {
+                const active = row === hereRow && column === hereColumn;
+                const cell = at(row, column);
+                return (
+                  <span
+                    key={column}
+                    id={cellId(row, column)}
+                    role="gridcell"
+                    aria-colindex={column + 2}
+                    aria-selected={active}
+                    className={active ? "table-cell active" : "table-cell"}
+                    style={{ left: leftOf(column) }}
+                    onClick={() => {
+                      if (active && typed !== null) return;
+                      if (commit()) props.onPick(cell);
+                    }}
+                    onDoubleClick={() => cells && setTyped(value(cell))}
+                  >
+                    {active && typed !== null ? (
+                      <input
+                        ref={input}
+                        className="table-input"
+                        // biome-ignore lint/a11y/noAutofocus: it stands where one types.
+                        autoFocus
+                        aria-label={nameOf(cell)}
+                        aria-invalid={read === undefined}
+                        aria-describedby={read === undefined ? rule : undefined}
+                        value={typed}
+                        onChange={(event) => setTyped(event.target.value)}
+                        onBlur={() => read !== undefined && commit()}
+                      />
+                    ) : (
+                      value(cell)
+                    )}
+                  </span>
+                );
+              })}
+            </div>
           ))}
         </div>
-        {shownRows.map((row) => (
-          <div
-            key={row}
-            role="row"
-            className="table-row"
-            aria-rowindex={row + 2}
-            style={{ top: ROW + row * ROW }}
-          >
-            <span role="rowheader" aria-colindex={1}>
-              {row}
-            </span>
-            {shownColumns.map((column) => {
-              const active = row === hereRow && column === hereColumn;
-              const cell = at(row, column);
-              return (
-                <span
-                  key={column}
-                  id={cellId(row, column)}
-                  role="gridcell"
-                  aria-colindex={column + 2}
-                  aria-selected={active}
-                  className={active ? "table-cell active" : "table-cell"}
-                  style={{ left: HEAD + column * COLUMN }}
-                  onClick={() => {
-                    if (active && typed !== null) return;
-                    if (commit()) props.onCursor(cell);
-                  }}
-                  onDoubleClick={() => cells && setTyped(value(cell))}
-                >
-                  {active && typed !== null ? (
-                    <input
-                      className="table-input"
-                      // biome-ignore lint/a11y/noAutofocus: it stands where one types.
-                      autoFocus
-                      aria-label={nameOf(cell)}
-                      aria-invalid={read === undefined}
-                      value={typed}
-                      onChange={(event) => setTyped(event.target.value)}
-                      onBlur={() => (commit() ? undefined : setTyped(null))}
-                    />
-                  ) : (
-                    value(cell)
-                  )}
-                </span>
-              );
-            })}
-          </div>
-        ))}
       </div>
-    </div>
+      {typed !== null && read === undefined && (
+        <p className="table-rule" role="alert" id={rule}>
+          {cellRule(cells?.dtype, words)}
+        </p>
+      )}
+    </>
   );
 }
 

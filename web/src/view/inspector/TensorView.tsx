@@ -12,11 +12,11 @@ import type { Range } from "../../model/shades.ts";
 import { revealing, type Step, stepped } from "../../model/tiles.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { TensorMap } from "./map.ts";
-import type { Mark } from "./paint.ts";
+import type { Mark } from "./marks.ts";
 import type { TensorSource } from "./source.ts";
 import { useInspectorWords } from "./words.ts";
 
-export type { Mark, MarkKind } from "./paint.ts";
+export type { Mark, MarkKind } from "./marks.ts";
 
 export interface TensorInfo {
   readonly pin: string;
@@ -38,9 +38,11 @@ interface Props {
   arrangement?: Arrangement;
   onArrange?(arrangement: Arrangement): void;
   label?: string;
-  /** Takes a stroke over cells, instead of a click on one. */
+  /** Takes a stroke over cells, instead of a click on one; it ends without a cell. */
   onPaint?(cell: number[], phase: "start" | "on" | "end"): void;
   onHover(cell: number[] | null): void;
+  /** Takes a cell that keys lead to; `onHover` does if nobody says. */
+  onMove?(cell: number[]): void;
   onPick(cell: number[]): void;
   onFailed?(message: string): void;
   ref?: Ref<TensorViewControl>;
@@ -145,7 +147,7 @@ export function TensorView(props: Props): ReactElement {
   }, []);
 
   function go(cell: number[]) {
-    onHover(cell);
+    (props.onMove ?? onHover)(cell);
     reveal(cell);
   }
   function key(event: KeyboardEvent) {
@@ -167,7 +169,7 @@ export function TensorView(props: Props): ReactElement {
     else if (event.key === "0") zoom(0);
     else if (event.key === " " && onPaint) {
       onPaint([...here], "start");
-      onPaint([...here], "end");
+      onPaint([], "end");
     } else return;
     event.preventDefault();
   }
@@ -188,8 +190,7 @@ export function TensorView(props: Props): ReactElement {
     onPaint(cell, "start");
   }
   function up(event: PointerEvent<HTMLElement>) {
-    if (onPaint && event.currentTarget.hasPointerCapture(event.pointerId))
-      onPaint(cursor === null ? [] : [...cursor], "end");
+    if (onPaint && event.currentTarget.hasPointerCapture(event.pointerId)) onPaint([], "end");
   }
   return (
     <div

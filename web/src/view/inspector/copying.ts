@@ -1,24 +1,63 @@
 /** A tensor as text for other programs, and as a file. */
 
-import { csvText, numpyText } from "../../model/numpy.ts";
-import { type Box, countOf, offsetIn, wholeBox } from "../../model/slices.ts";
+import type { Json } from "../../model/document.ts";
+import { csvText, numpyText, pythonBytes } from "../../model/numpy.ts";
+import { type Box, countOf, offsetIn, taken, wholeBox } from "../../model/slices.ts";
 import { cellIn } from "../../model/tiles.ts";
 import { type Arrangement, sizeIn } from "../../model/wells.ts";
-import { elementText } from "../../net/frames.ts";
+import { elementText, fromBase64 } from "../../net/frames.ts";
+import { studio } from "../../state/store.ts";
+import { type Cells, shownCell } from "../widgets/constant.ts";
 import type { TensorSource } from "./source.ts";
 import type { TensorInfo } from "./TensorView.tsx";
 
 /** Of a tensor with so many cells or fewer all are copied; of a larger one the slice that is shown. */
 const MOST_COPIED = 1 << 16;
+/** Texts that the server gives at once. */
+const AT_ONCE = 10_000;
 
 export interface Copied {
   readonly text: string;
   readonly whole: boolean;
 }
 
-async function textsIn(source: TensorSource, box: Box): Promise<string[]> {
+/** What is copied: an output of the last run, or a constant whose cells are here. */
+export interface Copyable {
+  readonly page: number;
+  readonly info: TensorInfo;
+  readonly source: TensorSource;
+  readonly cells: Cells | undefined;
+}
+
+type Way = "python" | "plain";
+
+/** The texts of the cells in a box, each exact. */
+async function textsIn({ page, info, source, cells }: Copyable, box: Box, way: Way): Promise<string[]> {
+  const strings = info.dtype === "string";
+  if (cells)
+    return taken(cells.elements, info.shape, box).map((cell) =>
+      strings && way === "python" ? pythonBytes(bytesOf(cell)) : shownCell(cell),
+    );
+  if (strings) return taken(await allTexts(page, info, way), info.shape, box);
   const frame = await source.numbers(box);
   return Array.from({ length: countOf(box) }, (_, i) => elementText(frame, i));
+}
+
+function bytesOf(cell: Json): Uint8Array {
+  const { base64 } = (cell ?? {}) as { base64?: string };
+  return base64 === undefined ? new TextEncoder().encode(shownCell(cell)) : fromBase64(base64);
+}
+
+/** Strings come as texts alone, from the first on. */
+async function allTexts(page: number, { pin, shape }: TensorInfo, way: Way): Promise<string[]> {
+  const count = countOf(wholeBox(shape));
+  const texts: string[] = [];
+  while (texts.length < count) {
+    const listed = await studio.elements(page, pin, texts.length, AT_ONCE, way === "python");
+    if (listed.texts.length === 0) break;
+    texts.push(...listed.texts);
+  }
+  return texts;
 }
 
 /** The rows and columns that are shown, at the places where the other axes stand. */
@@ -30,24 +69,19 @@ function sliceOf(shape: readonly number[], { wells, at }: Arrangement): Box {
   );
 }
 
-export async function asNumpy(
-  { shape, dtype }: TensorInfo,
-  source: TensorSource,
-  arrangement: Arrangement,
-): Promise<Copied> {
+export async function asNumpy(what: Copyable, arrangement: Arrangement): Promise<Copied> {
+  const { shape, dtype } = what.info;
   const whole = countOf(wholeBox(shape)) <= MOST_COPIED;
   const box = whole ? wholeBox(shape) : sliceOf(shape, arrangement);
   const sizes = box.map(({ first, end }) => end - first);
-  return { text: numpyText(await textsIn(source, box), sizes, dtype), whole };
+  return { text: numpyText(await textsIn(what, box, "python"), sizes, dtype), whole };
 }
 
-export async function asCsv(
-  { shape }: TensorInfo,
-  source: TensorSource,
-  arrangement: Arrangement,
-): Promise<Copied> {
+export async function asCsv(what: Copyable, arrangement: Arrangement): Promise<Copied> {
+  const { shape } = what.info;
+  if (shape.includes(0)) return { text: "", whole: true };
   const slice = sliceOf(shape, arrangement);
-  const texts = await textsIn(source, slice);
+  const texts = await textsIn(what, slice, "plain");
   const columns = sizeIn(arrangement.wells, "columns", shape);
   const rows = sizeIn(arrangement.wells, "rows", shape);
   const inRows = Array.from({ length: rows * columns }, (_, i) => {
@@ -57,7 +91,9 @@ export async function asCsv(
   return { text: csvText(inRows, columns), whole: rows * columns === countOf(wholeBox(shape)) };
 }
 
-export function download(page: number, pin: string): void {
+/** Lets the browser save an output as npy; refused where it has no value yet. */
+export async function download(page: number, pin: string): Promise<void> {
+  await studio.elements(page, pin, 0, 0);
   const link = document.createElement("a");
   link.href = `./api/value?page=${page}&pin=${encodeURIComponent(pin)}`;
   link.download = "";

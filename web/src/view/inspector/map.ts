@@ -1,5 +1,6 @@
 /** The map of one tensor on two canvases: cells below, marks above. It draws at most once a frame, outside of React. */
 
+import { barAt, lengthFor, placeAt } from "../../model/scrolling.ts";
 import type { Range } from "../../model/shades.ts";
 import { shadesOf } from "../../model/shades.ts";
 import { type Box, countOf, covers } from "../../model/slices.ts";
@@ -23,7 +24,8 @@ import {
 import type { Arrangement } from "../../model/wells.ts";
 import { asNumbers, elementText, type Frame } from "../../net/frames.ts";
 import { type Colours, readColours } from "../canvas/colours.ts";
-import { type Mark, type Palette, type Part, paintCells, paintMarks, paletteFor } from "./paint.ts";
+import { type Mark, paintMarks } from "./marks.ts";
+import { type Palette, type Part, paintCells, paletteFor } from "./paint.ts";
 import type { TensorSource } from "./source.ts";
 
 /** What is shown. */
@@ -41,9 +43,6 @@ export interface Shown {
 
 /** Of so many cells or fewer the numbers are fetched at once, so that a colour's number is known too. */
 const FEW = 1 << 14;
-/** Browsers have no longer elements; beyond this a scroll bar moves in larger steps. */
-const LONGEST = 4_000_000;
-
 interface Held {
   readonly box: Box;
   readonly frame: Frame | null;
@@ -118,7 +117,8 @@ export class TensorMap {
       before.source === shown.source &&
       before.arrangement === shown.arrangement &&
       before.width === shown.width &&
-      before.range === shown.range &&
+      before.range.low === shown.range.low &&
+      before.range.high === shown.range.high &&
       before.axes === shown.axes &&
       String(before.shape) === String(shown.shape);
     if (same) {
@@ -197,8 +197,8 @@ export class TensorMap {
         ? cellToFit(shape, arrangement, this.view, pixel())
         : cellFor(shape, arrangement, this.shown.width);
     this.tiles = tilesOf(shape, arrangement, cell);
-    this.space.style.width = `${Math.min(this.tiles.whole.width, LONGEST)}px`;
-    this.space.style.height = `${Math.min(this.tiles.whole.height, LONGEST)}px`;
+    this.space.style.width = `${lengthFor(this.tiles.whole.width)}px`;
+    this.space.style.height = `${lengthFor(this.tiles.whole.height)}px`;
     this.look(this.view.x, this.view.y);
     this.draw();
   }
@@ -223,19 +223,16 @@ export class TensorMap {
   private bars(): [number, number] {
     const { width, height } = this.tiles?.whole ?? { width: 0, height: 0 };
     const { x, y } = this.view;
-    return [bar(x, width, this.view.width), bar(y, height, this.view.height)];
+    return [barAt(x, width, this.view.width), barAt(y, height, this.view.height)];
   }
 
   private scrolled(): void {
-    const [left, top] = this.bars();
     const { scrollLeft, scrollTop } = this.scroller;
-    if (Math.abs(scrollLeft - left) < 1 && Math.abs(scrollTop - top) < 1) return;
     const { width, height } = this.tiles?.whole ?? { width: 0, height: 0 };
-    this.view = {
-      ...this.view,
-      x: Math.abs(scrollLeft - left) < 1 ? this.view.x : unbar(scrollLeft, width, this.view.width),
-      y: Math.abs(scrollTop - top) < 1 ? this.view.y : unbar(scrollTop, height, this.view.height),
-    };
+    const x = placeAt(scrollLeft, width, this.view.width, this.view.x);
+    const y = placeAt(scrollTop, height, this.view.height, this.view.y);
+    if (x === this.view.x && y === this.view.y) return;
+    this.view = { ...this.view, x, y };
     this.draw();
   }
 
@@ -327,14 +324,6 @@ function cellsIn(boxes: readonly Box[]): number {
 /** A pixel of the screen. */
 function pixel(): number {
   return 1 / (devicePixelRatio || 1);
-}
-
-function bar(at: number, whole: number, view: number): number {
-  return whole <= LONGEST ? at : (at / (whole - view)) * (LONGEST - view);
-}
-
-function unbar(at: number, whole: number, view: number): number {
-  return whole <= LONGEST ? at : (at / (LONGEST - view)) * (whole - view);
 }
 
 function inRange(held: Held, range: Range): Held {

@@ -16,8 +16,8 @@ interface Panes {
   readonly a: PinOn | null;
   readonly b: PinOn | null;
   readonly comparison: NonNullable<Look["comparison"]>;
-  /** Whether all have one range of colours. */
-  readonly locked: boolean;
+  /** Whether all have one range of colours; null to let that be as it fits them. */
+  readonly locked: boolean | null;
 }
 
 export const usePanes = create<Panes>()(() => ({
@@ -25,7 +25,7 @@ export const usePanes = create<Panes>()(() => ({
   a: null,
   b: null,
   comparison: "difference",
-  locked: true,
+  locked: null,
 }));
 
 const same = (one: PinOn | null, other: PinOn): boolean => one?.page === other.page && one.pin === other.pin;
@@ -52,7 +52,7 @@ export const panes = {
   endComparison(): void {
     usePanes.setState({ a: null, b: null });
   },
-  toggleLock(): void {
-    usePanes.setState({ locked: !usePanes.getState().locked });
+  lock(locked: boolean): void {
+    usePanes.setState({ locked });
   },
 };

@@ -67,18 +67,23 @@ export function blockOf(pin: string): string {
   return pin.slice(0, pin.indexOf(":"));
 }
 
-/** Numbers that are here already, in row-major order; complex ones as pairs. */
+/** Numbers that are here already, in row-major order; complex ones as pairs, those of 64 bits as BigInt. */
 export function heldSource(
   pin: string,
   shape: readonly number[],
-  elements: ArrayLike<number>,
+  held: ArrayLike<number | bigint>,
   dtype = "float64",
 ): TensorSource {
   const pair = dtype.startsWith("complex") ? [2] : [];
   const within = pair.map((end) => ({ first: 0, end, step: 1 }));
+  const elements = (box: Box): Frame["elements"] => {
+    const part = taken(held, [...shape, ...pair], [...box, ...within]);
+    if (typeof part[0] !== "bigint") return Float64Array.from(part as number[]);
+    return (dtype === "uint64" ? BigUint64Array : BigInt64Array).from(part as bigint[]);
+  };
   const numbers = (box: Box): Frame => ({
     header: { request: 0, pin, dtype, shape: box.map(lengthOf), step: 0 },
-    elements: Float64Array.from(taken(elements, [...shape, ...pair], [...box, ...within])),
+    elements: elements(box),
   });
   return {
     numbers: async (box) => numbers(box),

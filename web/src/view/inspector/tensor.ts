@@ -1,6 +1,6 @@
 /** What a pane needs of the tensor that it shows. */
 
-import { useEffect, useMemo, useState } from "react";
+import { useEffect, useMemo, useRef, useState } from "react";
 import { axesOf } from "../../model/axes.ts";
 import type { Json } from "../../model/document.ts";
 import { measuresOf } from "../../model/measure.ts";
@@ -22,8 +22,17 @@ export interface Looked {
   readonly source: TensorSource;
   readonly measures: Measures | null;
   readonly failed: string;
+  /** How the looking at all cells of a large tensor goes on; null if there is nothing to wait for. */
+  readonly looking: Looking | null;
   /** What can be edited. */
   readonly cells: Cells | undefined;
+}
+
+export interface Looking {
+  /** How much is done, from 0 to 1; null once it was stopped. */
+  readonly part: number | null;
+  /** Stops it, or begins again. */
+  toggle(): void;
 }
 
 export interface Compared {
@@ -59,11 +68,12 @@ export function useTensor(page: PageState, pin: string, compared?: Compared): Lo
     source: held?.source ?? run.source,
     measures: held?.measures ?? run.measures,
     failed: held ? "" : run.failed,
+    looking: held ? null : run.looking,
   };
 }
 
 function heldTensor(pin: string, cells: Cells): { source: TensorSource; measures: Measures } {
-  const dtype = cells.dtype ?? (cells.elements.every(Number.isInteger) ? "int32" : "float32");
+  const dtype = cells.dtype ?? untyped(cells.elements);
   const complex = dtype.startsWith("complex");
   const numbers = complex
     ? cells.elements.flatMap((cell) => complexOf(shownCell(cell)))
@@ -72,10 +82,18 @@ function heldTensor(pin: string, cells: Cells): { source: TensorSource; measures
     ? cells.elements.map((_, i) => Math.hypot(...numbers.slice(2 * i, 2 * i + 2)))
     : numbers;
   const { counts, ...rest } = measuresOf(sizes);
+  const long = /^u?int64$/.test(dtype) && numbers.every(Number.isInteger);
+  const exact = long ? cells.elements.map((cell) => BigInt(shownCell(cell))) : numbers;
   return {
-    source: heldSource(pin, cells.shape, numbers, dtype === "string" ? "float64" : dtype),
+    source: heldSource(pin, cells.shape, exact, dtype === "string" ? "float64" : dtype),
     measures: { pin, dtype, shape: [...cells.shape], step: 0, ...rest, counts: [...counts] },
   };
+}
+
+/** What a constant without a type becomes where nothing else has one. */
+function untyped(elements: readonly Json[]): string {
+  if (elements.length > 0 && elements.every((cell) => typeof cell === "boolean")) return "bool";
+  return elements.every(Number.isInteger) ? "int32" : "float32";
 }
 
 /** A cell of a constant as a number, to draw it. */
@@ -94,19 +112,40 @@ function useRun(page: number, pin: string, wanted: boolean, compared?: Compared)
     [page, pin, against, comparison],
   );
   const [found, setFound] = useState<{ source: TensorSource; measures: Measures | null; failed: string }>();
+  const [part, setPart] = useState<number | null>(0);
+  const asking = useRef<{ again(): void; leave: AbortController }>(null);
   useEffect(() => {
     if (!wanted) return;
     let turn = 0;
     let waiting = 0;
+    // Text has no numbers to be measured, and is listed.
+    const fail = (failed: string, wanting: () => boolean) =>
+      studio.elements(page, pin, 0, 0).then(
+        ({ dtype, shape }) => {
+          const measures = dtype === "string" ? { pin, dtype, shape, step: 0 } : null;
+          if (wanting()) setFound({ source, measures, failed: measures ? "" : failed });
+        },
+        () => wanting() && setFound({ source, measures: null, failed }),
+      );
     const ask = () => {
       const mine = ++turn;
+      const leave = new AbortController();
+      asking.current = { again: ask, leave };
       const take = (measures: Measures) => {
         if (mine === turn) setFound({ source, measures, failed: "" });
       };
+      setPart(0);
       studio
-        .measure(page, pin, against === "" ? {} : { against, comparison }, take)
+        .measure(page, pin, against === "" ? {} : { against, comparison }, {
+          early: take,
+          progress: (done) => mine === turn && setPart(done),
+          signal: leave.signal,
+        })
         .then(take, (error: Error) => {
-          if (mine === turn) setFound({ source, measures: null, failed: error.message });
+          if (mine !== turn) return;
+          // What was stopped has been estimated before.
+          if (leave.signal.aborted) setPart(null);
+          else fail(error.message, () => mine === turn);
         });
     };
     ask();
@@ -129,9 +168,11 @@ function useRun(page: number, pin: string, wanted: boolean, compared?: Compared)
     () => (now || against !== "" ? undefined : live(page).summary(pin)),
     [page, pin, against, now],
   );
+  const toggle = () => (part === null ? asking.current?.again() : asking.current?.leave.abort());
   return {
     source,
     measures: now ? now.measures : summary ? { ...summary, pin } : null,
     failed: now?.failed ?? "",
+    looking: now?.measures?.sampled ? { part, toggle } : null,
   };
 }

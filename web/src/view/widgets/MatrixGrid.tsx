@@ -2,6 +2,7 @@ import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useS
 import type { Json } from "../../model/document.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
+import { studio } from "../../state/store.ts";
 import { useWords } from "../words.ts";
 import { readList, shownList } from "./AttrField.tsx";
 import {
@@ -179,16 +180,19 @@ function Cut({ cells, axes, at, labelledBy, onChange }: CutProps): ReactElement 
   }
   function paste(event: ClipboardEvent, row: number, column: number) {
     const text = event.clipboardData.getData("text/plain").trimEnd();
-    if (!/[\t\n,]/.test(text)) return;
+    if (!/[\t\r\n,;]/.test(text)) return;
     event.preventDefault();
-    const places: [number, Json][] = [];
-    readPasted(text, dtype).forEach((line, dy) => {
-      line.forEach((cell, dx) => {
-        if (cell !== undefined && row + dy < rows && column + dx < columns)
-          places.push([indexOf(placeAt(row + dy, column + dx), shape), cell]);
-      });
-    });
-    set(places);
+    const pasted = readPasted(text, dtype, w);
+    if ("error" in pasted) return studio.notice("error", pasted.error);
+    const table = pasted.value;
+    const [high, wide] = [table.length, table[0]?.length ?? 0];
+    if (row + high > rows || column + wide > columns)
+      return studio.notice("error", w.pasteOutside(high, wide));
+    set(
+      table.flatMap((line, dy) =>
+        line.map((cell, dx): [number, Json] => [indexOf(placeAt(row + dy, column + dx), shape), cell]),
+      ),
+    );
   }
   return (
     <div className="grid-scroll">

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { viewEn } from "../../text/view.en.ts";
 import {
   cellsOf,
   constantOf,
@@ -8,6 +9,7 @@ import {
   placeOf,
   readCell,
   readNested,
+  readPasted,
   reshaped,
 } from "./constant.ts";
 
@@ -86,4 +88,44 @@ test("a grid shows the last two axes that have more than one place", () => {
   expect(gridAxes([])).toEqual({ row: undefined, column: undefined, others: [] });
   const shape = [2, 3, 4];
   for (let i = 0; i < 24; i++) expect(indexOf(placeOf(i, shape), shape)).toBe(i);
+});
+
+describe("a pasted table", () => {
+  test("is read cell by cell", () => {
+    expect(readPasted("1,5\t2\ninf\t-3", "float32", viewEn)).toEqual({
+      value: [
+        [1.5, 2],
+        ["inf", -3],
+      ],
+    });
+  });
+  test.each([
+    [
+      "1\t2\n3",
+      "float32",
+      "Nothing was pasted: rows must have as many cells as the first, which has 2; row 2 has 1.",
+    ],
+    [
+      "1\t2\n3\tx",
+      "float32",
+      'Nothing was pasted: row 2, column 2 is "x". It must be: A number of float32, inf or nan.',
+    ],
+    [
+      "1\t200",
+      "int8",
+      'Nothing was pasted: row 1, column 2 is "200". It must be: A whole number of int8, from -128 to 127.',
+    ],
+    [
+      "1,234\t5",
+      "float32",
+      'Nothing was pasted: row 1, column 1 is "1,234". It must be: A number of float32, inf or nan.',
+    ],
+  ])("%j as %s is refused as a whole", (text, dtype, error) => {
+    expect(readPasted(text, dtype, viewEn)).toEqual({ error });
+  });
+});
+
+test("a ramp of small whole numbers begins again where they end", () => {
+  const cells = { dtype: "int8", shape: [130], elements: new Array(130).fill(0) };
+  expect(filled(cells, "ramp").elements.slice(125)).toEqual([126, 127, 1, 2, 3]);
 });

@@ -2,10 +2,12 @@
 
 import { isObject, isTyped, type Json } from "../../model/document.ts";
 import { isExact } from "../../model/numbers.ts";
-import { readTable } from "../../model/paste.ts";
+import { plainNumbers, readTable } from "../../model/paste.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
-import { readCell as readTyped, readValue } from "../../model/values.ts";
+import { limitsOf, readCell as readTyped, readValue } from "../../model/values.ts";
+import type { ViewWords } from "../../text/view.en.ts";
 import { nested } from "../export/arrays.ts";
+import type { Read } from "./Entry.tsx";
 
 export interface Cells {
   /** Undefined for a constant that takes the type of what it meets. */
@@ -91,10 +93,21 @@ export function indexOf(place: readonly number[], shape: readonly number[]): num
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
 export function readCell(text: string, dtype: string | undefined): Json | undefined {
-  if (dtype !== undefined)
-    return dtype.startsWith("uint") && text.trim().startsWith("-") ? undefined : readTyped(text, dtype);
+  if (dtype !== undefined) return readTyped(text, dtype);
   const value = readValue(text);
   return Array.isArray(value) ? undefined : value;
+}
+
+/** The same for a field: a cell, or the rule that the text breaks. */
+export function cellReader(dtype: string | undefined, w: ViewWords): (text: string) => Read<Json> {
+  return (text) => {
+    const value = readCell(text, dtype);
+    return value === undefined ? { error: cellRule(dtype, w) } : { value };
+  };
+}
+
+export function cellRule(dtype: string | undefined, w: ViewWords): string {
+  return w.cellRule(dtype ?? "", limitsOf(dtype)?.map(String));
 }
 
 export function shownCell(cell: Json | undefined): string {
@@ -107,7 +120,8 @@ export function shownCell(cell: Json | undefined): string {
 export function filled(cells: Cells, how: Preset, options: PresetOptions = {}): Cells {
   const { dtype } = cells;
   const whole = dtype !== undefined && /^u?int/.test(dtype);
-  const numbers = preset(how, cells.elements.length, { whole, ...options });
+  const most = Math.min(Number(limitsOf(dtype)?.[1] ?? Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
+  const numbers = preset(how, cells.elements.length, { whole, most, ...options });
   const cell = (number: number): Json => {
     if (dtype === "bool") return how === "random" ? number > 0 : number % 2 === 1;
     return dtype === "string" ? String(number) : number;
@@ -115,9 +129,22 @@ export function filled(cells: Cells, how: Preset, options: PresetOptions = {}): 
   return { ...cells, elements: numbers.map(cell) };
 }
 
-/** A pasted table as cells; undefined where a text is none of the type. */
-export function readPasted(text: string, dtype: string | undefined): (Json | undefined)[][] {
-  return readTable(text).map((row) => row.map((part) => readCell(part, dtype)));
+/** A pasted table as cells, all rows of one length; or why it is none, in words. */
+export function readPasted(text: string, dtype: string | undefined, w: ViewWords): Read<Json[][]> {
+  const texts = readTable(text, dtype === "string");
+  const table = dtype === "string" ? texts : plainNumbers(texts);
+  const length = table[0]?.length ?? 0;
+  const ragged = table.findIndex((row) => row.length !== length);
+  if (ragged >= 0) return { error: w.pasteRagged(length, ragged + 1, table[ragged]?.length ?? 0) };
+  const cells: Json[][] = [];
+  for (const [row, line] of table.entries()) {
+    const read = line.map((part) => readCell(part, dtype));
+    const wrong = read.indexOf(undefined);
+    if (wrong >= 0)
+      return { error: w.pasteWrong(row + 1, wrong + 1, texts[row]?.[wrong] ?? "", cellRule(dtype, w)) };
+    cells.push(read as Json[]);
+  }
+  return { value: cells };
 }
 
 /** A constant typed as nested lists, such as [[1, 2], [3, 4]]; undefined if the text is none. */

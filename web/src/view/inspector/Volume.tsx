@@ -9,24 +9,50 @@ import {
   useRef,
   useState,
 } from "react";
-import { placeOf } from "../../model/cells.ts";
-import type { Lit } from "../../model/explaining.ts";
+import { cellAt, placeOf } from "../../model/cells.ts";
+import type { Lit, Places } from "../../model/explaining.ts";
 import { type Range, shadeOf } from "../../model/shades.ts";
-import { cellUnder, EDGE, type Eye, look, MOST_SIDE, type Sides } from "../../model/volume.ts";
+import {
+  boxAxes,
+  boxOf,
+  type CellBox,
+  cellUnder,
+  EDGE,
+  type Eye,
+  look,
+  sceneOf,
+} from "../../model/volume.ts";
 import type { Arrangement } from "../../model/wells.ts";
-import { paletteFor } from "../inspector/paint.ts";
-import type { HeldTensor } from "./picture.ts";
-import type { TensorLights } from "./TensorPanel.tsx";
-import { useExplainWords } from "./words.ts";
+import { paletteFor } from "./paint.ts";
+import { useInspectorWords } from "./words.ts";
+
+/** What a box needs of a tensor. */
+export interface Solid {
+  readonly tensor: {
+    readonly pin: string;
+    readonly shape: readonly number[];
+    readonly axes?: readonly string[];
+  };
+  /** Whether all numbers of the box are here. */
+  readonly whole: boolean;
+  /** The number at a place in row-major order. */
+  at(place: number): number | undefined;
+}
 
 interface Props {
-  held: HeldTensor;
+  held: Solid;
   arrangement: Arrangement;
   range: Range;
-  lights: TensorLights | undefined;
+  lights: ReadonlyMap<Lit, Places> | undefined;
   onHover(cell: number[] | null): void;
+  /** Takes a cell that keys lead to; `onHover` does if nobody says. */
+  onMove?(cell: number[]): void;
   onPick(cell: number[]): void;
-  ref: Ref<{ light(lights: TensorLights | undefined): void }>;
+  ref?: Ref<VolumeControl>;
+}
+
+export interface VolumeControl {
+  light(lights: ReadonlyMap<Lit, Places> | undefined): void;
 }
 
 /** The later ones cover the earlier ones. */
@@ -43,9 +69,16 @@ const STEP = Math.PI / 18;
 /** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
 export default function Volume(props: Props): ReactElement {
   const { held, arrangement, range, onHover, onPick } = props;
-  const w = useExplainWords();
-  const { tensor } = held;
-  const box = useMemo(() => boxOf(held, arrangement), [held, arrangement]);
+  const w = useInspectorWords();
+  const { shape, pin, axes: names = shape.map((_, axis) => String(axis)) } = held.tensor;
+  const axes = useMemo(() => boxAxes(arrangement.wells, shape), [arrangement, shape]);
+  const box = useMemo(
+    () =>
+      "map" in axes && held.whole
+        ? boxOf(axes, shape, arrangement.at, (cell) => held.at(placeOf(cell, shape)) ?? 0)
+        : undefined,
+    [axes, held, shape, arrangement],
+  );
   const [part, setPart] = useState(0.5);
   const [eye, setEye] = useState<Eye>({ turn: 0.6, tilt: 0.45 });
   const canvas = useRef<HTMLCanvasElement>(null);
@@ -58,8 +91,8 @@ export default function Volume(props: Props): ReactElement {
     const marked = new Uint8Array(scene.length);
     for (const [i, [how]] of MARKS.entries()) {
       for (const place of lit.current?.get(how) ?? []) {
-        const at = box.places.get(place);
-        if (at !== undefined) marked[at] = i + 1;
+        const at = box.indexOf(cellAt(place, shape));
+        if (at >= 0) marked[at] = i + 1;
       }
     }
     paint(canvas.current, box, scene, marked, eye, range);
@@ -78,7 +111,20 @@ export default function Volume(props: Props): ReactElement {
       requestAnimationFrame(() => drawn.current());
     },
   }));
-  if (!box || !scene) return <p className="empty">{w.tooLargeForVolume}</p>;
+  if (!("map" in axes)) {
+    const long = shape.filter((size) => size > 1).length;
+    const name = "long" in axes ? (names[axes.long] as string) : "";
+    return (
+      <p className="empty">
+        {"long" in axes
+          ? w.longForBox(name, shape[axes.long] as number, axes.most)
+          : long < 3
+            ? w.flatForBox(long)
+            : w.fewForBox}
+      </p>
+    );
+  }
+  if (!box || !scene) return <p className="empty">{w.largeForBox}</p>;
 
   const under = (event: PointerEvent): number[] | null => {
     const { width, height, left, top } = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
@@ -86,17 +132,23 @@ export default function Volume(props: Props): ReactElement {
     const found = cellUnder(box.sides, scene, eye, { width, height }, at);
     return found < 0 ? null : box.cellOf(found);
   };
+  /** The cell that is marked, or the one that the sliders stand at. */
+  const here = (): number[] => {
+    const [place] = lit.current?.get("here") ?? [];
+    return place === undefined ? [...arrangement.at] : cellAt(place, shape);
+  };
   function key(event: KeyboardEvent) {
-    const turns: Record<string, readonly [number, number]> = {
-      ArrowLeft: [-STEP, 0],
-      ArrowRight: [STEP, 0],
-      ArrowUp: [0, -STEP],
-      ArrowDown: [0, STEP],
-    };
-    const by = turns[event.key];
-    if (by) setEye(turned(eye, ...by));
+    const [way, by] = KEYS[event.key] ?? [];
+    const step = way === undefined ? undefined : event.shiftKey ? way : way === 2 ? 2 : undefined;
+    if (step !== undefined && by !== undefined) {
+      const axis = box?.axes[step] as number;
+      const place = Math.min(Math.max((here()[axis] as number) + by, 0), (shape[axis] as number) - 1);
+      (props.onMove ?? onHover)(here().map((old, each) => (each === axis ? place : old)));
+    } else if (way !== undefined && by !== undefined)
+      setEye(turned(eye, way === 0 ? by * STEP : 0, way === 1 ? by * STEP : 0));
     else if (event.key === "+" || event.key === "=") setPart(Math.min(1, part + 0.05));
     else if (event.key === "-") setPart(Math.max(0, part - 0.05));
+    else if (event.key === "Enter") onPick(here());
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -112,11 +164,11 @@ export default function Volume(props: Props): ReactElement {
     if (from.moved) setEye(turned(from.eye, x / 120, y / 120));
   }
   return (
-    <div className="explain-volume">
+    <div className="volume">
       <div
-        className="explain-box"
+        className="volume-box"
         role="application"
-        aria-label={w.volumeOf(tensor.pin)}
+        aria-label={w.boxOf(pin)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows turn it.
         tabIndex={0}
         onKeyDown={key}
@@ -133,10 +185,12 @@ export default function Volume(props: Props): ReactElement {
         onPointerCancel={() => {
           drag.current = null;
         }}
+        onPointerLeave={() => onHover(null)}
       >
         <canvas ref={canvas} />
       </div>
-      <label className="explain-threshold small">
+      <label className="volume-threshold small">
+        <span className="mono">{box.axes.map((axis) => `${names[axis]} ${shape[axis]}`).join(" × ")}</span>
         {w.threshold} <span className="mono">{Number((part * box.most).toPrecision(3))}</span>
         <input
           type="range"
@@ -151,52 +205,18 @@ export default function Volume(props: Props): ReactElement {
   );
 }
 
+/** Along which side of the box a key leads, and where; without Shift the first two turn it. */
+const KEYS: Readonly<Record<string, readonly [side: 0 | 1 | 2, by: 1 | -1]>> = {
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [1, -1],
+  ArrowDown: [1, 1],
+  PageUp: [2, -1],
+  PageDown: [2, 1],
+};
+
 function turned({ turn, tilt }: Eye, right: number, down: number): Eye {
   return { turn: turn + right, tilt: Math.max(-1.4, Math.min(1.4, tilt + down)) };
-}
-
-interface CellBox {
-  readonly sides: Sides;
-  readonly values: Float32Array;
-  /** The largest size of a number. */
-  readonly most: number;
-  /** Where in the box a place of the tensor is. */
-  readonly places: ReadonlyMap<number, number>;
-  cellOf(index: number): number[];
-}
-
-/** Columns, rows and tiles of the map are the box's width, height and depth; undefined if that is too large. */
-function boxOf(held: HeldTensor, { wells, at }: Arrangement): CellBox | undefined {
-  const { shape } = held.tensor;
-  const axes = [wells.columns, wells.rows, wells.across ?? wells.down] as const;
-  const sides = axes.map((axis) => (axis === null ? 1 : (shape[axis] as number))) as [number, number, number];
-  if (Math.max(...sides) > MOST_SIDE || !held.whole) return undefined;
-  const cellOf = (index: number): number[] => {
-    const cell = [...at];
-    const where = [
-      index % sides[0],
-      Math.floor(index / sides[0]) % sides[1],
-      Math.floor(index / (sides[0] * sides[1])),
-    ];
-    for (const [i, axis] of axes.entries()) if (axis !== null) cell[axis] = where[i] as number;
-    return cell;
-  };
-  const values = new Float32Array(sides[0] * sides[1] * sides[2]);
-  const places = new Map<number, number>();
-  let most = 0;
-  for (let i = 0; i < values.length; i++) {
-    const place = placeOf(cellOf(i), shape);
-    const value = held.at(place) ?? 0;
-    values[i] = value;
-    places.set(place, i);
-    if (Number.isFinite(value)) most = Math.max(most, Math.abs(value));
-  }
-  return { sides, values, most, places, cellOf };
-}
-
-/** For each cell whether it is far enough from 0 to be shown. */
-function sceneOf({ values, most }: CellBox, part: number): Uint8Array {
-  return Uint8Array.from(values, (value) => (Number.isNaN(value) || Math.abs(value) >= part * most ? 1 : 0));
 }
 
 function paint(

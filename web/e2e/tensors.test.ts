@@ -1,0 +1,393 @@
+/** Tensors of every type, shape and size in the inspector: what is seen, copied, downloaded and turned in 3-D. */
+
+import { readFileSync } from "node:fs";
+import type { Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { inEveryTheme } from "./axe.ts";
+import { library, type Opened } from "./harness.ts";
+import { inspecting, openInspector } from "./inspecting.ts";
+
+/** Of each type numbers that are easily lost, as the page writes them and as Python does. */
+const TYPES: Readonly<Record<string, [value: unknown[], python: string]>> = {
+  float32: [[0.1, "nan", "-inf", -1.5e-45], "np.array([0.1, np.nan, -np.inf, -1.5e-45], np.float32)"],
+  float64: [[0.1, "inf", 1e308, 5e-324], "np.array([0.1, np.inf, 1e308, 5e-324])"],
+  float16: [[0.1, "nan", 65504, 6e-8], "np.array([0.1, np.nan, 65504, 6e-8], np.float16)"],
+  bfloat16: [[0.1, "nan", 3e38, -1e-39], "np.array([0.1, np.nan, 3e38, -1e-39], ml_dtypes.bfloat16)"],
+  int8: [[-128, 0, 1, 127], "np.array([-128, 0, 1, 127], np.int8)"],
+  int64: [["9007199254740993", 0, "-9223372036854775808", 1], "np.array([9007199254740993, 0, -2**63, 1])"],
+  uint64: [["18446744073709551615", 0, 1, 2], "np.array([2**64 - 1, 0, 1, 2], np.uint64)"],
+  bool: [[true, false, false, true], "np.array([True, False, False, True])"],
+  complex64: [["1-2j", "nan+1j", "3", "0.5j"], "np.array([1-2j, complex('nan+1j'), 3, 0.5j], np.complex64)"],
+  string: [
+    ["a, b", 'c"d', "é\n", { base64: "/wA=" }],
+    'np.array([b"a, b", b\'c"d\', "é\\n".encode(), b"\\xff\\0"], object)',
+  ],
+};
+const OTHERS = ["int16", "int32", "uint8", "uint16", "uint32", "complex128"];
+
+const constant = (dtype: string, value: unknown) => ({ op: "Const", attrs: { value: { dtype, value } } });
+const random = (shape: number[], seed = 1) => ({
+  op: "RandomStandardNormal",
+  attrs: { dtype: "float32", seed },
+  in: { shape: { dtype: "int32", value: shape } },
+});
+const reshaped = (tensor: string, shape: number[]) => ({
+  op: "Reshape",
+  in: { tensor, shape: { dtype: "int32", value: shape } },
+});
+const WINDOWS = { ksize: [1, 2, 2, 2, 1], strides: [1, 2, 2, 2, 1], padding: "VALID" };
+
+const BLOCKS: Record<string, unknown> = {
+  ...Object.fromEntries(
+    [...Object.keys(TYPES), ...OTHERS].flatMap((dtype) => {
+      const value = TYPES[dtype]?.[0] ?? [0, 1, 2, 3];
+      const [name, pin] = [`c-${dtype}`, `c-${dtype}:output`];
+      const again = dtype === "string" ? { op: "StringJoin", in: { inputs: [pin] } } : reshaped(pin, [2, 2]);
+      return [
+        [name, constant(dtype, [value.slice(0, 2), value.slice(2)])],
+        [`of-${dtype}`, again],
+      ];
+    }),
+  ),
+  scalar: constant("float32", 3.5),
+  empty: constant("float32", [[], []]),
+  emptied: reshaped("empty:output", [0, 3]),
+  variable: { op: "VariableV2", initial: { dtype: "float32", value: [1, 2] } },
+  split: {
+    op: "Split",
+    attrs: { num_split: 2 },
+    in: { axis: 0, value: { dtype: "float32", value: [1, 2] } },
+  },
+  count: { op: "Range", in: { start: 0, limit: 1_000_000, delta: 1 } },
+  row: reshaped("count:output", [1, 1_000_000]),
+  eight: random([3, 2, 4, 3, 2, 5, 6, 7]),
+  volume: random([1, 16, 16, 16, 2]),
+  pool: { op: "MaxPool3D", attrs: WINDOWS, in: { input: "volume:output" } },
+  far: { op: "Mul", in: { x: "pool:output", y: 1000.0 } },
+  cube: random([64, 64, 64], 2),
+  wide: random([64, 65, 64], 3),
+  huge: { op: "Fill", in: { dims: { dtype: "int32", value: [60, 1000, 1000] }, value: 2.0 } },
+  more: { op: "Add", in: { x: "huge:output", y: 1.0 } },
+};
+
+let opened: Opened;
+let page: Page;
+let inspector: ReturnType<typeof inspecting>;
+
+beforeAll(async () => {
+  opened = await openInspector(BLOCKS);
+  page = opened.page;
+  inspector = inspecting(page);
+});
+afterAll(async () => {
+  await opened?.end();
+});
+afterEach(() => {
+  expect(opened.errors.splice(0)).toEqual([]);
+});
+
+const clipboard = (): Promise<string> => page.evaluate(() => navigator.clipboard.readText());
+const PYTHON = "import json, sys, numpy as np, ml_dtypes";
+/** Whether two arrays have one type, one shape and the same bits; of strings the same bytes. */
+const SAME = `def same(a, b):
+    bits = [x.tolist() if x.dtype == object else x.tobytes() for x in (a, b)]
+    return a.dtype == b.dtype and a.shape == b.shape and bits[0] == bits[1]`;
+
+describe.each(Object.entries(TYPES))("%s", (dtype, [, python]) => {
+  const want = `(${python}).reshape(2, 2)`;
+
+  test.each(["of-", "c-"])("is copied as NumPy, %s, and is the same array", async (kind) => {
+    await inspector.select(`${kind}${dtype}`);
+    await inspector.choose("Copy as NumPy");
+    await expect.poll(clipboard).toContain("np.array(");
+    const text = await clipboard();
+    const same = library(`${PYTHON}
+${SAME}
+print(json.dumps(bool(same(${text}, ${want}))))`);
+    expect(same, text).toBe(true);
+    await page.evaluate(() => navigator.clipboard.writeText(""));
+  });
+
+  test("is copied as CSV, and reads back as the same cells", async () => {
+    await inspector.select(`of-${dtype}`);
+    await inspector.choose("Copy slice as CSV");
+    await expect.poll(clipboard).toContain(",");
+    const rows = library(`${PYTHON}
+import csv, io
+cells = [cell for row in csv.reader(io.StringIO(${JSON.stringify(await clipboard())}, newline="")) for cell in row]
+want = ${want}.ravel()
+if want.dtype == object:
+    # Bytes that are no text cannot be in a spreadsheet.
+    print(json.dumps(cells[:3] == [each.decode() for each in want[:3]]))
+elif want.dtype == bool:
+    print(json.dumps(cells == ["true" if each else "false" for each in want]))
+else:
+    number = complex if want.dtype.kind == "c" else int if want.dtype.kind in "iu" else float
+    found = np.array([number(cell) for cell in cells], want.dtype)
+    print(json.dumps(bool(np.array_equal(found, want, equal_nan=want.dtype.kind not in "iu"))))`);
+    expect(rows).toBe(true);
+    await page.evaluate(() => navigator.clipboard.writeText(""));
+  });
+
+  test("is downloaded as npy, unless it is text", async () => {
+    await inspector.select(`of-${dtype}`);
+    await page.getByRole("button", { name: "Copy and download" }).click();
+    const item = page.locator(".menu-item", { hasText: "Download npy" });
+    if (dtype === "string") {
+      expect(await item.isDisabled()).toBe(true);
+      await page.keyboard.press("Escape");
+      return;
+    }
+    const [download] = await Promise.all([page.waitForEvent("download"), item.click()]);
+    const file = readFileSync(await download.path()).toString("base64");
+    const same = library(`${PYTHON}
+import base64, io
+${SAME}
+want = ${want}
+found = np.load(io.BytesIO(base64.b64decode("${file}")))
+print(json.dumps(bool(same(found.view(want.dtype) if found.dtype.kind == "V" else found, want))))`);
+    expect(same).toBe(true);
+    if (dtype === "bfloat16")
+      expect(await page.locator(".said").textContent()).toContain(".view(ml_dtypes.bfloat16)");
+  });
+});
+
+test.each([...Object.keys(TYPES).filter((dtype) => dtype !== "string"), ...OTHERS])(
+  "a map and a table of %s say its numbers",
+  async (dtype) => {
+    await inspector.select(`of-${dtype}`);
+    await inspector.show("Table");
+    const read = () => page.locator("[role=gridcell]").allTextContents();
+    await expect.poll(async () => (await read()).includes("…")).toBe(false);
+    const cells = await read();
+    expect(cells).toHaveLength(4);
+    for (const cell of cells) expect(cell).toMatch(/^(-?(\d|inf|nan)|true|false)/);
+    await inspector.show("Map");
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("Control+Home");
+    await expect.poll(() => inspector.line().textContent()).toBe(`of-${dtype}:output[0, 0] = ${cells[0]}`);
+  },
+);
+
+describe("what is out of the ordinary opens too", () => {
+  test("text as a list", async () => {
+    await inspector.select("of-string");
+    expect(await page.locator(".element-table td:nth-child(2)").first().textContent()).toBe("a, b");
+  });
+  test.each(["empty", "emptied"])("no cells, which is said: %s", async (block) => {
+    await inspector.select(block);
+    expect(await page.locator(".pane-main").textContent()).toContain("has no cells");
+    await inspector.choose("Copy as NumPy");
+    await expect.poll(clipboard).toMatch(/^np\.zeros\(\((2, 0|0, 3),\), dtype=np\.float32\)$/);
+  });
+  test("one number", async () => {
+    await inspector.select("scalar");
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(() => inspector.line().textContent()).toBe("scalar:output[] = 3.5");
+  });
+  test("a variable, and one of a list of tensors", async () => {
+    await inspector.select("variable");
+    expect(await inspector.statistic("Max")).toBe(2);
+    await inspector.select("split");
+    await page.locator(".pane-choice").selectOption("split:output[1]");
+    await expect.poll(() => inspector.statistic("Max")).toBe(2);
+  });
+  test("a row of a million cells, to its end", async () => {
+    await inspector.select("row");
+    await inspector.show("Table");
+    await page.locator("[role=grid]").focus();
+    await page.keyboard.press("Control+End");
+    const active = page.locator("[role=gridcell][aria-selected=true]");
+    await expect.poll(() => active.textContent()).toBe("999999");
+    const [cell, grid] = [await active.boundingBox(), await page.locator("[role=grid]").boundingBox()];
+    expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual((grid?.x ?? 0) + (grid?.width ?? 0) + 1);
+    expect(await page.locator("[role=columnheader]").last().getAttribute("aria-label")).toBe(
+      "axis 1: 999999",
+    );
+    await page.keyboard.press("Control+Home");
+    await expect.poll(() => active.textContent()).toBe("0");
+    await inspector.show("Map");
+  });
+});
+
+test("the eight axes of a tensor have sliders within reach, at every width and four times side by side", async () => {
+  const reached = async (): Promise<void> => {
+    const pane = page.locator('.pane[aria-label^="eight:"]');
+    const bars = pane.locator(".pane-bars");
+    expect(await bars.evaluate((each) => each.scrollWidth <= each.clientWidth)).toBe(true);
+    const sliders = pane.locator(".axis-sliders input");
+    expect(await sliders.count()).toBe(4);
+    for (let i = 0; i < 4; i++) {
+      await sliders.nth(i).focus();
+      await page.keyboard.press("End");
+      expect((await sliders.nth(i).boundingBox())?.width).toBeGreaterThan(40);
+    }
+    expect(await sliders.evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value))).toEqual([
+      "2",
+      "1",
+      "3",
+      "2",
+    ]);
+    const map = await pane.locator(".tensor-map").boundingBox();
+    expect(map?.height).toBeGreaterThan(60);
+    expect(map?.width).toBeGreaterThan(140);
+  };
+  await inspector.select("eight");
+  await reached();
+  await page.setViewportSize({ width: 900, height: 700 });
+  await reached();
+  for (const block of ["pool", "far", "volume"]) {
+    await inspector.select(block);
+    await inspector.keep(block);
+  }
+  await inspector.select("eight");
+  await reached();
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await reached();
+  await inEveryTheme(page);
+  await inspector.letAllGo();
+});
+
+test("tensors of very different sizes have colours of their own, until they are to share", async () => {
+  await inspector.select("pool");
+  await inspector.keep("pool");
+  await inspector.select("far");
+  const said = page.locator(".range-said").first();
+  expect(await said.textContent()).toMatch(/^A range of its own: in one for all/);
+  expect(new Set(await inspector.ranges()).size).toBe(2);
+  await page.getByRole("button", { name: "Same colours" }).first().click();
+  await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);
+  await page.getByRole("button", { name: "Own", exact: true }).first().click();
+  expect(await said.textContent()).toBe("A range of its own.");
+  await inspector.letAllGo();
+});
+
+test("a range is typed; what lies beyond it is said and marked", async () => {
+  await inspector.select("pool");
+  const high = page.getByRole("textbox", { name: "Last number with a colour" });
+  await high.fill("0.5");
+  await high.press("Enter");
+  await expect.poll(() => page.locator(".histogram-ends").textContent()).toContain("≥");
+  expect(await page.locator(".range-mode select").inputValue()).toBe("typed");
+  await page.locator(".range-mode select").selectOption("all");
+  await expect.poll(() => page.locator(".histogram-ends").textContent()).not.toContain("≥");
+});
+
+describe("one cursor", () => {
+  test("a cell that is picked in the inspector is Explain's, and the other way round", async () => {
+    await inspector.release();
+    await inspector.select("pool");
+    await inspector.show("Map");
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("Control+Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.getByRole("button", { name: "Explain cell by cell" }).first().click();
+    const status = page.locator(".explain-status");
+    await expect.poll(() => status.textContent()).toMatch(/^pinned: .*\[0,0,1,0,0\]/);
+    await page.keyboard.press("s");
+    await expect.poll(() => status.textContent()).toMatch(/\[0,0,1,0,1\]/);
+    await page.getByRole("button", { name: "Back to the page" }).click();
+    await expect.poll(() => inspector.line().textContent()).toMatch(/^pool:output\[0, 0, 1, 0, 1\] = /);
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("Escape");
+  });
+
+  test("of an input too, and sliders stand at it", async () => {
+    await inspector.select("pool");
+    await page.getByRole("button", { name: "Explain cell by cell" }).first().click();
+    const input = page.locator(".explain-tensor", { hasText: "volume:output" }).locator(".tensor-map");
+    await input.focus();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("PageDown");
+    await page.keyboard.press("Enter");
+    const status = page.locator(".explain-status");
+    await expect.poll(() => status.textContent()).toMatch(/^pinned: /);
+    const cell = /\[[\d,]+\]/.exec((await status.textContent()) ?? "")?.[0].replaceAll(",", ", ");
+    await page.getByRole("button", { name: "Back to the page" }).click();
+    await page.waitForSelector('.pane[aria-label="volume:output"] .tensor-map');
+    await expect.poll(() => inspector.line().textContent()).toContain(`volume:output${cell} = `);
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("Escape");
+  });
+});
+
+describe("3-D", () => {
+  test("is loaded when it is opened, and is turned by keys and by mouse", async () => {
+    const loaded = (): Promise<number> =>
+      page.evaluate(
+        () => performance.getEntriesByType("resource").filter(({ name }) => /Volume/.test(name)).length,
+      );
+    expect(await loaded()).toBe(0);
+    await inspector.select("cube");
+    await inspector.show("3-D");
+    const box = page.locator(".volume-box");
+    await box.waitFor();
+    expect(await loaded()).toBeGreaterThan(0);
+    const picture = () => box.locator("canvas").evaluate((canvas: HTMLCanvasElement) => canvas.toDataURL());
+    const first = await picture();
+    await box.focus();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(picture).not.toBe(first);
+    const turned = await picture();
+    const at = (await box.boundingBox()) as { x: number; y: number; width: number; height: number };
+    await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
+    await page.mouse.down();
+    await page.mouse.move(at.x + at.width / 2 + 60, at.y + at.height / 2 + 10, { steps: 4 });
+    await page.mouse.up();
+    await expect.poll(picture).not.toBe(turned);
+    const dense = await picture();
+    await page.locator(".volume-threshold input").focus();
+    await page.keyboard.press("End");
+    await expect.poll(picture).not.toBe(dense);
+    await inEveryTheme(page);
+  });
+
+  test("has the same cursor", async () => {
+    await inspector.select("pool");
+    await inspector.show("Map");
+    await page.locator(".tensor-map").focus();
+    await page.keyboard.press("Control+Home");
+    await inspector.show("3-D");
+    const box = page.locator(".volume-box");
+    await box.focus();
+    for (const key of ["Shift+ArrowRight", "Shift+ArrowDown", "Shift+ArrowDown", "PageDown"])
+      await page.keyboard.press(key);
+    await expect.poll(() => inspector.line().textContent()).toMatch(/^pool:output\[0, 1, 2, 1, 0\] = /);
+    await page.keyboard.press("Enter");
+    await inspector.show("Table");
+    expect(await page.locator("[role=gridcell][aria-selected=true]").getAttribute("id")).toMatch(/-2-1$/);
+    await page.locator("[role=grid]").focus();
+    await page.keyboard.press("Escape");
+    await inspector.show("Map");
+  });
+
+  test.each([
+    ["of-float32", "A box needs three axes with more than one place; this tensor has 2."],
+    ["wide", "A box has at most 64 cells a side; axis 1 has 65."],
+  ])("says what to do where there is no box: %s", async (block, words) => {
+    await inspector.select(block);
+    await inspector.show("3-D");
+    await expect.poll(() => page.locator(".pane-main .empty").textContent()).toContain(words);
+    await inspector.show("Map");
+  });
+});
+
+test("large tensors are compared by an estimate at once; looking at all can be stopped and begun again", async () => {
+  const begun = Date.now();
+  await inspector.select("huge");
+  expect(Date.now() - begun).toBeLessThan(1000);
+  await page.getByRole("button", { name: /^Take it as A/ }).click();
+  await inspector.select("more");
+  await page.getByRole("button", { name: /^Take it as B/ }).click();
+  const compared = page.locator(".pane.compares");
+  const looking = compared.locator(".looking");
+  await looking.waitFor();
+  expect(await looking.textContent()).toContain("≈ estimated from 131,072 of 60,000,000 cells.");
+  await looking.getByRole("button", { name: /Stop$/ }).click();
+  await looking.getByRole("button", { name: "Look at all cells" }).click();
+  await looking.waitFor({ state: "detached", timeout: 60_000 });
+  expect(await compared.locator(".worst p").textContent()).toBe("60,000,000 cells differ");
+  await page.getByRole("button", { name: "End the comparison" }).click();
+});

@@ -1,0 +1,89 @@
+import { lazy, type ReactElement, Suspense, useEffect, useMemo, useRef, useState } from "react";
+import { cellAt, placeOf } from "../../model/cells.ts";
+import type { Range } from "../../model/shades.ts";
+import { type Box, offsetIn } from "../../model/slices.ts";
+import { boxAxes } from "../../model/volume.ts";
+import type { Arrangement } from "../../model/wells.ts";
+import { asNumbers } from "../../net/frames.ts";
+import type { TensorSource } from "./source.ts";
+import type { TensorInfo } from "./TensorView.tsx";
+import type { Solid, VolumeControl } from "./Volume.tsx";
+import { useInspectorWords } from "./words.ts";
+
+const Volume = lazy(() => import("./Volume.tsx"));
+
+interface Props {
+  tensor: TensorInfo;
+  source: TensorSource;
+  range: Range;
+  cursor: readonly number[] | null;
+  arrangement: Arrangement;
+  onHover(cell: number[] | null): void;
+  onMove(cell: number[]): void;
+  onPick(cell: number[]): void;
+  onFailed(message: string): void;
+}
+
+/** Three axes of a tensor as a box, with the numbers that it needs and no others. */
+export function BoxView(props: Props): ReactElement {
+  const { tensor, cursor } = props;
+  const w = useInspectorWords();
+  const volume = useRef<VolumeControl>(null);
+  const shown = useSolid(props);
+  const lights = useMemo(
+    () => (cursor ? new Map([["here", [placeOf(cursor, tensor.shape)]] as const]) : undefined),
+    [cursor, tensor],
+  );
+  useEffect(() => volume.current?.light(lights), [lights]);
+  if (shown === null) return <p className="empty">{w.waiting}</p>;
+  return (
+    <Suspense fallback={<p className="empty">{w.waiting}</p>}>
+      <Volume
+        ref={volume}
+        held={shown.solid}
+        arrangement={shown.arrangement}
+        range={props.range}
+        lights={lights}
+        onHover={props.onHover}
+        onMove={props.onMove}
+        onPick={props.onPick}
+      />
+    </Suspense>
+  );
+}
+
+/** The numbers of the box, with the arrangement that they are of; those before stay until others have come. */
+function useSolid({ tensor, source, arrangement, onFailed }: Props) {
+  const [turn, setTurn] = useState(0);
+  const [held, setHeld] = useState<{ solid: Solid; arrangement: Arrangement } | null>(null);
+  const failed = useRef(onFailed);
+  failed.current = onFailed;
+  useEffect(() => source.onChange(() => setTurn((n) => n + 1)), [source]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there are new numbers.
+  useEffect(() => {
+    const { shape } = tensor;
+    const axes = boxAxes(arrangement.wells, shape);
+    if (!("map" in axes)) {
+      setHeld({ solid: { tensor, whole: false, at: () => undefined }, arrangement });
+      return;
+    }
+    let wanted = true;
+    const box: Box = shape.map((end, axis) =>
+      axes.includes(axis)
+        ? { first: 0, end, step: 1 }
+        : { first: arrangement.at[axis] as number, end: (arrangement.at[axis] as number) + 1, step: 1 },
+    );
+    source.numbers(box).then(
+      (frame) => {
+        const numbers = asNumbers(frame);
+        const at = (place: number): number | undefined => numbers[offsetIn(box, cellAt(place, shape))];
+        if (wanted) setHeld({ solid: { tensor, whole: true, at }, arrangement });
+      },
+      (error: Error) => wanted && failed.current(error.message),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [tensor, source, arrangement, turn]);
+  return held?.solid.tensor === tensor ? held : null;
+}

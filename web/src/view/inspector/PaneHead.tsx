@@ -1,0 +1,112 @@
+import type { MouseEvent, ReactElement, ReactNode } from "react";
+import type { Arrangement } from "../../model/wells.ts";
+import { shortSpec } from "../../model/words.ts";
+import { live } from "../../state/live.ts";
+import { studio } from "../../state/store.ts";
+import { Icon } from "../shell/icons.tsx";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { asCsv, asNumpy, type Copyable, download } from "./copying.ts";
+import { blockOf } from "./source.ts";
+import { useInspectorWords } from "./words.ts";
+
+export type Way = "map" | "table" | "box" | "list";
+const WAYS: readonly Way[] = ["map", "table", "box", "list"];
+
+interface Props {
+  what: Copyable;
+  arrangement: Arrangement;
+  compares: boolean;
+  way: Way;
+  /** Those that it can be shown in, if not in all. */
+  ways: readonly Way[] | undefined;
+  onWay(way: Way): void;
+  title: ReactNode;
+  tools: ReactNode;
+}
+
+/** Which tensor a pane shows, how, and what can be done with it. */
+export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...props }: Props): ReactElement {
+  const w = useInspectorWords();
+  const words = useWords();
+  const { explain } = useTexts().commands;
+  const { page, info, cells } = what;
+  const { pin, dtype } = info;
+
+  /** Does what may fail, and says it. */
+  async function tell(doing: Promise<string>) {
+    try {
+      ui.say(await doing);
+    } catch (error) {
+      studio.notice("error", (error as Error).message);
+    }
+  }
+  async function copy(as: typeof asCsv): Promise<string> {
+    const { text, whole } = await as(what, arrangement);
+    await navigator.clipboard.writeText(text);
+    return whole ? w.copied : w.copiedSlice;
+  }
+  async function save(): Promise<string> {
+    await download(page, pin);
+    return dtype === "bfloat16" ? w.downloadedBytes : w.downloaded;
+  }
+  function more(event: MouseEvent<HTMLElement>) {
+    const { left, bottom } = event.currentTarget.getBoundingClientRect();
+    ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
+      { id: "numpy", label: w.copyNumpy, run: () => void tell(copy(asNumpy)) },
+      { id: "csv", label: w.copyCsv, run: () => void tell(copy(asCsv)) },
+      {
+        id: "npy",
+        label: w.download,
+        disabled: compares || dtype === "string",
+        run: () => void tell(save()),
+      },
+    ]);
+  }
+  return (
+    <header className="pane-head">
+      {props.title}
+      <span className="shape-chip">{shortSpec({ dtype, shape: [...info.shape] })}</span>
+      {!cells && live(page).isStale(pin) && <span className="soft small">{words.stale}</span>}
+      <span className="pane-tools">
+        {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
+        <span className="group" role="group" aria-label={w.ways}>
+          {WAYS.filter((each) => each !== "list" || !compares).map((each) => (
+            <button
+              key={each}
+              type="button"
+              className="button"
+              aria-pressed={each === way}
+              disabled={ways !== undefined && !ways.includes(each)}
+              onClick={() => onWay(each)}
+            >
+              {w.way[each]}
+            </button>
+          ))}
+        </span>
+        {!cells && !compares && (
+          <button
+            type="button"
+            className="button icon plain"
+            aria-label={explain}
+            title={explain}
+            onClick={() => ui.openExplain(blockOf(pin))}
+          >
+            <Icon name="spot" />
+          </button>
+        )}
+        {props.tools}
+        <button
+          type="button"
+          className="button icon plain"
+          aria-label={w.more}
+          aria-haspopup="menu"
+          title={w.more}
+          onClick={more}
+        >
+          <Icon name="more" />
+        </button>
+      </span>
+    </header>
+  );
+}

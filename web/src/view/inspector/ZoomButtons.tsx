@@ -1,0 +1,26 @@
+import type { ReactElement } from "react";
+import { Icon } from "../shell/icons.tsx";
+import { useInspectorWords } from "./words.ts";
+
+const ICONS = { 1: "plus", [-1]: "minus", 0: "fit" } as const;
+
+/** Larger cells, smaller cells, all cells. */
+export function ZoomButtons({ onZoom }: { onZoom(by: 1 | 0 | -1): void }): ReactElement {
+  const w = useInspectorWords();
+  return (
+    <span className="map-zoom">
+      {([1, -1, 0] as const).map((by) => (
+        <button
+          key={by}
+          type="button"
+          className="button icon"
+          aria-label={w.zoom[by]}
+          title={w.zoom[by]}
+          onClick={() => onZoom(by)}
+        >
+          <Icon name={ICONS[by]} />
+        </button>
+      ))}
+    </span>
+  );
+}
