@@ -79,6 +79,16 @@ test("why a run failed stands at its block and among the problems, until it is m
   await page.waitForSelector("#block-check .live-mark.done");
 });
 
+test("a constant that does not fit still stands at its pin, and is mended there", async () => {
+  await paste({ product: { op: "MatMul", in: { a: [[1, 2]], b: [[3]] } } });
+  const bad = page.locator("#block-product .block-input.bad");
+  await bad.waitFor();
+  await page.hover("#block-product .block-title");
+  await bad.locator("input").fill("[[3], [4]]");
+  await page.keyboard.press("Enter");
+  await bad.waitFor({ state: "detached" });
+});
+
 test("a wire is chosen and bent by keys alone", async () => {
   await paste({ start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
   await page.keyboard.press("ArrowRight");
