@@ -32,7 +32,9 @@ def test_examples_are_whole(name):
     assert page.run.fetch
     assert page.monitors
     assert any(len(note.text) > 100 for note in page.notes.values())
-    for texts in (page.titles, page.abouts, *(note.texts for note in page.notes.values())):
+    boxes = (*page.frames.values(), *page.monitors.values())
+    titles = [page.titles, *(box.titles for box in boxes if box.title)]
+    for texts in (*titles, page.abouts, *(note.texts for note in page.notes.values())):
         assert re.search("[가-힣]", texts["ko"]), "in Korean too"
     assert page.layout.blocks.keys() == page.blocks.keys()
     assert page.layout.monitors.keys() == page.monitors.keys()

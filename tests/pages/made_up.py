@@ -70,7 +70,8 @@ def pages(draw):
         page.layout.blocks[name] = draw(st.lists(st.integers(-9, 9) | st.floats(-9, 9), max_size=2))
     for name in draw(st.lists(words, max_size=2, unique=True)):
         page.notes[name] = Note(draw(words))
-        page.frames[name] = Frame(draw(words), draw(st.lists(words, max_size=2)))
+        titles = draw(st.dictionaries(words, words, max_size=1))
+        page.frames[name] = Frame(draw(words), titles, draw(st.lists(words, max_size=2)))
         shown = Shown("x:output", draw(st.none() | st.lists(st.integers(0, 9), max_size=2)))
         page.monitors[name] = Monitor(draw(words), [shown], unknown=draw(new_fields))
     page.run.seed = draw(st.none() | st.integers(0, 2**40))

@@ -89,7 +89,8 @@ test("a page writes files only after a yes", async () => {
     words: text("written"),
     write: { op: "WriteFile", in: { filename: "name:output", contents: "words:output" } },
   });
-  await saveAs("writing.page.json");
+  await saveAs("writing");
+  expect(existsSync(path.join(opened.studio.folder, "writing.page.json"))).toBe(true);
   await page.keyboard.press("Control+Enter");
   const dialog = page.locator("dialog");
   await dialog.waitFor();
@@ -123,6 +124,12 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector("#block-end .live-mark.done");
   expect((await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
+  await page.click("#block-end .block-title");
+  await command("page of its own");
+  await page.fill("#extract-path", "parts/twice");
+  expect(await page.locator("dialog button[type=submit]").isDisabled()).toBe(true);
+  expect(await page.locator("dialog").textContent()).toContain("There is such a file already");
+  await page.keyboard.press("Escape");
 });
 
 test.each(["npz", "safetensors"])("arrays of a dropped %s file become constants", async (kind) => {

@@ -51,6 +51,16 @@ test("why a run failed stands at its block and among the problems, until it is m
   await page.waitForSelector("#block-check .live-mark.done");
 });
 
+test("a constant that does not fit still stands at its pin, and is mended there", async () => {
+  await paste({ product: { op: "MatMul", in: { a: [[1, 2]], b: [[3]] } } });
+  const bad = page.locator("#block-product .block-input.bad");
+  await bad.waitFor();
+  await page.hover("#block-product .block-title");
+  await bad.locator("input").fill("[[3], [4]]");
+  await page.keyboard.press("Enter");
+  await bad.waitFor({ state: "detached" });
+});
+
 test("a wire is chosen and bent by keys alone", async () => {
   await newPage(page, { start: numbers([1]), minus: { op: "Neg", in: { x: "start:output" } } });
   await page.keyboard.press("ArrowRight");
@@ -111,4 +121,27 @@ test("the tab of the page that is shown is whole, however many there are, also a
     expect((close?.right as number) - (close?.left as number)).toBe(24);
   }
   await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("tabs are put in another order by keys and by the mouse", async () => {
+  const order = () =>
+    page
+      .locator(".page-tab button[id]")
+      .evaluateAll((all) => all.map((tab) => tab.id.replace("page-tab-", "")));
+  const before = await order();
+  const [last, ...others] = [...before].reverse();
+  await page.locator(".page-tab.current button").first().focus();
+  await page.keyboard.press("Shift+ArrowLeft");
+  expect(await order()).toEqual([...others.slice(1).reverse(), last, others[0]]);
+  await page.locator(".page-tab").first().dragTo(page.locator(".page-tab").nth(1));
+  expect((await order())[1]).toBe(before[0]);
+});
+
+test("in a low window the panel below leaves two thirds to the page", async () => {
+  const low = await opened.context.newPage();
+  await low.setViewportSize({ width: 900, height: 700 });
+  await low.goto(opened.studio.address.replace(/#.*/, ""));
+  await low.locator(".card").first().click();
+  expect((await low.locator("#bottom").boundingBox())?.height).toBeLessThanOrEqual(234);
+  await low.close();
 });

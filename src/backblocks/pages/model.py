@@ -58,6 +58,7 @@ class Frame(Fields):
     """A frame around blocks that belong together."""
 
     title: str = written("What stands on the frame.", default="")
+    titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     blocks: list[str] = written("The blocks inside.", default=list)
 
 
@@ -90,6 +91,7 @@ class Monitor(Fields):
     )
     shows: list[Shown] = written("What it shows.", default=list)
     title: str = written("What stands above it.", default="")
+    titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     low: float | None = written(
         "The lower end of its scale; found from values if left out.", default=None
     )

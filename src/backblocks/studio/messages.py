@@ -335,6 +335,10 @@ class Problem(Struct, omit_defaults=True):
     """The input or attribute."""
     axis: int | None = None
     hint: str = ""
+    reason: Literal["", "not stopped", "killed", "crashed", "ended", "memory"] = ""
+    """Why a run ended where the library does not say it, so that it can be said in other languages."""
+    detail: str = ""
+    """The signal or the exit code that belongs to it."""
 
 
 class Checked(Message, tag="checked"):

@@ -261,8 +261,8 @@ class Running:
         self._child = None
         if was_running or not self._stopped:
             self._tell(0, Monitored(self.page, {}, fresh=True))
-            text = _reason(code, self._stopped)
-            wrong = Problem(text, block if was_running else "", hint=_HINT)
+            wrong = _end_of(code, self._stopped)
+            wrong.block, wrong.hint = block if was_running else "", _HINT
             if states := self._left_over("" if self._stopped else block):
                 self._tell(0, BlockStates(self.page, 0, states))
             self._set(RunState(self.page, "idle", problem=wrong))
@@ -280,11 +280,14 @@ class Running:
 _HINT = "Another process was started; variables begin again."
 
 
-def _reason(code: int, stopped: bool) -> str:
+def _end_of(code: int, stopped: bool) -> Problem:
     if stopped:
-        return "It did not stop within a second, so its process was ended."
+        text = "It did not stop within a second, so its process was ended."
+        return Problem(text, reason="not stopped")
     if code == -signal.SIGKILL:
-        return "Its process was ended by the system, most likely because memory ran out."
+        text = "Its process was ended by the system, most likely because memory ran out."
+        return Problem(text, reason="killed")
     if code < 0:
-        return f"Its process crashed ({signal.Signals(-code).name})."
-    return f"Its process ended (exit code {code})."
+        name = signal.Signals(-code).name
+        return Problem(f"Its process crashed ({name}).", reason="crashed", detail=name)
+    return Problem(f"Its process ended (exit code {code}).", reason="ended", detail=str(code))

@@ -211,7 +211,8 @@ class Worker:
             before = self._computed_before(error, wrong.block)
         except MemoryError:
             text = "There is not enough memory for it."
-            wrong = Problem(text, self._last_started(), hint="Make its inputs smaller.")
+            hint = "Make its inputs smaller."
+            wrong = Problem(text, self._last_started(), hint=hint, reason="memory")
         except Exception as error:  # a fault of ours, which is said rather than hidden
             traceback.print_exc()
             wrong = Problem(f"The studio failed: {error!r}.", self._last_started())

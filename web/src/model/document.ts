@@ -43,6 +43,7 @@ export interface PageBlock extends JsonObject {
 
 export interface Frame extends JsonObject {
   readonly title?: string;
+  readonly titles?: InLanguages;
   readonly blocks?: readonly string[];
 }
 
@@ -63,6 +64,11 @@ export function inLanguage(
   return others?.[language] ?? text ?? "";
 }
 
+/** What a frame or a monitor is called in the language of the reader. */
+export function titleIn(language: string, box: Frame | Monitor | undefined, name: string): string {
+  return inLanguage(language, box?.title, box?.titles) || name;
+}
+
 export interface Shown extends JsonObject {
   readonly pin: string;
   readonly element?: readonly number[] | null;
@@ -73,6 +79,7 @@ export interface Monitor extends JsonObject {
   readonly kind: string;
   readonly shows?: readonly Shown[];
   readonly title?: string;
+  readonly titles?: InLanguages;
   readonly low?: number | null;
   readonly high?: number | null;
   readonly steps?: number | null;

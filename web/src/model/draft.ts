@@ -31,9 +31,9 @@ const ORDER: readonly (readonly [RegExp, readonly string[]])[] = [
     ],
   ],
   [/^blocks\/[^/]*$/, ["op", "version", "about", "in", "initial", "attrs", "after"]],
-  [/^frames\/[^/]*$/, ["title", "blocks"]],
+  [/^frames\/[^/]*$/, ["title", "titles", "blocks"]],
   [/^notes\/[^/]*$/, ["text", "texts"]],
-  [/^monitors\/[^/]*$/, ["kind", "shows", "title", "low", "high", "steps", "axes"]],
+  [/^monitors\/[^/]*$/, ["kind", "shows", "title", "titles", "low", "high", "steps", "axes"]],
   [/^run$/, ["fetch", "targets", "steps", "until", "seed", "feeds"]],
   [/^ports$/, ["inputs", "outputs"]],
   [/^layout$/, ["blocks", "wires", "frames", "notes", "monitors"]],
@@ -47,6 +47,14 @@ export class Draft {
   apply(...edits: readonly Edit[]): void {
     this.document = apply(this.document, edits).document;
     this.edits.push(...edits);
+  }
+
+  /** Writes a text: in a language if it is there in that language, which is what a reader of the language sees. */
+  putText(path: Path, field: "text" | "title" | "about", text: string, language: string): void {
+    const translated = this.get([...path, `${field}s`, language]) !== undefined;
+    const place = translated ? [...path, `${field}s`, language] : [...path, field];
+    if (text || translated) this.put(place, text);
+    else this.remove(place);
   }
 
   get(path: Path): Json | undefined {

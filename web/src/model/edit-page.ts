@@ -5,10 +5,14 @@ import type { Json, PageDocument, Port, RunSettings } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { done } from "./edit-blocks.ts";
 
-export function setTitle(document: PageDocument, field: "title" | "about", text: string): Action {
+export function setTitle(
+  document: PageDocument,
+  field: "title" | "about",
+  text: string,
+  language = "en",
+): Action {
   const draft = new Draft(document);
-  if (text) draft.put([field], text);
-  else draft.remove([field]);
+  draft.putText([], field, text, language);
   return done(draft, { kind: "title" });
 }
 

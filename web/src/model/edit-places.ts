@@ -241,9 +241,10 @@ export function setFrame(
   document: PageDocument,
   name: string,
   change: { title?: string; blocks?: readonly string[] },
+  language = "en",
 ): Action {
   const draft = new Draft(document);
-  if (change.title !== undefined) draft.put(["frames", name, "title"], change.title);
+  if (change.title !== undefined) draft.putText(["frames", name], "title", change.title, language);
   if (change.blocks) draft.putList(["frames", name, "blocks"], change.blocks);
   return done(draft, { kind: "frame", name: draft.frames[name]?.title || name });
 }
@@ -254,11 +255,9 @@ export function addNote(document: PageDocument, text: string, rect: Rect): Addin
   return { ...done(draft, { kind: "add note" }), added: [item("note", name)] };
 }
 
-/** Writes a note: in a language if the note has a text in it, which is what a reader of that language sees. */
 export function setNote(document: PageDocument, name: string, text: string, language = "en"): Action {
   const draft = new Draft(document);
-  const translated = document.notes?.[name]?.texts?.[language] !== undefined;
-  draft.put(["notes", name, ...(translated ? ["texts", language] : ["text"])], text);
+  draft.putText(["notes", name], "text", text, language);
   return done(draft, { kind: "note" });
 }
 
@@ -272,6 +271,12 @@ export function addMonitor(
   const wanted = shows[0] ? `${shows[0].pin.split(":")[0]?.replaceAll("/", "_")}` : kind;
   const name = putBoxed(draft, "monitors", wanted, shows.length ? { kind, shows } : { kind }, rect);
   return { ...done(draft, { kind: "add monitor", name }), added: [item("monitor", name)] };
+}
+
+export function titleMonitor(document: PageDocument, name: string, title: string, language = "en"): Action {
+  const draft = new Draft(document);
+  draft.putText(["monitors", name], "title", title, language);
+  return done(draft, { kind: "monitor", name });
 }
 
 /** Changes fields of a monitor; undefined takes one away. */

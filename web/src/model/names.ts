@@ -1,4 +1,4 @@
-/** Names of blocks and other things on a page. */
+/** Names of blocks and other things on a page, and of pages. */
 
 /** As pages.build says; and not digits alone, which JavaScript would put before all other keys. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*(\/[A-Za-z0-9][A-Za-z0-9_.-]*)*$/;
@@ -24,4 +24,11 @@ export function uniqueName(wanted: string, taken: (name: string) => boolean): st
     const name = `${stem}_${next}`;
     if (!taken(name)) return name;
   }
+}
+
+/** The path of a page below the folder, with its ending if that was left out; nothing if there can be no such page. */
+export function pagePath(typed: string): string | undefined {
+  const stem = typed.trim().replace(/(\.page)?(\.json)?$/, "");
+  const wrong = stem.includes("\\") || stem.split("/").some((part) => /^\.{0,2}$/.test(part));
+  return wrong ? undefined : `${stem}.page.json`;
 }

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { en } from "../text/en.ts";
 import { ko } from "../text/ko.ts";
+import * as actions from "./actions.ts";
+import { apply, type PageDocument } from "./document.ts";
 import { type OutlineNode, outline } from "./outline.ts";
 import { checkedOf, graphWith, line, lineChecked } from "./samples.ts";
 
@@ -47,4 +49,29 @@ test("problems are counted where they are and above", () => {
 test("what is missing is said", () => {
   const text = lines(outline(graphWith({ blocks: { pool: { op: "MaxPool3D" } } }), en));
   expect(text.slice(0, 3)).toEqual(["pool", "  input is missing", "  ksize is missing"]);
+});
+
+test("titles and notes are in the language of the reader, and written in it where they are there", () => {
+  const page: PageDocument = {
+    title: "Line",
+    titles: { ko: "직선" },
+    frames: { f: { title: "Forward", titles: { ko: "순방향" } } },
+    notes: { n: { text: "A note", texts: { ko: "메모" } } },
+    monitors: { m: { kind: "number", title: "Loss" } },
+  };
+  const texts = (language: string) =>
+    lines(outline(graphWith(page), en, language)).map((each) => each.trim());
+  expect(texts("en")).toEqual(expect.arrayContaining(["Forward", "A note", "Loss"]));
+  expect(texts("ko")).toEqual(expect.arrayContaining(["순방향", "메모", "Loss"]));
+  const edits = [
+    ...actions.setTitle(page, "title", "선", "ko").edits,
+    ...actions.setFrame(page, "f", { title: "앞으로" }, "ko").edits,
+    ...actions.titleMonitor(page, "m", "손실", "ko").edits,
+  ];
+  expect(apply(page, edits).document).toMatchObject({
+    title: "Line",
+    titles: { ko: "선" },
+    frames: { f: { title: "Forward", titles: { ko: "앞으로" } } },
+    monitors: { m: { title: "손실" } },
+  });
 });

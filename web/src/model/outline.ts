@@ -2,7 +2,7 @@
 
 import type { Texts } from "../text/index.ts";
 import { type Item, item } from "./action.ts";
-import type { InputRef, OutputRef } from "./document.ts";
+import { type InputRef, inLanguage, type OutputRef, titleIn } from "./document.ts";
 import { type BlockView, depths, type Graph, type InputPin, keyOf, type OutputPin, specOf } from "./graph.ts";
 import { valueText } from "./values.ts";
 import { specText } from "./words.ts";
@@ -22,7 +22,7 @@ export interface OutlineNode {
 }
 
 /** Frames with their blocks, then blocks that are in no frame, notes and monitors. Blocks come after what they need. */
-export function outline(graph: Graph, words: Texts): OutlineNode[] {
+export function outline(graph: Graph, words: Texts, language = "en"): OutlineNode[] {
   const depth = depths(graph);
   const sorted = [...graph.blocks.values()].sort(
     (a, b) => (depth.get(a.name) ?? 0) - (depth.get(b.name) ?? 0),
@@ -40,7 +40,7 @@ export function outline(graph: Graph, words: Texts): OutlineNode[] {
       node({
         id: `frame/${name}`,
         kind: "frame",
-        text: frame.title || name,
+        text: titleIn(language, frame, name),
         item: item("frame", name),
         children: blocks,
       }),
@@ -54,7 +54,7 @@ export function outline(graph: Graph, words: Texts): OutlineNode[] {
     node({
       id: `note/${name}`,
       kind: "note",
-      text: firstLine(note.text ?? "") || name,
+      text: firstLine(inLanguage(language, note.text, note.texts)) || name,
       item: item("note", name),
     }),
   );
@@ -64,7 +64,7 @@ export function outline(graph: Graph, words: Texts): OutlineNode[] {
     node({
       id: `monitor/${name}`,
       kind: "monitor",
-      text: monitor.title || name,
+      text: titleIn(language, monitor, name),
       detail: (monitor.shows ?? []).map((shown) => shown.label || shown.pin).join(", "),
       item: item("monitor", name),
     }),

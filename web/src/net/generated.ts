@@ -309,6 +309,10 @@ export interface Problem {
   arg?: string;
   axis?: number | null;
   hint?: string;
+  /** Why a run ended where the library does not say it, so that it can be said in other languages. */
+  reason?: "" | "not stopped" | "killed" | "crashed" | "ended" | "memory";
+  /** The signal or the exit code that belongs to it. */
+  detail?: string;
 }
 
 /** What the document of this revision gives: the types on its wires, and all that is wrong. */

@@ -380,6 +380,17 @@ describe("running", () => {
     expect(sent("run")).toHaveLength(1);
   });
 
+  test("why a process ended is said in the user's language", async () => {
+    await open();
+    studio.language = "ko";
+    const problem = { text: "Its process crashed (SIGSEGV).", block: "guess", reason: "crashed" as const };
+    say({ kind: "run state", page: 1, state: "idle", problem: { ...problem, detail: "SIGSEGV" } });
+    expect(now().problems[0]).toMatchObject({
+      block: "guess",
+      text: expect.stringMatching(/[가-힣].*SIGSEGV/),
+    });
+  });
+
   test("what ended a run stands at its block until something it depends on is changed", async () => {
     await open();
     say(lineChecked);

@@ -9,7 +9,17 @@ import { between, type Edit, type PageDocument } from "../model/document.ts";
 import { closed } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
-import type { Changed, Checked, Command, Message, Opened, Refused, Run, Welcome } from "../net/generated.ts";
+import type {
+  Changed,
+  Checked,
+  Command,
+  Message,
+  Opened,
+  Refused,
+  Run,
+  RunState,
+  Welcome,
+} from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
 import { forget, live, renumberLive } from "./live.ts";
@@ -272,7 +282,7 @@ export class Studio extends Questions {
     versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
     files: ({ files }) => useStudio.setState({ files }),
     checked: (message) => this.checked(message),
-    "run state": (message) => this.update(message.page, (now) => withRun(now, message)),
+    "run state": (message) => this.update(message.page, (now) => withRun(now, this.inWords(message))),
     "block states": (message) => live(message.page).takeStates(message),
     results: (message) => live(message.page).takeResults(message),
     monitored: (message) => live(message.page).takeMonitored(message),
@@ -286,6 +296,15 @@ export class Studio extends Questions {
     exported: (message) => this.answer(message.request, message),
     refused: (message) => this.refused(message),
   };
+
+  /** A run that ended for a reason of the studio's own says so in the user's language. */
+  private inWords(run: RunState): RunState {
+    const { problem } = run;
+    if (!problem?.reason) return run;
+    const { why, anew, smaller } = texts[this.language].ends;
+    const text = why[problem.reason](problem.detail ?? "");
+    return { ...run, problem: { ...problem, text, hint: problem.reason === "memory" ? smaller : anew } };
+  }
 
   /** After the connection was lost, all pages are opened again. */
   private welcomed(welcome: Welcome): void {

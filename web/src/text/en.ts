@@ -158,6 +158,17 @@ export const en = {
     output: (pin: string, type: string) => (type ? `gives ${pin}: ${type}` : `gives ${pin}`),
     problems: (count: number) => things(count, "1 problem", "problems"),
   },
+  ends: {
+    why: {
+      "not stopped": () => "It did not stop within a second, so its process was ended.",
+      killed: () => "Its process was ended by the system, most likely because memory ran out.",
+      crashed: (signal: string) => `Its process crashed (${signal}).`,
+      ended: (code: string) => `Its process ended (exit code ${code}).`,
+      memory: () => "There is not enough memory for it.",
+    },
+    anew: "Another process was started; variables begin again.",
+    smaller: "Make its inputs smaller.",
+  },
   notices: {
     refused: (text: string) => text,
     notAPage: "The clipboard holds no blocks.",

@@ -156,6 +156,17 @@ export const ko: Texts = {
     output: (pin, type) => (type ? `출력 ${pin}: ${type}` : `출력 ${pin}`),
     problems: (count) => `문제 ${count}개`,
   },
+  ends: {
+    why: {
+      "not stopped": () => "1초 안에 멈추지 않아 프로세스를 종료했습니다.",
+      killed: () => "시스템이 프로세스를 종료했습니다. 메모리가 부족했을 가능성이 큽니다.",
+      crashed: (signal) => `프로세스가 비정상 종료되었습니다(${signal}).`,
+      ended: (code) => `프로세스가 끝났습니다(종료 코드 ${code}).`,
+      memory: () => "메모리가 부족합니다.",
+    },
+    anew: "다른 프로세스를 시작했습니다. 변수는 처음부터 다시 시작합니다.",
+    smaller: "입력을 더 작게 만드세요.",
+  },
   notices: {
     refused: (text) => text,
     notAPage: "클립보드에 블록이 없습니다.",

@@ -299,7 +299,7 @@ export const viewEn = {
   noVersions: "There are no earlier versions.",
   blockCount: (many: number) => count(many, "block", "blocks"),
   pathInFolder: "File, below the folder",
-  pathRule: "A path below the folder that ends in .page.json.",
+  pathRule: "Type a name, or a path below the folder such as parts/mine.",
   saveRefused: {
     "changed outside": "The file was changed by something else",
     exists: "There is such a file already",

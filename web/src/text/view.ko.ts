@@ -289,7 +289,7 @@ export const viewKo: ViewWords = {
   noVersions: "이전 버전이 없습니다.",
   blockCount: (many) => `블록 ${number.format(many)}개`,
   pathInFolder: "폴더 안의 파일",
-  pathRule: "폴더 안의 경로이고 .page.json으로 끝나야 합니다.",
+  pathRule: "이름이나 폴더 안의 경로를 입력하세요. 예: parts/mine",
   saveRefused: {
     "changed outside": "다른 프로그램이 파일을 바꾸었습니다",
     exists: "같은 이름의 파일이 있습니다",

@@ -49,7 +49,10 @@ const ALWAYS: Partial<Record<CommandId, () => void>> = {
     studio.listFiles();
     ui.openDialog({ kind: "use page" });
   },
-  extract: () => ui.openDialog({ kind: "extract" }),
+  extract: () => {
+    studio.listFiles();
+    ui.openDialog({ kind: "extract" });
+  },
   "save as": () => ui.openDialog({ kind: "save as" }),
   export: () => ui.openDialog({ kind: "export" }),
   "zoom in": () => ui.canvas?.zoom(1.25),
@@ -98,14 +101,8 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
   },
   note: (page) => {
     const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
-    act(
-      actions.addNote(page.document, words().newNote, {
-        x: at.x - 120,
-        y: at.y - 60,
-        width: 240,
-        height: 120,
-      }),
-    );
+    const rect = ui.freeRect({ x: at.x - 120, y: at.y - 60 }, { width: 240, height: 120 });
+    act(actions.addNote(page.document, words().newNote, rect));
     const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
     if (name !== undefined) ui.setEditing(name);
   },

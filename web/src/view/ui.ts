@@ -169,20 +169,25 @@ export const ui = {
     studio.used(name);
     useUi.setState({ docs: name });
   },
-  addMonitor(pin: string): void {
+  /** The nearest place at or below a point where something of a size covers neither blocks nor notes and monitors. */
+  freeRect(wanted: Point, size: Pick<Rect, "width" | "height">): Rect {
     const page = currentPage();
-    if (page === undefined) return;
-    const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
-    const block = page.places.get(pin.slice(0, pin.indexOf(":")));
-    const below = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24 };
+    if (page === undefined) return { ...wanted, ...size };
     const { notes = {}, monitors = {} } = page.document;
     const boxes = [
       ...Object.keys(notes).map((name) => item("note", name)),
       ...Object.keys(monitors).map((name) => item("monitor", name)),
     ];
     const taken = [...page.places.values(), ...rectsOf(page.document, boxes, page.places).values()];
-    const size = { width: 320, height: 200 };
-    const rect = { ...freePlace(taken, below, size.height, size.width), ...size };
+    return { ...freePlace(taken, wanted, size.height, size.width), ...size };
+  },
+  addMonitor(pin: string): void {
+    const page = currentPage();
+    if (page === undefined) return;
+    const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
+    const block = page.places.get(pin.slice(0, pin.indexOf(":")));
+    const below = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24 };
+    const rect = ui.freeRect(below, { width: 320, height: 200 });
     act(
       addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
     );

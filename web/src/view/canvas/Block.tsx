@@ -110,14 +110,18 @@ function Input({ pin, specs, problems, near }: InputProps): ReactElement | null 
     <span className={problem ? "block-input bad" : "block-input"}>
       <span className={classes.filter(Boolean).join(" ")} />
       <span className="pin-name">{pin.more ? `${pin.info.name}…` : pin.key}</span>
-      {problem ? <Axes spec={spec} axis={problem.axis ?? null} /> : <Constant pin={pin} near={near} />}
+      {problem && spec ? (
+        <Axes spec={spec} axis={problem.axis ?? null} />
+      ) : (
+        <Constant pin={pin} near={near} />
+      )}
     </span>
   );
 }
 
 /** The shape at a pin with the axis that does not fit. */
-function Axes({ spec, axis }: { spec: Spec | undefined; axis: number | null }): ReactElement | null {
-  const shape = spec?.shape;
+function Axes({ spec, axis }: { spec: Spec; axis: number | null }): ReactElement | null {
+  const { shape } = spec;
   if (!shape) return null;
   return (
     <span className="axes mono">

@@ -254,6 +254,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
             multiSelectionKeyCode={null}
             panActivationKeyCode="Space"
             proOptions={PRO}
+            ariaLabelConfig={NO_LABELS}
           />
           {marquee && (
             <div
@@ -355,6 +356,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
 }
 
 const PAN_BUTTONS = [1];
+/** Of its own keys, which are not ours. */
+const NO_LABELS = { "node.a11yDescription.default": "", "edge.a11yDescription.default": "" };
 const PRO = { hideAttribution: true };
 
 function openHit(hit: Hit): void {

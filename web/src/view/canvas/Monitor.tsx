@@ -1,9 +1,10 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useEffect, useRef, useState } from "react";
-import type { Monitor as MonitorFile, Shown } from "../../model/document.ts";
+import { type Monitor as MonitorFile, type Shown, titleIn } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { Trend } from "../later.tsx";
+import { useSettings } from "../settings.ts";
 import { useWords } from "../words.ts";
 import { bytesOf, pictureOf, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
@@ -18,12 +19,11 @@ export interface MonitorData extends Record<string, unknown> {
 export type MonitorNode = Node<MonitorData, "monitor">;
 
 export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): ReactElement {
+  const language = useSettings((settings) => settings.language);
+  const title = titleIn(language, data.monitor, data.name);
   return (
-    <section
-      className={data.selected ? "monitor selected" : "monitor"}
-      aria-label={data.monitor.title ?? data.name}
-    >
-      <div className="monitor-title">{data.monitor.title ?? data.name}</div>
+    <section className={data.selected ? "monitor selected" : "monitor"} aria-label={title}>
+      <div className="monitor-title">{title}</div>
       <div className="monitor-body">
         <MonitorBody name={data.name} monitor={data.monitor} />
       </div>

@@ -26,6 +26,9 @@ export const Note = memo(function Note({ data }: NodeProps<NoteNode>): ReactElem
           defaultValue={data.text}
           // biome-ignore lint/a11y/noAutofocus: the user has just asked to write here.
           autoFocus
+          onFocus={(event) => {
+            if (event.target.value === w.newNote) event.target.select();
+          }}
           onBlur={(event) => {
             if (event.target.value !== data.text) data.onText(event.target.value);
             data.onDone();

@@ -1,7 +1,7 @@
 /** The canvas layer: what it shows, when it is painted, and what lies under a point. */
 
 import { type Item, item } from "../../model/action.ts";
-import { inLanguage } from "../../model/document.ts";
+import { inLanguage, titleIn } from "../../model/document.ts";
 import type { View } from "../../model/fitted.ts";
 import {
   BLOCK_WIDTH,
@@ -282,14 +282,9 @@ export class Stage {
   private paintScene(scene: Scene, painter: Painter): void {
     const seen = this.inView(8);
     const { zoom } = this.view;
-    const { document } = scene.graph;
     for (const box of scene.boxes) {
       if (box.kind === "frames" && overlaps(box.rect, seen))
-        painter.frame(
-          box,
-          document.frames?.[box.name]?.title ?? box.name,
-          this.emphasis.boxes.has(itemOf(box)),
-        );
+        painter.frame(box, titleOf(scene, box), this.emphasis.boxes.has(itemOf(box)));
     }
     const wires = scene.wiresWithin(seen);
     painter.wires(scene, wires, this.emphasis, zoom > 0.24);
@@ -362,10 +357,11 @@ export function itemOfHit(hit: Hit): Item | null {
   }
 }
 
-function titleOf(scene: Scene, { kind, name }: BoxLook): string {
+/** What a box is called, or the text of a note without its marks. */
+export function titleOf(scene: Scene, { kind, name }: BoxLook): string {
   const { document } = scene.graph;
+  const { language } = useSettings.getState();
+  if (kind !== "notes") return titleIn(language, document[kind]?.[name], name);
   const note = document.notes?.[name];
-  return kind === "notes"
-    ? inLanguage(useSettings.getState().language, note?.text, note?.texts).replace(/[*_#`]/g, "")
-    : (document.monitors?.[name]?.title ?? name);
+  return inLanguage(language, note?.text, note?.texts).replace(/[*_#`]/g, "");
 }

@@ -1,5 +1,6 @@
 import type { ReactElement } from "react";
 import { usePage as pageAsBlock } from "../../model/actions.ts";
+import { BLOCK_WIDTH } from "../../model/geometry.ts";
 import type { PageState } from "../../state/store.ts";
 import { act, usePage } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
@@ -14,6 +15,8 @@ import { OpenFile } from "./OpenFile.tsx";
 import { SaveAs, SaveRefused } from "./Saving.tsx";
 import { SettingsDialog } from "./SettingsDialog.tsx";
 import { Versions } from "./Versions.tsx";
+
+const PAGE_BLOCK = { width: BLOCK_WIDTH, height: 160 };
 
 /** The dialog that was asked for, or that the page needs an answer to. */
 export function Dialogs(): ReactElement | null {
@@ -37,7 +40,11 @@ export function Dialogs(): ReactElement | null {
         page && (
           <OpenFile
             title="use page"
-            onFile={(path) => act(pageAsBlock(page.document, path, ui.canvas?.centre() ?? { x: 0, y: 0 }))}
+            except={page.path}
+            onFile={(path) => {
+              const at = ui.freeRect(ui.canvas?.centre() ?? { x: 0, y: 0 }, PAGE_BLOCK);
+              act(pageAsBlock(page.document, path, at));
+            }}
           />
         )
       );

@@ -1,18 +1,26 @@
 import { type FormEvent, type ReactElement, useState } from "react";
 import { namesOf } from "../../model/action.ts";
 import { extract } from "../../model/actions.ts";
-import { type PageState, studio } from "../../state/store.ts";
+import { pagePath, uniqueName } from "../../model/names.ts";
+import { type PageState, studio, useStudio } from "../../state/store.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 import { Close, Dialog } from "./Dialog.tsx";
+import { PathField } from "./PathField.tsx";
 
 export function Extract({ page }: { page: PageState }): ReactElement {
   const w = useWords();
   const texts = useTexts();
-  const [path, setPath] = useState("parts/part.page.json");
+  const files = useStudio((state) => state.files);
+  const isTaken = (each: string) => files.some((file) => file.path === each);
+  const [typed, setTyped] = useState<string | null>(null);
+  const free = uniqueName("parts/part", (stem) => isTaken(`${stem}.page.json`));
+  const path = typed === null ? `${free}.page.json` : pagePath(typed);
+  const fault = path !== undefined && isTaken(path) ? w.saveRefused.exists : undefined;
   const names = namesOf(page.selection, "block");
   async function make(event: FormEvent) {
     event.preventDefault();
+    if (path === undefined || fault !== undefined) return;
     const { part, action } = extract(page.graph, names, path);
     const number = await studio.open();
     const edits = Object.entries(part)
@@ -31,7 +39,12 @@ export function Extract({ page }: { page: PageState }): ReactElement {
       actions={
         <>
           <Close />
-          <button type="submit" form="extract" className="button main">
+          <button
+            type="submit"
+            form="extract"
+            className="button main"
+            disabled={path === undefined || fault !== undefined}
+          >
             {w.make}
           </button>
         </>
@@ -39,13 +52,12 @@ export function Extract({ page }: { page: PageState }): ReactElement {
     >
       <form id="extract" onSubmit={(event) => void make(event)}>
         <p className="soft">{w.extractAbout(names.length)}</p>
-        <label htmlFor="extract-path">{w.pathInFolder}</label>
-        <input
+        <PathField
           id="extract-path"
-          className="field mono"
-          autoFocus
-          value={path}
-          onChange={(event) => setPath(event.target.value)}
+          typed={typed ?? path ?? ""}
+          path={path}
+          fault={fault}
+          onType={setTyped}
         />
       </form>
     </Dialog>

@@ -8,15 +8,18 @@ import { Close, Dialog } from "./Dialog.tsx";
 
 export function OpenFile({
   title,
+  except = "",
   onFile,
 }: {
   title: "open" | "use page";
+  /** A page that is not offered. */
+  except?: string;
   onFile(path: string): void;
 }): ReactElement {
   const w = useWords();
   const texts = useTexts();
   const files = useStudio((state) => state.files);
-  const pages = files.filter((file) => file.path.endsWith(".page.json"));
+  const pages = files.filter((file) => file.path.endsWith(".page.json") && file.path !== except);
   return (
     <Dialog title={texts.commands[title]} onClose={ui.closeDialog} actions={<Close />}>
       {pages.length === 0 ? (

@@ -1,21 +1,22 @@
 import { type FormEvent, type ReactElement, useState } from "react";
+import { pagePath } from "../../model/names.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { fileName } from "../page.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 import { Close, Dialog } from "./Dialog.tsx";
+import { PathField } from "./PathField.tsx";
 
 /** Where each page was to be saved last, for the question whether to overwrite what is there. */
 const wantedPaths = new Map<number, string>();
 
 export function SaveAs({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
   const texts = useTexts();
-  const [path, setPath] = useState(page.path || `${fileName(page)}.page.json`);
-  const wrong = !/^[^/\\].*\.page\.json$/.test(path) || path.split("/").includes("..");
+  const [typed, setTyped] = useState(page.path || `${fileName(page)}.page.json`);
+  const path = pagePath(typed);
   function save(event: FormEvent) {
     event.preventDefault();
-    if (wrong) return;
+    if (path === undefined) return;
     wantedPaths.set(page.page, path);
     studio.save(page.page, path);
     ui.closeDialog();
@@ -27,23 +28,14 @@ export function SaveAs({ page }: { page: PageState }): ReactElement {
       actions={
         <>
           <Close />
-          <button type="submit" form="save-as" className="button main" disabled={wrong}>
+          <button type="submit" form="save-as" className="button main" disabled={path === undefined}>
             {texts.commands.save}
           </button>
         </>
       }
     >
       <form id="save-as" onSubmit={save}>
-        <label htmlFor="save-path">{w.pathInFolder}</label>
-        <input
-          id="save-path"
-          className="field mono"
-          value={path}
-          autoFocus
-          aria-invalid={wrong}
-          onChange={(event) => setPath(event.target.value)}
-        />
-        {wrong && <p className="bad small">{w.pathRule}</p>}
+        <PathField id="save-path" typed={typed} path={path} onType={setTyped} />
       </form>
     </Dialog>
   );

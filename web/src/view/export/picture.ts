@@ -10,6 +10,7 @@ import { Scene } from "../canvas/looks.ts";
 import { type Emphasis, type Live, Painter } from "../canvas/painter.ts";
 import { escaped, type Pen, SvgPen } from "../canvas/pen.ts";
 import { summaryPicture } from "../canvas/pictures.ts";
+import { titleOf } from "../canvas/stage.ts";
 import { useSettings } from "../settings.ts";
 import { withPage } from "./png.ts";
 
@@ -53,8 +54,7 @@ function paintAll(pen: Pen, scene: Scene, page: PageState): void {
   pen.fillStyle = painter.colours.ground;
   pen.fillRect(frame.x, frame.y, frame.width, frame.height);
   const { document } = page;
-  for (const box of scene.boxes)
-    if (box.kind === "frames") painter.frame(box, document.frames?.[box.name]?.title ?? box.name, false);
+  for (const box of scene.boxes) if (box.kind === "frames") painter.frame(box, titleOf(scene, box), false);
   const wires = [...scene.wires.keys()];
   painter.wires(scene, wires, PLAIN, true);
   painter.bends(scene, wires);
@@ -66,8 +66,7 @@ function paintAll(pen: Pen, scene: Scene, page: PageState): void {
     const note = document.notes?.[box.name];
     const { language } = useSettings.getState();
     if (box.kind === "notes") painter.note(box, inLanguage(language, note?.text, note?.texts));
-    else if (box.kind === "monitors")
-      painter.farBox(box, document.monitors?.[box.name]?.title ?? box.name, false);
+    else if (box.kind === "monitors") painter.farBox(box, titleOf(scene, box), false);
   }
 }
 

@@ -1,27 +1,30 @@
 import type { ReactElement } from "react";
 import { item } from "../../model/action.ts";
+import { titleIn } from "../../model/document.ts";
 import type { PageState } from "../../state/store.ts";
 import { PageNumber } from "../canvas/context.ts";
 import { MonitorBody } from "../canvas/Monitor.tsx";
+import { useSettings } from "../settings.ts";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
 
 /** All monitors of the page side by side, wherever the canvas is. */
 export function Monitors({ page }: { page: PageState }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
   const monitors = Object.entries(page.document.monitors ?? {});
   if (monitors.length === 0) return <p className="empty">{w.noMonitors}</p>;
   return (
     <PageNumber.Provider value={page.page}>
       <div className="monitor-strip">
         {monitors.map(([name, monitor]) => (
-          <section key={name} aria-label={monitor.title ?? name}>
+          <section key={name} aria-label={titleIn(language, monitor, name)}>
             <button
               type="button"
               className="button plain monitor-title"
               onClick={() => ui.reveal(item("monitor", name))}
             >
-              {monitor.title ?? name}
+              {titleIn(language, monitor, name)}
             </button>
             <div className="monitor-body">
               <MonitorBody name={name} monitor={monitor} />

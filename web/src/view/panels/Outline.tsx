@@ -1,6 +1,7 @@
 import { type KeyboardEvent, type ReactElement, useMemo, useRef, useState } from "react";
 import { type OutlineNode, outline } from "../../model/outline.ts";
 import { useGraph, useSelection } from "../page.ts";
+import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
@@ -20,7 +21,11 @@ export function Outline(): ReactElement {
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(["loose", "notes", "monitors"]));
   const [focus, setFocus] = useState<string | null>(null);
   const root = useRef<HTMLDivElement>(null);
-  const nodes = useMemo(() => (graph === null ? [] : outline(graph, texts)), [graph, texts]);
+  const language = useSettings((settings) => settings.language);
+  const nodes = useMemo(
+    () => (graph === null ? [] : outline(graph, texts, language)),
+    [graph, texts, language],
+  );
   const isOpen = (node: OutlineNode) =>
     node.kind === "frame" ? !open.has(`-${node.id}`) : open.has(node.id);
   const rows: Row[] = [];

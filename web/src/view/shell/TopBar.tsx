@@ -139,8 +139,10 @@ function PageTabs(): ReactElement {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (event.key === "Delete") studio.close(tabs[place] as number);
     if (step === undefined) return;
-    const next = tabs[(place + step + tabs.length) % tabs.length] as number;
-    studio.activate(next);
+    const now = tabs[place] as number;
+    const next = event.shiftKey ? now : (tabs[(place + step + tabs.length) % tabs.length] as number);
+    if (event.shiftKey) studio.moveTab(now, Math.max(0, place + step));
+    else studio.activate(next);
     requestAnimationFrame(() => document.getElementById(`page-tab-${next}`)?.focus());
   }
   return (
@@ -156,6 +158,7 @@ function PageTabs(): ReactElement {
             page={page}
             current={current}
             tabIndex={current || (place === 0 && gallery) ? 0 : -1}
+            onTake={(other) => studio.moveTab(other, place)}
             onKeyDown={(event) => key(event, place)}
           />
         );
@@ -169,10 +172,14 @@ interface PageTabProps {
   page: PageState;
   current: boolean;
   tabIndex: number;
+  /** Another tab is dropped here. */
+  onTake(other: number): void;
   onKeyDown(event: KeyboardEvent): void;
 }
 
-function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): ReactElement {
+const TAB_DRAGGED = "application/x-backblocks-tab";
+
+function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTabProps): ReactElement {
   const w = useWords();
   const box = useRef<HTMLDivElement>(null);
   const title = titleOf(page, w.untitled);
@@ -185,7 +192,17 @@ function PageTab({ number, page, current, tabIndex, onKeyDown }: PageTabProps): 
     return () => sizes.disconnect();
   }, [current]);
   return (
-    <div ref={box} className={current ? "page-tab current" : "page-tab"}>
+    // biome-ignore lint/a11y/noStaticElementInteractions: Shift with the arrows does the same at its button.
+    <div
+      ref={box}
+      className={current ? "page-tab current" : "page-tab"}
+      draggable
+      onDragStart={(event) => event.dataTransfer.setData(TAB_DRAGGED, String(number))}
+      onDragOver={(event) => {
+        if (event.dataTransfer.types.includes(TAB_DRAGGED)) event.preventDefault();
+      }}
+      onDrop={(event) => onTake(Number(event.dataTransfer.getData(TAB_DRAGGED)))}
+    >
       <button
         type="button"
         id={`page-tab-${number}`}

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { inLanguage } from "../../../model/document.ts";
+import { inLanguage, titleIn } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { act } from "../../page.ts";
 import { useSettings } from "../../settings.ts";
@@ -32,6 +32,7 @@ export function NoteProperties({ graph, name }: { graph: Graph; name: string }):
 
 export function FrameProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
   const frame = graph.document.frames?.[name];
   return (
     <Section title={w.frame}>
@@ -39,9 +40,9 @@ export function FrameProperties({ graph, name }: { graph: Graph; name: string })
         <span className="label">{w.title}</span>
         <Entry
           label={w.title}
-          value={frame?.title ?? ""}
+          value={titleIn(language, frame, "")}
           {...asText}
-          onChange={(title) => act(actions.setFrame(graph.document, name, { title }))}
+          onChange={(title) => act(actions.setFrame(graph.document, name, { title }, language))}
         />
         <span className="label">{w.blocks}</span>
         <Entry<readonly string[]>

@@ -1,8 +1,10 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
+import { titleIn } from "../../../model/document.ts";
 import { type Graph, keyOf } from "../../../model/graph.ts";
 import { labelOf } from "../../canvas/monitored.ts";
 import { act } from "../../page.ts";
+import { useSettings } from "../../settings.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { asText, Entry } from "../../widgets/Entry.tsx";
 import { useWords } from "../../words.ts";
@@ -12,6 +14,7 @@ const KINDS = ["number", "trend", "image", "histogram"] as const;
 
 export function MonitorProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
   const { document } = graph;
   const monitor = document.monitors?.[name];
   const outputs = [...graph.blocks.values()].flatMap((view) => view.outputs.map((pin) => keyOf(pin.ref)));
@@ -49,9 +52,9 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
         <span className="label">{w.title}</span>
         <Entry
           label={w.title}
-          value={monitor.title ?? ""}
+          value={titleIn(language, monitor, "")}
           {...asText}
-          onChange={(title) => act(actions.setMonitor(document, name, { title }))}
+          onChange={(title) => act(actions.titleMonitor(document, name, title, language))}
         />
         <span className="label">{w.limits.low}</span>
         {limit("low")}

@@ -1,8 +1,9 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { readWire } from "../../../model/document.ts";
+import { inLanguage, readWire } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { act } from "../../page.ts";
+import { useSettings } from "../../settings.ts";
 import { asNames, asText, Entry } from "../../widgets/Entry.tsx";
 import { useWords } from "../../words.ts";
 import { Ports } from "./Ports.tsx";
@@ -10,6 +11,7 @@ import { Section } from "./Section.tsx";
 
 export function PageProperties({ graph }: { graph: Graph }): ReactElement {
   const w = useWords();
+  const language = useSettings((settings) => settings.language);
   const { document } = graph;
   const run = document.run ?? {};
   const wholeOrNothing = (least: number) => (typed: string) => {
@@ -27,16 +29,16 @@ export function PageProperties({ graph }: { graph: Graph }): ReactElement {
           <span className="label">{w.title}</span>
           <Entry
             label={w.title}
-            value={document.title ?? ""}
+            value={inLanguage(language, document.title, document.titles)}
             {...asText}
-            onChange={(title) => act(actions.setTitle(document, "title", title))}
+            onChange={(title) => act(actions.setTitle(document, "title", title, language))}
           />
           <span className="label">{w.about}</span>
           <Entry
             label={w.about}
-            value={document.about ?? ""}
+            value={inLanguage(language, document.about, document.abouts)}
             {...asText}
-            onChange={(about) => act(actions.setTitle(document, "about", about))}
+            onChange={(about) => act(actions.setTitle(document, "about", about, language))}
           />
         </div>
       </Section>

@@ -1,0 +1,38 @@
+import type { ReactElement } from "react";
+import { useWords } from "../words.ts";
+
+interface Props {
+  id: string;
+  typed: string;
+  /** The path that it stands for; undefined if for none. */
+  path: string | undefined;
+  /** What is wrong with that. */
+  fault?: string | undefined;
+  onType(typed: string): void;
+}
+
+/** Where a page is to be kept. The ending of its file need not be typed. */
+export function PathField({ id, typed, path, fault, onType }: Props): ReactElement {
+  const w = useWords();
+  const wrong = path === undefined ? w.pathRule : fault;
+  return (
+    <>
+      <label htmlFor={id}>{w.pathInFolder}</label>
+      <input
+        id={id}
+        className="field mono"
+        value={typed}
+        // biome-ignore lint/a11y/noAutofocus: the dialog is opened to type here.
+        autoFocus
+        aria-invalid={wrong !== undefined}
+        onFocus={(event) => event.target.select()}
+        onChange={(event) => onType(event.target.value)}
+      />
+      {wrong !== undefined ? (
+        <p className="bad small">{wrong}</p>
+      ) : (
+        path !== typed && <p className="soft small mono">{path}</p>
+      )}
+    </>
+  );
+}
