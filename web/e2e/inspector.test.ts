@@ -263,6 +263,50 @@ describe("by keyboard alone", () => {
     await page.waitForFunction(() => document.activeElement?.classList.contains("canvas"));
   });
 
+  test("sliders, the brush of the histogram, keeping, comparing and the worst cells are reached", async () => {
+    await inspector.select("max");
+    await page.keyboard.press("Alt+5");
+    await inspector.tabTo(/^First number with a colour$/);
+    const [low] = await inspector.ranges();
+    await page.keyboard.press("ArrowRight");
+    await expect.poll(async () => (await inspector.ranges())[0]).not.toBe(low);
+    await page.locator(".range-mode select").selectOption("all");
+    await page.keyboard.press("Alt+5");
+    await inspector.tabTo(/^Table$/);
+    await page.keyboard.press("Enter");
+    await inspector.tabTo(/^Place on axis C$/);
+    await page.keyboard.press("End");
+    await inspector.tabTo(/^Table of the slice/);
+    await page.keyboard.press("Control+Home");
+    await expect.poll(() => inspector.line().textContent()).toMatch(/^max:output\[.*, 0, 1\]/);
+    const rows = await page.locator('[data-well="rows"] .axis-chip').textContent();
+    expect(await page.locator("[role=rowheader]").first().getAttribute("aria-label")).toBe(`${rows?.[0]} 0`);
+    expect(await page.locator("[role=columnheader]").nth(1).getAttribute("aria-label")).toBe("W 0");
+    await inspector.tabTo(/^Keep it here/, "Shift+Tab");
+    await page.keyboard.press("Enter");
+    // The pane that is kept is the same one: with its table, and with the focus.
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe("Let it go");
+    expect(await page.locator("[role=grid]").count()).toBe(1);
+    await inspector.tabTo(/^Take it as A/, "Shift+Tab");
+    await page.keyboard.press("Enter");
+    await inspector.select("mean");
+    await page.keyboard.press("Alt+5");
+    await inspector.tabTo(/^Take it as B/);
+    if (!(await focusIsIn("mean"))) await page.keyboard.press("Tab");
+    await inspector.tabTo(/^Take it as B/);
+    await page.keyboard.press("Enter");
+    await page.locator(".pane.compares .worst li").first().waitFor();
+    await inspector.tabTo(new RegExp(`^\\[${expected.worst.join(", ")}\\]`));
+    await page.keyboard.press("Enter");
+    await expect
+      .poll(() => page.locator(".pane.compares .cell-line [role=status]").textContent())
+      .toContain(`[${expected.worst.join(", ")}]`);
+    await inspector.release();
+    await page.getByRole("button", { name: "End the comparison" }).click();
+    await inspector.letAllGo();
+    await inspector.show("Map");
+  });
+
   test("N finds what is no number", async () => {
     await inspector.select("log");
     await page.keyboard.press("Alt+5");
@@ -320,3 +364,11 @@ describe("axe finds nothing serious", () => {
     await inspector.show("Map");
   });
 });
+
+/** Whether what has the focus stands in the pane of a block. */
+function focusIsIn(block: string): Promise<boolean> {
+  return page.evaluate(
+    (name) => document.activeElement?.closest(`.pane[aria-label^="${name}:"]`) !== null,
+    block,
+  );
+}

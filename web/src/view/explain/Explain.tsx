@@ -42,9 +42,12 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     };
   }, []);
 
+  /** The cursor, if it is at a tensor that is shown here. */
+  const here = () =>
+    cursor.now?.page === page.page && picture?.tensors.has(cursor.now.pin) ? cursor.now : null;
   /** The next position of the tensor that is looked at, or of the block's output. */
   const step = (by: 1 | -1): boolean => {
-    const now = cursor.now?.page === page.page && picture?.tensors.has(cursor.now.pin) ? cursor.now : null;
+    const now = here();
     const pin = now?.pin ?? firstOutput(picture);
     const shape = picture?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
@@ -68,7 +71,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     const typing = event.target instanceof HTMLInputElement && event.target.type !== "range";
     const letter = event.key.toLowerCase();
     if (event.key === "Escape") {
-      if (at?.pinned) cursor.release();
+      if (here() && cursor.pinned) cursor.release();
       else ui.closeExplain();
     } else if (letter === "s" && !typing) step(event.shiftKey ? -1 : 1);
     else if (letter === "p" && !typing) setPlaying(!playing);

@@ -32,7 +32,7 @@ const onCursor = (call: () => void) => cursor.onChange(call);
 /** Up to four tensors side by side: the one of the selection, those that were pinned, and A against B. */
 export function Inspector({ page }: { page: PageState }): ReactElement {
   const w = useInspectorWords();
-  const { pinned, a, b, locked } = usePanes();
+  const { pinned, following, a, b, locked } = usePanes();
   const now = useSyncExternalStore(onCursor, () => cursor.now);
   const held = useSyncExternalStore(onCursor, () => cursor.pinned);
   const [choices, setChoices] = useState<Readonly<Record<string, RangeChoice>>>({});
@@ -95,19 +95,21 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   if (shown.length === 0 && !comparing) return <p className="empty">{w.selectSomething}</p>;
   return (
     <div ref={list} className="panes">
-      {here.map(({ pin }) => (
-        <TensorPane key={pin} shared={shared} pin={pin} pinned canPin />
-      ))}
-      {follows && room > 0 && (
-        <TensorPane
-          key="follows"
-          shared={shared}
-          pin={followed}
-          pinned={false}
-          canPin={room > 1 || here.length === 0}
-          offered={offered}
-          onChoose={(pin) => setChosen({ pin, of: page.selection })}
-        />
+      {[...here, ...(follows && room > 0 ? [{ pin: followed, pane: following }] : [])].map(
+        ({ pin, pane }) => (
+          <TensorPane
+            key={pane}
+            shared={shared}
+            pin={pin}
+            pinned={pane !== following}
+            isSelected={pin === followed}
+            canPin={pane !== following || room > 1 || here.length === 0}
+            {...(pane === following && {
+              offered,
+              onChoose: (next: string) => setChosen({ pin: next, of: page.selection }),
+            })}
+          />
+        ),
       )}
       {comparing && <ComparedPane shared={shared} a={a} b={b} />}
     </div>
@@ -151,13 +153,15 @@ interface TensorPaneProps {
   shared: Shared;
   pin: string;
   pinned: boolean;
+  isSelected: boolean;
   canPin: boolean;
   /** What the selection lets one choose from. */
   offered?: readonly string[];
   onChoose?(pin: string): void;
 }
 
-function TensorPane({ shared, pin, pinned, canPin, offered, onChoose }: TensorPaneProps): ReactElement {
+function TensorPane(props: TensorPaneProps): ReactElement {
+  const { shared, pin, pinned, canPin, offered, onChoose } = props;
   const w = useInspectorWords();
   const { page, measured } = shared;
   const { a, b } = usePanes();
@@ -215,7 +219,7 @@ function TensorPane({ shared, pin, pinned, canPin, offered, onChoose }: TensorPa
             aria-label={pinned ? w.unpin : w.pin}
             title={pinned ? w.unpin : w.pin}
             disabled={!pinned && !canPin}
-            onClick={() => panes.togglePin(which)}
+            onClick={() => panes.togglePin(which, props.isSelected)}
           >
             <Icon name="pin" />
           </button>

@@ -11,8 +11,15 @@ export interface PinOn {
   readonly pin: string;
 }
 
+/** A tensor in a pane of its own, which is another one than that of the selection. */
+interface Kept extends PinOn {
+  readonly pane: number;
+}
+
 interface Panes {
-  readonly pinned: readonly PinOn[];
+  readonly pinned: readonly Kept[];
+  /** The pane that follows the selection. */
+  readonly following: number;
   readonly a: PinOn | null;
   readonly b: PinOn | null;
   readonly comparison: NonNullable<Look["comparison"]>;
@@ -22,6 +29,7 @@ interface Panes {
 
 export const usePanes = create<Panes>()(() => ({
   pinned: [],
+  following: 0,
   a: null,
   b: null,
   comparison: "difference",
@@ -30,12 +38,20 @@ export const usePanes = create<Panes>()(() => ({
 
 const same = (one: PinOn | null, other: PinOn): boolean => one?.page === other.page && one.pin === other.pin;
 
+let last = 0;
+
 export const panes = {
-  /** Pins a tensor, or lets it go. */
-  togglePin(which: PinOn): void {
-    const { pinned } = usePanes.getState();
-    const left = pinned.filter((each) => !same(each, which));
-    usePanes.setState({ pinned: left.length < pinned.length ? left : [...pinned, which] });
+  /** Pins a tensor, or lets it go. The pane stays the same one, with its focus and all that was chosen in it. */
+  togglePin(which: PinOn, isSelected: boolean): void {
+    const { pinned, following } = usePanes.getState();
+    const kept = pinned.find((each) => same(each, which));
+    if (kept === undefined)
+      usePanes.setState({ pinned: [...pinned, { ...which, pane: following }], following: ++last });
+    else
+      usePanes.setState({
+        pinned: pinned.filter((each) => each !== kept),
+        ...(isSelected && { following: kept.pane }),
+      });
   },
   /** Takes a tensor as A or as B, or no longer. A tensor is not compared with itself. */
   toggleSide(side: "a" | "b", which: PinOn): void {
