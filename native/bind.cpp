@@ -339,11 +339,7 @@ backblocks::Conv checked_conv(const char* op, const Shape& cells, const Shape& o
 void require_for(const char*, const backblocks::ConvKernels&, const backblocks::Conv&) {}
 void require_for(const char* op, const backblocks::DepthwiseKernels&, const backblocks::Conv& conv) {
     require(conv.in == 1, op, "each input channel must be a group");
-    std::int64_t left = backblocks::kMostReach;  // fits_int64 holds of the products below
-    for (const auto& axis : conv.axes) {
-        require((axis.k - 1) * axis.d < left, op, "taps are too far apart");
-        left /= (axis.k - 1) * axis.d + 1;
-    }
+    require(within_reach(conv), op, "taps are too far apart");
 }
 
 void require_for(const char* op, const backblocks::DilationKernels&, const backblocks::Conv& conv) {

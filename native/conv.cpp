@@ -17,6 +17,7 @@
 
 #include "conv_pack.hpp"
 #include "conv_plan.hpp"
+#include "depthwise.hpp"
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -380,20 +381,31 @@ ConvKernels::Ready input_grad(const Conv& conv) {
     };
 }
 
+// Where each result sees one channel, this is depthwise convolution. That has vectors over places,
+// while few channels would leave them mostly empty here.
+bool is_depthwise(const Conv& conv) {
+    return conv.in == 1 && conv.out <= 4 && within_reach(conv);
+}
+
 }  // namespace
 
 const ConvKernels ISA::conv_kernels{
     [](Type type, const Conv& conv) {
+        if (is_depthwise(conv)) return depthwise_kernels.forward(type, conv);
         return conv_by_fewer_products(type, conv, true, with_type(type, [&]<class T>(T) {
                                           return forward<T>(conv);
                                       }));
     },
     [](Type type, const Conv& conv) {
+        if (is_depthwise(conv)) return depthwise_kernels.input_grad(type, conv);
         return conv_by_fewer_products(type, conv, false, with_type(type, [&]<class T>(T) {
                                           return input_grad<T>(conv);
                                       }));
     },
-    conv_filter_grad,
+    [](Type type, const Conv& conv) {
+        if (is_depthwise(conv)) return depthwise_kernels.filter_grad(type, conv);
+        return conv_filter_grad(type, conv);
+    },
 };
 
 }  // namespace backblocks

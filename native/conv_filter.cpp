@@ -85,7 +85,7 @@ class Worker {
         begin(share);
         for (std::int64_t i = 0; i < times(); ++i) {
             if (!known_) find(i);
-            copy_dy();
+            find_dy();
             if (!cut_.in_place) copy_x();
             if (cut_.folded) keep_padding_from_infinity();
             multiply(sums, i > 0);
@@ -192,9 +192,16 @@ class Worker {
         return {all + (of_channel * rows + row % rows) * size, 1, rows * size};
     }
 
-    void copy_dy() {
+    void find_dy() {
         const auto& [depth, height, width] = conv_.axes;
+        if constexpr (std::is_same_v<T, N>)
+            if (cut_.dy_in_place) {
+                first_dy_ = all_dy_ + (step_.rows.first / cut_.pieces * width.out +
+                                       step_.windows.first) * conv_.out;
+                return;
+            }
         N* to = dy_.of(panel_size() * panels_.count());
+        first_dy_ = to;
         // The last panel may be half empty.
         if (share_.out.size() % cut_.panel)
             std::fill_n(to + panel_size() * (panels_.count() - 1), panel_size(), N{0});
@@ -271,7 +278,7 @@ class Worker {
         const auto finite = [&](Range edge) {
             N sum = 0;
             for (std::int64_t row = 0; row < panels_.count() * step_.rows.size(); ++row) {
-                const N* const windows = dy_.get() + row * step_.windows.size() * cut_.panel;
+                const N* const windows = first_dy_ + row * step_.windows.size() * cut_.panel;
                 for (std::int64_t i = (edge.first - step_.windows.first) * cut_.panel;
                      i < (edge.last - step_.windows.first) * cut_.panel; ++i)
                     sum += windows[i] - windows[i];
@@ -299,7 +306,7 @@ class Worker {
     }
 
     void multiply(const Sums<N>& sums, bool more) const {
-        const N* dy = dy_.get();
+        const N* dy = first_dy_;
         for (const Range& panel : panels_.channels) {
             if (panel.size() > kLanes<N>) pass<2>(dy, panel, sums, more);
             else pass<1>(dy, panel, sums, more);
@@ -354,6 +361,7 @@ class Worker {
     Groups tiles_{0}, panels_{0};
     bool edges_ashare_ = false;  // folded windows with padding are added up row by row
     std::unordered_map<std::int64_t, std::int64_t> numbers_;  // where rows are in x_rows
+    const N* first_dy_ = nullptr;  // the panels, copied or where they are
     Room<N> x_, dy_, spare_;
 };
 

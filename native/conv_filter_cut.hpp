@@ -66,6 +66,7 @@ struct Cut {
     using N = Wide<T>;
 
     bool in_place;             // x is not copied
+    bool dy_in_place;          // dy is not: it is a panel as it stands
     bool folded;               // x is copied window by window, and the taps of a row are channels
     std::int64_t width_taps;   // taps along the width that are not channels
     std::int64_t channels;     // of a group of x
@@ -93,6 +94,7 @@ struct Cut {
         width_taps = folded ? 1 : width.k;
         channels = folded ? width.k * conv.in : conv.in;
         panel = conv.out > kLanes<N> ? kPanel<N> : kLanes<N>;
+        dy_in_place = wide && !conv.channels_first && conv.groups == 1 && conv.out == panel;
         tile_rows = most_rows(panel == kPanel<N> ? 2 : 1);
 
         const double bytes = std::min(cells, taps) * real(conv.in) * sizeof(N);  // of a window of x

@@ -13,6 +13,16 @@ struct DepthwiseKernels : ConvKernels {};
 // they keep what lies between.
 constexpr std::int64_t kMostReach = std::int64_t{1} << 16;
 
+// Of axes that fit_int64.
+inline bool within_reach(const Conv& conv) {
+    std::int64_t left = kMostReach;
+    for (const TapAxis& axis : conv.axes) {
+        if ((axis.k - 1) * axis.d >= left) return false;
+        left /= (axis.k - 1) * axis.d + 1;
+    }
+    return true;
+}
+
 // The same kernels, built for each instruction set.
 namespace baseline {
 extern const DepthwiseKernels depthwise_kernels;

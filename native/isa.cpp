@@ -12,16 +12,33 @@ namespace backblocks {
     }
 
 #ifdef X86_64_LEVELS
-// Channels that would leave half of a vector empty are left to vectors of half the length.
-const ConvKernels& conv_of_v4(Type type, std::int64_t channels) {
-    return channels > (type == Type::float64 ? 4 : 8) ? v4::conv_kernels : v3::conv_kernels;
+// v4 has vectors of twice the length of v3. Each case goes to those that were faster.
+
+// Few channels are left to v3 if they would leave half of the last vector empty.
+const ConvKernels& conv_for(Type type, std::int64_t channels) {
+    const std::int64_t half = type == Type::float64 ? 4 : 8, halves = (channels + half - 1) / half;
+    return halves % 2 == 1 && halves < 6 ? v3::conv_kernels : v4::conv_kernels;
 }
 
-constexpr ConvKernels conv_kernels_of_v4{
-    [](Type type, const Conv& conv) { return conv_of_v4(type, conv.out).forward(type, conv); },
-    [](Type type, const Conv& conv) { return conv_of_v4(type, conv.in).input_grad(type, conv); },
-    [](Type type, const Conv& conv) { return conv_of_v4(type, conv.out).filter_grad(type, conv); },
+// Depthwise convolution loads a vector for each product; unless it has to be widened, a longer one
+// takes as much longer.
+const ConvKernels& depthwise_for(Type type, const Conv& conv, bool of_filter) {
+    const bool half = type == Type::float16 || type == Type::bfloat16;
+    if ((half || of_filter) && conv.groups * conv.out >= 16) return v4::depthwise_kernels;
+    return v3::depthwise_kernels;
+}
+
+const ConvKernels conv_of_v4{
+    [](Type type, const Conv& conv) { return conv_for(type, conv.out).forward(type, conv); },
+    [](Type type, const Conv& conv) { return conv_for(type, conv.in).input_grad(type, conv); },
+    [](Type type, const Conv& conv) { return conv_for(type, conv.out).filter_grad(type, conv); },
 };
+
+const DepthwiseKernels depthwise_of_v4{{
+    [](Type type, const Conv& conv) { return depthwise_for(type, conv, false).forward(type, conv); },
+    [](Type type, const Conv& conv) { return depthwise_for(type, conv, false).input_grad(type, conv); },
+    [](Type type, const Conv& conv) { return depthwise_for(type, conv, true).filter_grad(type, conv); },
+}};
 #endif
 
 std::vector<Isa> isas() {
@@ -29,9 +46,9 @@ std::vector<Isa> isas() {
 #ifdef X86_64_LEVELS
     if (__builtin_cpu_supports("x86-64-v2")) all.push_back(KERNELS(v2));
     if (__builtin_cpu_supports("x86-64-v3")) all.push_back(KERNELS(v3));
-    // Pools are no faster with longer vectors: they wait for the memory.
+    // Pools are slower with longer vectors about as often as they are faster.
     if (__builtin_cpu_supports("x86-64-v4"))
-        all.push_back({"v4", v3::pool_kernels, conv_kernels_of_v4, v4::depthwise_kernels,
+        all.push_back({"v4", v3::pool_kernels, conv_of_v4, depthwise_of_v4,
                        v3::dilation_kernels, v4::limit_kernels});
 #endif
     return all;
