@@ -52,7 +52,7 @@ test("why a run failed stands at its block and among the problems, until it is m
 });
 
 test("a constant that does not fit still stands at its pin, and is mended there", async () => {
-  await paste({ product: { op: "MatMul", in: { a: [[1, 2]], b: [[3]] } } });
+  await newPage(page, { product: { op: "MatMul", in: { a: [[1, 2]], b: [[3]] } } });
   const bad = page.locator("#block-product .block-input.bad");
   await bad.waitFor();
   await page.hover("#block-product .block-title");
