@@ -53,7 +53,7 @@ PROBLEMS = {
     "rows longer than a box": {"space": (2, 1500), "k": (2, 3), "pads": ((0, 1), (1, 1))},
     "groups": {"space": (5, 6), "k": (3, 3), "groups": 3, "pads": ((1, 1), (1, 1))},
 }
-CHANNELS = [(1, 1), (1, 4), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40)]
+CHANNELS = [(1, 1), (1, 4), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (30, 57)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)

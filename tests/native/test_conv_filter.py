@@ -60,7 +60,7 @@ PROBLEMS = {
     "rows in pieces": {"space": (2, 900), "k": (2, 3), "pads": ((0, 1), (1, 1))},
     "groups": {"space": (5, 6), "k": (3, 3), "groups": 3, "pads": SAME},
 }
-CHANNELS = [(1, 1), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (70, 8)]
+CHANNELS = [(1, 1), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (70, 8), (12, 32)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
