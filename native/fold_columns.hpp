@@ -5,6 +5,7 @@
 //     column[w, c] = fold over cells (d, h) that the windows cover: x[d, h, w, c]
 //
 // Then a window is the fold of its columns. A window of k x k x k cells takes some k * k + k steps.
+// That is for max: of the same cells a sum would be another, in its last bits, by columns.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +22,8 @@ class Columns {
     using N = Wide<T>;
     using Numbers = Vector<Lane<N>>;
     static constexpr std::int64_t lanes = kLanes<N>;
-    static constexpr bool numbered = fold == Fold::winner || fold == Fold::pick;
+    static constexpr bool numbered = fold == Fold::pick;
+    static_assert(numbered || fold == Fold::largest);
 
    public:
     // Whether it takes so much fewer steps that it is worth to store columns. Where windows of a few
@@ -39,7 +41,7 @@ class Columns {
     Columns(const FoldInputs<T>& in, const Pool& pool)
         : in_(in), pool_(pool), whole_(pool.axes[2].whole()) {
         const std::int64_t size = width().n * pool.channels + lanes;
-        values_ = room_.of(size * (fold == Fold::pick ? 3 : numbered ? 2 : 1));
+        values_ = room_.of(size * (numbered ? 3 : 1));
         numbers_ = values_ + size;
         picked_ = numbers_ + size;
         // So many windows at a time that their columns stay in the L1 cache.
@@ -80,8 +82,8 @@ class Columns {
                 if constexpr (numbered) {
                     nan |= any_nan(state.value);
                     store((Vector<N>)state.at, numbers_ + at + i, some);
+                    store(state.picked, picked_ + at + i, some);
                 }
-                if constexpr (fold == Fold::pick) store(state.picked, picked_ + at + i, some);
             });
         return nan;
     }
@@ -118,8 +120,10 @@ class Columns {
                                 BACKBLOCKS_INLINED {
             State<N> state;
             state.value = fetch(values + at, i);
-            if constexpr (numbered) state.at = (Numbers)fetch(numbers + at, i) + number;
-            if constexpr (fold == Fold::pick) state.picked = fetch(picked + at, i);
+            if constexpr (numbered) {
+                state.at = (Numbers)fetch(numbers + at, i) + number;
+                state.picked = fetch(picked + at, i);
+            }
             return state;
         };
         each_vectors<N, 2>(count * channels, [=](std::int64_t i, auto some, auto vectors)
@@ -137,8 +141,7 @@ class Columns {
                         const auto won = better(other.value, other.at, state.value, state.at);
                         state.value = won ? other.value : state.value;
                         state.at = won ? other.at : state.at;
-                        if constexpr (fold == Fold::pick)
-                            state.picked = won ? other.picked : state.picked;
+                        state.picked = won ? other.picked : state.picked;
                     } else {
                         take<fold, N>(state, other.value, number, other.value);
                     }

@@ -51,7 +51,7 @@ void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
 template <class T>
 void avg_pool(const T* x, T* y, const Pool& pool) {
     const Results<T> results(y, pool);
-    fold_all<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+    fold_windows<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes,
                    std::int64_t real) BACKBLOCKS_INLINED {
