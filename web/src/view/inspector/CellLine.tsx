@@ -56,7 +56,7 @@ export function CellLine(props: Props): ReactElement {
 
 /** What a cell holds, as precisely as its type; an ellipsis until it is known. */
 function useCell(source: TensorSource | null, cell: readonly number[] | null): string {
-  const [found, setFound] = useState({ key: "", text: "" });
+  const [found, setFound] = useState({ source, key: "", text: "" });
   const [turn, setTurn] = useState(0);
   useEffect(() => source?.onChange(() => setTurn((n) => n + 1)), [source]);
   const key = cell === null ? "" : JSON.stringify(cell);
@@ -66,12 +66,12 @@ function useCell(source: TensorSource | null, cell: readonly number[] | null): s
     let wanted = true;
     const at = JSON.parse(key) as number[];
     source.numbers(boxAt(at)).then(
-      (frame) => wanted && setFound({ key, text: elementText(frame, 0) }),
+      (frame) => wanted && setFound({ source, key, text: elementText(frame, 0) }),
       () => {},
     );
     return () => {
       wanted = false;
     };
   }, [source, key, turn]);
-  return found.key === key ? found.text : "…";
+  return found.source === source && found.key === key ? found.text : "…";
 }

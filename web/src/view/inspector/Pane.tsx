@@ -247,7 +247,11 @@ export function Pane(props: Props): ReactElement {
           {empty && <p className="empty">{w.noCells}</p>}
           {shown === "list" &&
             !empty &&
-            (cells ? <ConstantList cells={cells} onEdit={edit} /> : <RunList page={page.page} pin={pin} />)}
+            (cells ? (
+              <ConstantList cells={cells} onEdit={edit} />
+            ) : (
+              <RunList key={pin} page={page.page} pin={pin} />
+            ))}
         </div>
         <aside className="pane-side">
           {props.beside}

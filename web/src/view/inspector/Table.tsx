@@ -298,7 +298,9 @@ function useTexts(
   arrangement: Arrangement,
   span: { row: number; rowEnd: number; column: number; columnEnd: number },
 ): (cell: readonly number[]) => string {
-  const [held, setHeld] = useState<{ box: Box; frame: Frame } | null>(null);
+  const [last, setLast] = useState<{ source: TensorSource; box: Box; frame: Frame } | null>(null);
+  // What another tensor held is not shown under the name of this one.
+  const held = last?.source === source ? last : null;
   const [turn, setTurn] = useState(0);
   useEffect(() => source.onChange(() => setTurn((n) => n + 1)), [source]);
   const { wells, at } = arrangement;
@@ -313,8 +315,8 @@ function useTexts(
     let wanted = true;
     const asked = JSON.parse(key) as Box;
     source.numbers(asked).then(
-      (frame) => wanted && setHeld({ box: asked, frame }),
-      () => wanted && setHeld(null),
+      (frame) => wanted && setLast({ source, box: asked, frame }),
+      () => wanted && setLast(null),
     );
     return () => {
       wanted = false;
