@@ -158,14 +158,16 @@ test.each([...Object.keys(TYPES).filter((dtype) => dtype !== "string"), ...OTHER
     await inspector.select(`of-${dtype}`);
     await inspector.show("Table");
     const read = () => page.locator("[role=gridcell]").allTextContents();
-    await expect.poll(async () => (await read()).includes("…")).toBe(false);
+    const isNumber = (cell: string) => /^(-?(\d|inf|nan)|true|false)/.test(cell);
+    await expect.poll(async () => (await read()).filter(isNumber)).toHaveLength(4);
     const cells = await read();
     expect(cells).toHaveLength(4);
-    for (const cell of cells) expect(cell).toMatch(/^(-?(\d|inf|nan)|true|false)/);
     await inspector.show("Map");
-    await page.locator(".tensor-map").focus();
-    await page.keyboard.press("Control+Home");
-    await expect.poll(() => inspector.line().textContent()).toBe(`of-${dtype}:output[0, 0] = ${cells[0]}`);
+    const firstCell = async () => {
+      await page.locator(".tensor-map").press("Control+Home");
+      return inspector.line().textContent();
+    };
+    await expect.poll(firstCell).toBe(`of-${dtype}:output[0, 0] = ${cells[0]}`);
   },
 );
 
