@@ -54,7 +54,10 @@ try {
     ["A convolution and its two gradients", "conv", 2, "explain_convolution"],
   ] as const) {
     await lesson(page, title, 2000);
-    await page.click(`#block-${block} .block-title`);
+    await page.locator(".canvas").focus();
+    await page.keyboard.press("Control+f");
+    await page.keyboard.type(block);
+    await page.keyboard.press("Enter");
     await page.keyboard.press("e");
     const maps = page.locator(".explain-tensor .tensor-map");
     await maps.nth(map).waitFor();
