@@ -26,11 +26,15 @@ class Columns {
     static_assert(numbered || fold == Fold::largest);
 
    public:
-    // Whether it takes so much fewer steps that it is worth to store columns. Where windows of a few
+    // Longer rows would take much memory, for each thread.
+    static constexpr std::int64_t longest_row = 1 << 16;
+
+    // Whether it takes so much fewer steps that columns are worth storing. Where windows of a few
     // channels stand apart, each makes a vector that is mostly empty.
     static bool pay(const Pool& pool) {
         const auto& [depth, height, width] = pool.axes;
         const std::int64_t rows = depth.k * height.k, column = pool.channels;
+        if (width.n * column > longest_row) return false;
         std::int64_t window = std::max((column + lanes - 1) / lanes * lanes, 2 * lanes);
         if (width.s == 1) window = column;
         else if (column == 1 && width.whole().size() >= lanes) window = 3;
@@ -60,8 +64,12 @@ class Columns {
             const std::int64_t last = width().cells(windows.last - 1).last;
             if (last > found) nan |= find(row, {found, last});
             found = std::max(found, last);
-            if (nan) join(windows, BetterOrNan{}, row, finish);
-            else join(windows, Better{}, row, finish);
+            if constexpr (numbered)
+                if (nan) {
+                    join(windows, BetterOrNan{}, row, finish);
+                    continue;
+                }
+            join(windows, Better{}, row, finish);
         }
     }
 

@@ -94,6 +94,14 @@ def test_no_more_is_kept_than_the_limit():
     assert bb.memory.kept() == 0
 
 
+def test_a_long_row_of_windows_takes_little_beside_its_result():
+    x = np.zeros((1, 5, 2**22, 1), np.float32)
+    how = {"ksize": [1, 5, 5, 1], "strides": [1, 1, 1, 1], "padding": "SAME"}
+    y = bb.raw_ops.MaxPool(input=x, **how)
+    assert bb.memory.kept() < MIB
+    assert y.shape == x.shape
+
+
 @pytest.mark.parametrize("size", [-1, 2**63])
 def test_a_limit_that_cannot_be_is_refused(size):
     with pytest.raises(ValueError, match="limit must be"):
