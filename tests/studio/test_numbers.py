@@ -156,6 +156,11 @@ def test_a_summary_of_infinities_of_both_signs_warns_of_nothing():
     assert levels(both) == [None]
 
 
+def test_a_summary_of_numbers_with_too_large_squares_warns_of_nothing():
+    found = summary(np.array([-1e200, 1e200]))
+    assert (found.low, found.high, found.mean, found.deviation) == (-1e200, 1e200, 0, None)
+
+
 @pytest.mark.parametrize("array", [np.zeros((0, 3)), np.full(4, np.nan)])
 def test_nothing_is_said_of_no_numbers(array):
     found = measured(array)

@@ -66,8 +66,9 @@ def _look_at_all(array: Array, shown: Summary) -> None:
     shown.zeros = int(numbers.size - np.count_nonzero(numbers))
     if finite.size:
         shown.low, shown.high = float(finite.min()), float(finite.max())
-        shown.mean = _finite(finite.mean(dtype=np.float64))
-        shown.deviation = _finite(finite.std(dtype=np.float64))
+        with np.errstate(all="ignore"):  # numbers whose sum or squares are too large have neither
+            shown.mean = _finite(finite.mean(dtype=np.float64))
+            shown.deviation = _finite(finite.std(dtype=np.float64))
 
 
 def _finite(number: Any) -> float | None:
