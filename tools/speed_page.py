@@ -57,7 +57,8 @@ HOW = """\
 ## How it was measured
 
 * All contenders of a problem run in one process, in rounds, in another order each round, with a pause of
-  {pause} before each sample. There are at least {least_rounds} rounds, then as many as {seconds:g} seconds
+  {pause} before each sample, in which threads go to sleep, and {waking} of calls after it that do not count,
+  in which the processor wakes. There are at least {least_rounds} rounds, then as many as {seconds:g} seconds
   allow, {most_rounds} at most. A contender that has had {most_each:g} seconds sits the others out; one
   whose call takes more than {patience:g} s is not timed. Short calls are timed many at once.
 * Everyone gets as many threads. Inputs are in the library's own tensors and memory format before the clock
@@ -159,7 +160,7 @@ def _peer(result: Result, peer: str) -> str:
 def _how(run: Run) -> Iterator[str]:
     effort = vars(Effort())
     yield HOW.format(
-        **effort | {"pause": report.duration(effort["pause"])},
+        **effort | {name: report.duration(effort[name]) for name in ("pause", "waking")},
         tolerances=", ".join(f"{share:g} ({type})" for type, share in TOLERANCES.items()),
         differences="\n".join(f"  * {d.job}: {d.why}." for d in DIFFERENCES),
     )

@@ -15,7 +15,7 @@ from backblocks.bench.peers import OTHERS, ours
 from backblocks.bench.problem import parse
 from backblocks.bench.run import solve
 
-HASTY = Effort(seconds=0.01, least_rounds=3, most_rounds=3, pause=0.0, sample=1e-6, patience=0.5)
+HASTY = Effort(0.01, 3, 3, pause=0.0, waking=0.0, sample=1e-6, patience=0.5)
 SMALL = parse("AvgPool3DGrad f32 ndhwc 1x4x4x4x2 k2 s2 VALID")
 ANSWER = np.arange(8, dtype=np.float32)
 
@@ -86,7 +86,7 @@ def test_a_peer_with_a_hopeless_way_is_not_waited_for_again():
 def test_rounds_are_interleaved_and_their_order_changes():
     order = []
     contenders = [Contender(n, n, lambda n=n: order.append(n)) for n in "abcd"]
-    effort = Effort(seconds=0, least_rounds=12, most_rounds=12, pause=0.0, sample=0.0)
+    effort = Effort(0, 12, 12, pause=0.0, waking=0.0, sample=0.0)
     times = interleave(contenders, effort)
     timed = order[-4 * 12 :]
     rounds = ["".join(timed[i : i + 4]) for i in range(0, len(timed), 4)]
@@ -102,12 +102,25 @@ def test_fast_calls_are_timed_many_at_once_and_slow_ones_seldom():
         count[0] += 1
 
     slow = Contender("slow", "s", lambda: time.sleep(0.25))
-    effort = Effort(0, 4, 4, pause=0.0, sample=1e-3, most_each=0.3)
+    effort = Effort(0, 4, 4, pause=0.0, waking=0.0, sample=1e-3, most_each=0.3)
     times = interleave([Contender("quick", "q", quick), slow], effort)
     assert count[0] > 100
     assert times["quick"].median < 1e-4
     assert len(times["slow"].samples) == 2
     assert 0.25 <= times["slow"].least < 1
+
+
+def test_waking_up_after_the_pause_is_not_timed():
+    last = [time.perf_counter()]
+
+    def sleepy():
+        if time.perf_counter() - last[0] > 0.1:
+            time.sleep(0.05)
+        last[0] = time.perf_counter()
+
+    effort = Effort(0, 5, 5, pause=0.2, waking=1e-3, sample=1e-5)
+    times = interleave([Contender("sleepy", "s", sleepy)], effort)
+    assert times["sleepy"].median < 1e-3
 
 
 def test_medians_are_not_led_astray_by_one_sample():

@@ -28,6 +28,7 @@ class Effort:
     least_rounds: int = 5
     most_rounds: int = 31
     pause: float = 0.004  # before each sample, in which a peer's threads go to sleep
+    waking: float = 0.008  # of calls after it that do not count: the processor went to sleep as well
     sample: float = 0.002  # a sample calls as often as takes this long
     most_each: float = 2.0  # a contender that has had so many seconds sits the other rounds out
     patience: float = 5.0  # a call longer than this is not timed at all
@@ -112,12 +113,14 @@ def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -
     """Times all contenders in rounds, in another order each round."""
     rng = random.Random(seed)  # noqa: S311
     times = {contender.name: Times() for contender in contenders}
-    calls = {}
+    waking, calls = {}, {}
     for contender in contenders:
         once = _seconds(contender.call)
         if once < effort.sample:  # short enough for a hiccup to matter
             once = min(once, _seconds(contender.call))
-        calls[contender.name] = max(1, int(effort.sample / max(once, 1e-7)))
+        once = max(once, 1e-7)
+        waking[contender.name] = int(effort.waking / once)
+        calls[contender.name] = max(1, int(effort.sample / once))
     spent = dict.fromkeys(times, 0.0)
     end = time.perf_counter() + effort.seconds
     collecting = gc.isenabled()
@@ -130,6 +133,7 @@ def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -
             rng.shuffle(taking_part)
             for contender in taking_part:
                 time.sleep(effort.pause)
+                _seconds(contender.call, waking[contender.name])
                 count = calls[contender.name]
                 seconds = _seconds(contender.call, count)
                 spent[contender.name] += seconds
