@@ -30,6 +30,7 @@
 #include <utility>
 #include <vector>
 
+#include "cache.hpp"
 #include "conv.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
@@ -727,6 +728,8 @@ NB_MODULE(_native, m) {
     m.def("most_kept_bytes", &backblocks::most_kept_bytes);
     m.def("set_most_kept_bytes", &backblocks::set_most_kept_bytes, "bytes"_a);
     m.def("trim_memory", &backblocks::trim_memory);
+    m.def("cache_bytes", [] { return backblocks::cache_bytes.load(); });
+    m.def("set_cache_bytes", [](std::size_t bytes) { backblocks::cache_bytes = bytes; }, "bytes"_a);
     m.def("bfloat16_bits", &bfloat16_bits, "array"_a.noconvert());
     m.def("stream", &stream, "inputs"_a, "output"_a.noconvert(), "around_cache"_a);
     m.def("multiply_add", &multiply_add, "doubles"_a, "steps"_a);

@@ -101,7 +101,7 @@ class Worker {
                plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
                size_of(plan.columns) % line == 0 && size_of(plan.columns) <= 2 * kPanel<N> &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
-               static_cast<std::size_t>(plan.images * plan.target.image) * sizeof(T) > kStreamed;
+               outgrows_cache<T>(plan.images * (plan.source.image + plan.target.image));
     }
 
     // Goes to a box, of one group.

@@ -57,8 +57,8 @@ void add_up_flat(const std::vector<PackedTap>& taps, const N* from, const N* fil
 // Rounds a row of sums and stores it where it belongs.
 template <class T>
 void store_row(const Wide<T>* sums, std::int64_t places, T* to, std::int64_t to_step,
-               std::int64_t size_of_result) {
-    if (to_step == 1) return store_line(sums, places, to, size_of_result);
+               std::int64_t all) {
+    if (to_step == 1) return store_line(sums, places, to, all);
     for (std::int64_t p = 0; p < places; ++p) to[p * to_step] = narrow<T>(sums[p]);
 }
 
@@ -136,7 +136,7 @@ void convolve_packed(const Pass& pass, const Packing& packing, const T* in, cons
                     for (std::int64_t h = 0; h < places[1]; ++h)
                         store_row(some + packing.row(d, h), places[2],
                                   to + packing.row_of(pass.out, sweep, tile, d, h),
-                                  sweep.sweeps[2]->step * pass.out.step(), pass.out.size());
+                                  sweep.sweeps[2]->step * pass.out.step(), pass.numbers());
                 some += sums_of_sweep;
             }
         }

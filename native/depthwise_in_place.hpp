@@ -159,7 +159,7 @@ class InPlace {
         constexpr std::int64_t line = kCacheLine / sizeof(N);
         const bool streamed = kCanStream && std::is_same_v<T, N> && 2 * v * sizeof(N) >= kCacheLine &&
                               pass_.lanes % line == 0 &&
-                              static_cast<std::size_t>(pass_.out.size()) * sizeof(T) > kStreamed &&
+                              outgrows_cache<T>(pass_.numbers()) &&
                               reinterpret_cast<std::uintptr_t>(out) % kCacheLine == 0;
         parallel_for(rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
             each_stretch(begin, end, [&](const Stretch& stretch) {

@@ -72,10 +72,11 @@ struct Pass {
     bool complete() const {
         return std::all_of(sides.begin(), sides.end(), [](auto& side) { return side.complete(); });
     }
+    std::int64_t numbers() const { return in.size() + out.size(); }
     // How much work it is, for parallel_for.
     template <class T>
     std::int64_t bytes() const {
-        return static_cast<std::int64_t>(sizeof(T)) * (in.size() + out.size()) +
+        return static_cast<std::int64_t>(sizeof(T)) * numbers() +
                in.images * lanes * std::min(in.cells(), out.cells()) * taps();
     }
 };

@@ -81,6 +81,7 @@ struct Images {
 
     std::int64_t cells() const { return count * h.n * w.n * channels; }
     std::int64_t windows() const { return count * h.out * w.out * channels; }
+    std::int64_t numbers() const { return cells() + windows(); }
     std::int64_t cell(std::int64_t image, std::int64_t y, std::int64_t x) const {
         return ((image * h.n + y) * w.n + x) * channels;
     }
@@ -263,7 +264,7 @@ void dilate(const T* x, const T* f, T* y, const Conv& conv) {
             for (std::int64_t h = block.h.first; h < block.h.last; ++h) {
                 T* to = y + images.window(block.image, h, block.w.first) + block.channels.first;
                 // With some of the channels only, a row of windows is a single one.
-                store_line(folder.best(block, h), block.w.size() * width, to, images.windows());
+                store_line(folder.best(block, h), block.w.size() * width, to, images.numbers());
             }
         }
         end_streams();
@@ -352,7 +353,7 @@ void input_grad(const T* x, const T* f, const T* dy, T* dx, const Conv& conv) {
                 for (std::int64_t x = tile.w.first; x < tile.w.last; x += together)
                     store_line(sums.data() + sum_at(y, x), together * width,
                                dx + images.cell(tile.image, y, x) + tile.channels.first,
-                               images.cells());
+                               images.numbers());
         }
         end_streams();
     });

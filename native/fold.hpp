@@ -186,7 +186,10 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
             finish(i + v * kLanes<N>, state, lanes);
         });
     };
-    each_vectors<N, careful ? 2 : 4>(box.length, fold_all);
+    constexpr int most = careful ? 2 : 8;
+    // Cells of many vectors are read in long pieces. Sums of fewer were faster in two steps.
+    if (fold == Fold::sum && box.length <= most * kLanes<N>) each_vectors<N, 4>(box.length, fold_all);
+    else each_vectors<N, most>(box.length, fold_all);
 }
 
 // Folds a row of windows, and calls finish(i, state, lanes, real cells of each window) for vectors
@@ -260,13 +263,13 @@ std::int64_t tile_of(const Pool& pool, std::int64_t height) {
     return std::clamp<std::int64_t>(cache / (row * depth.k) / rows.s, 1, height);
 }
 
-// Whether a result of so many cells should be stored around the cache, cell by cell: then it is
-// large, and each cell is whole cache lines.
+// Whether results should be stored around the cache, window by window: then there is much of them and
+// of what `arrays` of cells have, and each is whole cache lines.
 template <class T>
-bool goes_past_cache(const T* to, std::int64_t cells, std::int64_t channels) {
-    const std::size_t cell = static_cast<std::size_t>(channels) * sizeof(T);
-    return kStreams<T> && static_cast<std::size_t>(cells) * cell > kStreamed &&
-           cell % kCacheLine == 0 && reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
+bool goes_past_cache(const T* to, const Pool& pool, std::int64_t arrays) {
+    return kStreams<T> && outgrows_cache<T>(pool.numbers(arrays)) &&
+           static_cast<std::size_t>(pool.channels) * sizeof(T) % kCacheLine == 0 &&
+           reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
 }
 
 // Calls work(place) for all rows of windows, as each_row does.

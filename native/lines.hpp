@@ -9,12 +9,13 @@
 
 namespace backblocks::ISA {
 
-// Rounds a line and stores it where it belongs in the result, past the cache if that is large.
+// Rounds a line and stores it where it belongs in the result, past the cache if that cannot hold
+// `all` numbers that are read and written.
 template <class T>
-void store_line(const Wide<T>* line, std::int64_t count, T* to, std::int64_t size_of_result) {
+void store_line(const Wide<T>* line, std::int64_t count, T* to, std::int64_t all) {
     std::int64_t i = 0;
     constexpr std::int64_t block = kCacheLine / sizeof(T), lanes = kLanes<Wide<T>>;
-    if (kStreams<T> && static_cast<std::size_t>(size_of_result) * sizeof(T) > kStreamed) {
+    if (kStreams<T> && outgrows_cache<T>(all)) {
         while (i < count && reinterpret_cast<std::uintptr_t>(to + i) % kCacheLine) {
             to[i] = narrow<T>(line[i]);
             ++i;

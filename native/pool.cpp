@@ -15,8 +15,8 @@ struct Results {
     T* y;
     bool past;
 
-    Results(T* all, const Pool& pool)
-        : y(all), past(goes_past_cache(all, pool.images * pool.windows(), pool.channels)) {}
+    Results(T* all, const Pool& pool, std::int64_t arrays_read = 1)
+        : y(all), past(goes_past_cache(all, pool, arrays_read)) {}
 
     T* row(const Pool& pool, const RowPlace& place) const {
         return y + place.row(pool) * pool.axes[2].out * pool.channels;
@@ -38,7 +38,7 @@ void max_pool(const T* x, T* y, const Pool& pool) {
 // y[b, o, c] = v[b, argmax over cells i of window o: x[b, i, c], c]
 template <class T>
 void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
-    const Results<T> results(y, pool);
+    const Results<T> results(y, pool, 2);
     fold_all<Fold::pick, T>({x, v}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {

@@ -19,6 +19,11 @@ struct Pool {
     std::int64_t cells() const { return axes[0].n * axes[1].n * axes[2].n; }
     std::int64_t windows() const { return axes[0].out * axes[1].out * axes[2].out; }
 
+    // How many numbers so many arrays of cells and one of windows have.
+    std::int64_t numbers(std::int64_t arrays) const {
+        return images * (arrays * cells() + windows()) * channels;
+    }
+
     // Whether the cells of an image, padding included, can be numbered with 30 bits.
     bool few_cells() const {
         constexpr std::int64_t most = std::int64_t{1} << 29;

@@ -95,8 +95,7 @@ class Apart {
         shares_ = room_.of(count + (few_ ? 4 * row : max ? count : row));
         found_ = shares_ + count;
         if (!max) std::fill_n(found_, row_size(), B{});  // cells in no window stay so
-        large_ = static_cast<std::size_t>(pool.images * pool.cells() * pool.channels) * sizeof(T) >
-                 kStreamed;
+        large_ = outgrows_cache<T>(pool.numbers(max ? 2 : 1));
         // Then vectors end where cells do, or rows, and cache lines are made of them.
         past_.cache = max && large_ && kCanStream &&
                       (few_ ? row_size() | covered_ : pool.channels) % lanes == 0 &&

@@ -57,7 +57,7 @@ struct Gradients {
           cut(given, given.axes[2].n * given.channels *
                          static_cast<std::int64_t>(sizeof(Wide<T>)) * (x ? 2 : 1)) {
         const WindowAxis& axis = pool.axes[2];
-        large = static_cast<std::size_t>(size()) * sizeof(T) > kStreamed;
+        large = outgrows_cache<T>(pool.numbers(x ? 2 : 1));
         if (axis.s > 1 && pool.channels > 1) return;
         const std::int64_t first = whole.first + (axis.k - 1) / axis.s;
         const std::int64_t last = whole.last - (whole.last * axis.s > axis.n + axis.pads);

@@ -252,11 +252,12 @@ BACKBLOCKS_INLINED inline void in_turn(V& a, V& b, std::index_sequence<lane...>)
 // other. No array: of that, compilers store every change.
 template <class S, int count>
 struct Few {
-    S a{}, b{}, c{}, d{};
+    S a{}, b{}, c{}, d{}, e{}, g{}, h{}, i{};
     static constexpr int size = count;
 
-    BACKBLOCKS_INLINED const S& get(int i) const {
-        return i == 0 ? a : i == 1 ? b : i == 2 ? c : d;
+    BACKBLOCKS_INLINED const S& get(int at) const {
+        static_assert(count <= 4);
+        return at == 0 ? a : at == 1 ? b : at == 2 ? c : d;
     }
 
     template <class F>
@@ -266,6 +267,12 @@ struct Few {
         if constexpr (count > 2) {
             f(c, 2);
             f(d, 3);
+        }
+        if constexpr (count > 4) {
+            f(e, 4);
+            f(g, 5);
+            f(h, 6);
+            f(i, 7);
         }
     }
 };

@@ -2,6 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include "cache.hpp"
 
 #ifdef __AVX__
 #include <immintrin.h>
@@ -11,8 +14,13 @@
 
 namespace backblocks::ISA {
 
-// A result of more bytes than this would not stay in the cache anyway.
-constexpr std::size_t kStreamed = std::size_t{8} << 20;
+// Whether the cache cannot hold so many numbers: all that a kernel reads and writes. Else its result
+// is best left there, where the next kernel finds it.
+template <class T>
+bool outgrows_cache(std::int64_t numbers) {
+    return static_cast<std::size_t>(numbers) * sizeof(T) > cache_bytes;
+}
+
 constexpr std::size_t kCacheLine = 64;
 
 // Stores so many bytes at a multiple of as many. All of a cache line should be stored so.

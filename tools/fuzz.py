@@ -29,6 +29,7 @@ import ml_dtypes
 import numpy as np
 
 import backblocks as bb
+from backblocks import _native
 from backblocks.dtypes import BY_NAME, FLOATS
 from backblocks.errors import OpError
 from backblocks.ops._op import Op
@@ -38,6 +39,7 @@ from backblocks.ops.nn._windows import Sliding, first
 
 OPS = {n: op for n, op in bb.ops.REGISTRY.items() if any(k.name == "native" for k in op.kernels)}
 DTYPES = [BY_NAME[name] for name in FLOATS]
+CACHE = _native.cache_bytes()
 GUARD = 64
 UNTOUCHED = 99
 Rng = np.random.Generator
@@ -282,8 +284,9 @@ def check(op: Op, seed: int) -> str:
         return "refused, or left to the meaning"
     attrs, specs = planned
     results, guards = zip(*map(_guarded, specs), strict=True)
-    threads = int(rng.choice([1, 2, 3, 8]))
+    threads, around_cache = int(rng.choice([1, 2, 3, 8])), bool(rng.integers(2))
     bb.set_num_threads(threads)
+    _native.set_cache_bytes(0 if around_cache else CACHE)
     out = list(results) if len(results) > 1 else results[0]
     op.run([_between_nan(x, rng) for x in inputs], attrs, "native", out)
     naive = op.run(inputs, attrs, "meaning")
@@ -293,7 +296,8 @@ def check(op: Op, seed: int) -> str:
     if not all((guard == UNTOUCHED).all() for pair in guards for guard in pair):
         whys.append("wrote beside its result")
     if any(whys):
-        told = f"{np.dtype(dtype).name}, {values} numbers, {threads} threads, {geometry}"
+        way = "around" if around_cache else "through"
+        told = f"{np.dtype(dtype).name}, {values} numbers, {threads} threads, {way} the cache, {geometry}"
         raise Different(f"{op.name}: {'; '.join(filter(None, whys))}. {told}")
     return "the same"
 

@@ -68,9 +68,10 @@ def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
 
 
 @FORMATS
+@pytest.mark.usefixtures("no_cache")
 def test_results_that_go_past_the_cache(first):
     rng = np.random.default_rng(0)
-    shapes = [(1, 32, 300, 250) if first else (1, 300, 250, 32), (3, 3, 32, 1)]
+    shapes = [(1, 32, 60, 50) if first else (1, 60, 50, 32), (3, 3, 32, 1)]
     x, f = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
     sizes = np.array(x.shape, np.int32)
     layout = "NCHW" if first else "NHWC"

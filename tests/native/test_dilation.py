@@ -75,6 +75,12 @@ def test_every_type_agrees_with_the_meaning(problem, dtype):
             compare(dtype, **PROBLEMS[problem], channels=channels, special=special)
 
 
+@pytest.mark.usefixtures("no_cache")
+@pytest.mark.parametrize("dtype", FLOATS)
+def test_results_that_go_past_the_cache(dtype):
+    compare(dtype, **PROBLEMS["more than a tile"], channels=64)
+
+
 @settings(max_examples=150)
 @given(
     slides(dims=(2,), most_taps=5, room=9),

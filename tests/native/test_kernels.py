@@ -97,14 +97,47 @@ def test_gradients_near_the_largest_number_are_divided_before_they_are_added(dty
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
-def test_results_too_large_for_the_cache_are_whole(dtype):
+@pytest.mark.parametrize("channels", [15, 64])
+@pytest.mark.usefixtures("no_cache")
+def test_results_too_large_for_the_cache_are_whole(dtype, channels):
     # Windows of one cell change nothing. The odd sizes put rows at every distance from a cache line.
-    x = np.random.default_rng(0).integers(0, 250, (1, 3, 101, 997, 15)).astype(dtype)
+    x = np.random.default_rng(0).integers(0, 250, (1, 3, 11, 97, channels)).astype(dtype)
     for name, inputs, _ in calls((1, 1, 1, 1), ONES, 1, dtype):
         out, guards = guarded(x.shape, dtype)
         run(name, *[x] * len(inputs), out, window=ONES, strides=ONES)
         np.testing.assert_array_equal(out, x, err_msg=name)
         assert_untouched(guards, name)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 5, 64])
+@pytest.mark.parametrize(("k", "s"), [(1, 2), (2, 2), (3, 2), (3, 1), (5, 1)])
+@pytest.mark.parametrize("format", ["NDHWC", "NCDHW"])
+def test_the_cache_changes_no_result(format, k, s, channels, dtype, request):
+    rng = np.random.default_rng(0)
+    shape = (2, 5, 6, 32, channels) if format == "NDHWC" else (2, channels, 5, 6, 32)
+    x, v = (rng.integers(-9, 9, shape).astype(dtype) for _ in range(2))
+    space = (1, k, k, k, 1), (1, s, s, s, 1)
+    how = dict(zip(("ksize", "strides"), space, strict=True))
+    if format == "NCDHW":
+        how = {name: (1, 1, *each[1:4]) for name, each in how.items()}
+    how |= {"padding": "SAME", "data_format": format}
+
+    def all_results():
+        raw = bb.raw_ops
+        y = raw.MaxPool3D(input=x, **how)
+        return [
+            y,
+            raw.MaxPool3DGrad(orig_input=x, orig_output=y, grad=-y, **how),
+            raw.MaxPool3DGradGrad(orig_input=x, orig_output=y, grad=v, **how),
+            raw.AvgPool3D(input=x, **how),
+            raw.AvgPool3DGrad(orig_input_shape=x.shape, grad=y, **how),
+        ]
+
+    within = all_results()
+    request.getfixturevalue("no_cache")
+    for around, through in zip(all_results(), within, strict=True):
+        np.testing.assert_array_equal(around, through)
 
 
 @pytest.mark.parametrize("window", [300, 70000])

@@ -35,8 +35,9 @@ KERNELS = {
     "dilation_filter_grad": (IMAGE, "cfof", 1),
 }
 OTHERS = {
-    "bfloat16_bits", "isa", "isas", "kept_bytes", "most_kept_bytes", "multiply_add", "num_threads",
-    "set_most_kept_bytes", "set_num_threads", "stream", "trim_memory",
+    "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes", "multiply_add",
+    "num_threads", "set_cache_bytes", "set_most_kept_bytes", "set_num_threads", "stream",
+    "trim_memory",
 }  # fmt: skip
 
 
