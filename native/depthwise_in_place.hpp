@@ -111,11 +111,11 @@ BACKBLOCKS_INLINE void add_up_in_place(const std::vector<PackedTap>& taps, const
             x[i] = computed(from + tap.distance + i * 3 * from_step);
         const T* w = computed(f + tap.number * channels);
         Vector<N> weight[vectors];
-#pragma GCC unroll 2
+#pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) weight[v] = load(w + v * kLanes<N>);
 #pragma GCC unroll 12
         for (int p = 0; p < places; ++p)
-#pragma GCC unroll 2
+#pragma GCC unroll 8
             for (int v = 0; v < vectors; ++v)
                 sum[p][v] += load(x[p / 3] + p % 3 * from_step + v * kLanes<N>) * weight[v];
     }
@@ -123,7 +123,7 @@ BACKBLOCKS_INLINE void add_up_in_place(const std::vector<PackedTap>& taps, const
     for (int p = 0; p < places; ++p)
         if (streamed) stream_bytes<sizeof sum[p]>(sum[p], to + p * to_step);
         else
-#pragma GCC unroll 2
+#pragma GCC unroll 8
             for (int v = 0; v < vectors; ++v)
                 store_rounded(sum[p][v], to + p * to_step + v * kLanes<N>);
 }
@@ -270,6 +270,11 @@ class InPlace {
                         pass_.lanes, to + j * stretch.to_step + c, stretch.to_step, streamed);
                 };
                 std::int64_t c = 0;
+                // Fewer places than that, mostly those beside padding, have more channels at once.
+                constexpr int many = places == 1 ? 8 : 4;
+                if constexpr (2 * places <= most)
+                    for (; c + many * v <= pass_.lanes; c += many * v)
+                        add(c, std::integral_constant<int, many>{});
                 for (; c + 2 * v <= pass_.lanes; c += 2 * v) add(c, std::integral_constant<int, 2>{});
                 // The last vector may overlap the one before.
                 for (; c < pass_.lanes; c += v)

@@ -24,7 +24,8 @@ const ConvKernels& conv_for(Type type, std::int64_t channels) {
 // takes as much longer.
 const ConvKernels& depthwise_for(Type type, const Conv& conv, bool of_filter) {
     const bool half = type == Type::float16 || type == Type::bfloat16;
-    if ((half || of_filter) && conv.groups * conv.out >= 16) return v4::depthwise_kernels;
+    const bool large = conv.groups >= 512;  // cells are read in longer pieces
+    if ((half || of_filter || large) && conv.groups * conv.out >= 16) return v4::depthwise_kernels;
     return v3::depthwise_kernels;
 }
 

@@ -67,6 +67,13 @@ def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
         compare(dtype, first, **PROBLEMS[problem], channels=channels, multiplier=multiplier)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [70, 150, 520])
+@pytest.mark.parametrize("width", [1, 2, 3, 9])
+def test_few_places_of_many_channels(width, channels, dtype):
+    compare(dtype, False, space=(3, width), k=(3, 3), pads=((1, 1), (1, 1)), channels=channels)
+
+
 @FORMATS
 @pytest.mark.usefixtures("no_cache")
 def test_results_that_go_past_the_cache(first):
