@@ -36,17 +36,11 @@ namespace {
 
 using namespace ISA;
 
-// Bytes of the filters at all points, at most.
-constexpr double kFilters = 16 << 20;
 // Bytes of a box's sources and products at all points: what the L2 cache has room for, unless so
 // few tiles would fetch the filters too often, and what is too much.
 constexpr std::int64_t kNear = 320 << 10;
 constexpr std::int64_t kFewTiles = 24;
 constexpr std::int64_t kFar = 4 << 20;
-// What it takes to bring a number to a point or from there, in products: measured.
-constexpr double kToPoint = 10;
-constexpr double kToPointOfVolumes = 20;
-constexpr double kFilterToPoint = 32;
 
 template <class T>
 struct Plan {
@@ -60,17 +54,7 @@ struct Plan {
 
     // Goes on with a convolution that it can take, if that is worth it.
     bool pays() {
-        if (conv.groups != 1 || conv.rows.used || std::min(conv.ins, conv.outs) < kLanes<N> ||
-            (conv.source.channel > 1 && !std::is_same_v<T, N>) || !tiles.take(conv))
-            return false;
-        const double ins = static_cast<double>(conv.ins), outs = static_cast<double>(conv.outs);
-        const double all = static_cast<double>(conv.images) * tiles.of_image();
-        const double plain = static_cast<double>(conv.images) * tiles.plain_products() * ins * outs;
-        const double points = tiles.points(), filters = points * ins * outs;
-        const double to_point = points == 64 ? kToPointOfVolumes : kToPoint;
-        if (filters * (all + kFilterToPoint) + points * all * to_point * (ins + outs) > plain ||
-            filters * sizeof(N) > kFilters)
-            return false;
+        if (!tiles.pay<T>(conv)) return false;
         const std::int64_t each =
             tiles.points() * (conv.ins + panels.all()) * std::int64_t{sizeof(N)};
         if (each * kFewTiles > kFar) return false;

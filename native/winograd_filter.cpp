@@ -37,15 +37,10 @@ namespace {
 
 using namespace ISA;
 
-// Bytes of the sums at all points, at most, and of the tiles that are there at a time.
-constexpr double kSums = 16 << 20;
-constexpr std::int64_t kStep = 12 << 20;
-// Tiles whose products are added up before they are added to the sums: their lines in a panel are
-// half of the L1 cache.
-constexpr std::int64_t kDepth = 128;
-// What it takes to bring a number to a point, in products, and a sum from there: measured.
-constexpr double kToPoint = 12;
-constexpr double kFromPoint = 32;
+// Bytes of the tiles that are at the points at a time: the caches have room for them and the sums.
+constexpr std::int64_t kStep = 4 << 20;
+// Tiles whose products are added up before they are added to the sums.
+constexpr std::int64_t kDepth = 256;
 
 template <class T>
 struct Plan {
@@ -59,19 +54,10 @@ struct Plan {
 
     // Goes on with a convolution that it can take, if that is worth it.
     bool pays() {
-        if (conv.groups != 1 || conv.rows.used || std::min(conv.ins, conv.outs) < kLanes<N> ||
-            (conv.source.channel > 1 && !std::is_same_v<T, N>) || !tiles.take(conv))
-            return false;
-        const double ins = static_cast<double>(conv.ins), outs = static_cast<double>(conv.outs);
-        const double images = static_cast<double>(conv.images), all = images * tiles.of_image();
-        const double points = tiles.points(), sums = points * ins * outs;
-        if (sums * (all + kFromPoint) + points * all * kToPoint * (ins + outs) >
-                images * tiles.plain_products() * ins * outs ||
-            sums * sizeof(N) > kSums)
-            return false;
+        if (!tiles.pay<T>(conv)) return false;
         const std::int64_t room = kStep / (tiles.points() * (x_pitch() + dy_pitch()) *
                                            std::int64_t{sizeof(N)});
-        tiles.cut_into_boxes(std::max<std::int64_t>(room / 16, 8), conv.images);
+        tiles.cut_into_boxes(std::max<std::int64_t>(room / 16, 4), conv.images);
         boxes_at_once = std::max<std::int64_t>(room / tiles.largest_box(), 1);
         return true;
     }

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "conv_plan.hpp"
+#include "half.hpp"
 #include "memory.hpp"
 #include "simd.hpp"
 #include "transpose.hpp"
@@ -15,6 +17,13 @@
 namespace backblocks::ISA {
 
 using namespace convolution;
+
+// Bytes of the filters at all points, at most.
+constexpr double kFilters = 16 << 20;
+// What it takes to bring a number to a point or from there, in products: measured.
+constexpr double kToPoint = 10;
+constexpr double kToPointOfVolumes = 20;
+constexpr double kFilterToPoint = 32;
 
 // An axis of space: targets side by side, in tiles of two if there are three taps.
 struct TileAxis {
@@ -78,13 +87,28 @@ struct Tiles {
     std::vector<TileAxis> axes;
     std::array<Parts, 4> parts{};  // of the images, and of the tiles along each axis
 
-    // Whether a convolution has three taps along each axis, but for the depth that may have one.
-    bool take(const ConvPlan& conv) {
+    // Goes on with a convolution of three taps along each axis, of which the depth may have one, if
+    // that is worth it.
+    template <class T>
+    bool pay(const ConvPlan& conv) {
+        using N = Wide<T>;
+        if (conv.groups != 1 || conv.rows.used || std::min(conv.ins, conv.outs) < kLanes<N> ||
+            (conv.source.channel > 1 && !std::is_same_v<T, N>))
+            return false;
         if (!TileAxis::can_take(conv.axes[2], 3) || !TileAxis::can_take(conv.axes[1], 3) ||
             !(TileAxis::can_take(conv.axes[0], 3) || TileAxis::can_take(conv.axes[0], 1)))
             return false;
-        for (const LineAxis& axis : conv.axes) axes.emplace_back(axis.lines[0].sweep);
-        return true;
+        const double ins = static_cast<double>(conv.ins), outs = static_cast<double>(conv.outs);
+        double all = static_cast<double>(conv.images), plain = all * ins * outs;
+        for (const LineAxis& axis : conv.axes) {
+            const TileAxis& added = axes.emplace_back(axis.lines[0].sweep);
+            all *= static_cast<double>(added.tiles);
+            plain *= static_cast<double>(added.targets * axis.taps());
+        }
+        const double filters = points() * ins * outs;
+        const double to_point = points() == 64 ? kToPointOfVolumes : kToPoint;
+        return filters * (all + kFilterToPoint) + points() * all * to_point * (ins + outs) <= plain &&
+               filters * sizeof(N) <= kFilters;
     }
 
     // Boxes of at most `room` tiles, whose numbers follow each other.
@@ -94,17 +118,6 @@ struct Tiles {
     }
 
     int points() const { return axes[0].step == 2 ? 64 : 16; }
-    // How many tiles an image has, and the products of a plain sum over one channel.
-    double of_image() const {
-        double all = 1;
-        for (const TileAxis& axis : axes) all *= static_cast<double>(axis.tiles);
-        return all;
-    }
-    double plain_products() const {
-        double all = points() == 64 ? 27 : 9;
-        for (const TileAxis& axis : axes) all *= static_cast<double>(axis.targets);
-        return all;
-    }
     std::int64_t boxes() const {
         return parts[0].count * parts[1].count * parts[2].count * parts[3].count;
     }
