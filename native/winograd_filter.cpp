@@ -13,8 +13,8 @@
 //     sums[point, c, n] = sum over tiles: sources[point, tile, c] * gradients[point, tile, n]
 //
 // which are as many products of matrices. Some tiles at a time are brought to the points, by all
-// threads; then each thread multiplies at some of the points. Errors are up to twice those of the plain
-// sums, which is little beside what so long sums may lose. As in winograd.cpp, if a result is not
+// threads; then each thread multiplies at some of the points. Errors are one and a half to two times
+// those of the plain sums, which is little beside what so long sums may lose. As in winograd.cpp, if a result is not
 // finite, all are computed the plain way.
 #include <algorithm>
 #include <array>
