@@ -404,7 +404,7 @@ const ConvKernels ISA::conv_kernels{
     },
     [](Type type, const Conv& conv) {
         if (is_depthwise(conv)) return depthwise_kernels.filter_grad(type, conv);
-        return conv_filter_grad(type, conv);
+        return filter_grad_by_fewer_products(type, conv, conv_filter_grad(type, conv));
     },
 };
 

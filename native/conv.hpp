@@ -49,8 +49,9 @@ extern const ConvKernels conv_kernels;
 #ifdef ISA
 namespace ISA {
 ConvKernels::Ready conv_filter_grad(Type, const Conv&);
-// Forward, or the gradient in the input, by fewer products where that pays and all is finite.
+// Forward or a gradient, by fewer products where that pays and all is finite.
 ConvKernels::Ready conv_by_fewer_products(Type, const Conv&, bool forward, ConvKernels::Ready plain);
+ConvKernels::Ready filter_grad_by_fewer_products(Type, const Conv&, ConvKernels::Ready plain);
 }
 #endif
 

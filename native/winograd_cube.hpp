@@ -35,6 +35,24 @@ BACKBLOCKS_INLINE void targets_of_points(V* m, int step) {
     m[step] = m1 - m2 - m3;
 }
 
+// The same of the gradients: g[0] and g[step] are those of two targets.
+template <class V>
+BACKBLOCKS_INLINE void points_of_gradients(V* g, int step) {
+    const V g0 = g[0], g1 = g[step];
+    g[step] = g0 + g1;
+    g[2 * step] = g0 - g1;
+    g[3 * step] = g1;
+}
+
+template <class V>
+BACKBLOCKS_INLINE void gradients_of_taps(V* m, int step) {
+    const V m0 = m[0], m1 = m[step], m2 = m[2 * step], m3 = m[3 * step];
+    const V outer = (m1 + m2) / 2;
+    m[0] = m0 + outer;
+    m[step] = (m1 - m2) / 2;
+    m[2 * step] = outer - m3;
+}
+
 // A tile, of four by four and, if the depth has three taps, by four. Each plane is made in registers.
 template <class N, int planes>
 struct Cube {
@@ -104,6 +122,53 @@ struct Cube {
                     store_rounded(all[d * 16 + i], cell + c);
                     zeros += all[d * 16 + i] * N{0};
                 }
+        }
+        return zeros;
+    }
+
+    // Gradients in the targets of a tile, brought to the points.
+    template <class S>
+    BACKBLOCKS_INLINE void gradients(const S* const* cells, std::int64_t c, N* to,
+                                     std::int64_t apart) {
+        for (int d = 0; d < (planes > 1 ? 2 : 1); ++d) {
+            V plane[16];
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) plane[i / 2 * 4 + i % 2] = load(cells[d * 4 + i] + c);
+#pragma GCC unroll 2
+            for (int i = 0; i < 2; ++i) points_of_gradients(plane + i * 4, 1);
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; ++i) points_of_gradients(plane + i, 4);
+#pragma GCC unroll 16
+            for (int i = 0; i < 16; ++i)
+                if constexpr (planes > 1) all[d * 16 + i] = plane[i];
+                else store(plane[i], to + i * apart);
+        }
+        if constexpr (planes > 1)
+            for (int i = 0; i < 16; ++i) {
+                V line[4]{all[i], all[16 + i]};
+                points_of_gradients(line, 1);
+#pragma GCC unroll 4
+                for (int d = 0; d < 4; ++d) store(line[d], to + (d * 16 + i) * apart);
+            }
+    }
+
+    // Gradients in the taps, brought from the points. Gives zeros, or NaN for what is not finite.
+    template <class S>
+    V tap_gradients(const N* from, std::int64_t apart, S* to, std::int64_t step) {
+        for (int i = 0; i < points; ++i) all[i] = load(from + i * apart);
+        if constexpr (planes > 1)
+            for (int i = 0; i < 16; ++i) gradients_of_taps(all + i, 16);
+        V zeros{};
+        for (int d = 0; d < (planes > 1 ? 3 : 1); ++d) {
+            for (int i = 0; i < 4; ++i) gradients_of_taps(all + d * 16 + i, 4);
+            for (int h = 0; h < 3; ++h) {
+                V* const line = all + d * 16 + h * 4;
+                gradients_of_taps(line, 1);
+                for (int w = 0; w < 3; ++w, to += step) {
+                    store_rounded(line[w], to);
+                    zeros += line[w] * N{0};
+                }
+            }
         }
         return zeros;
     }

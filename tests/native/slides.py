@@ -179,3 +179,16 @@ def a_byte_off(array):
     """The same numbers where the processor does not want them, as arrays in the middle of a file are."""
     bytes_ = np.frombuffer(b"\0" + array.tobytes(), np.uint8)[1:]
     return bytes_.view(array.dtype).reshape(array.shape)
+
+
+@st.composite
+def images_for_three_taps(draw):
+    """Images and volumes that are large enough for sums by fewer products."""
+    low, rank = draw(st.sampled_from([(18, 2), (9, 3)]))
+    space = tuple(draw(st.integers(low, low + 4)) for _ in range(rank))
+    pads = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in range(rank))
+    batch, flat = draw(st.integers(1, 2)), rank == 3 and draw(st.booleans())
+    if flat:
+        space, pads = (2, 2 * low, *space[2:]), ((0, 0), *pads[1:])
+    return {"space": space, "k": (1 if flat else 3,) + (3,) * (rank - 1), "pads": pads,
+            "batch": batch}  # fmt: skip

@@ -12,6 +12,7 @@ from slides import (
     Slide,
     changed,
     compared,
+    images_for_three_taps,
     results_by_threads,
     slides,
 )
@@ -114,19 +115,6 @@ CHANNEL_COUNTS = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 19])
 )
 def test_any_geometry_agrees_with_the_meaning(problem, groups, ins, outs, dtype, first, seed):
     compare(dtype, first, **problem, groups=groups, ins=ins, outs=outs, seed=seed)
-
-
-@st.composite
-def images_for_three_taps(draw):
-    """Images and volumes that are large enough for sums by fewer products."""
-    low, rank = draw(st.sampled_from([(18, 2), (9, 3)]))
-    space = tuple(draw(st.integers(low, low + 4)) for _ in range(rank))
-    pads = tuple((draw(st.integers(0, 3)), draw(st.integers(0, 3))) for _ in range(rank))
-    batch, flat = draw(st.integers(1, 2)), rank == 3 and draw(st.booleans())
-    if flat:
-        space, pads = (2, 2 * low, *space[2:]), ((0, 0), *pads[1:])
-    return {"space": space, "k": (1 if flat else 3,) + (3,) * (rank - 1), "pads": pads,
-            "batch": batch}  # fmt: skip
 
 
 @settings(max_examples=40)

@@ -14,6 +14,7 @@ from slides import (
     changed,
     compared,
     guarded,
+    images_for_three_taps,
     results_by_threads,
     slides,
 )
@@ -33,9 +34,13 @@ def compare(dtype, first, seed=0, spoil=None, **windows):
     if spoil:
         for array in (x, dy):
             array[rng.random(array.shape) < spoil] = rng.choice([np.inf, -np.inf, np.nan])
+    return compare_arrays(slide, x, dy)
+
+
+def compare_arrays(slide, x, dy):
     name = {2: "Conv2DBackpropFilter", 3: "Conv3DBackpropFilterV2"}[len(slide.k)]
     inputs = [x, np.array(slide.filter, np.int32), dy]
-    prepared = _native.conv_filter_grad(**slide.geometry(dtype))
+    prepared = _native.conv_filter_grad(**slide.geometry(x.dtype))
     return compared(name, slide.attrs, inputs, prepared, (x, dy), slide.filter)
 
 
@@ -95,10 +100,56 @@ def test_padding_does_not_meet_infinities(problem, channels, dtype, first, seed)
     compare(dtype, first, **problem, **channels, seed=seed, spoil=0.01)
 
 
+@settings(max_examples=40)
+@given(
+    images_for_three_taps(),
+    st.sampled_from([33, 40, 70]),
+    st.sampled_from([35, 49, 64]),
+    st.sampled_from(FLOATS),
+    st.booleans(),
+)
+def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype, first):
+    compare(dtype, first, **problem, ins=ins, outs=outs)
+
+
+@pytest.mark.parametrize("space", [(48, 48), (12, 20, 20)])
+def test_sums_of_fewer_products_are_about_as_close_as_plain_ones(space):
+    rng = np.random.default_rng(0)
+    x, dy = (rng.standard_normal((2, *space, 64)).astype(np.float32) for _ in range(2))
+    name = {2: "Conv2DBackpropFilter", 3: "Conv3DBackpropFilterV2"}[len(space)]
+
+    def gradient(x, dy):
+        call = getattr(bb.raw_ops, name)
+        sizes = [*(3 for _ in space), x.shape[-1], 64]
+        return call(input=x, filter_sizes=sizes, out_backprop=dy, strides=[1] * x.ndim,
+                    padding="SAME")  # fmt: skip
+
+    def error(dw):
+        return np.sqrt(np.mean(np.square(dw - true)))
+
+    true = gradient(x.astype(float), dy.astype(float))
+    fewer = error(gradient(x, dy))
+    spoiled = np.append(x, np.full_like(x[..., :1], np.nan), -1)  # beside which all sums are plain
+    plain = error(gradient(spoiled, dy)[..., :64, :])
+    assert 0 < plain != fewer < 2 * plain < 1e-3
+
+
+@FORMATS
+@pytest.mark.parametrize("odd", [np.inf, -np.inf, np.nan, 3e38])
+@pytest.mark.parametrize("where", ["cells", "outputs"])
+def test_sums_of_fewer_products_keep_what_is_not_finite_where_it_is(where, odd, first):
+    slide = Slide(space=(21, 22), k=(3, 3), pads=((1, 1), (1, 1)), ins=48, outs=64, first=first)
+    x, dy = (np.ones(shape, np.float32) for shape in (slide.cells, slide.outputs))
+    (x if where == "cells" else dy)[0, 2, 2, 3] = odd
+    compare_arrays(slide, x, dy)
+
+
 LARGE = [  # enough work for several tasks, cut in different ways
     {"space": (4, 18, 37), "k": (3, 3, 3), "pads": ((1, 1),) * 3, "ins": 3, "outs": 20, "batch": 2},
     {"space": (12, 40), "k": (3, 3), "pads": SAME, "ins": 100, "outs": 70},
     {"space": (7, 7), "k": (3, 3), "pads": SAME, "ins": 300, "outs": 70},
+    {"space": (60, 70), "k": (3, 3), "pads": SAME, "ins": 64, "outs": 70},
+    {"space": (10, 20, 21), "k": (3, 3, 3), "pads": ((1, 1),) * 3, "ins": 40, "outs": 70},
     {"space": (30, 70), "k": (1, 1), "ins": 80, "outs": 100},
 ]
 

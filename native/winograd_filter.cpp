@@ -1,0 +1,232 @@
+// The gradient of convolution in its filter, with three taps along each axis, by fewer products.
+//
+// It is what winograd.cpp does, sent back. Two gradients dy that are neighbours met four sources d
+// and three taps; what they give to the gradients of these taps is, with
+//
+//     m0 = (d0 - d2) * dy0       m1 = (d1 + d2) * (dy0 + dy1)
+//     m3 = (d1 - d3) * dy1       m2 = (d2 - d1) * (dy0 - dy1)
+//
+// dg0 = m0 + (m1 + m2) / 2, dg1 = (m1 - m2) / 2 and dg2 = (m1 + m2) / 2 - m3. What leads from the
+// products to dg is the same for all tiles: it is done once, to their sums. For each of the 16 or 64
+// points of a tile:
+//
+//     sums[point, c, n] = sum over tiles: sources[point, tile, c] * gradients[point, tile, n]
+//
+// which are as many products of matrices. Some tiles at a time are brought to the points, by all
+// threads; then each thread multiplies at some of the points. Errors are one and a half to two times
+// those of the plain sums, which is little beside what so long sums may lose. As in winograd.cpp, if a result is not
+// finite, all are computed the plain way.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "conv.hpp"
+#include "conv_pack.hpp"
+#include "memory.hpp"
+#include "parallel.hpp"
+#include "simd.hpp"
+#include "winograd_cube.hpp"
+#include "winograd_tiles.hpp"
+
+namespace backblocks {
+namespace {
+
+using namespace ISA;
+
+// Bytes of the tiles that are at the points at a time: the caches have room for them and the sums.
+constexpr std::int64_t kStep = 4 << 20;
+// Tiles whose products are added up before they are added to the sums.
+constexpr std::int64_t kDepth = 256;
+
+template <class T>
+struct Plan {
+    using N = Wide<T>;
+    ConvPlan conv;
+    Panels<N> panels;
+    Tiles tiles;
+    std::int64_t boxes_at_once = 0;
+
+    explicit Plan(const Conv& given) : conv(given, true, kLanes<N>), panels(conv) {}
+
+    // Goes on with a convolution that it can take, if that is worth it.
+    bool pays() {
+        if (!tiles.pay<T>(conv)) return false;
+        const std::int64_t room = kStep / (tiles.points() * (x_pitch() + dy_pitch()) *
+                                           std::int64_t{sizeof(N)});
+        tiles.cut_into_boxes(std::max<std::int64_t>(room / 16, 4), conv.images);
+        boxes_at_once = std::max<std::int64_t>(room / tiles.largest_box(), 1);
+        return true;
+    }
+
+    // Numbers of a tile, and of all that are worked on at a time, at a point.
+    std::int64_t x_pitch() const { return apart<N>(conv.ins); }
+    std::int64_t dy_pitch() const { return apart<N>(panels.all()); }
+    std::int64_t most_tiles() const { return boxes_at_once * tiles.largest_box(); }
+    std::int64_t x_apart() const { return apart<N>(most_tiles() * x_pitch()); }
+    std::int64_t dy_apart() const { return apart<N>(most_tiles() * dy_pitch()); }
+    std::int64_t sums_apart() const { return apart<N>(conv.ins * panels.all()); }
+};
+
+// sums[i, j] += sum over tiles: x[tile, i] * dy[tile, j], for the rows and columns of a tile of
+// tile.hpp. Without `more` this is their first value. Apart from what surrounds it, so that all
+// addresses are in registers.
+template <int rows, int vectors, class N>
+__attribute__((noinline)) void add_rows(const N* x, std::int64_t x_pitch, const N* dy,
+                                        std::int64_t dy_pitch, std::int64_t depth, bool more,
+                                        N* sums, std::int64_t pitch) {
+    static constexpr std::array<std::int64_t, 8> places{0, 1, 2, 3, 4, 5, 6, 7};
+    Tile<N, rows, vectors> tile;
+    tile.clear();
+    tile.add(depth, x, places.data(), x_pitch, dy, dy_pitch);
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; ++i, sums += pitch)
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) {
+            N* const to = sums + v * kLanes<N>;
+            store(more ? load(to) + tile.sum[i][v] : tile.sum[i][v], to);
+        }
+}
+
+template <class T, int planes>
+class Gradient {
+    using N = Wide<T>;
+    static constexpr std::int64_t points = Cube<N, planes>::points;
+
+   public:
+    Gradient(const Plan<T>& plan, const T* x, const T* dy)
+        : plan_(plan),
+          all_x_(x),
+          all_dy_(dy),
+          zeros_(static_cast<std::size_t>(std::max(plan.conv.ins, plan.conv.outs))) {
+        x_.of(points * plan.x_apart());
+        dy_.of(points * plan.dy_apart());
+        sums_.of(points * plan.sums_apart());
+    }
+
+    // Whether all that it gives is finite.
+    bool run(T* dw) {
+        const std::int64_t boxes = plan_.tiles.boxes();
+        for (std::int64_t box = 0; box < boxes; box += plan_.boxes_at_once) {
+            to_points({box, std::min(box + plan_.boxes_at_once, boxes)});
+            multiply(box > 0);
+        }
+        return from_points(dw);
+    }
+
+   private:
+    void to_points(Range boxes) {
+        std::vector<std::int64_t> firsts{0};  // where the boxes' tiles begin
+        for (std::int64_t box = boxes.first; box < boxes.last; ++box)
+            firsts.push_back(firsts.back() + TileBox(plan_.tiles, box).count());
+        count_ = firsts.back();
+        const std::int64_t bytes =
+            count_ * points * (plan_.conv.ins + plan_.conv.outs) * std::int64_t{sizeof(N)};
+        parallel_for(boxes.size(), bytes, [&](std::int64_t begin, std::int64_t end) {
+            Room<N> turned;
+            for (std::int64_t i = begin; i < end; ++i)
+                to_points(TileBox(plan_.tiles, boxes.first + i), firsts[static_cast<std::size_t>(i)],
+                          turned);
+        });
+    }
+
+    void to_points(const TileBox& box, std::int64_t first, Room<N>& turned) {
+        const ConvPlan& conv = plan_.conv;
+        const auto bring_x = [&](const View<const T>& view) {
+            sources_to_points<planes>(box, view, conv.ins, zeros_.data(),
+                                      x_.get() + first * plan_.x_pitch(), plan_.x_pitch(),
+                                      plan_.x_apart());
+        };
+        const auto bring_dy = [&](const View<const T>& view) {
+            gradients_to_points<planes>(box, view, conv.outs, zeros_.data(),
+                                        dy_.get() + first * plan_.dy_pitch(), plan_.dy_pitch(),
+                                        plan_.dy_apart());
+        };
+        if constexpr (std::is_same_v<T, N>)
+            if (conv.source.channel > 1) {
+                bring_x(box.turned(all_x_, conv.source, conv.ins, &TileAxis::read, turned));
+                bring_dy(box.turned(all_dy_, conv.target, conv.outs, &TileAxis::given, turned));
+                return;
+            }
+        bring_x(box.in_place(all_x_, conv.source, &TileAxis::sources));
+        bring_dy(box.in_place(all_dy_, conv.target, &TileAxis::targets));
+    }
+
+    void multiply(bool more) {
+        const Parts depths = Parts::of_at_most(kDepth, count_);
+        const std::int64_t panels = plan_.panels.count();
+        // A core multiplies some four times while it moves a byte.
+        const std::int64_t bytes = count_ * plan_.sums_apart() * points / 4;
+        parallel_for(points * panels, bytes, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
+                for (std::int64_t part = 0; part < depths.count; ++part)
+                    if (plan_.panels.width(i % panels) == kPanel<N>)
+                        multiply_panel<2>(i / panels, i % panels, depths[part], more || part > 0);
+                    else multiply_panel<1>(i / panels, i % panels, depths[part], more || part > 0);
+        });
+    }
+
+    template <int vectors>
+    void multiply_panel(std::int64_t point, std::int64_t panel, Range depth, bool more) {
+        const std::int64_t column = plan_.panels.first(panel), pitch = plan_.panels.all();
+        const N* const x = x_.get() + point * plan_.x_apart() + depth.first * plan_.x_pitch();
+        const N* const dy =
+            dy_.get() + point * plan_.dy_apart() + depth.first * plan_.dy_pitch() + column;
+        N* const sums = sums_.get() + point * plan_.sums_apart() + column;
+        const Parts parts = Parts::of_at_most(most_rows(vectors), plan_.conv.ins);
+        for (std::int64_t i = 0; i < parts.count; ++i)
+            with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
+                add_rows<rows, vectors>(x + parts[i].first, plan_.x_pitch(), dy, plan_.dy_pitch(),
+                                        depth.size(), more, sums + parts[i].first * pitch, pitch);
+            });
+    }
+
+    bool from_points(T* dw) const {
+        const std::int64_t ins = plan_.conv.ins, outs = plan_.conv.outs;
+        std::atomic<bool> finite{true};
+        parallel_for(ins, points * ins * outs * std::int64_t{sizeof(N)},
+                     [&](std::int64_t begin, std::int64_t end) {
+                         Vector<N> zeros{};
+                         Cube<N, planes> cube;
+                         for (std::int64_t c = begin; c < end; ++c)
+                             each_vector<N>(outs, [&](std::int64_t n, auto) {
+                                 zeros += cube.tap_gradients(
+                                     sums_.get() + c * plan_.panels.all() + n, plan_.sums_apart(),
+                                     dw + c * outs + n, ins * outs);
+                             });
+                         if (any_nan(zeros)) finite = false;
+                     });
+        return finite;
+    }
+
+    const Plan<T>& plan_;
+    const T* const all_x_;
+    const T* const all_dy_;
+    const std::vector<T> zeros_;
+    std::int64_t count_ = 0;  // tiles that are at the points
+    Room<N> x_, dy_, sums_;
+};
+
+template <class T>
+ConvKernels::Ready by_fewer_products(const Conv& conv, ConvKernels::Ready plain) {
+    const auto plan = std::make_shared<Plan<T>>(conv);
+    if (!plan->pays()) return plain;
+    return [=](const void* x, const void* dy, void* dw) {
+        const bool finite = plan->tiles.points() == 64
+                                ? Gradient<T, 4>(*plan, in<T>(x), in<T>(dy)).run(out<T>(dw))
+                                : Gradient<T, 1>(*plan, in<T>(x), in<T>(dy)).run(out<T>(dw));
+        if (!finite) plain(x, dy, dw);
+    };
+}
+
+}  // namespace
+
+ConvKernels::Ready ISA::filter_grad_by_fewer_products(Type type, const Conv& conv,
+                                                      ConvKernels::Ready plain) {
+    return with_type(type, [&]<class T>(T) { return by_fewer_products<T>(conv, plain); });
+}
+
+}  // namespace backblocks
