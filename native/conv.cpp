@@ -404,7 +404,9 @@ const ConvKernels ISA::conv_kernels{
     },
     [](Type type, const Conv& conv) {
         if (is_depthwise(conv)) return depthwise_kernels.filter_grad(type, conv);
-        return filter_grad_by_fewer_products(type, conv, conv_filter_grad(type, conv));
+        const ConvKernels::Ready plain = conv_filter_grad(type, conv);
+        return filter_grad_by_fewer_products(type, conv,
+                                             filter_grad_of_few_channels(type, conv, plain));
     },
 };
 

@@ -1,0 +1,174 @@
+// The gradient of convolution in its filter, of few input channels. Their rows would not fill a tile
+// (see tile.hpp); those of all taps do:
+//
+//     for each task: some rows of windows o of an image
+//         copy the rows of x that they see, with zeros for padding
+//         for few taps t and channels ci at a time, and a panel of co:
+//             dw[t, ci, co] += sum over o: copy[o * s + t * d, ci] * dy[o, co]
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "conv.hpp"
+#include "conv_filter_copy.hpp"
+#include "half.hpp"
+#include "memory.hpp"
+#include "parallel.hpp"
+#include "tile.hpp"
+
+namespace backblocks {
+namespace {
+
+using namespace ISA;
+using namespace ISA::filter_gradient;
+
+// Windows that are added up at a time; a sum of sums of so many stays close to the true one.
+constexpr std::int64_t kTogether = 256;
+// Rows of windows are shared out among so many tasks, whose sums are added in their order.
+constexpr std::int64_t kTasks = 32;
+// Numbers that a task copies at a time, at most: half of the L2 cache.
+constexpr double kCopied = 1 << 17;
+
+template <class N>
+class FewChannels {
+   public:
+    explicit FewChannels(const Conv& conv) : conv_(conv) {
+        const auto& [depth, height, width] = conv.axes;
+        at_once_ = at_once(conv);
+        bands_ = div_up(height.out, at_once_);
+        tasks_ = std::min(conv.images * depth.out * bands_, kTasks);
+        row_ = reach(width, width.out) * conv.in;
+        plane_ = reach(height, at_once_) * row_;
+        for (std::int64_t d = 0; d < depth.k; ++d)
+            for (std::int64_t h = 0; h < height.k; ++h)
+                for (std::int64_t w = 0; w < width.k; ++w)
+                    for (std::int64_t c = 0; c < conv.in; ++c)
+                        places_.push_back(d * plane_ + h * height.d * row_ +
+                                          w * width.d * conv.in + c);
+    }
+
+    // Rows of a panel of dy are vectors as they stand. Several taps but along the width make it pay.
+    static bool takes(const Conv& conv) {
+        const auto& [depth, height, width] = conv.axes;
+        if (conv.channels_first || conv.groups > 1 || conv.in >= kFew || conv.out % kLanes<N>)
+            return false;
+        if (depth.k * height.k < 3 || conv.images * depth.out * height.out * width.out == 0)
+            return false;
+        const auto real = [](std::int64_t n) { return static_cast<double>(n); };
+        const std::int64_t rows = reach(height, at_once(conv));
+        return real(reach(width, width.out) * conv.in) * real(rows) * real(depth.k) < kCopied;
+    }
+
+    // Gives whether all sums are numbers: a zero for padding makes none with an infinity.
+    bool run(const N* x, const N* dy, N* dw) const {
+        const std::int64_t size = std::ssize(places_) * conv_.out;
+        Room<N> room;
+        N* const all = room.of(tasks_ * size);
+        const auto units = conv_.images * conv_.axes[0].out * bands_;
+        const auto work = units * at_once_ * conv_.axes[2].out * size / 4;
+        parallel_for(tasks_, work, [&](std::int64_t begin, std::int64_t end) {
+            Room<N> copied;
+            N* const copy = copied.of(conv_.axes[0].k * plane_);
+            for (std::int64_t task = begin; task < end; ++task) {
+                N* const sums = all + task * size;
+                std::fill_n(sums, size, N{0});
+                const Range some = part(units, tasks_, task);
+                for (std::int64_t unit = some.first; unit < some.last; ++unit)
+                    add_rows(unit, x, dy, copy, sums);
+            }
+        });
+        bool numbers = true;
+        for (std::int64_t i = 0; i < size; ++i) {
+            N sum{0};
+            for (std::int64_t task = 0; task < tasks_; ++task) sum += all[task * size + i];
+            numbers &= !std::isnan(sum);
+            dw[i] = sum;
+        }
+        return numbers;
+    }
+
+   private:
+    static std::int64_t at_once(const Conv& conv) {
+        return std::clamp<std::int64_t>(kTogether / conv.axes[2].out, 1, conv.axes[1].out);
+    }
+
+    // Cells from the first to the last that so many windows see.
+    static std::int64_t reach(const TapAxis& axis, std::int64_t windows) {
+        return (windows - 1) * axis.s + (axis.k - 1) * axis.d + 1;
+    }
+
+    void add_rows(std::int64_t unit, const N* x, const N* dy, N* copy, N* sums) const {
+        const auto& [depth, height, width] = conv_.axes;
+        const std::int64_t first = unit % bands_ * at_once_, plane = unit / bands_;
+        const std::int64_t rows = std::min(at_once_, height.out - first);
+        const std::int64_t image = plane / depth.out;
+        for (std::int64_t d = 0; d < depth.k; ++d)
+            for (std::int64_t h = 0; h < reach(height, rows); ++h)
+                copy_row(x, image, plane % depth.out * depth.s - depth.pads + d * depth.d,
+                         first * height.s - height.pads + h, copy + d * plane_ + h * row_);
+        dy += (plane * height.out + first) * width.out * conv_.out;
+        std::int64_t c = 0;
+        for (; c + kPanel<N> <= conv_.out; c += kPanel<N>) multiply<2>(copy, dy + c, rows, sums + c);
+        if (c < conv_.out) multiply<1>(copy, dy + c, rows, sums + c);
+    }
+
+    void copy_row(const N* x, std::int64_t image, std::int64_t d, std::int64_t h, N* to) const {
+        const auto& [depth, height, width] = conv_.axes;
+        const bool real = d >= 0 && d < depth.n && h >= 0 && h < height.n;
+        const std::int64_t before = std::min(std::min(width.pads, row_) * conv_.in, row_);
+        const std::int64_t here = real ? std::min(width.n * conv_.in, row_ - before) : 0;
+        std::fill_n(to, before, N{0});
+        if (here > 0)
+            std::copy_n(x + ((image * depth.n + d) * height.n + h) * width.n * conv_.in, here,
+                        to + before);
+        std::fill_n(to + before + here, row_ - before - here, N{0});
+    }
+
+    template <int vectors>
+    void multiply(const N* copy, const N* dy, std::int64_t rows, N* sums) const {
+        const auto& [depth, height, width] = conv_.axes;
+        constexpr int most = most_rows(vectors);
+        for (const Range& few : Groups::tiles(std::ssize(places_), most).channels) {
+            const std::int64_t* const places = places_.data() + few.first;
+            with_constant<most>(few.size(), [&](auto count) {
+                Tile<N, count, vectors> tile;
+                tile.clear();
+                for (std::int64_t o = 0; o < rows; ++o)
+                    tile.add(width.out, copy + o * height.s * row_, places, width.s * conv_.in,
+                             dy + o * width.out * conv_.out, conv_.out);
+                N* to = sums + few.first * conv_.out;
+                for (int i = 0; i < count; ++i, to += conv_.out)
+                    for (int v = 0; v < vectors; ++v) {
+                        N* const at = to + v * kLanes<N>;
+                        store_vector(at, load_vector(at) + tile.sum[i][v]);
+                    }
+            });
+        }
+    }
+
+    const Conv conv_;
+    std::int64_t at_once_, bands_;  // rows of windows that are added up together, and how many times
+    std::int64_t tasks_;
+    std::int64_t row_, plane_;          // numbers of the copy
+    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first cell
+};
+
+}  // namespace
+
+ConvKernels::Ready ISA::filter_grad_of_few_channels(Type type, const Conv& conv,
+                                                    ConvKernels::Ready plain) {
+    return with_type(type, [&]<class T>(T) -> ConvKernels::Ready {
+        if constexpr (std::is_same_v<T, Wide<T>>)
+            if (FewChannels<T>::takes(conv))
+                return [few = FewChannels<T>(conv), plain](const void* x, const void* dy, void* dw) {
+                    if (!few.run(in<T>(x), in<T>(dy), out<T>(dw))) plain(x, dy, dw);
+                };
+        return plain;
+    });
+}
+
+}  // namespace backblocks
