@@ -128,6 +128,17 @@ describe("cells are as wide as fits", () => {
     const [box] = boxesOf(tiles, seenIn(tiles, { x: 0, y: 0, width: 600, height: 300 }), stepsFor(tiles, 1));
     expect(countOf(box ?? [])).toBeLessThanOrEqual(600);
   });
+  test("and tiles can still be seen where all of them would not fit", () => {
+    const shape = [10_000, 1000, 1000];
+    const arrangement = arrangementOf(shape);
+    const { cell, columns, rows } = tilesOf(
+      shape,
+      arrangement,
+      cellToFit(shape, arrangement, { width: 490, height: 160 }, 1),
+    );
+    expect(columns * cell.width).toBeGreaterThan(40);
+    expect(rows * cell.height).toBeGreaterThan(40);
+  });
   test("so that all tiles are seen", () => {
     fc.assert(
       fc.property(tensors, ({ shape, arrangement }) => {
