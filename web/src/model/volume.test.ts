@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { boxAxes, boxOf, cellUnder, EDGE, look, type Sides } from "./volume.ts";
+import { boxAxes, boxOf, cellUnder, EDGE, look, middles, type Sides } from "./volume.ts";
 
 const front = { turn: 0, tilt: 0 };
 
@@ -36,6 +36,18 @@ describe("a box of cells", () => {
     const seen = new Set([...faces].filter((_, i) => (cells[i] as number) >= 0));
     expect([...seen].sort()).toEqual([0, 1, 2, EDGE, EDGE + 1, EDGE + 2]);
   });
+});
+
+test("the middle of what is seen of a cell is where its shape is drawn", () => {
+  const sides: Sides = [2, 1, 2];
+  const sight = look(sides, shownCells(sides, [0, 0, 0], [1, 0, 1], [0, 0, 1]), front, 60, 60);
+  const unit = 3 / 60;
+  const found = middles(sight, (cell) => cell !== 3);
+  expect(found.map(({ cell }) => cell)).toEqual([0]);
+  expect(found[0]?.x).toBeCloseTo(30 - 0.5 / unit, 0);
+  expect(found[0]?.y).toBeCloseTo(30, 0);
+  expect(found[0]?.size).toBeCloseTo(1 / unit, 0);
+  expect(middles(sight, () => true)).toHaveLength(2);
 });
 
 describe("which axes are a box", () => {

@@ -109,6 +109,34 @@ export function look(sides: Sides, shown: Uint8Array, eye: Eye, width: number, h
   return sight;
 }
 
+/** Where the seen part of a cell has its middle in the picture, and the side of a square as large. */
+export interface Middle {
+  readonly cell: number;
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+}
+
+/** The middles of those seen cells that are wanted. */
+export function middles({ cells, width }: Sight, wanted: (cell: number) => boolean): Middle[] {
+  const sums = new Map<number, [x: number, y: number, points: number]>();
+  for (let i = 0; i < cells.length; i++) {
+    const cell = cells[i] as number;
+    if (cell < 0 || !wanted(cell)) continue;
+    const sum = sums.get(cell) ?? [0, 0, 0];
+    sum[0] += (i % width) + 0.5;
+    sum[1] += Math.floor(i / width) + 0.5;
+    sum[2]++;
+    sums.set(cell, sum);
+  }
+  return [...sums].map(([cell, [x, y, points]]) => ({
+    cell,
+    x: x / points,
+    y: y / points,
+    size: Math.sqrt(points),
+  }));
+}
+
 /** The cell that is seen at one point of a picture. */
 export function cellUnder(
   sides: Sides,
