@@ -4,10 +4,12 @@ import {
   type ReactElement,
   type ReactNode,
   useEffect,
+  useMemo,
   useRef,
   useState,
 } from "react";
 import { item } from "../../model/action.ts";
+import { canBeBad } from "../../model/bad.ts";
 import type { Json } from "../../model/document.ts";
 import { placed } from "../../model/paste.ts";
 import { offsetIn, wholeBox } from "../../model/slices.ts";
@@ -25,7 +27,8 @@ import { CellLine } from "./CellLine.tsx";
 import { ColourBox, type Colours } from "./ColourBox.tsx";
 import { EditBar, type Paint } from "./EditBar.tsx";
 import { ConstantList, RunList } from "./List.tsx";
-import { PaneHead, type Way } from "./PaneHead.tsx";
+import { PaneHead } from "./PaneHead.tsx";
+import { panes, useManner, type Way } from "./panes.ts";
 import { Statistics } from "./Statistics.tsx";
 import { blockOf } from "./source.ts";
 import { nameOf, Table } from "./Table.tsx";
@@ -44,6 +47,8 @@ export interface At {
 interface Props {
   page: PageState;
   pin: string;
+  /** By what is kept how it is shown. */
+  pane: number | string;
   /** How it is named, if not by its pin. */
   label?: string;
   /** Whether it is what two tensors differ by, which no block holds. */
@@ -60,13 +65,12 @@ interface Props {
 
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
-  const { page, pin, looked, at, colours, label = pin, compares = false } = props;
+  const { page, pin, pane, looked, at, colours, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const words = useWords();
   const view = useRef<TensorViewControl>(null);
   const typing = useRef<HTMLInputElement>(null);
-  const [way, setWay] = useState<Way>("map");
-  const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
+  const { way, arranged } = useManner(pane);
   const [brush, setBrush] = useState<Paint | null>(null);
   const stroke = useRef<Map<number, readonly number[]> | null>(null);
   const [, redraw] = useState(0);
@@ -80,7 +84,11 @@ export function Pane(props: Props): ReactElement {
   useEffect(() => {
     if (keptAt !== "") bring.current(keptAt.split(",").map(Number));
   }, [keptAt]);
-  if (info === null || measures === null)
+  // The same one as long as nothing is arranged anew: what is seen is asked for again with another.
+  const key = info?.axes.join(" ") ?? "";
+  const before = arranged[key];
+  const arrangement = useMemo(() => info && fitted(before, info.shape, info.axes), [before, info]);
+  if (info === null || arrangement === null || measures === null)
     return (
       <section className="pane" aria-label={label}>
         <header className="pane-head">
@@ -90,9 +98,7 @@ export function Pane(props: Props): ReactElement {
         <p className="empty">{failed || w.waiting}</p>
       </section>
     );
-  const key = info.axes.join(" ");
-  const arrangement = fitted(arranged[key], info.shape, info.axes);
-  const arrange = (next: Arrangement) => setArranged({ ...arranged, [key]: next });
+  const arrange = (next: Arrangement) => panes.show(pane, { arranged: { ...arranged, [key]: next } });
   const { cell } = at;
   const text = info.dtype === "string";
   const empty = info.shape.includes(0);
@@ -116,7 +122,7 @@ export function Pane(props: Props): ReactElement {
   }
   /** A block of a spreadsheet, from the cell at the cursor on. */
   function paste(event: ClipboardEvent) {
-    if (!cells || !info || isField(event.target)) return;
+    if (!cells || !arrangement || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
     const pasted = readPasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
@@ -152,7 +158,8 @@ export function Pane(props: Props): ReactElement {
       typing.current?.focus();
     }
   }
-  const numbers = (measures.nans ?? 0) + (measures.infinities ?? 0) === 0 && !measures.sampled;
+  const bads = (measures.nans ?? 0) + (measures.infinities ?? 0);
+  const mayBeBad = canBeBad(info.dtype) && (bads > 0 || measures.sampled);
   const moves = {
     onHover: (met: number[] | null) => cursor.move(met && to(met)),
     onMove: (met: number[]) => cursor.carry(to(met)),
@@ -172,7 +179,7 @@ export function Pane(props: Props): ReactElement {
         compares={compares}
         way={shown}
         ways={shown === "list" && way !== "list" ? ["list"] : undefined}
-        onWay={setWay}
+        onWay={(next) => panes.show(pane, { way: next })}
         title={props.title}
         tools={props.tools}
       />
@@ -197,7 +204,7 @@ export function Pane(props: Props): ReactElement {
             paint={paint}
             onPaint={(next) => {
               setBrush(next);
-              if (next) setWay("map");
+              if (next) panes.show(pane, { way: "map" });
             }}
             onPut={put}
           />
@@ -258,7 +265,7 @@ export function Pane(props: Props): ReactElement {
           {!text && !empty && (
             <div className="colour-box">
               <ColourBox measures={measures} colours={colours} />
-              {!compares && !numbers && (
+              {!compares && mayBeBad && (
                 <button type="button" className="button" onClick={() => void bad.find(cell)}>
                   {bad.part === null ? w.nextBad : w.stopLooking(bad.part)} <kbd>N</kbd>
                 </button>
