@@ -451,6 +451,15 @@ describe("other windows", () => {
       "Gradient",
       "Second gradient",
     ]);
+    const last = page.locator(".explain-strip", { hasText: "MaxPool3DGradGrad" });
+    expect(await last.evaluate((strip) => strip.getBoundingClientRect().bottom)).toBeLessThanOrEqual(
+      await page.locator(".explain-status").evaluate((status) => status.getBoundingClientRect().top),
+    );
+    await page.keyboard.press("s");
+    // Steps begin in the block that was asked for.
+    await expect
+      .poll(() => page.locator(".explain-status").textContent())
+      .toContain("output[0,0,0,0,0] = 0.2");
     await walk("again:output", 4);
     const formula = await page.locator(".explain-formula").first().textContent();
     expect(formula).toBe("output[0,0,1,1,0] = grad[0,0,2,2,0] = 1.1");

@@ -17,6 +17,7 @@ import { revealing } from "../../model/tiles.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
+import { intoSight } from "../intoSight.ts";
 import { act } from "../page.ts";
 import { ui } from "../ui.ts";
 import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
@@ -273,6 +274,7 @@ export function Pane(props: Props): ReactElement {
               {!compares && bad.found?.first_pin && (
                 <button
                   type="button"
+                  ref={intoSight}
                   className="button first-bad"
                   onClick={() => ui.reveal(item("block", blockOf(bad.found?.first_pin as string)))}
                 >

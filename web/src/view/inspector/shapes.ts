@@ -33,10 +33,10 @@ export class Shapes {
     if (clipped) {
       // Its number is shown too where there is room, so the shape stands in the corner.
       const corner = width >= ROOM_FOR_NUMBERS;
-      const size = small || corner ? 2.5 : Math.min(4, least / 2 - 2);
+      const size = small || corner ? 2.5 : Math.min(4, least / 2 - 1);
       const at = corner ? { x: x + width / 2 - 5, y: y - height / 2 + 5 } : { x, y };
       this.sign(shade, at.x, at.y, size, small);
-    } else this.figure(shade, x, y, small ? 3 : Math.min(5, least / 2 - 2), small);
+    } else this.figure(shade, x, y, small ? 3 : Math.min(5, least / 2 - 1), small);
   }
 
   /** + or −, in an ink that is seen on the cell's colour; with a rim where it covers other cells too. */
