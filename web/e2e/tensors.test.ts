@@ -1,7 +1,7 @@
 /** Tensors of every type, shape and size in the inspector: what is seen, copied, downloaded and turned in 3-D. */
 
 import { readFileSync } from "node:fs";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
 import { library, type Opened } from "./harness.ts";
@@ -396,6 +396,27 @@ describe("3-D", () => {
     await page.keyboard.press("End");
     await expect.poll(picture).not.toBe(dense);
     await inEveryTheme(page);
+  });
+
+  test("has a slider for each axis that it does not show, and follows the cursor on these", async () => {
+    await inspector.select("pool");
+    await inspector.show("3-D");
+    await page.locator(".volume-box").waitFor();
+    const places = (within: Locator) =>
+      within.locator(".axis-sliders .slice").evaluateAll((all) => all.map((each) => each.textContent));
+    expect(await places(page.locator(".pane"))).toEqual(["C0/1"]);
+    await page.getByRole("button", { name: "Explain cell by cell" }).first().click();
+    const input = page.locator(".explain-tensor", { hasText: "volume:output" });
+    await input.getByRole("button", { name: "3-D" }).click();
+    await input.locator(".volume-box").waitFor();
+    expect(await places(input)).toEqual(["C0/1"]);
+    await page.locator(".explain").focus();
+    await page.keyboard.press("s");
+    await page.keyboard.press("s");
+    await expect.poll(() => places(input)).toEqual(["C1/1"]);
+    await input.getByRole("button", { name: "Map" }).click();
+    await page.getByRole("button", { name: "Back to the page" }).click();
+    await inspector.show("Map");
   });
 
   test("another tensor's numbers are asked for once", async () => {

@@ -14,6 +14,7 @@ import type { Json } from "../../model/document.ts";
 import { placed } from "../../model/paste.ts";
 import { offsetIn, wholeBox } from "../../model/slices.ts";
 import { revealing } from "../../model/tiles.ts";
+import { axesBehind } from "../../model/volume.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
@@ -191,7 +192,7 @@ export function Pane(props: Props): ReactElement {
             <AxisSliders
               tensor={info}
               arrangement={arrangement}
-              tiles={shown === "table"}
+              hidden={hiddenIn(shown, arrangement, info.shape)}
               onArrange={arrange}
             />
           </div>
@@ -309,6 +310,12 @@ function marksOf(
 ): readonly Mark[] {
   const cells = stroke ? [...stroke.values()] : kept ? [kept] : [];
   return cells.map((cell) => ({ cell, kind: "pinned" }));
+}
+
+/** The axes that stand at one place. A table is one slice, with all tiles but one behind it. */
+function hiddenIn(way: Way, { wells }: Arrangement, shape: readonly number[]): readonly (number | null)[] {
+  if (way === "box") return axesBehind(wells, shape);
+  return way === "table" ? [wells.across, wells.down, ...wells.sliders] : wells.sliders;
 }
 
 function isField(target: EventTarget): boolean {

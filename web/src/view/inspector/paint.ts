@@ -209,7 +209,8 @@ export function shortened(text: string, letters: number): string {
   if (size >= 1) return power.length <= letters ? power : "…";
   // Without room for its first digit a number near zero is shown by its sign: -.00
   const sign = value < 0 ? "-" : "";
-  return sign + size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
+  const fixed = size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
+  return /[1-9]/.test(fixed) || power.length > letters ? sign + fixed : power;
 }
 
 function lines(
