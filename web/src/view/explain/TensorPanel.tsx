@@ -160,6 +160,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
           <Suspense fallback={null}>
             <Volume
               held={held}
+              names={axes}
               arrangement={arrangement}
               range={range}
               lights={last.current.lights}

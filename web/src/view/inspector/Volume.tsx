@@ -31,11 +31,7 @@ import { useInspectorWords } from "./words.ts";
 
 /** What a box needs of a tensor. */
 export interface Solid {
-  readonly tensor: {
-    readonly pin: string;
-    readonly shape: readonly number[];
-    readonly axes?: readonly string[];
-  };
+  readonly tensor: { readonly pin: string; readonly shape: readonly number[] };
   /** Whether all numbers of the box are here. */
   readonly whole: boolean;
   /** The number at a place in row-major order. */
@@ -44,6 +40,8 @@ export interface Solid {
 
 interface Props {
   held: Solid;
+  /** The names of its axes. */
+  names: readonly string[];
   arrangement: Arrangement;
   range: Range;
   lights: ReadonlyMap<Lit, Places> | undefined;
@@ -71,9 +69,9 @@ const STEP = Math.PI / 18;
 
 /** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
 export default function Volume(props: Props): ReactElement {
-  const { held, arrangement, range, onHover, onPick } = props;
+  const { held, names, arrangement, range, onHover, onPick } = props;
   const w = useInspectorWords();
-  const { shape, pin, axes: names = shape.map((_, axis) => String(axis)) } = held.tensor;
+  const { shape, pin } = held.tensor;
   const axes = useMemo(() => boxAxes(arrangement.wells, shape), [arrangement, shape]);
   const box = useMemo(
     () =>
