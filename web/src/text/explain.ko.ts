@@ -96,6 +96,7 @@ export const explainKo: ExplainWords = {
   divided: (count) => `÷ ${number.format(count)}`,
   shown: "표시된 값",
   equal: "합계가 표시된 값과 같습니다.",
+  rounded: "합계가 반올림을 빼면 표시된 값과 같습니다.",
   unequal: (by) => `합계가 표시된 값과 ${by}만큼 다릅니다.`,
   opGives: (op) => `${op}의 결과`,
   clipped: (outside, window) =>
