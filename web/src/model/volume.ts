@@ -126,7 +126,7 @@ export function look(sides: Sides, shown: Uint8Array, eye: Eye, width: number, h
 }
 
 /** Where the seen part of a cell has its middle in the picture, and the side of a square as large. */
-export interface Middle {
+interface Middle {
   readonly cell: number;
   readonly x: number;
   readonly y: number;

@@ -259,7 +259,7 @@ export function Pane(props: Props): ReactElement {
             (cells ? (
               <ConstantList cells={cells} onEdit={edit} />
             ) : (
-              <RunList key={pin} page={page.page} pin={pin} />
+              <RunList key={`${page.page} ${pin}`} page={page.page} pin={pin} />
             ))}
         </div>
         <aside className="pane-side">

@@ -27,7 +27,7 @@ interface Manner {
   readonly arranged: Readonly<Record<string, Arrangement>>;
 }
 
-export interface RangeChoice {
+interface RangeChoice {
   readonly mode: RangeMode | "typed";
   readonly typed?: Range;
 }
