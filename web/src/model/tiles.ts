@@ -42,7 +42,7 @@ export function cellSize(width: number): Size {
 
 /** So high is a tile at least, and so wide: a single row of a million cells is a band. */
 const LEAST_TILE = 16;
-/** So wide and high are tiles of which too many stand side by side. */
+/** So wide and high are tiles of which too many stand side by side and below each other. */
 const SMALL_TILE = 48;
 
 /** Cells that are `width` wide, or wider and higher where a tile would be too thin to be seen. */
@@ -75,7 +75,7 @@ export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell
 
 /**
  * The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. Where tiles would
- * be too small to be seen they are larger, and do not all fit.
+ * be too small to be seen they do not all fit: they are as large as fits the other way, or small if neither does.
  */
 export function cellToFit(
   shape: readonly number[],
@@ -84,12 +84,11 @@ export function cellToFit(
   pixel: number,
 ): Size {
   const none = tilesOf(shape, arrangement, { width: 0, height: 0 });
-  const sizeFor = (room: number, tiles: number, cells: number): number => {
-    const each = room / Math.max(1, tiles);
-    return (each >= LEAST_TILE ? each : SMALL_TILE) / Math.max(1, cells);
-  };
-  const wide = sizeFor(view.width - none.whole.width, none.across.length, none.columns);
-  const high = sizeFor(view.height - none.whole.height, none.down.length, none.rows);
+  const across = (view.width - none.whole.width) / Math.max(1, none.across.length);
+  const down = (view.height - none.whole.height) / Math.max(1, none.down.length);
+  const [fitAcross, fitDown] = [across >= LEAST_TILE, down >= LEAST_TILE];
+  const wide = (fitAcross ? across : fitDown ? view.width : SMALL_TILE) / Math.max(1, none.columns);
+  const high = (fitDown ? down : fitAcross ? view.height : SMALL_TILE) / Math.max(1, none.rows);
   const room = high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4;
   const cell = cellSize(inPixels(Math.min(wide, room), pixel));
   const least = cellFor(shape, arrangement, cell.width);
