@@ -364,6 +364,20 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     await expect.poll(() => page.locator(".explain-check").textContent()).toContain("They agree.");
   });
 
+  test("what is found of a cell is not said of the next one", async () => {
+    await page.evaluate(() => {
+      const { send } = WebSocket.prototype;
+      WebSocket.prototype.send = function (data) {
+        WebSocket.prototype.send = send;
+        setTimeout(() => send.call(this, data), 300);
+      };
+    });
+    await page.getByRole("button", { name: "Check with a finite difference" }).click();
+    await page.keyboard.press("s");
+    await page.waitForTimeout(800);
+    expect(await page.locator(".explain-check p").count()).toBe(0);
+  });
+
   test("a box of cells is loaded when it is asked for, shows the same cursor, and turns by keys", async () => {
     const loaded = () =>
       page.evaluate(
@@ -451,6 +465,15 @@ describe("other windows", () => {
       "Gradient",
       "Second gradient",
     ]);
+    const last = page.locator(".explain-strip", { hasText: "MaxPool3DGradGrad" });
+    expect(await last.evaluate((strip) => strip.getBoundingClientRect().bottom)).toBeLessThanOrEqual(
+      await page.locator(".explain-status").evaluate((status) => status.getBoundingClientRect().top),
+    );
+    await page.keyboard.press("s");
+    // Steps begin in the block that was asked for.
+    await expect
+      .poll(() => page.locator(".explain-status").textContent())
+      .toContain("output[0,0,0,0,0] = 0.2");
     await walk("again:output", 4);
     const formula = await page.locator(".explain-formula").first().textContent();
     expect(formula).toBe("output[0,0,1,1,0] = grad[0,0,2,2,0] = 1.1");

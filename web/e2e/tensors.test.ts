@@ -1,7 +1,7 @@
 /** Tensors of every type, shape and size in the inspector: what is seen, copied, downloaded and turned in 3-D. */
 
 import { readFileSync } from "node:fs";
-import type { Page } from "playwright-core";
+import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
 import { library, type Opened } from "./harness.ts";
@@ -64,6 +64,11 @@ const BLOCKS: Record<string, unknown> = {
   volume: random([1, 16, 16, 16, 2]),
   pool: { op: "MaxPool3D", attrs: WINDOWS, in: { input: "volume:output" } },
   far: { op: "Mul", in: { x: "pool:output", y: 1000.0 } },
+  odd: constant(
+    "float32",
+    [0, 1].map((z) => [0, 1, 2].map((y) => [z ? 1 : "nan", "inf", y - 1])),
+  ),
+  "odd-twice": { op: "Mul", in: { x: "odd:output", y: 2.0 } },
   cube: random([64, 64, 64], 2),
   wide: random([64, 65, 64], 3),
   huge: { op: "Fill", in: { dims: { dtype: "int32", value: [60, 1000, 1000] }, value: 2.0 } },
@@ -315,6 +320,53 @@ describe("one cursor", () => {
   });
 });
 
+test("how panes stand and what was chosen in them is the same after another tab, and after Explain", async () => {
+  await inspector.select("volume");
+  await inspector.keep("volume");
+  await inspector.select("pool");
+  const wells = () =>
+    page.locator(".pane").evaluateAll((all) => all.map((each) => each.querySelector(".wells")?.textContent));
+  await page
+    .locator('.pane[aria-label^="pool:"]')
+    .getByRole("button", { name: /^H 8: axis/ })
+    .focus();
+  await page.keyboard.press("ArrowRight");
+  await page
+    .locator('.pane[aria-label^="volume:"]')
+    .getByRole("button", { name: /^D 16: axis/ })
+    .focus();
+  await page.keyboard.press("ArrowRight");
+  await page.locator('.pane[aria-label^="volume:"]').getByRole("button", { name: "Table" }).click();
+  await page.locator(".range-mode select").first().selectOption("most");
+  const before = { wells: await wells(), ranges: await inspector.ranges() };
+  expect(new Set(before.wells).size).toBe(2);
+  const asBefore = async () => {
+    await page.locator('.pane[aria-label^="volume:"] [role=grid]').waitFor();
+    await page.locator('.pane[aria-label^="pool:"] .tensor-map').waitFor();
+    await expect
+      .poll(async () => ({ wells: await wells(), ranges: await inspector.ranges() }))
+      .toEqual(before);
+  };
+  await page.click("#tab-problems");
+  await page.click("#tab-inspector");
+  await asBefore();
+  await page
+    .locator('.pane[aria-label^="pool:"]')
+    .getByRole("button", { name: "Explain cell by cell" })
+    .click();
+  await page.locator(".explain-status").waitFor();
+  await page.getByRole("button", { name: "Back to the page" }).click();
+  await asBefore();
+  await page.locator(".range-mode select").first().selectOption("all");
+  await page
+    .locator('.pane[aria-label^="pool:"]')
+    .getByRole("button", { name: /^H 8: axis/ })
+    .focus();
+  await page.keyboard.press("ArrowLeft");
+  await inspector.show("Map");
+  await inspector.letAllGo();
+});
+
 describe("3-D", () => {
   test("is loaded when it is opened, and is turned by keys and by mouse", async () => {
     const loaded = (): Promise<number> =>
@@ -344,6 +396,63 @@ describe("3-D", () => {
     await page.keyboard.press("End");
     await expect.poll(picture).not.toBe(dense);
     await inEveryTheme(page);
+  });
+
+  test("has a slider for each axis that it does not show, and follows the cursor on these", async () => {
+    await inspector.select("pool");
+    await inspector.show("3-D");
+    await page.locator(".volume-box").waitFor();
+    const places = (within: Locator) =>
+      within.locator(".axis-sliders .slice").evaluateAll((all) => all.map((each) => each.textContent));
+    expect(await places(page.locator(".pane"))).toEqual(["C0/1"]);
+    await page.getByRole("button", { name: "Explain cell by cell" }).first().click();
+    const input = page.locator(".explain-tensor", { hasText: "volume:output" });
+    await input.getByRole("button", { name: "3-D" }).click();
+    await input.locator(".volume-box").waitFor();
+    expect(await places(input)).toEqual(["C0/1"]);
+    await page.locator(".explain").focus();
+    await page.keyboard.press("s");
+    await page.keyboard.press("s");
+    await expect.poll(() => places(input)).toEqual(["C1/1"]);
+    await input.getByRole("button", { name: "Map" }).click();
+    await page.getByRole("button", { name: "Back to the page" }).click();
+    await inspector.show("Map");
+  });
+
+  test("another tensor's numbers are asked for once", async () => {
+    await inspector.select("volume");
+    await inspector.show("3-D");
+    const session = await opened.context.newCDPSession(page);
+    await session.send("Network.enable");
+    const asked: string[] = [];
+    session.on("Network.webSocketFrameSent", ({ response }) => asked.push(response.payloadData));
+    await inspector.select("cube");
+    await page.locator(".volume-box").waitFor();
+    expect(asked.filter((each) => each.includes('"look"'))).toHaveLength(1);
+    await session.detach();
+    await inspector.show("Map");
+  });
+
+  test("has the shapes of the map for NaN, infinities and what is clipped", async () => {
+    /** How many points have this colour, as a picture has it in memory. */
+    const points = (colour: number) =>
+      page.locator(".volume-box canvas").evaluate((canvas: HTMLCanvasElement, wanted) => {
+        const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+        const { data } = g.getImageData(0, 0, canvas.width, canvas.height);
+        return new Uint32Array(data.buffer).filter((each) => each === wanted).length;
+      }, colour);
+    const [white, dark] = [0xffffffff, 0xff1f1814];
+    await inspector.select("odd-twice");
+    await inspector.show("3-D");
+    await page.locator(".volume-box").focus();
+    await expect.poll(() => points(white)).toBeGreaterThan(50);
+    expect(await points(dark)).toBe(0);
+    const high = page.getByRole("textbox", { name: "Last number with a colour" });
+    await high.fill("0.5");
+    await high.press("Enter");
+    await expect.poll(() => points(dark)).toBeGreaterThan(5);
+    await page.locator(".range-mode select").selectOption("all");
+    await inspector.show("Map");
   });
 
   test("has the same cursor", async () => {

@@ -20,7 +20,7 @@ import msgspec
 import numpy as np
 
 from backblocks.dtypes import NAMES
-from backblocks.errors import OpError, described
+from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.studio import numbers
 from backblocks.studio.cell_checks import check
@@ -43,7 +43,7 @@ from backblocks.studio.messages import (
     Refused,
     Slice,
 )
-from backblocks.studio.numbers import MANY, Numbers, texts
+from backblocks.studio.numbers import MANY, Numbers, refuse_other_cells, texts
 
 MOST_LOOKED_AT = 1 << 26
 """Bytes of a part of a value that go to a tab at once."""
@@ -383,13 +383,6 @@ def _refuse_more_than(most: int, size: int, what: str, asked: Look) -> None:
     if size > most:
         hint = "Ask for fewer places, or for every second."
         raise OpError(f"must be at most {most} {what}", op=asked.pin, got=size, hint=hint)
-
-
-def refuse_other_cells(pin: str, cell: list[int], shape: tuple[int, ...]) -> None:
-    """Refuses a cell that a tensor of this shape has not."""
-    if len(cell) != len(shape) or not all(0 <= i < n for i, n in zip(cell, shape, strict=True)):
-        hint = f"Name one of {described(str(list(shape)))}."
-        raise OpError("must have such a cell", op=pin, got=cell, hint=hint)
 
 
 def _place(cell: list[int], shape: tuple[int, ...]) -> int:

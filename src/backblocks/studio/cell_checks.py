@@ -27,6 +27,7 @@ from backblocks.studio.explaining import forward_of
 from backblocks.studio.held import Held
 from backblocks.studio.measuring import Finding
 from backblocks.studio.messages import CellChecked, CheckCell, NoSlope
+from backblocks.studio.numbers import refuse_other_cells
 
 MOST_CELLS = 1 << 24
 """Of a tensor of an op that is checked: all of them are computed anew, several times."""
@@ -41,11 +42,7 @@ def check(asked: CheckCell, held: Held) -> Finding[CellChecked]:
     """Stops before each time that the op is computed."""
     block = held.block(asked.block)
     gradient = _last(held, f"{asked.block}:{block.op.outputs[0].name}")
-    if len(asked.cell) != gradient.ndim or not all(
-        0 <= i < n for i, n in zip(asked.cell, gradient.shape, strict=True)
-    ):
-        hint = f"Name one of {list(gradient.shape)}."
-        raise OpError("must have such a cell", op=asked.block, got=asked.cell, hint=hint)
+    refuse_other_cells(asked.block, asked.cell, gradient.shape)
     cell = tuple(asked.cell)
     given = float(gradient[cell])
     try:

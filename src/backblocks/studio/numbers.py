@@ -96,6 +96,13 @@ def of(pin: str, array: Array, *against: tuple[str, Array], comparison: Comparis
     return Numbers(array)
 
 
+def refuse_other_cells(pin: str, cell: list[int], shape: tuple[int, ...]) -> None:
+    """Refuses a cell that a tensor of this shape has not."""
+    if len(cell) != len(shape) or not all(0 <= i < n for i, n in zip(cell, shape, strict=True)):
+        hint = f"Name one of {list(shape)}."
+        raise OpError("must have such a cell", op=pin, got=cell, hint=hint)
+
+
 def real(cells: Array) -> Array:
     """As numbers that can be ordered: of complex ones the sizes."""
     if cells.dtype.kind in "fiu":

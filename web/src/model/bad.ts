@@ -15,3 +15,6 @@ export function nextBad(
   }
   return null;
 }
+
+/** Whether numbers of a type may be NaN or infinite. */
+export const canBeBad = (dtype: string): boolean => /float|complex/.test(dtype);

@@ -128,6 +128,17 @@ describe("cells are as wide as fits", () => {
     const [box] = boxesOf(tiles, seenIn(tiles, { x: 0, y: 0, width: 600, height: 300 }), stepsFor(tiles, 1));
     expect(countOf(box ?? [])).toBeLessThanOrEqual(600);
   });
+  test("and tiles can still be seen where all of them would not fit", () => {
+    const tileOf = (shape: number[]) => {
+      const arrangement = arrangementOf(shape);
+      const cell = cellToFit(shape, arrangement, { width: 490, height: 160 }, 1);
+      const { columns, rows } = tilesOf(shape, arrangement, cell);
+      return [columns * cell.width, rows * cell.height].map(Math.round);
+    };
+    expect(tileOf([10_000, 1000, 1000])).toEqual([125, 125]);
+    expect(tileOf([10_000, 10, 1000])).toEqual([333, 10]);
+    expect(tileOf([100, 100, 60, 60])).toEqual([30, 30]);
+  });
   test("so that all tiles are seen", () => {
     fc.assert(
       fc.property(tensors, ({ shape, arrangement }) => {

@@ -42,6 +42,8 @@ export function cellSize(width: number): Size {
 
 /** So high is a tile at least, and so wide: a single row of a million cells is a band. */
 const LEAST_TILE = 16;
+/** So wide and high are tiles of which too many stand side by side and below each other. */
+const SMALL_TILE = 48;
 
 /** Cells that are `width` wide, or wider and higher where a tile would be too thin to be seen. */
 export function cellFor(shape: readonly number[], { wells }: Arrangement, width: number): Size {
@@ -71,7 +73,10 @@ export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell
   return { shape, arrangement, rows, columns, across, down, cell, pitch, label, whole };
 }
 
-/** The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. */
+/**
+ * The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. Where tiles would
+ * be too small to be seen they do not all fit: they are as large as fits the other way, or small if neither does.
+ */
 export function cellToFit(
   shape: readonly number[],
   arrangement: Arrangement,
@@ -79,8 +84,11 @@ export function cellToFit(
   pixel: number,
 ): Size {
   const none = tilesOf(shape, arrangement, { width: 0, height: 0 });
-  const wide = (view.width - none.whole.width) / Math.max(1, none.columns * none.across.length);
-  const high = (view.height - none.whole.height) / Math.max(1, none.rows * none.down.length);
+  const across = (view.width - none.whole.width) / Math.max(1, none.across.length);
+  const down = (view.height - none.whole.height) / Math.max(1, none.down.length);
+  const [fitAcross, fitDown] = [across >= LEAST_TILE, down >= LEAST_TILE];
+  const wide = (fitAcross ? across : fitDown ? view.width : SMALL_TILE) / Math.max(1, none.columns);
+  const high = (fitDown ? down : fitAcross ? view.height : SMALL_TILE) / Math.max(1, none.rows);
   const room = high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4;
   const cell = cellSize(inPixels(Math.min(wide, room), pixel));
   const least = cellFor(shape, arrangement, cell.width);
@@ -259,6 +267,16 @@ export function widened(tiles: Tiles, seen: Seen): Seen {
 }
 
 export type Step = "left" | "right" | "up" | "down" | "first" | "last" | "start" | "end";
+
+/** The keys that lead to other cells. */
+export const STEPS: Readonly<Record<string, Step>> = {
+  ArrowLeft: "left",
+  ArrowRight: "right",
+  ArrowUp: "up",
+  ArrowDown: "down",
+  Home: "first",
+  End: "last",
+};
 
 /** The cell one step further. Beyond the edge of a tile lies the next tile. */
 export function stepped(tiles: Tiles, cell: readonly number[], step: Step): number[] {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { boxAxes, boxOf, cellUnder, EDGE, look, type Sides } from "./volume.ts";
+import { axesBehind, boxAxes, boxed, boxOf, cellUnder, EDGE, look, middles, type Sides } from "./volume.ts";
 
 const front = { turn: 0, tilt: 0 };
 
@@ -38,6 +38,18 @@ describe("a box of cells", () => {
   });
 });
 
+test("the middle of what is seen of a cell is where its shape is drawn", () => {
+  const sides: Sides = [2, 1, 2];
+  const sight = look(sides, shownCells(sides, [0, 0, 0], [1, 0, 1], [0, 0, 1]), front, 60, 60);
+  const unit = 3 / 60;
+  const found = middles(sight, (cell) => cell !== 3);
+  expect(found.map(({ cell }) => cell)).toEqual([0]);
+  expect(found[0]?.x).toBeCloseTo(30 - 0.5 / unit, 0);
+  expect(found[0]?.y).toBeCloseTo(30, 0);
+  expect(found[0]?.size).toBeCloseTo(1 / unit, 0);
+  expect(middles(sight, () => true)).toHaveLength(2);
+});
+
 describe("which axes are a box", () => {
   const wells = (columns: number, rows: number, across: number | null, down: number | null = null) => ({
     columns,
@@ -55,6 +67,15 @@ describe("which axes are a box", () => {
     expect([box.values[0], box.values.at(-1), box.most]).toEqual([1000, 1234, 1234]);
     expect(box.cellOf(59)).toEqual([1, 2, 3, 4]);
     expect([box.indexOf([1, 2, 3, 4]), box.indexOf([0, 2, 3, 4])]).toEqual([59, -1]);
+  });
+  test("the others stand at one place each, and too few are made three", () => {
+    const shape = [2, 3, 4, 5];
+    expect(axesBehind(wells(3, 2, 1, 0), shape)).toEqual([0]);
+    const flat = { wells: { ...wells(3, 2, null), sliders: [0, 1] }, at: [1, 2, 0, 0] };
+    expect(axesBehind(flat.wells, shape)).toEqual([0, 1]);
+    const solid = boxed(flat, shape, ["N", "D", "H", "W"]);
+    expect([boxAxes(solid.wells, shape), solid.at]).toEqual([[3, 2, 1], flat.at]);
+    expect(boxed(solid, shape, [])).toBe(solid);
   });
   test("too few or too long ones are none, and it is said why", () => {
     expect(boxAxes(wells(1, 0, null), [4, 4])).toEqual({ few: 2 });

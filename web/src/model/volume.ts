@@ -4,7 +4,7 @@
  * under the pointer by itself, and needs no graphics card.
  */
 
-import type { Wells } from "./wells.ts";
+import { type Arrangement, defaultWells, type Wells } from "./wells.ts";
 
 export interface Eye {
   /** Angles in radians: around the upright axis, and up or down. */
@@ -30,6 +30,22 @@ export function boxAxes({ columns, rows, across, down }: Wells, shape: readonly 
   if (axes.length < 3) return { few: axes.length };
   const long = axes.find((axis) => (shape[axis] as number) > MOST_SIDE);
   return long === undefined ? (axes as unknown as BoxAxes) : { long, most: MOST_SIDE };
+}
+
+/** The axes that a box does not show: each stands at one place. */
+export function axesBehind(wells: Wells, shape: readonly number[]): readonly number[] {
+  const axes = boxAxes(wells, shape);
+  return "map" in axes ? shape.flatMap((_, axis) => (axes.includes(axis) ? [] : [axis])) : wells.sliders;
+}
+
+/** An arrangement with three axes for a box: as one expects them where too few are seen. */
+export function boxed(
+  arrangement: Arrangement,
+  shape: readonly number[],
+  names: readonly string[],
+): Arrangement {
+  if (!("few" in boxAxes(arrangement.wells, shape))) return arrangement;
+  return { wells: defaultWells(shape, names), at: arrangement.at };
 }
 
 /** A box of cells of a tensor. */
@@ -107,6 +123,34 @@ export function look(sides: Sides, shown: Uint8Array, eye: Eye, width: number, h
     }
   }
   return sight;
+}
+
+/** Where the seen part of a cell has its middle in the picture, and the side of a square as large. */
+interface Middle {
+  readonly cell: number;
+  readonly x: number;
+  readonly y: number;
+  readonly size: number;
+}
+
+/** The middles of those seen cells that are wanted. */
+export function middles({ cells, width }: Sight, wanted: (cell: number) => boolean): Middle[] {
+  const sums = new Map<number, [x: number, y: number, points: number]>();
+  for (let i = 0; i < cells.length; i++) {
+    const cell = cells[i] as number;
+    if (cell < 0 || !wanted(cell)) continue;
+    const sum = sums.get(cell) ?? [0, 0, 0];
+    sum[0] += (i % width) + 0.5;
+    sum[1] += Math.floor(i / width) + 0.5;
+    sum[2]++;
+    sums.set(cell, sum);
+  }
+  return [...sums].map(([cell, [x, y, points]]) => ({
+    cell,
+    x: x / points,
+    y: y / points,
+    size: Math.sqrt(points),
+  }));
 }
 
 /** The cell that is seen at one point of a picture. */

@@ -106,6 +106,7 @@ export const explainEn = {
   divided: (count: number) => `÷ ${number.format(count)}`,
   shown: "Shown",
   equal: "The total is the shown number.",
+  rounded: "The total is the shown number but for rounding.",
   unequal: (by: string) => `The total differs from the shown number by ${by}.`,
   opGives: (op: string) => `${op} gives`,
   clipped: (outside: number, window: number) =>

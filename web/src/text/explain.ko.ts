@@ -32,7 +32,7 @@ export const explainKo: ExplainWords = {
   input: "입력",
   output: "출력",
   asVolume: "3차원",
-  asMap: "지도",
+  asMap: "맵",
   axes: "축",
   notHeld: (count) => `이 텐서에는 ${cells(count)}가 있습니다. 셀 뒤의 숫자는 고정할 때 가져옵니다.`,
   pointAt: "셀을 가리키거나 Tab과 화살표 키로 이동하세요.",
@@ -96,6 +96,7 @@ export const explainKo: ExplainWords = {
   divided: (count) => `÷ ${number.format(count)}`,
   shown: "표시된 값",
   equal: "합계가 표시된 값과 같습니다.",
+  rounded: "합계가 반올림을 빼면 표시된 값과 같습니다.",
   unequal: (by) => `합계가 표시된 값과 ${by}만큼 다릅니다.`,
   opGives: (op) => `${op}의 결과`,
   clipped: (outside, window) =>

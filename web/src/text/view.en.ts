@@ -200,7 +200,7 @@ export const viewEn = {
   pasteRagged: (first: number, row: number, has: number) =>
     `Nothing was pasted: rows must have as many cells as the first, which has ${first}; row ${row} has ${has}.`,
   pasteWrong: (row: number, column: number, text: string, rule: string) =>
-    `Nothing was pasted: row ${row}, column ${column} is "${text}". It must be: ${rule}`,
+    `Nothing was pasted: row ${row}, column ${column} is "${text}". It must be ${rule.charAt(0).toLowerCase()}${rule.slice(1)}`,
   pasteOutside: (rows: number, columns: number) =>
     `Nothing was pasted: ${rows} x ${columns} cells do not fit from this cell on. Begin further up or left, or make the constant larger.`,
 

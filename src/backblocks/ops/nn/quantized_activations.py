@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.errors import OpError
+from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, scalar_value
@@ -18,6 +19,22 @@ from backblocks.ops.nn._quantization import (
 )
 
 _OUTPUTS = "activations: out_type, min_activations: float32, max_activations: float32"
+
+
+_ENDS = ("min_features", "max_features")
+
+
+def _cells_of(features: Spec, *more: str) -> list[Way]:
+    """A code from the one before it and the range, in which the bounds have their codes."""
+    loops, at = over(features.sizes)
+    taken = {"features": Cells(at)} | {pin: Cells(()) for pin in (*more, *_ENDS)}
+    return [
+        Way("apply", tuple(taken), loops, taken | {"activations": Cells(at)}),
+        *(
+            Way("copy", (end,), {}, {end: Cells(()), end[:4] + "activations": Cells(())})
+            for end in _ENDS
+        ),
+    ]
 
 
 def _range_of(
@@ -51,6 +68,11 @@ def quantized_relu(
 quantized_relu.shape(_range_of)
 
 
+@quantized_relu.cells
+def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[Way]:
+    return _cells_of(features)
+
+
 @op("QuantizedRelu6", f"Tinput, float32, float32 -> {_OUTPUTS}", Tinput=CODES)
 def quantized_relu6(
     features: Array, min_features: Array, max_features: Array, *, out_type: CodeType = "quint8"
@@ -70,6 +92,11 @@ def quantized_relu6(
 
 
 quantized_relu6.shape(_range_of)
+
+
+@quantized_relu6.cells
+def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[Way]:
+    return _cells_of(features)
 
 
 @op("QuantizedReluX", f"Tinput, float32, float32, float32 -> {_OUTPUTS}", Tinput=CODES)
@@ -103,6 +130,11 @@ def _(features: Spec, max_value: Spec, *min_max: Spec, **attrs: Any) -> tuple[Sh
             "must be finite", arg="max_value", got=bound, hint="Use QuantizedRelu for no bound."
         )
     return _range_of(features, *min_max)
+
+
+@quantized_relu_x.cells
+def _(y: Any, features: Spec, *others: Spec, **attrs: Any) -> list[Way]:
+    return _cells_of(features, "max_value")
 
 
 def _between(

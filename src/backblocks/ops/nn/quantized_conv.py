@@ -10,7 +10,7 @@ import numpy as np
 
 from backblocks.dtypes import DType
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way
+from backblocks.ops._cells import Cells, Coordinate, Way, loop, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, shape_text
@@ -213,6 +213,24 @@ def _(
     hint = "Transpose input if its channels are not last."
     agreed("bias", bias, input.shape[-1:], "one entry for each channel of input", hint)
     return (*input.shape[:-1], channels if input.shape[-1] is None else input.shape[-1]), (), ()
+
+
+@quantized_bias_add.cells
+def _(y: Any, input: Spec, bias: Spec, *ranges: Spec, out_type: DType) -> list[Way]:
+    """Codes of fewer bits than 32 rest on all numbers, as the range does that these need."""
+    loops, at = over(input.sizes)
+    ends = {f"{end}_{pin}": Cells(()) for pin in ("input", "bias") for end in ("min", "max")}
+    taken = {"input": Cells(at), "bias": Cells(at[-1:])} | ends
+    others = {f"other {name}": size for name, size in loops.items()}
+
+    def applied(taken: dict[str, Cells], loops: dict[str, int], y: str, *at: Coordinate) -> Way:
+        return Way("apply", tuple(taken), loops, taken | {y: Cells(at)})
+
+    if out_type == _INT32:
+        way = applied(taken, loops, "output", *at)
+        return [way, *(applied(ends, {}, end) for end in ("min_out", "max_out"))]
+    way = applied(taken, loops | others, "output", *map(loop, others))
+    return [way, *(applied(taken, loops, end) for end in ("min_out", "max_out"))]
 
 
 # -- normalization -------------------------------------------------------------------------------

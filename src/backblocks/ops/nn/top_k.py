@@ -221,6 +221,23 @@ def _(predictions: Spec, targets: Spec, k: Spec) -> Shape:
     return _among_shape(predictions, targets)
 
 
+@in_top_k.cells
+def _(y: Any, predictions: Spec, targets: Spec, *, k: int) -> list[Way]:
+    return _among_cells(predictions)
+
+
+@in_top_k_v2.cells
+def _(y: Any, predictions: Spec, targets: Spec, k: Spec) -> list[Way]:
+    return _among_cells(predictions, "k")
+
+
+def _among_cells(predictions: Spec, *more: str) -> list[Way]:
+    """Each answer from a row of predictions and its target."""
+    loops, (i, j) = over(predictions.sizes)
+    cells = {"predictions": Cells((i, j)), "targets": Cells((i,))} | {p: Cells(()) for p in more}
+    return [Way("apply", tuple(cells), loops, cells | {"precision": Cells((i,))})]
+
+
 in_top_k.grad(nothing)
 in_top_k_v2.grad(nothing)
 

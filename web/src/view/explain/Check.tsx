@@ -1,8 +1,15 @@
-import { type ReactElement, useEffect, useState } from "react";
+import { type ReactElement, useState } from "react";
 import type { CellChecked } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
 import type { Picture } from "./picture.ts";
 import { useExplainWords } from "./words.ts";
+
+interface Answer {
+  /** The block and the cell that were checked, with the numbers of this picture. */
+  readonly of: string;
+  readonly picture: Picture;
+  readonly answer: CellChecked | string;
+}
 
 /** Compares the gradient at the cell with a finite difference, when asked. */
 export function Check({
@@ -15,13 +22,14 @@ export function Check({
   cell: number[];
 }): ReactElement {
   const w = useExplainWords();
-  const [checked, setChecked] = useState<CellChecked | string | null>(null);
-  const at = cell.join();
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was checked is over at another cell.
-  useEffect(() => setChecked(null), [at, block, picture]);
+  const of = `${block} ${cell.join()}`;
+  const [last, setLast] = useState<Answer | null>(null);
+  // An answer may come when another cell is looked at.
+  const checked = last?.of === of && last.picture === picture ? last.answer : null;
   const check = () => {
-    setChecked(w.checking);
-    studio.checkCell(picture.page, block, cell).then(setChecked, (error: Error) => setChecked(error.message));
+    const tell = (answer: Answer["answer"]) => setLast({ of, picture, answer });
+    tell(w.checking);
+    studio.checkCell(picture.page, block, cell).then(tell, (error: Error) => tell(error.message));
   };
   return (
     <div className="explain-check">

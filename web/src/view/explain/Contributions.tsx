@@ -137,7 +137,9 @@ function Total({
       </p>
     );
   const same = agrees(total, shown.compared, tolerance(derivations, dtype, shown.step));
+  const exact = valueText(total, w) === valueText(shown.compared, w);
   const off = valueText(total - shown.compared, w);
+  const verdict = same ? (exact ? w.equal : w.rounded) : w.unequal(off);
   const summed = derivations[0]?.contributions.at(-1)?.running ?? 0;
   return (
     <p className={same ? "explain-total" : "explain-total bad"} data-agrees={same}>
@@ -149,9 +151,9 @@ function Total({
         </span>
       )}
       <b className="mono">{valueText(total, w)}</b> · {w.shown} {number}{" "}
-      <span className={same ? "good" : "bad"} title={same ? w.equal : w.unequal(off)}>
+      <span className={same ? "good" : "bad"} title={verdict}>
         <Icon name={same ? "good" : "warning"} />
-        <span className="visually-hidden">{same ? w.equal : w.unequal(off)}</span>
+        <span className={same && !exact ? "soft small" : "visually-hidden"}>{verdict}</span>
       </span>
     </p>
   );

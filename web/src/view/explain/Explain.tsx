@@ -176,6 +176,7 @@ function IconButton(props: {
 }
 
 function firstOutput(picture: Picture | null): string | undefined {
-  const explained = picture?.shown[0]?.row.explained;
+  const rows = picture?.rows.map((row) => row.explained) ?? [];
+  const explained = rows.find((each) => each.block === picture?.block) ?? rows[0];
   return explained?.tensors[explained.outputs[0] ?? ""]?.pin;
 }

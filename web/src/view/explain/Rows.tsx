@@ -4,6 +4,7 @@ import { gradientOf } from "../../model/explaining.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { Range } from "../../model/shades.ts";
 import { studio } from "../../state/store.ts";
+import { intoSight } from "../intoSight.ts";
 import { act, useOps } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { OpCard } from "./OpCard.tsx";
@@ -102,7 +103,10 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
   const mirrored = depth === 1;
   const [left, right] = mirrored ? [outputs, inputs] : [inputs, outputs];
   return (
-    <div className={mirrored ? "explain-strip mirrored" : "explain-strip"}>
+    <div
+      ref={explained.block === picture.block ? intoSight : undefined}
+      className={mirrored ? "explain-strip mirrored" : "explain-strip"}
+    >
       <div className="explain-side">{left.map(panel)}</div>
       <OpCard graph={graph} shown={{ row, depth }} />
       <div className="explain-side">{right.map(panel)}</div>

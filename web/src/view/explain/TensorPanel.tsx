@@ -11,6 +11,8 @@ import {
 import { cellAt } from "../../model/cells.ts";
 import type { Lit, Places } from "../../model/explaining.ts";
 import type { Range } from "../../model/shades.ts";
+import { revealing } from "../../model/tiles.ts";
+import { axesBehind, boxed } from "../../model/volume.ts";
 import { type Arrangement, arrangementOf, fitted, moveAxis, type Place, sizeIn } from "../../model/wells.ts";
 import { cursor } from "../../state/cursor.ts";
 import { AxisSliders, AxisWells } from "../inspector/AxisWells.tsx";
@@ -58,10 +60,14 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   const [own, setArrangement] = useState<Arrangement>(() =>
     roomy(arrangementOf(tensor.shape, axes), tensor.shape),
   );
-  const arrangement = fitted(own, tensor.shape, axes);
-  const now = useRef(arrangement);
-  now.current = arrangement;
   const [solid, setSolid] = useState(false);
+  const arrangement = useMemo(() => {
+    const fitting = fitted(own, tensor.shape, axes);
+    return solid ? boxed(fitting, tensor.shape, axes) : fitting;
+  }, [own, tensor.shape, axes, solid]);
+  const hidden = solid ? axesBehind(arrangement.wells, tensor.shape) : arrangement.wells.sliders;
+  const now = useRef({ arrangement, hidden });
+  now.current = { arrangement, hidden };
   const [wells, setWells] = useState(false);
   const view = useRef<TensorViewControl>(null);
   const volume = useRef<{ light(lights: TensorLights | undefined): void }>(null);
@@ -71,10 +77,13 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   });
   const byKey = useRef(false);
 
+  /** Takes over where axes stand: which of them are seen as a map is not what a box shows. */
+  const slide = ({ at }: Arrangement) =>
+    setArrangement((before) => ({ wells: fitted(before, tensor.shape, axes).wells, at }));
   const panel: PanelControl = {
     light(lights, pinned) {
       last.current = { lights, pinned };
-      view.current?.mark(marksOf(lights, tensor.shape, now.current, pinned));
+      view.current?.mark(marksOf(lights, tensor.shape, now.current.arrangement, pinned));
       volume.current?.light(lights);
     },
     bring(lights) {
@@ -83,14 +92,15 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
       const places = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
         ...(lights.get(how) ?? []),
       ]);
-      const hidden = now.current.wells.sliders;
+      const { arrangement, hidden } = now.current;
       const seen = (place: number): boolean => {
         const cell = cellAt(place, tensor.shape);
-        return hidden.every((axis) => cell[axis] === now.current.at[axis]);
+        return hidden.every((axis) => cell[axis] === arrangement.at[axis]);
       };
       const [one] = places;
-      if (one !== undefined && !places.slice(0, MOST_MARKS).some(seen))
-        view.current?.reveal(cellAt(one, tensor.shape));
+      if (one === undefined || places.slice(0, MOST_MARKS).some(seen)) return;
+      if (view.current) view.current.reveal(cellAt(one, tensor.shape));
+      else slide(revealing(arrangement, cellAt(one, tensor.shape)));
     },
     focus: () => view.current?.focus(),
   };
@@ -136,7 +146,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
         )}
       </header>
       {wells && <AxisWells tensor={info} arrangement={arrangement} onArrange={setArrangement} />}
-      <AxisSliders tensor={info} arrangement={arrangement} onArrange={setArrangement} />
+      <AxisSliders tensor={info} arrangement={arrangement} hidden={hidden} onArrange={slide} />
       <div
         className="explain-map"
         onKeyDownCapture={() => {
@@ -150,6 +160,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
           <Suspense fallback={null}>
             <Volume
               held={held}
+              names={axes}
               arrangement={arrangement}
               range={range}
               lights={last.current.lights}

@@ -25,6 +25,8 @@ export interface Shown {
 
 export interface Picture {
   readonly page: number;
+  /** The block that was asked for, which may be a gradient of the first that is shown. */
+  readonly block: string;
   readonly shown: readonly Shown[];
   readonly rows: readonly Row[];
   readonly twins: ReadonlyMap<string, readonly string[]>;
@@ -135,6 +137,7 @@ export async function loadPicture(page: number, block: string, graph: Graph, ops
   );
   return {
     page,
+    block,
     shown,
     rows,
     twins: twinsOf(rows, ops),

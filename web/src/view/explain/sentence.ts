@@ -81,8 +81,8 @@ function derivedText(
     const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
     return `${labelIn(picture, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
   };
-  const compared =
-    nest.rule === "winner's" ? nest.of.slice(0, 1) : nest.rule === "winners" ? nest.of.slice(0, 1) : nest.of;
+  const chosen = nest.rule === "winner's" || nest.rule === "winners";
+  const compared = chosen ? nest.of.slice(0, 1) : nest.of;
   if (contributions.length === 0) return words.nothing;
   const regions = compared.map(region);
   const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);

@@ -89,16 +89,15 @@ function wellAt({ clientX, clientY }: PointerEvent): Well | null {
   return (well?.dataset.well as Well | undefined) ?? null;
 }
 
-/** A slider for each axis that is not shown and has more than one place; with `tiles` also for those of tiles. */
+/** A slider for each axis that is not shown and has more than one place. */
 export function AxisSliders({
   tensor,
   arrangement,
-  tiles = false,
+  hidden = arrangement.wells.sliders,
   onArrange,
-}: Props & { tiles?: boolean }): ReactElement | null {
+}: Props & { hidden?: readonly (number | null)[] }): ReactElement | null {
   const w = useInspectorWords();
   const { wells, at } = arrangement;
-  const hidden = tiles ? [wells.across, wells.down, ...wells.sliders] : wells.sliders;
   const axes = hidden.filter((axis) => axis !== null && (tensor.shape[axis] as number) > 1) as number[];
   if (axes.length === 0) return null;
   return (

@@ -41,6 +41,7 @@ export function BoxView(props: Props): ReactElement {
       <Volume
         ref={volume}
         held={shown.solid}
+        names={tensor.axes}
         arrangement={shown.arrangement}
         range={props.range}
         lights={lights}

@@ -1,4 +1,12 @@
-import { type ReactElement, useCallback, useEffect, useRef, useState, useSyncExternalStore } from "react";
+import {
+  type ReactElement,
+  useCallback,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from "react";
 import { commonRange, fitTogether, type Range, type RangeMode, rangeOf } from "../../model/shades.ts";
 import { pinsOf } from "../../model/tensors.ts";
 import { cursor } from "../../state/cursor.ts";
@@ -12,11 +20,6 @@ import { MOST_PANES, type PinOn, panes, usePanes } from "./panes.ts";
 import { nameOf } from "./Table.tsx";
 import { type Measures, useTensor } from "./tensor.ts";
 import { useInspectorWords } from "./words.ts";
-
-interface RangeChoice {
-  readonly mode: RangeMode | "typed";
-  readonly typed?: Range;
-}
 
 /** What all panes share: one cursor, and one range of colours where that is locked. */
 interface Shared {
@@ -32,19 +35,19 @@ const onCursor = (call: () => void) => cursor.onChange(call);
 /** Up to four tensors side by side: the one of the selection, those that were pinned, and A against B. */
 export function Inspector({ page }: { page: PageState }): ReactElement {
   const w = useInspectorWords();
-  const { pinned, following, a, b, locked } = usePanes();
+  const { pinned, following, a, b, locked, ranges: choices, chosen } = usePanes();
   const now = useSyncExternalStore(onCursor, () => cursor.now);
   const held = useSyncExternalStore(onCursor, () => cursor.pinned);
-  const [choices, setChoices] = useState<Readonly<Record<string, RangeChoice>>>({});
   const [known, setKnown] = useState<Readonly<Record<string, Measures>>>({});
-  // A cell that was pinned elsewhere is shown here, where the selection has its tensor. Another selection chooses anew.
-  const [chosen, setChosen] = useState(() => ({
-    pin: cursor.pinned && cursor.now?.page === page.page ? cursor.now.pin : "",
-    of: page.selection,
-  }));
+  // A cell that was pinned elsewhere is shown here, where the selection has its tensor.
+  const opened = useRef(page);
+  useLayoutEffect(() => {
+    const { page: number, selection } = opened.current;
+    if (cursor.pinned && cursor.now?.page === number) panes.choose(cursor.now.pin, selection);
+  }, []);
   const here = pinned.filter((each) => each.page === page.page && exists(page, each));
   const offered = pinsOf(page.graph, page.selection);
-  const followed = chosen.of === page.selection && offered.includes(chosen.pin) ? chosen.pin : offered[0];
+  const followed = chosen?.of === page.selection && offered.includes(chosen.pin) ? chosen.pin : offered[0];
   const comparing =
     a !== null && b !== null && [a, b].every((each) => each.page === page.page && exists(page, each));
   const room = MOST_PANES - here.length - (comparing ? 1 : 0);
@@ -78,7 +81,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
     coloursOf(pane, measures) {
       const compared = pane === COMPARED;
       const common = same && !compared;
-      const key = common ? OF_ALL : pane;
+      const key = `${page.page} ${common ? OF_ALL : pane}`;
       const { mode, typed } = choices[key] ?? { mode: "all" };
       const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
       const range = typed ?? commonRange(all.map((each) => rangeOf(each, mode as RangeMode)));
@@ -86,8 +89,8 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
         mode,
         range: compared && !typed ? bothWays(range) : range,
         sharing: compared || shown.length < 2 ? null : { same, many: shown.length, chosen: locked !== null },
-        choose: (next) => setChoices({ ...choices, [key]: { mode: next } }),
-        set: (next) => setChoices({ ...choices, [key]: { mode: "typed", typed: next } }),
+        choose: (next) => panes.colour(key, { mode: next }),
+        set: (next) => panes.colour(key, { mode: "typed", typed: next }),
       };
     },
     measured,
@@ -99,6 +102,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
         ({ pin, pane }) => (
           <TensorPane
             key={pane}
+            pane={pane}
             shared={shared}
             pin={pin}
             pinned={pane !== following}
@@ -106,7 +110,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
             canPin={pane !== following || room > 1 || here.length === 0}
             {...(pane === following && {
               offered,
-              onChoose: (next: string) => setChosen({ pin: next, of: page.selection }),
+              onChoose: (next: string) => panes.choose(next, page.selection),
             })}
           />
         ),
@@ -151,6 +155,7 @@ const ROOM = 480;
 
 interface TensorPaneProps {
   shared: Shared;
+  pane: number;
   pin: string;
   pinned: boolean;
   isSelected: boolean;
@@ -187,6 +192,7 @@ function TensorPane(props: TensorPaneProps): ReactElement {
     <Pane
       page={page}
       pin={pin}
+      pane={props.pane}
       looked={looked}
       at={shared.at(pin, looked.info?.shape)}
       colours={shared.coloursOf(pin, looked.measures)}
@@ -247,6 +253,7 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
     <Pane
       page={shared.page}
       pin={a.pin}
+      pane={COMPARED}
       label={`(${a.pin} − ${b.pin})`}
       compares
       looked={looked}

@@ -4,17 +4,21 @@ import {
   type ReactElement,
   type ReactNode,
   useEffect,
+  useMemo,
   useRef,
   useState,
 } from "react";
 import { item } from "../../model/action.ts";
+import { canBeBad } from "../../model/bad.ts";
 import type { Json } from "../../model/document.ts";
 import { placed } from "../../model/paste.ts";
 import { offsetIn, wholeBox } from "../../model/slices.ts";
 import { revealing } from "../../model/tiles.ts";
+import { axesBehind } from "../../model/volume.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
+import { intoSight } from "../intoSight.ts";
 import { act } from "../page.ts";
 import { ui } from "../ui.ts";
 import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
@@ -25,7 +29,8 @@ import { CellLine } from "./CellLine.tsx";
 import { ColourBox, type Colours } from "./ColourBox.tsx";
 import { EditBar, type Paint } from "./EditBar.tsx";
 import { ConstantList, RunList } from "./List.tsx";
-import { PaneHead, type Way } from "./PaneHead.tsx";
+import { PaneHead } from "./PaneHead.tsx";
+import { panes, useManner, type Way } from "./panes.ts";
 import { Statistics } from "./Statistics.tsx";
 import { blockOf } from "./source.ts";
 import { nameOf, Table } from "./Table.tsx";
@@ -44,6 +49,8 @@ export interface At {
 interface Props {
   page: PageState;
   pin: string;
+  /** By what is kept how it is shown. */
+  pane: number | string;
   /** How it is named, if not by its pin. */
   label?: string;
   /** Whether it is what two tensors differ by, which no block holds. */
@@ -60,13 +67,12 @@ interface Props {
 
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
-  const { page, pin, looked, at, colours, label = pin, compares = false } = props;
+  const { page, pin, pane, looked, at, colours, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const words = useWords();
   const view = useRef<TensorViewControl>(null);
   const typing = useRef<HTMLInputElement>(null);
-  const [way, setWay] = useState<Way>("map");
-  const [arranged, setArranged] = useState<Readonly<Record<string, Arrangement>>>({});
+  const { way, arranged } = useManner(pane);
   const [brush, setBrush] = useState<Paint | null>(null);
   const stroke = useRef<Map<number, readonly number[]> | null>(null);
   const [, redraw] = useState(0);
@@ -80,7 +86,11 @@ export function Pane(props: Props): ReactElement {
   useEffect(() => {
     if (keptAt !== "") bring.current(keptAt.split(",").map(Number));
   }, [keptAt]);
-  if (info === null || measures === null)
+  // The same one as long as nothing is arranged anew: what is seen is asked for again with another.
+  const key = info?.axes.join(" ") ?? "";
+  const before = arranged[key];
+  const arrangement = useMemo(() => info && fitted(before, info.shape, info.axes), [before, info]);
+  if (info === null || arrangement === null || measures === null)
     return (
       <section className="pane" aria-label={label}>
         <header className="pane-head">
@@ -90,9 +100,7 @@ export function Pane(props: Props): ReactElement {
         <p className="empty">{failed || w.waiting}</p>
       </section>
     );
-  const key = info.axes.join(" ");
-  const arrangement = fitted(arranged[key], info.shape, info.axes);
-  const arrange = (next: Arrangement) => setArranged({ ...arranged, [key]: next });
+  const arrange = (next: Arrangement) => panes.show(pane, { arranged: { ...arranged, [key]: next } });
   const { cell } = at;
   const text = info.dtype === "string";
   const empty = info.shape.includes(0);
@@ -116,7 +124,7 @@ export function Pane(props: Props): ReactElement {
   }
   /** A block of a spreadsheet, from the cell at the cursor on. */
   function paste(event: ClipboardEvent) {
-    if (!cells || !info || isField(event.target)) return;
+    if (!cells || !arrangement || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
     const pasted = readPasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
@@ -152,7 +160,8 @@ export function Pane(props: Props): ReactElement {
       typing.current?.focus();
     }
   }
-  const numbers = (measures.nans ?? 0) + (measures.infinities ?? 0) === 0 && !measures.sampled;
+  const bads = (measures.nans ?? 0) + (measures.infinities ?? 0);
+  const mayBeBad = canBeBad(info.dtype) && (bads > 0 || measures.sampled);
   const moves = {
     onHover: (met: number[] | null) => cursor.move(met && to(met)),
     onMove: (met: number[]) => cursor.carry(to(met)),
@@ -172,7 +181,7 @@ export function Pane(props: Props): ReactElement {
         compares={compares}
         way={shown}
         ways={shown === "list" && way !== "list" ? ["list"] : undefined}
-        onWay={setWay}
+        onWay={(next) => panes.show(pane, { way: next })}
         title={props.title}
         tools={props.tools}
       />
@@ -183,7 +192,7 @@ export function Pane(props: Props): ReactElement {
             <AxisSliders
               tensor={info}
               arrangement={arrangement}
-              tiles={shown === "table"}
+              hidden={hiddenIn(shown, arrangement, info.shape)}
               onArrange={arrange}
             />
           </div>
@@ -197,7 +206,7 @@ export function Pane(props: Props): ReactElement {
             paint={paint}
             onPaint={(next) => {
               setBrush(next);
-              if (next) setWay("map");
+              if (next) panes.show(pane, { way: "map" });
             }}
             onPut={put}
           />
@@ -250,7 +259,7 @@ export function Pane(props: Props): ReactElement {
             (cells ? (
               <ConstantList cells={cells} onEdit={edit} />
             ) : (
-              <RunList key={pin} page={page.page} pin={pin} />
+              <RunList key={`${page.page} ${pin}`} page={page.page} pin={pin} />
             ))}
         </div>
         <aside className="pane-side">
@@ -258,7 +267,7 @@ export function Pane(props: Props): ReactElement {
           {!text && !empty && (
             <div className="colour-box">
               <ColourBox measures={measures} colours={colours} />
-              {!compares && !numbers && (
+              {!compares && mayBeBad && (
                 <button type="button" className="button" onClick={() => void bad.find(cell)}>
                   {bad.part === null ? w.nextBad : w.stopLooking(bad.part)} <kbd>N</kbd>
                 </button>
@@ -266,6 +275,7 @@ export function Pane(props: Props): ReactElement {
               {!compares && bad.found?.first_pin && (
                 <button
                   type="button"
+                  ref={intoSight}
                   className="button first-bad"
                   onClick={() => ui.reveal(item("block", blockOf(bad.found?.first_pin as string)))}
                 >
@@ -300,6 +310,12 @@ function marksOf(
 ): readonly Mark[] {
   const cells = stroke ? [...stroke.values()] : kept ? [kept] : [];
   return cells.map((cell) => ({ cell, kind: "pinned" }));
+}
+
+/** The axes that stand at one place. A table is one slice, with all tiles but one behind it. */
+function hiddenIn(way: Way, { wells }: Arrangement, shape: readonly number[]): readonly (number | null)[] {
+  if (way === "box") return axesBehind(wells, shape);
+  return way === "table" ? [wells.across, wells.down, ...wells.sliders] : wells.sliders;
 }
 
 function isField(target: EventTarget): boolean {

@@ -7,11 +7,9 @@ import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 import { asCsv, asNumpy, type Copyable, download } from "./copying.ts";
+import { WAYS, type Way } from "./panes.ts";
 import { blockOf } from "./source.ts";
 import { useInspectorWords } from "./words.ts";
-
-export type Way = "map" | "table" | "box" | "list";
-const WAYS: readonly Way[] = ["map", "table", "box", "list"];
 
 interface Props {
   what: Copyable;

@@ -16,7 +16,7 @@ import {
 import type { Json } from "../../model/document.ts";
 import { barAt, lengthFor, placeAt } from "../../model/scrolling.ts";
 import { type Box, offsetIn } from "../../model/slices.ts";
-import { cellIn, type Step, stepped, tilesOf } from "../../model/tiles.ts";
+import { cellIn, STEPS, type Step, stepped, tilesOf } from "../../model/tiles.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
 import { type Cells, cellRule, readCell, shownCell } from "../widgets/constant.ts";
@@ -41,15 +41,6 @@ interface Props {
   onPick(cell: number[]): void;
   onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
 }
-
-const STEPS: Readonly<Record<string, Step>> = {
-  ArrowLeft: "left",
-  ArrowRight: "right",
-  ArrowUp: "up",
-  ArrowDown: "down",
-  Home: "first",
-  End: "last",
-};
 
 /** The rows and columns of the slice that is shown, as a grid that can be heard; only what is seen of it exists. */
 export function Table(props: Props): ReactElement {

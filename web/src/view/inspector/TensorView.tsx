@@ -9,7 +9,7 @@ import {
   useState,
 } from "react";
 import type { Range } from "../../model/shades.ts";
-import { revealing, type Step, stepped } from "../../model/tiles.ts";
+import { revealing, STEPS, stepped } from "../../model/tiles.ts";
 import { type Arrangement, fitted } from "../../model/wells.ts";
 import { TensorMap } from "./map.ts";
 import type { Mark } from "./marks.ts";
@@ -63,15 +63,6 @@ export interface TensorViewControl {
 
 /** Widths of cells, from a pixel to a number with all its digits. */
 const WIDTHS = [1, 2, 4, 8, 12, 20, 28, 40, 56, 80, 112];
-
-const STEPS: Readonly<Record<string, Step>> = {
-  ArrowLeft: "left",
-  ArrowRight: "right",
-  ArrowUp: "up",
-  ArrowDown: "down",
-  Home: "first",
-  End: "last",
-};
 
 /** The map of a tensor: one cell after the other by arrows, one slice after the other by Page Up and Page Down. */
 export function TensorView(props: Props): ReactElement {

@@ -1,4 +1,5 @@
 import {
+  Fragment,
   type KeyboardEvent,
   type PointerEvent,
   type ReactElement,
@@ -11,7 +12,7 @@ import {
 } from "react";
 import { cellAt, placeOf } from "../../model/cells.ts";
 import type { Lit, Places } from "../../model/explaining.ts";
-import { type Range, shadeOf } from "../../model/shades.ts";
+import { type Range, shadesOf } from "../../model/shades.ts";
 import {
   boxAxes,
   boxOf,
@@ -20,19 +21,17 @@ import {
   EDGE,
   type Eye,
   look,
+  middles,
   sceneOf,
 } from "../../model/volume.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { paletteFor } from "./paint.ts";
+import { hasShape, Shapes } from "./shapes.ts";
 import { useInspectorWords } from "./words.ts";
 
 /** What a box needs of a tensor. */
 export interface Solid {
-  readonly tensor: {
-    readonly pin: string;
-    readonly shape: readonly number[];
-    readonly axes?: readonly string[];
-  };
+  readonly tensor: { readonly pin: string; readonly shape: readonly number[] };
   /** Whether all numbers of the box are here. */
   readonly whole: boolean;
   /** The number at a place in row-major order. */
@@ -41,6 +40,8 @@ export interface Solid {
 
 interface Props {
   held: Solid;
+  /** The names of its axes. */
+  names: readonly string[];
   arrangement: Arrangement;
   range: Range;
   lights: ReadonlyMap<Lit, Places> | undefined;
@@ -68,9 +69,9 @@ const STEP = Math.PI / 18;
 
 /** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
 export default function Volume(props: Props): ReactElement {
-  const { held, arrangement, range, onHover, onPick } = props;
+  const { held, names, arrangement, range, onHover, onPick } = props;
   const w = useInspectorWords();
-  const { shape, pin, axes: names = shape.map((_, axis) => String(axis)) } = held.tensor;
+  const { shape, pin } = held.tensor;
   const axes = useMemo(() => boxAxes(arrangement.wells, shape), [arrangement, shape]);
   const box = useMemo(
     () =>
@@ -190,7 +191,14 @@ export default function Volume(props: Props): ReactElement {
         <canvas ref={canvas} />
       </div>
       <label className="volume-threshold small">
-        <span className="mono">{box.axes.map((axis) => `${names[axis]} ${shape[axis]}`).join(" × ")}</span>
+        <span className="mono">
+          {box.axes.map((axis, i) => (
+            <Fragment key={axis}>
+              {i > 0 && " × "}
+              <b>{names[axis]}</b> {shape[axis]}
+            </Fragment>
+          ))}
+        </span>
         {w.threshold} <span className="mono">{Number((part * box.most).toPrecision(3))}</span>
         <input
           type="range"
@@ -232,23 +240,28 @@ function paint(
   canvas.width = width;
   canvas.height = height;
   const shown = scene.map((each, i) => (each || marked[i] ? 1 : 0));
-  const { cells, faces } = look(sides, shown, eye, width, height);
-  const { pixels } = paletteFor(range);
+  const sight = look(sides, shown, eye, width, height);
+  const { cells, faces } = sight;
+  const { pixels, dark } = paletteFor(range);
+  const shades = shadesOf(values, range);
   const g = canvas.getContext("2d") as CanvasRenderingContext2D;
   const image = g.createImageData(width, height);
   for (let i = 0; i < cells.length; i++) {
     const cell = cells[i] as number;
     if (cell < 0) continue;
     const face = faces[i] as number;
-    const pixel = pixels[shadeOf(values[cell] as number, range)] as number;
+    const pixel = pixels[shades[cell] as number] as number;
     const [, mark] = MARKS[(marked[cell] as number) - 1] ?? [];
     const light = LIGHT[face % EDGE] as number;
-    const [mix, dark] = face >= EDGE ? [mark ? 1 : 0, mark ? 1 : 0.7] : [mark ? 0.35 : 0, 1];
+    const [mix, shadow] = face >= EDGE ? [mark ? 1 : 0, mark ? 1 : 0.7] : [mark ? 0.35 : 0, 1];
     for (let channel = 0; channel < 3; channel++) {
       const own = (pixel >> (8 * channel)) & 255;
-      image.data[4 * i + channel] = light * dark * (own * (1 - mix) + (mark?.[channel] ?? 0) * mix);
+      image.data[4 * i + channel] = light * shadow * (own * (1 - mix) + (mark?.[channel] ?? 0) * mix);
     }
     image.data[4 * i + 3] = 255;
   }
   g.putImageData(image, 0, 0);
+  const shapes = new Shapes(g, dark);
+  for (const { cell, x, y, size } of middles(sight, (each) => hasShape(shades[each] as number)))
+    shapes.draw(shades[cell] as number, x, y, size, size);
 }

@@ -1,8 +1,7 @@
 /** The map of one tensor on two canvases: cells below, marks above. It draws at most once a frame, outside of React. */
 
 import { barAt, lengthFor, placeAt } from "../../model/scrolling.ts";
-import type { Range } from "../../model/shades.ts";
-import { shadesOf } from "../../model/shades.ts";
+import { type Range, shadesOf } from "../../model/shades.ts";
 import { type Box, countOf, covers } from "../../model/slices.ts";
 import {
   boxesOf,
@@ -43,6 +42,7 @@ export interface Shown {
 
 /** Of so many cells or fewer the numbers are fetched at once, so that a colour's number is known too. */
 const FEW = 1 << 14;
+
 interface Held {
   readonly box: Box;
   readonly frame: Frame | null;
@@ -55,6 +55,7 @@ export class TensorMap {
   private tiles: Tiles | null = null;
   private view: View = { x: 0, y: 0, width: 0, height: 0 };
   private held: readonly Held[] = [];
+  private asked: readonly Box[] = [];
   private wanted = "";
   private asking = 0;
   /** Whether an answer is on its way. */
@@ -163,13 +164,6 @@ export class TensorMap {
       into(this.view.x, this.view.width, place.x, width),
       into(this.view.y, this.view.height, place.y, height),
     );
-  }
-
-  /** Where a cell stands in the element, for what is put over it. */
-  placeOf(cell: readonly number[]): { x: number; y: number; width: number; height: number } | undefined {
-    const place = this.tiles ? placeOf(this.tiles, cell) : undefined;
-    if (!place || !this.tiles) return undefined;
-    return { x: place.x - this.view.x, y: place.y - this.view.y, ...this.tiles.cell };
   }
 
   private resized(): void {
@@ -313,8 +307,6 @@ export class TensorMap {
       },
     );
   }
-
-  private asked: readonly Box[] = [];
 }
 
 function cellsIn(boxes: readonly Box[]): number {

@@ -23,6 +23,7 @@ import {
 } from "../../model/tiles.ts";
 import { scaleFor } from "../canvas/colourmap.ts";
 import type { Colours } from "../canvas/colours.ts";
+import { hasShape, Shapes } from "./shapes.ts";
 
 /** A part of a tensor that has arrived. */
 export interface Part {
@@ -158,7 +159,7 @@ function paintPart(
     for (let column = 0; column < columns; column++, from += columnStride) {
       const shade = part.shades[from] as number;
       pixels[to++] = palette.pixels[shade] as number;
-      if (shade < FIRST && shade !== ZERO) odd.push(row, column, shade);
+      if (hasShape(shade)) odd.push(row, column, shade);
     }
   }
   canvas.getContext("2d")?.putImageData(image, 0, 0, 0, 0, columns, rows);
@@ -168,7 +169,13 @@ function paintPart(
   const top = y + rowSpan.first * tiles.cell.height;
   g.drawImage(canvas, 0, 0, columns, rows, left, top, columns * width, rows * height);
   if (width >= ROOM_FOR_SHAPES + 2) lines(g, view, left, top, width, height, columns, rows);
-  shapes(g, scene, odd, left, top, width, height);
+  const shapes = new Shapes(g, palette.dark);
+  for (let i = 0; i < odd.length; i += 3) {
+    const x = left + ((odd[i + 1] as number) + 0.5) * width;
+    const y = top + ((odd[i] as number) + 0.5) * height;
+    if (x >= 0 && y >= 0 && x <= view.width && y <= view.height)
+      shapes.draw(odd[i + 2] as number, x, y, width, height);
+  }
   if (part.text === null || width < ROOM_FOR_NUMBERS) return;
   g.font = `${width < 40 ? 9.5 : 11}px ${scene.colours.mono}`;
   g.textAlign = "center";
@@ -202,7 +209,8 @@ export function shortened(text: string, letters: number): string {
   if (size >= 1) return power.length <= letters ? power : "…";
   // Without room for its first digit a number near zero is shown by its sign: -.00
   const sign = value < 0 ? "-" : "";
-  return sign + size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
+  const fixed = size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
+  return /[1-9]/.test(fixed) || power.length > letters ? sign + fixed : power;
 }
 
 function lines(
@@ -234,102 +242,4 @@ function lines(
     }
   }
   g.stroke();
-}
-
-/** The least distance between shapes of cells that are smaller than a shape: of what is no number, and of clipped ones. */
-const APART = 16;
-const CLIPPED_APART = 28;
-
-/** What is no number or lies outside of the range: × for NaN, arrows for infinities, + and − for what is clipped. */
-function shapes(
-  g: CanvasRenderingContext2D,
-  { view, palette }: Scene,
-  odd: readonly number[],
-  left: number,
-  top: number,
-  width: number,
-  height: number,
-): void {
-  const small = Math.min(width, height) < ROOM_FOR_SHAPES;
-  const taken = new Set<number>();
-  for (let i = 0; i < odd.length; i += 3) {
-    const x = left + ((odd[i + 1] as number) + 0.5) * width;
-    const y = top + ((odd[i] as number) + 0.5) * height;
-    const shade = odd[i + 2] as number;
-    if (x < 0 || y < 0 || x > view.width || y > view.height) continue;
-    const clipped = shade >= BELOW;
-    if (small) {
-      const apart = clipped ? CLIPPED_APART : APART;
-      const bin = (Math.floor(x / apart) * 65536 + Math.floor(y / apart)) * 2 + (clipped ? 1 : 0);
-      if (taken.has(bin)) continue;
-      taken.add(bin);
-    }
-    if (clipped) {
-      // Its number is shown too where there is room, so the shape stands in the corner.
-      const corner = width >= ROOM_FOR_NUMBERS;
-      const size = small || corner ? 2.5 : Math.min(4, Math.min(width, height) / 2 - 2);
-      const at = corner ? { x: x + width / 2 - 5, y: y - height / 2 + 5 } : { x, y };
-      sign(g, shade, at.x, at.y, size, palette.dark[shade] === 1, small);
-    } else shape(g, shade, x, y, small ? 3 : Math.min(5, Math.min(width, height) / 2 - 2), small);
-  }
-}
-
-/** + or −, in an ink that is seen on the cell's colour; with a rim where it covers other cells too. */
-function sign(
-  g: CanvasRenderingContext2D,
-  shade: number,
-  x: number,
-  y: number,
-  size: number,
-  dark: boolean,
-  rim: boolean,
-): void {
-  const [ink, other] = dark ? ["#ffffff", "#14181f"] : ["#14181f", "#ffffff"];
-  g.beginPath();
-  g.moveTo(x - size, y);
-  g.lineTo(x + size, y);
-  if (shade === ABOVE) {
-    g.moveTo(x, y - size);
-    g.lineTo(x, y + size);
-  }
-  if (rim) {
-    g.lineWidth = 3.5;
-    g.strokeStyle = other as string;
-    g.stroke();
-  }
-  g.lineWidth = 1.5;
-  g.strokeStyle = ink as string;
-  g.stroke();
-}
-
-/** × or an arrow, white on black; with a black ground of its own where it covers other cells too. */
-function shape(
-  g: CanvasRenderingContext2D,
-  shade: number,
-  x: number,
-  y: number,
-  size: number,
-  ground: boolean,
-): void {
-  if (ground) {
-    g.fillStyle = "#101014";
-    g.fillRect(x - size - 1.5, y - size - 1.5, 2 * size + 3, 2 * size + 3);
-  }
-  g.strokeStyle = g.fillStyle = "#ffffff";
-  g.lineWidth = 1.5;
-  g.beginPath();
-  if (shade === NAN) {
-    g.moveTo(x - size, y - size);
-    g.lineTo(x + size, y + size);
-    g.moveTo(x + size, y - size);
-    g.lineTo(x - size, y + size);
-    g.stroke();
-    return;
-  }
-  const up = shade === INFINITY ? -1 : 1;
-  g.moveTo(x, y + up * size);
-  g.lineTo(x - size, y - up * size);
-  g.lineTo(x + size, y - up * size);
-  g.closePath();
-  g.fill();
 }

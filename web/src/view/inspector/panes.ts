@@ -1,6 +1,12 @@
-/** Which tensors stand side by side: the one that follows the selection, those that were pinned, and A against B. */
+/**
+ * Which tensors stand side by side: the one that follows the selection, those that were pinned, and A against B; and
+ * how each is shown. It outlives the panel, which is away while another one, or Explain, is in its place.
+ */
 
 import { create } from "zustand";
+import type { Item } from "../../model/action.ts";
+import type { Range, RangeMode } from "../../model/shades.ts";
+import type { Arrangement } from "../../model/wells.ts";
 import type { Look } from "../../net/generated.ts";
 
 export const MOST_PANES = 4;
@@ -9,6 +15,21 @@ export const MOST_PANES = 4;
 export interface PinOn {
   readonly page: number;
   readonly pin: string;
+}
+
+export const WAYS = ["map", "table", "box", "list"] as const;
+export type Way = (typeof WAYS)[number];
+
+/** How a pane shows its tensors. */
+interface Manner {
+  readonly way: Way;
+  /** By the names of axes. */
+  readonly arranged: Readonly<Record<string, Arrangement>>;
+}
+
+interface RangeChoice {
+  readonly mode: RangeMode | "typed";
+  readonly typed?: Range;
 }
 
 /** A tensor in a pane of its own, which is another one than that of the selection. */
@@ -25,7 +46,14 @@ interface Panes {
   readonly comparison: NonNullable<Look["comparison"]>;
   /** Whether all have one range of colours; null to let that be as it fits them. */
   readonly locked: boolean | null;
+  readonly manners: Readonly<Record<string, Manner>>;
+  /** Which numbers have colours, by page and tensor. */
+  readonly ranges: Readonly<Record<string, RangeChoice>>;
+  /** The tensor that was chosen of those that a selection offers. */
+  readonly chosen: { readonly pin: string; readonly of: ReadonlySet<Item> } | null;
 }
+
+const FIRST_MANNER: Manner = { way: "map", arranged: {} };
 
 export const usePanes = create<Panes>()(() => ({
   pinned: [],
@@ -34,7 +62,14 @@ export const usePanes = create<Panes>()(() => ({
   b: null,
   comparison: "difference",
   locked: null,
+  manners: {},
+  ranges: {},
+  chosen: null,
 }));
+
+/** How a pane shows its tensors, by its number or its name. */
+export const useManner = (pane: number | string): Manner =>
+  usePanes((state) => state.manners[pane] ?? FIRST_MANNER);
 
 const same = (one: PinOn | null, other: PinOn): boolean => one?.page === other.page && one.pin === other.pin;
 
@@ -70,5 +105,15 @@ export const panes = {
   },
   lock(locked: boolean): void {
     usePanes.setState({ locked });
+  },
+  show(pane: number | string, manner: Partial<Manner>): void {
+    const { manners } = usePanes.getState();
+    usePanes.setState({ manners: { ...manners, [pane]: { ...(manners[pane] ?? FIRST_MANNER), ...manner } } });
+  },
+  colour(of: string, choice: RangeChoice): void {
+    usePanes.setState(({ ranges }) => ({ ranges: { ...ranges, [of]: choice } }));
+  },
+  choose(pin: string, of: ReadonlySet<Item>): void {
+    usePanes.setState({ chosen: { pin, of } });
   },
 };

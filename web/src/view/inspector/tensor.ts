@@ -164,14 +164,14 @@ function useRun(page: number, pin: string, wanted: boolean, compared?: Compared)
   }, [page, pin, against, comparison, source, wanted]);
   const now = found?.source === source ? found : undefined;
   // What blocks show of their outputs is enough to begin with.
-  const summary = useMemo(
-    () => (now || against !== "" ? undefined : live(page).summary(pin)),
-    [page, pin, against, now],
-  );
+  const early = useMemo(() => {
+    const summary = now || against !== "" ? undefined : live(page).summary(pin);
+    return summary ? { ...summary, pin } : null;
+  }, [page, pin, against, now]);
   const toggle = () => (part === null ? asking.current?.again() : asking.current?.leave.abort());
   return {
     source,
-    measures: now ? now.measures : summary ? { ...summary, pin } : null,
+    measures: now ? now.measures : early,
     failed: now?.failed ?? "",
     looking: now?.measures?.sampled ? { part, toggle } : null,
   };

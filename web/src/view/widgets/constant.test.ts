@@ -108,17 +108,17 @@ describe("a pasted table", () => {
     [
       "1\t2\n3\tx",
       "float32",
-      'Nothing was pasted: row 2, column 2 is "x". It must be: A number of float32, inf or nan.',
+      'Nothing was pasted: row 2, column 2 is "x". It must be a number of float32, inf or nan.',
     ],
     [
       "1\t200",
       "int8",
-      'Nothing was pasted: row 1, column 2 is "200". It must be: A whole number of int8, from -128 to 127.',
+      'Nothing was pasted: row 1, column 2 is "200". It must be a whole number of int8, from -128 to 127.',
     ],
     [
       "1,234\t5",
       "float32",
-      'Nothing was pasted: row 1, column 1 is "1,234". It must be: A number of float32, inf or nan.',
+      'Nothing was pasted: row 1, column 1 is "1,234". It must be a number of float32, inf or nan.',
     ],
   ])("%j as %s is refused as a whole", (text, dtype, error) => {
     expect(readPasted(text, dtype, viewEn)).toEqual({ error });
