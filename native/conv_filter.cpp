@@ -40,12 +40,11 @@ template <class N, int rows, int vectors>
 void add_products(const N* x, std::int64_t x_step, const N* dy, std::int64_t dy_step,
                   const std::vector<Pair>& pairs, std::int64_t windows, bool more,
                   std::int64_t columns, N* sums, std::int64_t pitch) {
-    static constexpr std::array<std::int64_t, 8> places{0, 1, 2, 3, 4, 5, 6, 7};
     for (int i = 0; i < rows; ++i) __builtin_prefetch(sums + i * pitch, 1);
     Tile<N, rows, vectors> tile;
     tile.clear();
     for (const Pair& pair : pairs)
-        tile.add(windows, x + pair.x, places.data(), x_step, dy + pair.dy, dy_step);
+        tile.add_side_by_side(windows, x + pair.x, x_step, dy + pair.dy, dy_step);
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i, sums += pitch) {
         if (columns < vectors * kLanes<N>) {

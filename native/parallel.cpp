@@ -58,13 +58,17 @@ struct Job {
     }
 
     void work_of_caller() {
-        auto looked = std::chrono::steady_clock::now();
+        using Clock = std::chrono::steady_clock;
+        // Loops that follow each other are like one: some kernels are made of many short ones.
+        thread_local Clock::time_point looked, ended;
+        if (const auto now = Clock::now(); now - ended > kPatience) looked = now;
         work([&] {
-            const auto now = std::chrono::steady_clock::now();
+            const auto now = Clock::now();
             if (now - looked < kPatience) return;
             looked = now;
             interrupted.load()();
         });
+        ended = Clock::now();
     }
 
     // Joins on pieces and not on threads: one that never woke up is not waited for.

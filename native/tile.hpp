@@ -72,16 +72,47 @@ struct Tile {
         const N* row[rows];
 #pragma GCC unroll 8
         for (int i = 0; i < rows; ++i) row[i] = a + places[i];
-        const N* const end = b + depth * b_step;
-        for (std::int64_t k = 0; b != end; b += b_step, k += a_step) {
-            Vector<N> column[vectors];
-#pragma GCC unroll 2
-            for (int v = 0; v < vectors; ++v) column[v] = load_vector(b + v * kLanes<N>);
-#pragma GCC unroll 8
-            for (int i = 0; i < rows; ++i)
-#pragma GCC unroll 2
-                for (int v = 0; v < vectors; ++v) sum[i][v] += column[v] * row[i][k];
+        std::int64_t k = 0;
+        repeat(depth, [&]() __attribute__((always_inline)) {
+            add_products(b, [&](int i) { return row[i][k]; });
+            b += b_step;
+            k += a_step;
+        });
+    }
+
+    // The same for rows that are side by side:
+    // sum[i, j] += sum over k < depth: a[k * a_step + i] * b[k * b_step + j]
+    BACKBLOCKS_INLINE void add_side_by_side(std::int64_t depth, const N* a, std::int64_t a_step,
+                                            const N* b, std::int64_t b_step) {
+        repeat(depth, [&]() __attribute__((always_inline)) {
+            add_products(b, [&](int i) { return a[i]; });
+            b += b_step;
+            a += a_step;
+        });
+    }
+
+   private:
+    // Four at a time: the processor foretells the end of a short loop more often.
+    template <class F>
+    BACKBLOCKS_INLINE static void repeat(std::int64_t times, F f) {
+        for (; times >= 4; times -= 4) {
+            f();
+            f();
+            f();
+            f();
         }
+        for (; times > 0; --times) f();
+    }
+
+    template <class At>
+    BACKBLOCKS_INLINE void add_products(const N* b, At at) {
+        Vector<N> column[vectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < vectors; ++v) column[v] = load_vector(b + v * kLanes<N>);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i)
+#pragma GCC unroll 2
+            for (int v = 0; v < vectors; ++v) sum[i][v] += column[v] * at(i);
     }
 };
 

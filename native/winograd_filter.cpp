@@ -14,10 +14,9 @@
 //
 // which are as many products of matrices. Some tiles at a time are brought to the points, by all
 // threads; then each thread multiplies at some of the points. Errors are one and a half to two times
-// those of the plain sums, which is little beside what so long sums may lose. As in winograd.cpp, if a result is not
-// finite, all are computed the plain way.
+// those of the plain sums, which is little beside what so long sums may lose. As in winograd.cpp, if
+// a result is not finite, all are computed the plain way.
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -78,10 +77,9 @@ template <int rows, int vectors, class N>
 __attribute__((noinline)) void add_rows(const N* x, std::int64_t x_pitch, const N* dy,
                                         std::int64_t dy_pitch, std::int64_t depth, bool more,
                                         N* sums, std::int64_t pitch) {
-    static constexpr std::array<std::int64_t, 8> places{0, 1, 2, 3, 4, 5, 6, 7};
     Tile<N, rows, vectors> tile;
     tile.clear();
-    tile.add(depth, x, places.data(), x_pitch, dy, dy_pitch);
+    tile.add_side_by_side(depth, x, x_pitch, dy, dy_pitch);
 #pragma GCC unroll 8
     for (int i = 0; i < rows; ++i, sums += pitch)
 #pragma GCC unroll 2

@@ -207,3 +207,36 @@ def test_an_interrupt_ends_a_run_of_kernels_and_harms_nothing():
         assert time.monotonic() - sent < 5  # a call takes some hundredths of a second
         assert process.stdout.read() == "works\n"
     assert process.returncode == 0
+
+
+INTERRUPTED_INSIDE = """
+import signal
+import time
+import numpy as np
+import backblocks as bb
+
+x = np.ones((20, 56, 56, 256), np.float32)
+sizes = [3, 3, 256, 256]
+bb.set_num_threads(1)
+
+def took():
+    began = time.perf_counter()
+    try:
+        bb.raw_ops.Conv2DBackpropFilter(
+            input=x, filter_sizes=sizes, out_backprop=x, strides=[1] * 4, padding="SAME")
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    return time.perf_counter() - began
+
+whole = min(took(), took())
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, whole / 10)
+part = took()
+assert part < 0.7 * whole, (part, whole)
+"""
+
+
+def test_an_interrupt_ends_a_kernel_that_is_made_of_short_loops():
+    command = [sys.executable, "-c", INTERRUPTED_INSIDE]
+    done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)  # noqa: S603
+    assert done.stdout == "interrupted\n"
