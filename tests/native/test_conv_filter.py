@@ -100,6 +100,19 @@ def test_padding_does_not_meet_infinities(problem, channels, dtype, first, seed)
     compare(dtype, first, **problem, **channels, seed=seed, spoil=0.01)
 
 
+@settings(max_examples=60)
+@given(
+    slides(),
+    st.integers(1, 3),
+    st.sampled_from([8, 16, 24, 40, 64]),
+    st.sampled_from([np.float32, np.float64]),
+    st.sampled_from([None, 0.01]),
+    st.integers(0, 99),
+)
+def test_few_channels_agree_with_the_meaning(problem, ins, outs, dtype, spoil, seed):
+    compare(dtype, False, **problem, ins=ins, outs=outs, spoil=spoil, seed=seed)
+
+
 @settings(max_examples=40)
 @given(
     images_for_three_taps(),
@@ -145,6 +158,7 @@ def test_sums_of_fewer_products_keep_what_is_not_finite_where_it_is(where, odd, 
 
 
 LARGE = [  # enough work for several tasks, cut in different ways
+    {"space": (70, 41), "k": (3, 5), "pads": ((1, 1), (2, 2)), "ins": 2, "outs": 16},
     {"space": (4, 18, 37), "k": (3, 3, 3), "pads": ((1, 1),) * 3, "ins": 3, "outs": 20, "batch": 2},
     {"space": (12, 40), "k": (3, 3), "pads": SAME, "ins": 100, "outs": 70},
     {"space": (7, 7), "k": (3, 3), "pads": SAME, "ins": 300, "outs": 70},
