@@ -29,9 +29,9 @@ import ml_dtypes
 import numpy as np
 
 import backblocks as bb
-from backblocks import _native
 from backblocks.dtypes import BY_NAME, FLOATS
 from backblocks.errors import OpError
+from backblocks.ops import _kernels
 from backblocks.ops._op import Op
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec
@@ -39,7 +39,7 @@ from backblocks.ops.nn._windows import Sliding, first
 
 OPS = {n: op for n, op in bb.ops.REGISTRY.items() if any(k.name == "native" for k in op.kernels)}
 DTYPES = [BY_NAME[name] for name in FLOATS]
-CACHE = _native.cache_bytes()
+CACHE = _kernels.cache_bytes()
 GUARD = 64
 UNTOUCHED = 99
 Rng = np.random.Generator
@@ -286,7 +286,7 @@ def check(op: Op, seed: int) -> str:
     results, guards = zip(*map(_guarded, specs), strict=True)
     threads, around_cache = int(rng.choice([1, 2, 3, 8])), bool(rng.integers(2))
     bb.set_num_threads(threads)
-    _native.set_cache_bytes(0 if around_cache else CACHE)
+    _kernels.set_cache_bytes(0 if around_cache else CACHE)
     out = list(results) if len(results) > 1 else results[0]
     op.run([_between_nan(x, rng) for x in inputs], attrs, "native", out)
     naive = op.run(inputs, attrs, "meaning")
