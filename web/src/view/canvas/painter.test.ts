@@ -1,0 +1,93 @@
+import { describe, expect, test } from "vitest";
+import type { PageDocument } from "../../model/document.ts";
+import { BLOCK_WIDTH, placesOf } from "../../model/geometry.ts";
+import { checkedOf, example, exampleTexts, graphWith } from "../../model/samples.ts";
+import type { Colours } from "./colours.ts";
+import { Scene } from "./looks.ts";
+import { Painter } from "./painter.ts";
+import type { Pen } from "./pen.ts";
+
+interface Written {
+  text: string;
+  row: number;
+  from: number;
+  to: number;
+}
+
+/** A pen that remembers where texts stand. Its letters are wide, and those of Korean twice as wide. */
+class Writer {
+  readonly written: Written[] = [];
+  font = "";
+  textAlign = "left";
+  measureText(text: string): { width: number } {
+    const size = Number(/([\d.]+)px/.exec(this.font)?.[1]);
+    const letters = [...text].reduce((sum, letter) => sum + (letter > "\u1100" && letter !== "…" ? 2 : 1), 0);
+    return { width: letters * size * 0.68 };
+  }
+  fillText(text: string, x: number, y: number): void {
+    const { width } = this.measureText(text);
+    const from = this.textAlign === "left" ? x : x - width;
+    this.written.push({ text, row: y, from, to: from + width });
+  }
+}
+
+function written(page: PageDocument, pins = {}): Map<string, Written[]> {
+  const scene = new Scene(graphWith(page, checkedOf(pins)), placesOf(graphWith(page)));
+  const nothing = { blocks: new Set(""), wires: new Set(""), boxes: new Set(""), hovered: null };
+  const live = { state: () => undefined, picture: () => undefined };
+  return new Map(
+    [...scene.graph.blocks.values()].map((view) => {
+      const writer = new Writer();
+      const pen = new Proxy(writer, {
+        get: (from, key) => Reflect.get(from, key) ?? (() => undefined),
+      }) as unknown as Pen;
+      const painter = new Painter(pen, { font: "sans", mono: "mono" } as Colours, 1);
+      painter.block(scene, view, live, { ...nothing, spotlight: false }, "all");
+      const left = scene.at(view.name).x;
+      return [
+        view.name,
+        writer.written.map((each) => ({ ...each, from: each.from - left, to: each.to - left })),
+      ];
+    }),
+  );
+}
+
+function touching(texts: readonly Written[]): string[] {
+  const beyond = texts.filter(({ from, to }) => from < 0 || to > BLOCK_WIDTH).map(({ text }) => text);
+  const pairs = texts.flatMap((a, place) =>
+    texts
+      .slice(place + 1)
+      .filter((b) => a.row === b.row && a.from < b.to + 4 && b.from < a.to + 4)
+      .map((b) => `${a.text} ${b.text}`),
+  );
+  return [...beyond, ...pairs];
+}
+
+describe("texts of far blocks", () => {
+  test.each([...exampleTexts.keys()])("stand apart in %s", (name) => {
+    for (const texts of written(example(name)).values()) expect(touching(texts)).toEqual([]);
+  });
+
+  test("stand apart with long names, long constants and long shapes", () => {
+    const name = "구와_정육면체를_구별하는_신경망";
+    const value = { dtype: "string", value: "w".repeat(10_000) };
+    const page: PageDocument = {
+      format: 1,
+      blocks: {
+        [name]: { op: "Const", attrs: { value } },
+        WWWWWWWWWWWWWWWWWWWWWW: { op: "Conv2DBackpropInput", in: { input_sizes: [1000, 1000, 1000, 1000] } },
+      },
+    };
+    const pins = { [`${name}:output`]: { dtype: "float32", shape: [1000, 1000, 1000, 1000, 1000, 1000] } };
+    for (const texts of written(page, pins).values()) expect(touching(texts)).toEqual([]);
+  });
+
+  test("are whole where there is room", () => {
+    const page: PageDocument = { format: 1, blocks: { pool: { op: "MaxPool3D" } } };
+    expect(
+      written(page)
+        .get("pool")
+        ?.map(({ text }) => text),
+    ).toEqual(expect.arrayContaining(["pool", "MaxPool3D", "input", "output", "ksize"]));
+  });
+});
