@@ -4,8 +4,16 @@ import { BLOCK_WIDTH, placesOf } from "../../model/geometry.ts";
 import { checkedOf, example, exampleTexts, graphWith } from "../../model/samples.ts";
 import type { Colours } from "./colours.ts";
 import { Scene } from "./looks.ts";
-import { Painter } from "./painter.ts";
+import { type Emphasis, Painter } from "./painter.ts";
 import type { Pen } from "./pen.ts";
+
+const PLAIN: Emphasis = {
+  blocks: new Set(),
+  wires: new Set(),
+  boxes: new Set(),
+  hovered: null,
+  spotlight: false,
+};
 
 interface Written {
   text: string;
@@ -31,18 +39,19 @@ class Writer {
   }
 }
 
+/** A painter that draws nothing but what a pen takes down. */
+function painterWith(pen: object, zoom = 1): Painter {
+  const all = new Proxy(pen, { get: (from, key) => Reflect.get(from, key) ?? (() => undefined) });
+  return new Painter(all as unknown as Pen, { font: "sans", mono: "mono" } as Colours, zoom);
+}
+
 function written(page: PageDocument, pins = {}): Map<string, Written[]> {
   const scene = new Scene(graphWith(page, checkedOf(pins)), placesOf(graphWith(page)));
-  const nothing = { blocks: new Set(""), wires: new Set(""), boxes: new Set(""), hovered: null };
   const live = { state: () => undefined, picture: () => undefined };
   return new Map(
     [...scene.graph.blocks.values()].map((view) => {
       const writer = new Writer();
-      const pen = new Proxy(writer, {
-        get: (from, key) => Reflect.get(from, key) ?? (() => undefined),
-      }) as unknown as Pen;
-      const painter = new Painter(pen, { font: "sans", mono: "mono" } as Colours, 1);
-      painter.block(scene, view, live, { ...nothing, spotlight: false }, "all");
+      painterWith(writer).block(scene, view, live, PLAIN, "all");
       const left = scene.at(view.name).x;
       return [
         view.name,
@@ -89,5 +98,28 @@ describe("texts of far blocks", () => {
         .get("pool")
         ?.map(({ text }) => text),
     ).toEqual(expect.arrayContaining(["pool", "MaxPool3D", "input", "output", "ksize"]));
+  });
+
+  test.each([0.45, 0.3, 0.2, 0.17])("leave their picture free at a zoom of %f", (zoom) => {
+    const graph = graphWith({ format: 1, blocks: { b: { op: "Const" }, pool: { op: "MaxPool3D" } } });
+    const scene = new Scene(graph, placesOf(graph));
+    for (const view of graph.blocks.values()) {
+      const writer = new Writer();
+      let top = Infinity;
+      const drawImage = (_: unknown, __: number, y: number) => {
+        top = y;
+      };
+      const live = { state: () => undefined, picture: () => ({}) as HTMLCanvasElement };
+      painterWith(Object.assign(writer, { drawImage }), zoom).block(scene, view, live, PLAIN, "name");
+      const [{ row }] = writer.written as [Written];
+      expect(row + 10 / zoom / 2).toBeLessThanOrEqual(top);
+    }
+  });
+
+  test.each([0.45, 0.2, 0.12])("of boxes end inside of them at a zoom of %f", (zoom) => {
+    const writer = new Writer();
+    const rect = { x: 0, y: 0, width: 320, height: 200 };
+    painterWith(writer, zoom).farBox({ kind: "monitors", name: "m", rect }, "Gradient of the filters", false);
+    expect(writer.written[0]?.to).toBeLessThan(320);
   });
 });

@@ -215,12 +215,13 @@ export class Painter {
     pen.lineWidth = Math.max(1, 1 / this.zoom);
     pen.strokeRect(x, y, width, height);
     if (this.zoom < 0.12) return;
-    const size = Math.max(16, 10 / this.zoom);
+    // Of few sizes, so that few widths are measured.
+    const size = Math.max(16, Math.round(10 / this.zoom));
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "top";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(clipped(title, Math.floor((width - 24) / (size * 0.58))), x + 12, y + 12);
+    pen.fillText(this.fitted(title, width - 24), x + 12, y + 12);
   }
 
   /** A note in full, without its marks: lines are broken where they are too long. */
@@ -307,8 +308,8 @@ export class Painter {
     const size = 10 / this.zoom;
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
-    const side = Math.min(height - TITLE_HEIGHT - 20, 56);
-    if (picture) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
+    const side = Math.min(height - Math.max(TITLE_HEIGHT + 8, size * 1.4) - 10, 56);
+    if (picture && side > 16) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
