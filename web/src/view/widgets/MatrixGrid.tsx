@@ -4,7 +4,6 @@ import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { studio } from "../../state/store.ts";
 import { useWords } from "../words.ts";
-import { readList, shownList } from "./AttrField.tsx";
 import {
   type Cells,
   cellsOf,
@@ -20,6 +19,7 @@ import {
   shownCell,
 } from "./constant.ts";
 import { Entry } from "./Entry.tsx";
+import { readList, shownList } from "./typed.ts";
 
 const MOST_SHOWN = 64;
 
