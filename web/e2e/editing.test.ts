@@ -230,6 +230,33 @@ test("a long constant opens as a grid at its block, by mouse and by keys, and ea
   expect((await cells())?.value.slice(0, 3)).toEqual([0, 1, 2]);
 });
 
+test("what is wrong at a selected block lies above its neighbours", async () => {
+  const wrong = (b: number[][]) => ({ op: "MatMul", in: { a: [[1, 2]], b } });
+  const blocks = { over: wrong([[1, 2, 3]]), under: wrong([[1, 2]]) };
+  await newPage(page, blocks, { layout: { blocks: { over: [0, 0], under: [0, 180] } } });
+  await page.keyboard.press("1");
+  await page.click("#block-over .block-title");
+  await page.waitForTimeout(200);
+  const said = (await page.locator("#block-over .block-problem").boundingBox()) as DOMRect;
+  const owner = await page.evaluate(
+    ([x, y]) => document.elementFromPoint(x, y)?.closest(".block-problem")?.textContent,
+    [said.x + 40, said.y + said.height - 6] as const,
+  );
+  expect(owner).toContain("got 1");
+});
+
+test("a placeholder has no value before one is typed, then one of its type and shape", async () => {
+  await newPage(page, { p: { op: "Placeholder", attrs: { dtype: "int32", shape: [2, null] } } });
+  await page.click("#block-p .block-title");
+  const section = page.locator(".section", { hasText: "Value when the page runs" });
+  expect(await section.locator("input").count()).toBe(0);
+  await section.getByRole("button", { name: "Type a value" }).click();
+  expect(await section.locator("select").inputValue()).toBe("int32");
+  expect(await section.getByLabel("Shape").inputValue()).toBe("2, 1");
+  await section.getByRole("button", { name: /p$/ }).click();
+  await section.getByRole("button", { name: "Type a value" }).waitFor();
+});
+
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");

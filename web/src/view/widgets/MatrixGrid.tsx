@@ -8,10 +8,12 @@ import {
   type Cells,
   cellsOf,
   constantOf,
+  countOf,
   filled,
   type GridAxes,
   gridAxes,
   indexOf,
+  MOST_CELLS,
   readCell,
   readNested,
   readPasted,
@@ -71,7 +73,7 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
             const sizes = readList(text, "ints");
             if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0))
               return { error: w.aListOf("ints") };
-            if ((sizes as number[]).reduce((a, b) => a * b, 1) > 1 << 18) return { error: w.tooLarge };
+            if (countOf(sizes as number[]) > MOST_CELLS) return { error: w.tooLarge };
             return { value: sizes as number[] };
           }}
           onChange={(sizes) =>

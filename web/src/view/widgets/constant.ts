@@ -16,6 +16,13 @@ export interface Cells {
   elements: Json[];
 }
 
+/** Larger constants belong in files. */
+export const MOST_CELLS = 1 << 18;
+
+export function countOf(shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1);
+}
+
 /** The cells of a constant; undefined if it lies in a file, or is no array. */
 export function cellsOf(value: Json | undefined): Cells | undefined {
   if (value === undefined || value === null || typeof value === "string") return undefined;
@@ -50,7 +57,7 @@ export function constantOf({ dtype, shape, elements }: Cells): Json {
 /** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */
 export function reshaped(cells: Cells, shape: number[], fill: Json): Cells {
   const old = cells.shape;
-  const count = shape.reduce((a, b) => a * b, 1);
+  const count = countOf(shape);
   if (count === cells.elements.length) return { ...cells, shape };
   const elements = Array.from({ length: count }, (_, i) => {
     const place = placeOf(i, shape);
