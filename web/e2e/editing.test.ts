@@ -323,6 +323,8 @@ describe("out and in", () => {
   test.each([
     ["other.html", "<p>Hello</p>", "no page inside"],
     ["notes.txt", "Hello", "no page and no array"],
+    ["cut.page.json", '{"format": 1, "blocks": {', "is no page"],
+    ["later.page.json", '{"format": 99, "blocks": {}}', "format 99"],
     ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
   ])("%s is refused with the reason", async (name, text, reason) => {
     await chain();

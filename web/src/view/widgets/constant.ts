@@ -30,6 +30,7 @@ export function cellsOf(value: Json | undefined): Cells | undefined {
   if (isObject(value) && isTyped(value)) {
     if (value.value === undefined) return undefined;
     const inner = flat(value.value);
+    if (inner?.elements.length === 0 && value.shape) inner.shape = [...value.shape];
     return inner && { dtype: value.dtype, ...inner };
   }
   const inner = flat(value);
@@ -51,7 +52,9 @@ function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
 
 export function constantOf({ dtype, shape, elements }: Cells): Json {
   const value = nested(shape, elements as (number | string | boolean)[]) as Json;
-  return dtype === undefined ? value : { dtype, value };
+  if (dtype === undefined) return value;
+  // Lists without cells do not say all sizes.
+  return elements.length === 0 ? { dtype, shape, value } : { dtype, value };
 }
 
 /** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */

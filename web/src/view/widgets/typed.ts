@@ -1,7 +1,6 @@
 /** Numbers, lists and shapes of attributes as they are typed and shown. */
 
 import type { Json } from "../../model/document.ts";
-import { numberOf } from "../../model/numbers.ts";
 import type { ViewWords } from "../../text/view.en.ts";
 import type { Read } from "./Entry.tsx";
 
@@ -20,7 +19,8 @@ export function readNumber(text: string, whole: boolean, w: ViewWords): Read<Jso
   const number = Number(trimmed);
   if (trimmed === "" || !Number.isFinite(number)) return { error: w.aNumber };
   if (whole && !Number.isInteger(number)) return { error: w.aWholeNumber };
-  return { value: whole && /^-?[1-9]\d*$/.test(trimmed) ? numberOf(trimmed) : number };
+  const long = /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number);
+  return { value: whole && long ? { number: trimmed } : number };
 }
 
 /** A shape that is not known at all, and that of a single number, are told apart. */
