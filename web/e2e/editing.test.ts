@@ -297,6 +297,26 @@ test("a finger wires by tap and tap", async () => {
   expect((await blocks()).loose?.in).toEqual({ x: "b:y" });
 });
 
+test("a finger that rests opens the menu, and what lies under it when it leaves is not pressed", async () => {
+  await chain();
+  const { x, y } = await place("#block-b .block-title");
+  const finger = await opened.context.newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...touchPoints: { x: number; y: number }[]) =>
+    finger.send("Input.dispatchTouchEvent", { type, touchPoints });
+  await touch("touchStart", { x, y });
+  await page.waitForSelector("[role=menu]");
+  await touch("touchEnd");
+  await page.waitForTimeout(400);
+  expect(await page.locator("[role=menu]").count()).toBe(1);
+  expect(await page.locator(".block.selected").getAttribute("id")).toBe("block-b");
+  await page.keyboard.press("Escape");
+  await touch("touchStart", { x, y });
+  await touch("touchMove", { x: x + 40, y });
+  await page.waitForTimeout(900);
+  expect(await page.locator("[role=menu]").count()).toBe(0);
+  await touch("touchEnd");
+});
+
 async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> {
   await page.locator(".canvas").focus();
   await page.keyboard.press("Control+e");
