@@ -101,7 +101,10 @@ describe("texts of far blocks", () => {
   });
 
   test.each([0.45, 0.3, 0.2, 0.17])("leave their picture free at a zoom of %f", (zoom) => {
-    const graph = graphWith({ format: 1, blocks: { b: { op: "Const" }, pool: { op: "MaxPool3D" } } });
+    const graph = graphWith({
+      format: 1,
+      blocks: { b: { op: "Const" }, backwards: { op: "Neg" }, pool: { op: "MaxPool3D" } },
+    });
     const scene = new Scene(graph, placesOf(graph));
     for (const view of graph.blocks.values()) {
       const writer = new Writer();
@@ -111,7 +114,8 @@ describe("texts of far blocks", () => {
       };
       const live = { state: () => undefined, picture: () => ({}) as HTMLCanvasElement };
       painterWith(Object.assign(writer, { drawImage }), zoom).block(scene, view, live, PLAIN, "name");
-      const [{ row }] = writer.written as [Written];
+      const [{ row, to }] = writer.written as [Written];
+      expect(to).toBeLessThanOrEqual(scene.at(view.name).x + BLOCK_WIDTH);
       expect(row + 10 / zoom / 2).toBeLessThanOrEqual(top);
     }
   });

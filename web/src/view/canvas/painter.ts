@@ -314,7 +314,7 @@ export class Painter {
     pen.textAlign = "left";
     pen.textBaseline = "middle";
     pen.fillStyle = colours.ink;
-    const most = Math.floor((width - 16) / (size * 0.6));
+    const most = Math.floor((width - 16) / (size * 0.66));
     pen.fillText(clipped(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
   }
 
