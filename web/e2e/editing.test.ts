@@ -257,6 +257,24 @@ test("a placeholder has no value before one is typed, then one of its type and s
   await section.getByRole("button", { name: "Type a value" }).waitFor();
 });
 
+test("a block that is added covers no note", async () => {
+  await newPage(page, { a: { op: "Const", attrs: { value: { dtype: "float32", value: 1 } } } });
+  await page.keyboard.press("n");
+  await page.waitForSelector(".note textarea");
+  await page.keyboard.type("A note.");
+  await page.keyboard.press("Escape");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.locator(".search input").fill("Abs");
+  await page.locator(".search [role=option]", { hasText: "Abs" }).first().click();
+  await page.waitForSelector("#block-abs");
+  const [note, block] = await Promise.all(
+    [".note", "#block-abs"].map(async (each) => (await page.locator(each).boundingBox()) as DOMRect),
+  );
+  const apart = (a: DOMRect, b: DOMRect) => a.y + a.height <= b.y || a.x + a.width <= b.x;
+  expect(apart(note as DOMRect, block as DOMRect) || apart(block as DOMRect, note as DOMRect)).toBe(true);
+});
+
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");
