@@ -275,6 +275,18 @@ test("a block that is added covers no note", async () => {
   expect(apart(note as DOMRect, block as DOMRect) || apart(block as DOMRect, note as DOMRect)).toBe(true);
 });
 
+test("gradients with respect to the only thing there is need no choice", async () => {
+  const a = { op: "Const", attrs: { value: { dtype: "float32", value: [1, 2] } } };
+  await newPage(page, { a, b: { op: "Square", in: { x: "a:output" } } });
+  await page.click("#block-b .block-title");
+  await page.keyboard.press("Shift+G");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".block").length === 3);
+  expect(Object.values(await blocks())).toContainEqual(
+    expect.objectContaining({ op: "gradients", in: expect.objectContaining({ xs: ["a:output"] }) }),
+  );
+});
+
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");

@@ -100,6 +100,11 @@ describe("texts of far blocks", () => {
     ).toEqual(expect.arrayContaining(["pool", "MaxPool3D", "input", "output", "ksize"]));
   });
 
+  test("get the room that a short op leaves", () => {
+    const page: PageDocument = { format: 1, blocks: { a_name_of_several: { op: "Neg" } } };
+    expect(written(page).get("a_name_of_several")?.[0]?.text).toBe("a_name_of_several");
+  });
+
   test.each([0.45, 0.3, 0.2, 0.17])("leave their picture free at a zoom of %f", (zoom) => {
     const graph = graphWith({
       format: 1,

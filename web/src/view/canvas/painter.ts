@@ -320,19 +320,23 @@ export class Painter {
 
   private title(view: BlockView, { x, y }: Rect): void {
     const { pen, colours } = this;
-    pen.font = `600 12.5px ${colours.font}`;
-    pen.textAlign = "left";
-    pen.textBaseline = "middle";
-    pen.fillStyle = colours.ink;
     const room = BLOCK_WIDTH - 24;
-    const name = this.fitted(view.name, view.op === view.name ? room : room * 0.6);
-    pen.fillText(name, x + 12, y + TITLE_HEIGHT / 2);
-    if (view.op === view.name) return;
-    const left = room - this.width(name) - 8;
-    pen.font = `11px ${colours.font}`;
+    const [name, op] = [`600 12.5px ${colours.font}`, `11px ${colours.font}`];
+    const middle = y + TITLE_HEIGHT / 2;
+    pen.textBaseline = "middle";
+    pen.font = op;
+    const kept = view.op === view.name ? 0 : Math.min(this.width(view.op), room * 0.4) + 8;
+    pen.font = name;
+    pen.textAlign = "left";
+    pen.fillStyle = colours.ink;
+    const shown = this.fitted(view.name, room - kept);
+    pen.fillText(shown, x + 12, middle);
+    if (kept === 0) return;
+    const left = room - this.width(shown) - 8;
+    pen.font = op;
     pen.textAlign = "right";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(this.fitted(view.op, left), x + BLOCK_WIDTH - 12, y + TITLE_HEIGHT / 2);
+    pen.fillText(this.fitted(view.op, left), x + BLOCK_WIDTH - 12, middle);
   }
 
   private picture(view: BlockView, { x, y, height }: Rect, live: Live): void {
