@@ -65,6 +65,11 @@ def test_another_port_is_taken_if_the_usual_one_is(tmp_path):
             studio.end()
 
 
+@pytest.mark.parametrize("port", ["0", "65536", "8765x"])
+def test_a_port_that_is_none_is_said(port):
+    assert "must be a whole number from 1 to 65535" in told("--port", port, "--no-browser")
+
+
 def test_a_port_that_is_asked_for_and_taken_is_said():
     with socket.socket() as busy:
         busy.bind(("127.0.0.1", 0))

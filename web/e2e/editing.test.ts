@@ -230,6 +230,63 @@ test("a long constant opens as a grid at its block, by mouse and by keys, and ea
   expect((await cells())?.value.slice(0, 3)).toEqual([0, 1, 2]);
 });
 
+test("what is wrong at a selected block lies above its neighbours", async () => {
+  const wrong = (b: number[][]) => ({ op: "MatMul", in: { a: [[1, 2]], b } });
+  const blocks = { over: wrong([[1, 2, 3]]), under: wrong([[1, 2]]) };
+  await newPage(page, blocks, { layout: { blocks: { over: [0, 0], under: [0, 180] } } });
+  await page.keyboard.press("1");
+  await page.click("#block-over .block-title");
+  await page.waitForTimeout(200);
+  const said = (await page.locator("#block-over .block-problem").boundingBox()) as DOMRect;
+  const owner = await page.evaluate(
+    ([x, y]) => document.elementFromPoint(x, y)?.closest(".block-problem")?.textContent,
+    [said.x + 40, said.y + said.height - 6] as const,
+  );
+  expect(owner).toContain("got 1");
+});
+
+test("a placeholder has no value before one is typed, then one of its type and shape", async () => {
+  await newPage(page, { p: { op: "Placeholder", attrs: { dtype: "int32", shape: [2, null] } } });
+  await page.click("#block-p .block-title");
+  const section = page.locator(".section", { hasText: "Value when the page runs" });
+  expect(await section.locator("input").count()).toBe(0);
+  await section.getByRole("button", { name: "Type a value" }).click();
+  expect(await section.locator("select").inputValue()).toBe("int32");
+  expect(await section.getByLabel("Shape").inputValue()).toBe("2, 1");
+  await section.getByRole("button", { name: /p$/ }).click();
+  await section.getByRole("button", { name: "Type a value" }).waitFor();
+});
+
+test("a block that is added covers no note", async () => {
+  await newPage(page, { a: { op: "Const", attrs: { value: { dtype: "float32", value: 1 } } } });
+  await page.keyboard.press("n");
+  await page.waitForSelector(".note textarea");
+  await page.keyboard.type("A note.");
+  await page.keyboard.press("Escape");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.locator(".search input").fill("Abs");
+  await page.locator(".search [role=option]", { hasText: "Abs" }).first().click();
+  await page.waitForSelector("#block-abs");
+  const [note, block] = await Promise.all(
+    [".note", "#block-abs"].map(async (each) => (await page.locator(each).boundingBox()) as DOMRect),
+  );
+  const apart = (a: DOMRect, b: DOMRect) => a.y + a.height <= b.y || a.x + a.width <= b.x;
+  expect(apart(note as DOMRect, block as DOMRect) || apart(block as DOMRect, note as DOMRect)).toBe(true);
+});
+
+test("gradients with respect to the only thing there is need no choice", async () => {
+  const a = { op: "Const", attrs: { value: { dtype: "float32", value: [1, 2] } } };
+  await newPage(page, { a, b: { op: "Square", in: { x: "a:output" } } });
+  await page.click("#block-b .block-title");
+  await page.keyboard.press("Shift+G");
+  await page.getByRole("button", { name: "Add", exact: true }).click();
+  await page.waitForFunction(() => document.querySelectorAll(".block").length === 3);
+  expect(Object.values(await blocks())).toContainEqual(
+    expect.objectContaining({ op: "gradients", in: expect.objectContaining({ xs: ["a:output"] }) }),
+  );
+});
+
 test("a note is written in Markdown and shown without scripts", async () => {
   await chain();
   await page.keyboard.press("n");
@@ -270,6 +327,26 @@ test("a finger wires by tap and tap", async () => {
   expect((await blocks()).loose?.in).toEqual({ x: "b:y" });
 });
 
+test("a finger that rests opens the menu, and what lies under it when it leaves is not pressed", async () => {
+  await chain();
+  const { x, y } = await place("#block-b .block-title");
+  const finger = await opened.context.newCDPSession(page);
+  const touch = (type: "touchStart" | "touchMove" | "touchEnd", ...touchPoints: { x: number; y: number }[]) =>
+    finger.send("Input.dispatchTouchEvent", { type, touchPoints });
+  await touch("touchStart", { x, y });
+  await page.waitForSelector("[role=menu]");
+  await touch("touchEnd");
+  await page.waitForTimeout(400);
+  expect(await page.locator("[role=menu]").count()).toBe(1);
+  expect(await page.locator(".block.selected").getAttribute("id")).toBe("block-b");
+  await page.keyboard.press("Escape");
+  await touch("touchStart", { x, y });
+  await touch("touchMove", { x: x + 40, y });
+  await page.waitForTimeout(900);
+  expect(await page.locator("[role=menu]").count()).toBe(0);
+  await touch("touchEnd");
+});
+
 async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> {
   await page.locator(".canvas").focus();
   await page.keyboard.press("Control+e");
@@ -296,6 +373,8 @@ describe("out and in", () => {
   test.each([
     ["other.html", "<p>Hello</p>", "no page inside"],
     ["notes.txt", "Hello", "no page and no array"],
+    ["cut.page.json", '{"format": 1, "blocks": {', "is no page"],
+    ["later.page.json", '{"format": 99, "blocks": {}}', "format 99"],
     ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
   ])("%s is refused with the reason", async (name, text, reason) => {
     await chain();

@@ -237,7 +237,7 @@ def _add_studio(commands: _Commands) -> None:
         help="a page, or a folder of them; this folder if left out",
     )
     studio.add_argument(
-        "--port", type=_count, metavar="N", help="serve there; 8765 or a free one if left out"
+        "--port", type=_port, metavar="N", help="serve there; 8765 or a free one if left out"
     )
     studio.add_argument(
         "--host", default="127.0.0.1", metavar="ADDRESS", help="let others reach it by this address"
@@ -281,6 +281,14 @@ def _add_bench(commands: _Commands) -> None:
     )
     bench.add_argument("--json", metavar="PATH", help="write the results to a file")
     bench.add_argument("--svg", metavar="PATH", help="draw the results to a file")
+
+
+def _port(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 65535:
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 1 to 65535; got {text!r}. Write such as 8765."
+        )
+    return int(text)
 
 
 def _count(text: str) -> int:

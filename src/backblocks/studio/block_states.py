@@ -21,6 +21,8 @@ class BlockLog:
         self._told: dict[str, BlockState] = {}
         self._fresh: set[str] = set()
         """Blocks that have begun in this step."""
+        self._done = 0
+        """How many blocks were through with the step when it was last heard of."""
         self.progress = 0.0
 
     def begin(self, blocks: Iterable[str]) -> None:
@@ -29,6 +31,7 @@ class BlockLog:
             self._now = {name: BlockState(name, "waiting") for name in blocks}
             self._told = {}
             self._fresh = set()
+            self._done = 0
             self.progress = 0.0
 
     def see(self, name: str, event: Event) -> None:
@@ -38,6 +41,9 @@ class BlockLog:
                 return
             if event.total:
                 self.progress = event.done / event.total
+                if event.done < self._done:
+                    self._rest()
+                self._done = event.done
                 if event.done <= 1:
                     self._fresh.clear()  # another step has begun
             match event.kind:
@@ -72,6 +78,12 @@ class BlockLog:
                 elif state.state == "waiting":
                     over = not (failed or stopped) or name in before
                     state.state = "done" if over else "skipped"
+
+    def _rest(self) -> None:
+        """Blocks that had nothing to do in a step, such as variables, do not wait in the next one."""
+        for state in self._now.values():
+            if state.state == "waiting":
+                state.state = "done"
 
     def changed(self) -> list[BlockState]:
         with self._lock:

@@ -32,6 +32,18 @@ test("marks stay at inputs without a type and nowhere else", () => {
   });
 });
 
+test("whole numbers that are too long stay what they are", () => {
+  const long = "9007199254740993";
+  const text =
+    `{"blocks":{"draw":{"op":"A","attrs":{"dtype":"float32","seed":${long}}},` +
+    `"c":{"op":"Const","attrs":{"value":{"dtype":"int64","value":[${long},1]}}}}}`;
+  expect(stringifyExact(unmarked(parseExact(text), []))).toBe(text);
+  const places = unmarked(parseExact(`{"layout":{"blocks":{"c":[${long},1]}}}`), []);
+  expect(places).toEqual({ layout: { blocks: { c: [2 ** 53, 1] } } });
+  const reals = unmarked(parseExact(`{"dtype":"float32","value":[${long}]}`), ["blocks", "c", "in", "x"]);
+  expect(reals).toEqual({ dtype: "float32", value: [2 ** 53] });
+});
+
 test("an edit from the server keeps the float that it puts into an input", () => {
   const message = readMessage(
     '{"kind":"changed","page":1,"revision":2.0,"edits":[{"path":["blocks","a","in","x"],"value":1.0},{"path":["blocks","a","attrs","x"],"value":1.0}]}',

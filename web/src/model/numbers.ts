@@ -46,16 +46,25 @@ export function stringifyExact(value: unknown): string {
 
 /**
  * Takes marks off where 1.0 and 1 mean the same: everywhere but at numbers without a dtype, which are inputs of
- * blocks and what variables and placeholders start from. `path` is where in the document the value is.
+ * blocks and what variables and placeholders start from. Whole numbers that are too long for JavaScript keep them,
+ * such as seeds. `path` is where in the document the value is.
  */
 export function unmarked(value: Json, path: Path): Json {
-  if (isExact(value)) return untyped(path) ? value : Number(value.$number);
+  if (isExact(value)) return keepsMark(value.$number, path) ? value : Number(value.$number);
   if (Array.isArray(value)) return value.map((each, place) => unmarked(each, [...path, place]));
   if (!isObject(value)) return value;
-  const inside = isTyped(value) ? [] : path;
+  // Attributes can be called dtype and value too.
+  const typed = isTyped(value) && path.at(-1) !== "attrs";
+  const inside = !typed ? path : /^u?int/.test(value.dtype ?? "") ? BLOCKS : [];
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, unmarked(each as Json, [...inside, key])]),
   );
+}
+
+const BLOCKS: Path = ["blocks"];
+
+function keepsMark(token: string, path: Path): boolean {
+  return untyped(path) || (path[0] === "blocks" && !/[.eE]/.test(token));
 }
 
 function untyped(path: Path): boolean {

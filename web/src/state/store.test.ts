@@ -391,6 +391,18 @@ describe("running", () => {
     });
   });
 
+  test("what ended a run at no block is said once", async () => {
+    await open();
+    const notices = () => useStudio.getState().notices.filter(({ kind }) => kind === "error");
+    const before = notices().length;
+    const problem = { text: "", hint: "", block: "", reason: "killed" as const };
+    for (let i = 0; i < 2; i++) say({ kind: "run state", page: 1, state: "idle", problem });
+    expect(notices().slice(before)).toHaveLength(1);
+    expect(notices().at(-1)?.text).toContain("memory");
+    say({ kind: "run state", page: 1, state: "idle", problem: { ...problem, block: "guess" } });
+    expect(notices().slice(before)).toHaveLength(1);
+  });
+
   test("what ended a run stands at its block until something it depends on is changed", async () => {
     await open();
     say(lineChecked);

@@ -282,7 +282,7 @@ export class Studio extends Questions {
     versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
     files: ({ files }) => useStudio.setState({ files }),
     checked: (message) => this.checked(message),
-    "run state": (message) => this.update(message.page, (now) => withRun(now, this.inWords(message))),
+    "run state": (message) => this.tookRun(this.inWords(message)),
     "block states": (message) => live(message.page).takeStates(message),
     results: (message) => live(message.page).takeResults(message),
     monitored: (message) => live(message.page).takeMonitored(message),
@@ -296,6 +296,14 @@ export class Studio extends Questions {
     exported: (message) => this.answer(message.request, message),
     refused: (message) => this.refused(message),
   };
+
+  /** What went wrong at no block stands nowhere on the canvas, so it is said once. */
+  private tookRun(run: RunState): void {
+    const { problem } = run;
+    const said = this.state.pages[run.page]?.run.problem?.text === problem?.text;
+    if (problem && !problem.block && !said) this.notice("error", `${problem.text} ${problem.hint ?? ""}`);
+    this.update(run.page, (now) => withRun(now, run));
+  }
 
   /** A run that ended for a reason of the studio's own says so in the user's language. */
   private inWords(run: RunState): RunState {

@@ -242,11 +242,15 @@ export const viewEn = {
   lessons: "Lessons",
   filesIn: (folder: string) => `Pages in ${folder}`,
   noPageInside: (file: string) => `${file}: has no page inside. Files that the studio exports have one.`,
+  isNoPage: (file: string) => `${file}: is no page, or a part of one. A page is JSON with its blocks.`,
+  laterFormat: (file: string, format: number) =>
+    `${file}: is a page of format ${format}. Install a later backblocks.`,
   arrayFaults: {
     other:
       "is no page and no array. Pages are json, png, svg and html files, arrays npy, npz and safetensors.",
     type: (type: string) => `has elements of type ${type}, which constants cannot have.`,
-    large: (count: number, most: number) => `has ${count} elements; a constant has ${most} at most.`,
+    large: (count: number, most: number) =>
+      `has ${count} elements; a constant has ${most} at most. Take a part of it.`,
     manyBytes: (count: number) => `has ${count} bytes, too many for a constant.`,
     short: "ends too early.",
     noNpy: "is no npy file.",

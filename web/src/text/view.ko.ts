@@ -239,11 +239,13 @@ export const viewKo: ViewWords = {
   filesIn: (folder) => `${folder}의 페이지`,
   noPageInside: (file) =>
     `${file}: 안에 페이지가 없습니다. 스튜디오에서 내보낸 파일에는 페이지가 들어 있습니다.`,
+  isNoPage: (file) => `${file}: 페이지가 아니거나 그 일부입니다. 페이지는 블록이 담긴 JSON입니다.`,
+  laterFormat: (file, format) => `${file}: 형식 ${format}의 페이지입니다. 더 새로운 backblocks를 설치하세요.`,
   arrayFaults: {
     other:
       "페이지도 배열도 아닙니다. 페이지는 json, png, svg, html 파일이고 배열은 npy, npz, safetensors 파일입니다.",
     type: (type) => `원소의 자료형이 ${type}인데, 상수에는 쓸 수 없습니다.`,
-    large: (count, most) => `원소가 ${count}개입니다. 상수에는 ${most}개까지 들어갑니다.`,
+    large: (count, most) => `원소가 ${count}개입니다. 상수에는 ${most}개까지 들어갑니다. 일부만 가져오세요.`,
     manyBytes: (count) => `${count}바이트로, 상수로 쓰기에는 너무 큽니다.`,
     short: "파일이 중간에서 끝납니다.",
     noNpy: "npy 파일이 아닙니다.",

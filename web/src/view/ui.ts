@@ -4,7 +4,7 @@ import { create } from "zustand";
 import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock, newBlock } from "../model/edit-blocks.ts";
-import { blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
+import { BLOCK_WIDTH, blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
 import { type CommandId, perform } from "../state/commands.ts";
@@ -244,5 +244,5 @@ function placeFor(info: OpInfo, at: Point): Point {
     ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y }
     : { x: at.x - 100, y: at.y - 60 };
   const [view] = graphOf({ blocks: { fresh: newBlock(info) } }, studio.state.ops).blocks.values();
-  return freePlace(places.values(), wanted, view ? blockHeight(view) : 0);
+  return ui.freeRect(wanted, { width: BLOCK_WIDTH, height: view ? blockHeight(view) : 0 });
 }

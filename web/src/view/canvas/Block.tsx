@@ -48,7 +48,12 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
       <div className="block-title">
         <LiveMark block={view.name} />
         <span className="block-name">{view.name}</span>
-        <span className="block-op">{view.op === view.name ? "" : view.op}</span>
+        {view.op !== view.name && (
+          // A short op leaves its room to the name.
+          <span className="block-op" style={{ minWidth: `min(40%, ${view.op.length}ch)` }}>
+            {view.op}
+          </span>
+        )}
       </div>
       <TabIndex.Provider value={-1}>
         {Array.from({ length: pinRows(view) }, (_, row) => (

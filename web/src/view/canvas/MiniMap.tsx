@@ -1,5 +1,5 @@
 import { type PointerEvent, type ReactElement, useCallback, useEffect, useRef } from "react";
-import type { Point } from "../../model/geometry.ts";
+import { bounds, type Point } from "../../model/geometry.ts";
 import { useWords } from "../words.ts";
 import type { Stage } from "./stage.ts";
 
@@ -12,18 +12,24 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
   const ref = useRef<HTMLCanvasElement>(null);
   const place = useRef({ x: 0, y: 0, scale: 1 });
   const waiting = useRef(0);
+  const held = useRef(false);
 
   const paint = useCallback(() => {
     waiting.current = 0;
     const canvas = ref.current;
     const { scene, colours } = stage;
-    const around = scene?.bounds();
+    const seen = stage.inView();
+    const around = scene?.bounds() && bounds([scene.bounds() ?? seen, seen]);
     if (canvas === null || !scene || !around || !colours) return;
     const g = canvas.getContext("2d") as CanvasRenderingContext2D;
-    const scale = Math.min((WIDTH - 16) / around.width, (HEIGHT - 16) / around.height, 0.2);
-    const x = (WIDTH - around.width * scale) / 2 - around.x * scale;
-    const y = (HEIGHT - around.height * scale) / 2 - around.y * scale;
-    place.current = { x, y, scale };
+    // While it is dragged in, it stays where it is: else it would run away from the pointer.
+    if (!held.current) {
+      const scale = Math.min((WIDTH - 16) / around.width, (HEIGHT - 16) / around.height, 0.2);
+      const x = (WIDTH - around.width * scale) / 2 - around.x * scale;
+      const y = (HEIGHT - around.height * scale) / 2 - around.y * scale;
+      place.current = { x, y, scale };
+    }
+    const { x, y, scale } = place.current;
     g.setTransform(2, 0, 0, 2, 0, 0);
     g.clearRect(0, 0, WIDTH, HEIGHT);
     g.fillStyle = colours.frame;
@@ -42,7 +48,6 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
         Math.max(rect.height * scale, 1.5),
       );
     }
-    const seen = stage.inView();
     g.strokeStyle = colours.accent;
     g.lineWidth = 1.5;
     g.strokeRect(x + seen.x * scale, y + seen.y * scale, seen.width * scale, seen.height * scale);
@@ -75,9 +80,14 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
       aria-label={w.miniMap}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
+        held.current = true;
         go(event);
       }}
       onPointerMove={(event) => event.buttons === 1 && go(event)}
+      onLostPointerCapture={() => {
+        held.current = false;
+        stage.request();
+      }}
     />
   );
 }

@@ -70,7 +70,8 @@ function blockNode(view: BlockView, { scene, selection }: Shown): BlockNode {
   return {
     ...placed(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
     type: "block",
-    zIndex: scene.conflicts.has(view.name) ? 2 : 1,
+    // What is said below a block can reach over others; one that is selected lies above all.
+    zIndex: selection.has(id) ? 3 : scene.conflicts.has(view.name) ? 2 : 1,
     data: {
       view,
       specs,

@@ -137,13 +137,23 @@ export class Painter {
     }
   }
 
+  /** Measured once: to measure a text takes longer than to draw it. */
   private width(text: string): number {
-    let width = this.widths.get(text);
+    const key = `${this.pen.font} ${text}`;
+    let width = this.widths.get(key);
     if (width === undefined) {
       width = this.pen.measureText(text).width;
-      this.widths.set(text, width);
+      this.widths.set(key, width);
     }
     return width;
+  }
+
+  /** As much of a text as has room. */
+  private fitted(text: string, room: number): string {
+    let shown = clipped(text, 60);
+    for (let most = shown.length - 1; most > 1 && this.width(shown) > room; most--)
+      shown = clipped(text, most);
+    return shown;
   }
 
   /** The points where wires were bent, so that they can be taken. */
@@ -205,12 +215,13 @@ export class Painter {
     pen.lineWidth = Math.max(1, 1 / this.zoom);
     pen.strokeRect(x, y, width, height);
     if (this.zoom < 0.12) return;
-    const size = Math.max(16, 10 / this.zoom);
+    // Of few sizes, so that few widths are measured.
+    const size = Math.max(16, Math.round(10 / this.zoom));
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "top";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(clipped(title, Math.floor((width - 24) / (size * 0.58))), x + 12, y + 12);
+    pen.fillText(this.fitted(title, width - 24), x + 12, y + 12);
   }
 
   /** A note in full, without its marks: lines are broken where they are too long. */
@@ -297,31 +308,35 @@ export class Painter {
     const size = 10 / this.zoom;
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
-    const side = Math.min(height - TITLE_HEIGHT - 20, 56);
-    if (picture) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
+    const side = Math.min(height - Math.max(TITLE_HEIGHT + 8, size * 1.4) - 10, 56);
+    if (picture && side > 16) pen.drawImage(picture, x + 10, y + height - side - 10, side, side);
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
     pen.textBaseline = "middle";
     pen.fillStyle = colours.ink;
-    const most = Math.floor((width - 16) / (size * 0.6));
+    const most = Math.floor((width - 16) / (size * 0.66));
     pen.fillText(clipped(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
   }
 
   private title(view: BlockView, { x, y }: Rect): void {
     const { pen, colours } = this;
-    pen.font = `600 12.5px ${colours.font}`;
-    pen.textAlign = "left";
+    const room = BLOCK_WIDTH - 24;
+    const [name, op] = [`600 12.5px ${colours.font}`, `11px ${colours.font}`];
+    const middle = y + TITLE_HEIGHT / 2;
     pen.textBaseline = "middle";
+    pen.font = op;
+    const kept = view.op === view.name ? 0 : Math.min(this.width(view.op), room * 0.4) + 8;
+    pen.font = name;
+    pen.textAlign = "left";
     pen.fillStyle = colours.ink;
-    const name = clipped(view.name, 15);
-    pen.fillText(name, x + 12, y + TITLE_HEIGHT / 2);
-    if (view.op === view.name) return;
-    // By the mean width of letters: to measure each text would take longer than to draw it.
-    const left = Math.floor((BLOCK_WIDTH - 32 - 7.5 * name.length) / 6.2);
-    pen.font = `11px ${colours.font}`;
+    const shown = this.fitted(view.name, room - kept);
+    pen.fillText(shown, x + 12, middle);
+    if (kept === 0) return;
+    const left = room - this.width(shown) - 8;
+    pen.font = op;
     pen.textAlign = "right";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(clipped(view.op, Math.min(left, 15)), x + BLOCK_WIDTH - 12, y + TITLE_HEIGHT / 2);
+    pen.fillText(this.fitted(view.op, left), x + BLOCK_WIDTH - 12, middle);
   }
 
   private picture(view: BlockView, { x, y, height }: Rect, live: Live): void {
@@ -360,51 +375,44 @@ export class Painter {
 
   private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
     const { pen, colours } = this;
+    // Gives what is left of the room.
     const text = (
       words: string,
-      align: CanvasTextAlign,
-      px: number,
+      align: "left" | "right",
       py: number,
       colour: string,
       font: string,
+      room: number,
+      from = 12,
     ) => {
       pen.font = `11px ${font}`;
       pen.textAlign = align;
       pen.textBaseline = "middle";
       pen.fillStyle = colour;
-      pen.fillText(words, px, py);
+      const shown = this.fitted(words, room);
+      pen.fillText(shown, align === "left" ? x + from : x + BLOCK_WIDTH - from, py);
+      return room - this.width(shown) - 8;
     };
+    const { font, mono, ink, inkSoft } = colours;
+    const named = (name: string) => (bad.includes(name) ? colours.bad : inkSoft);
     const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
-    view.inputs.forEach((input, row) => {
-      const colour = bad.includes(input.info.name) ? colours.bad : colours.inkSoft;
-      text(
-        clipped([input.key, shownInput(input)].filter(Boolean).join("  "), 18),
-        "left",
-        x + 12,
-        at(row),
-        colour,
-        colours.font,
-      );
-    });
-    view.outputs.forEach((output, row) => {
-      text(clipped(output.key, 14), "right", x + BLOCK_WIDTH - 12, at(row), colours.inkSoft, colours.font);
-    });
+    const whole = BLOCK_WIDTH - 24;
+    for (let row = 0; row < pinRows(view); row++) {
+      const [input, output] = [view.inputs[row], view.outputs[row]];
+      const most = input ? whole * 0.45 : whole;
+      const left = output ? text(output.key, "right", at(row), inkSoft, font, most) + whole - most : whole;
+      const words = input && [input.key, shownInput(input)].filter(Boolean).join("  ");
+      if (words) text(words, "left", at(row), named(input.info.name), font, left);
+    }
     view.rows.forEach((attr, place) => {
       const row = at(pinRows(view) + place);
-      text(
-        attr.name,
-        "left",
-        x + 12,
-        row,
-        bad.includes(attr.name) ? colours.bad : colours.inkSoft,
-        colours.font,
-      );
-      text(clipped(shownAttr(attr), 17), "right", x + BLOCK_WIDTH - 12, row, colours.ink, colours.mono);
+      const left = text(attr.name, "left", row, named(attr.name), font, whole * 0.7);
+      text(shownAttr(attr), "right", row, ink, mono, left + whole * 0.3);
     });
     const output = view.outputs[0];
     const spec = output && specOf(scene.graph, `${view.name}:${output.key}`);
     if (spec)
-      text(shortSpec(spec), "left", x + 48, y + height - FOOTER_HEIGHT / 2, colours.inkSoft, colours.mono);
+      text(shortSpec(spec), "left", y + height - FOOTER_HEIGHT / 2, inkSoft, mono, BLOCK_WIDTH - 60, 48);
   }
 }
 

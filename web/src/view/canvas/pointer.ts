@@ -14,6 +14,7 @@ import {
   rectBetween,
 } from "../../model/geometry.ts";
 import { type Graph, graphOf, type Wire } from "../../model/graph.ts";
+import { Hold } from "./hold.ts";
 import type { Host } from "./host.ts";
 import type { BoxLook } from "./looks.ts";
 import { type Hit, itemOf, itemOfHit, type Stage } from "./stage.ts";
@@ -49,16 +50,34 @@ export class Pointer {
     on("pointerdown", (event) => this.down(event));
     on("pointermove", (event) => this.move(event));
     on("pointerup", (event) => this.up(event));
-    on("pointercancel", () => this.cancel());
+    on("pointercancel", () => {
+      this.hold.stop();
+      this.cancel();
+    });
+    on("touchend", (event) => {
+      // Else the finger would click what the menu has put under it.
+      if (this.hold.held) event.preventDefault();
+      this.hold.end();
+    });
     on("touchstart", (event) => this.claimed && event.stopPropagation());
     on("mousedown", (event) => this.claimed && event.stopPropagation());
     on("dblclick", (event) => this.double(event));
-    on("contextmenu", (event) => this.context(event));
+    on("contextmenu", (event) => {
+      if (this.hold.held) event.preventDefault();
+      else this.context(event);
+      this.hold.stop();
+    });
   }
+
+  private readonly hold = new Hold((event) => {
+    this.cancel();
+    this.context(event);
+  });
 
   private readonly ending = new AbortController();
 
   end(): void {
+    this.hold.end();
     this.ending.abort();
   }
 
@@ -95,6 +114,7 @@ export class Pointer {
 
   private down(event: PointerEvent): void {
     this.claimed = false;
+    this.hold.down(event);
     if (this.doing !== null || isWidget(event.target) || !this.owns(event.target)) return;
     if (event.button !== 0) return;
     const at = this.page(event);
@@ -111,6 +131,7 @@ export class Pointer {
 
   private move(event: PointerEvent): void {
     const at = this.page(event);
+    this.hold.move(event);
     if (this.doing === null) {
       this.hover(event, at);
       return;
@@ -126,6 +147,7 @@ export class Pointer {
   }
 
   private up(event: PointerEvent): void {
+    this.hold.stop();
     const { doing } = this;
     if (doing === null || event.pointerId !== this.pointer) return;
     this.doing = null;

@@ -22,6 +22,7 @@ export function shownInput(pin: InputPin): string {
 export function shownAttr(row: AttrRow): string {
   if (row.value === undefined) return "–";
   if (row.info?.kind === "tensor") return shownConstant(row.value);
+  if (row.info?.kind === "shape" && row.value === null) return "?";
   return Array.isArray(row.value) && !row.value.some(Array.isArray)
     ? row.value.map((each) => (each === null ? "?" : String(each))).join(" ")
     : valueText(row.value);

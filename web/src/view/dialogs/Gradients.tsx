@@ -11,8 +11,10 @@ import { Close, Dialog } from "./Dialog.tsx";
 export function Gradients({ page, ys }: { page: PageState; ys: OutputRef[] }): ReactElement {
   const w = useWords();
   const texts = useTexts();
-  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set());
   const outputs = differentiable(page.graph, ys);
+  // Where there is no choice, nobody need choose.
+  const only = outputs.length === 1 ? outputs.map((pin) => keyOf(pin.ref)) : [];
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(only));
   const make = () => {
     act(
       addGradients(

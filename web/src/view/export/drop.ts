@@ -7,9 +7,13 @@ import type { Point } from "../../model/geometry.ts";
 import { studio } from "../../state/store.ts";
 import { act, currentPage } from "../page.ts";
 import { ui } from "../ui.ts";
+import { constantOf } from "../widgets/constant.ts";
 import { words } from "../words.ts";
-import { type ArrayFile, ArrayFileError, nested, readArrays } from "./arrays.ts";
+import { type ArrayFile, ArrayFileError, readArrays } from "./arrays.ts";
 import { pageInHtml, pageInPng, pageInSvg } from "./png.ts";
+
+/** The format of pages that this studio knows. */
+const FORMAT = 1;
 
 export async function dropFiles(files: readonly File[], at: Point): Promise<void> {
   const arrays: ArrayFile[] = [];
@@ -40,7 +44,11 @@ function pageIn(name: string, bytes: Uint8Array): string | null {
 
 async function openText(name: string, text: string): Promise<void> {
   const page = readClip(text);
-  if (page === undefined) studio.notice("error", words().noPageInside(name));
+  const w = words();
+  const { format } = page ?? {};
+  if (page === undefined)
+    studio.notice("error", /\.json$/i.test(name) ? w.isNoPage(name) : w.noPageInside(name));
+  else if (typeof format === "number" && format > FORMAT) studio.notice("error", w.laterFormat(name, format));
   else await ui.openDocument(page);
 }
 
@@ -58,7 +66,7 @@ async function addConstants(arrays: readonly ArrayFile[], at: Point): Promise<vo
     blocks: Object.fromEntries(
       arrays.map(({ dtype, shape, elements }, i) => [
         names[i] as string,
-        { op: "Const", attrs: { value: { dtype, value: nested(shape, elements) as never } } },
+        { op: "Const", attrs: { value: constantOf({ dtype, shape, elements }) } },
       ]),
     ),
     layout: { blocks: Object.fromEntries(names.map((name, i) => [name, [0, i * 136]])) },

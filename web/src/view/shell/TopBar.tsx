@@ -315,17 +315,19 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
     (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
   ];
   const counts =
-    (run.executed ?? 0) + (run.cached ?? 0) > 0
-      ? w.executed(run.executed ?? 0, run.cached ?? 0)
-      : problems.length > 0
-        ? w.problemCount(problems.length)
-        : "";
+    (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.executed(run.executed ?? 0, run.cached ?? 0) : "";
   return (
     <div className={failed ? "run-state failed" : "run-state"} role="status">
       <span>
         {parts.filter((part) => part !== "").join(" · ")}
         <br />
-        {counts}
+        {problems.length > 0 && (failed || counts === "") ? (
+          <button type="button" className="link" onClick={() => ui.run("problems")}>
+            {w.problemCount(problems.length)}
+          </button>
+        ) : (
+          counts
+        )}
       </span>
     </div>
   );

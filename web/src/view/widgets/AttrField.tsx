@@ -2,6 +2,7 @@ import { type ReactElement, useContext } from "react";
 import type { Json } from "../../model/document.ts";
 import { useWords } from "../words.ts";
 import { Entry, type Read, TabIndex } from "./Entry.tsx";
+import { readList, readNumber, shownList, shownNumber, shownShape } from "./typed.ts";
 
 /** What a widget needs to know of an attribute. */
 export interface FieldOf {
@@ -151,34 +152,17 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
   );
 }
 
-/** A number that JSON has, or one it has none for, which pages write as {"number": "inf"}. */
-export function shownNumber(value: Json | undefined): string {
-  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
-    const named = value as { number?: unknown; $number?: unknown };
-    return String(named.number ?? named.$number ?? "");
-  }
-  return value === undefined || value === null ? "" : String(value);
-}
-
 function NumberField({ attr, value, onChange, whole, labelledBy }: Props & { whole: boolean }): ReactElement {
   const w = useWords();
-  const read = (text: string): Read<Json> => {
-    const trimmed = text.trim().toLowerCase();
-    if (!whole && /^([+-]?inf|nan)$/.test(trimmed)) return { value: { number: trimmed.replace("+", "") } };
-    const number = Number(trimmed);
-    if (trimmed === "" || Number.isNaN(number)) return { error: w.aNumber };
-    if (whole && !Number.isInteger(number)) return { error: w.aWholeNumber };
-    return { value: number };
-  };
   return (
     <Entry<Json>
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={value ?? null}
       format={shownNumber}
-      read={read}
+      read={(text) => readNumber(text, whole, w)}
       onChange={onChange}
-      {...(whole ? { step: (now: Json, by: number) => (typeof now === "number" ? now : 0) + by } : {})}
+      {...(whole ? { step: (now: Json, by: number) => Number(shownNumber(now)) + by } : {})}
     />
   );
 }
@@ -204,7 +188,7 @@ function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={value ?? null}
-      format={shownList}
+      format={attr.kind === "shape" && value !== undefined ? shownShape : shownList}
       hint={attr.kind === "shape" ? "2, 3, ?" : ""}
       read={(text) => {
         const result = readList(text, attr.kind);
@@ -219,30 +203,4 @@ function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
       onChange={onChange}
     />
   );
-}
-
-export function shownList(value: Json): string {
-  if (value === null) return "";
-  if (!Array.isArray(value)) return typeof value === "string" ? value : JSON.stringify(value);
-  if (value.some(Array.isArray)) return JSON.stringify(value);
-  return value.map((each) => (each === null ? "?" : String(each))).join(", ");
-}
-
-/** What a typed list means, undefined if it means nothing. */
-export function readList(text: string, kind: string): Json | undefined {
-  const trimmed = text.trim();
-  if (trimmed.startsWith("[") || trimmed.startsWith("{") || trimmed.startsWith('"')) {
-    try {
-      return JSON.parse(trimmed.replace(/\?/g, "null")) as Json;
-    } catch {
-      return undefined;
-    }
-  }
-  if (kind === "shape" && trimmed === "?") return null;
-  const parts = trimmed === "" ? [] : trimmed.split(/[\s,×]+/).filter((part) => part !== "");
-  if (kind === "dtypes") return parts;
-  const numbers = parts.map((part) => (part === "?" && kind === "shape" ? null : Number(part)));
-  if (numbers.some((n) => n !== null && (Number.isNaN(n) || (kind !== "floats" && !Number.isInteger(n)))))
-    return undefined;
-  return numbers;
 }

@@ -4,15 +4,16 @@ import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { studio } from "../../state/store.ts";
 import { useWords } from "../words.ts";
-import { readList, shownList } from "./AttrField.tsx";
 import {
   type Cells,
   cellsOf,
   constantOf,
+  countOf,
   filled,
   type GridAxes,
   gridAxes,
   indexOf,
+  MOST_CELLS,
   readCell,
   readNested,
   readPasted,
@@ -20,6 +21,7 @@ import {
   shownCell,
 } from "./constant.ts";
 import { Entry } from "./Entry.tsx";
+import { readList, shownList } from "./typed.ts";
 
 const MOST_SHOWN = 64;
 
@@ -71,7 +73,7 @@ export function MatrixGrid({ label, value, free, onChange }: Props): ReactElemen
             const sizes = readList(text, "ints");
             if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0))
               return { error: w.aListOf("ints") };
-            if ((sizes as number[]).reduce((a, b) => a * b, 1) > 1 << 18) return { error: w.tooLarge };
+            if (countOf(sizes as number[]) > MOST_CELLS) return { error: w.tooLarge };
             return { value: sizes as number[] };
           }}
           onChange={(sizes) =>

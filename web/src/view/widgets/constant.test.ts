@@ -27,6 +27,10 @@ describe("a constant as cells", () => {
     expect(cells).toEqual({ dtype: "float32", shape: [2, 2], elements: [1, 2, 3, "inf"] });
     expect(cells && constantOf(cells)).toEqual(matrix);
   });
+  test.each([[[0, 3]], [[2, 0, 4]]])("keeps a shape of %j, which has no cells", (shape) => {
+    const empty = { dtype: "float32", shape, elements: [] };
+    expect(cellsOf(constantOf(empty))).toEqual(empty);
+  });
   test("may be a single number, and keeps that it was typed as 1.0", () => {
     expect(cellsOf({ $number: "1.0" })).toEqual({
       dtype: undefined,

@@ -16,6 +16,13 @@ export interface Cells {
   elements: Json[];
 }
 
+/** Larger constants belong in files. */
+export const MOST_CELLS = 1 << 18;
+
+export function countOf(shape: readonly number[]): number {
+  return shape.reduce((a, b) => a * b, 1);
+}
+
 /** The cells of a constant; undefined if it lies in a file, or is no array. */
 export function cellsOf(value: Json | undefined): Cells | undefined {
   if (value === undefined || value === null || typeof value === "string") return undefined;
@@ -23,6 +30,7 @@ export function cellsOf(value: Json | undefined): Cells | undefined {
   if (isObject(value) && isTyped(value)) {
     if (value.value === undefined) return undefined;
     const inner = flat(value.value);
+    if (inner?.elements.length === 0 && value.shape) inner.shape = [...value.shape];
     return inner && { dtype: value.dtype, ...inner };
   }
   const inner = flat(value);
@@ -44,13 +52,15 @@ function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
 
 export function constantOf({ dtype, shape, elements }: Cells): Json {
   const value = nested(shape, elements as (number | string | boolean)[]) as Json;
-  return dtype === undefined ? value : { dtype, value };
+  if (dtype === undefined) return value;
+  // Lists without cells do not say all sizes.
+  return elements.length === 0 ? { dtype, shape, value } : { dtype, value };
 }
 
 /** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */
 export function reshaped(cells: Cells, shape: number[], fill: Json): Cells {
   const old = cells.shape;
-  const count = shape.reduce((a, b) => a * b, 1);
+  const count = countOf(shape);
   if (count === cells.elements.length) return { ...cells, shape };
   const elements = Array.from({ length: count }, (_, i) => {
     const place = placeOf(i, shape);

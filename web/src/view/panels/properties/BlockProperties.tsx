@@ -14,6 +14,7 @@ import { AttrField } from "../../widgets/AttrField.tsx";
 import { asText, Entry } from "../../widgets/Entry.tsx";
 import { MatrixGrid } from "../../widgets/MatrixGrid.tsx";
 import { useTexts, useWords } from "../../words.ts";
+import { Feed } from "./Feed.tsx";
 import { InputRow } from "./InputRow.tsx";
 
 export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
@@ -90,17 +91,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           </div>
         </div>
       )}
-      {view.op === PLACEHOLDER && (
-        <div className="section">
-          <h3>{w.fed}</h3>
-          <MatrixGrid
-            label={w.fed}
-            free={false}
-            value={graph.document.run?.feeds?.[view.name]}
-            onChange={(value) => act(actions.setFeed(document, view.name, value))}
-          />
-        </div>
-      )}
+      {view.op === PLACEHOLDER && <Feed graph={graph} view={view} />}
       <Outputs graph={graph} view={view} />
       <div className="section">
         <label className="small">
