@@ -6,7 +6,8 @@
 namespace backblocks {
 namespace {
 
-// Linux says it, as "32768K". Processors tell wrong numbers to virtual machines.
+// Linux says it, as "32768K": what this machine may use. Asked itself, the processor below a virtual
+// machine may tell of ten times as much.
 std::size_t shared_bytes() {
     constexpr std::size_t usual = std::size_t{16} << 20;
     std::ifstream file("/sys/devices/system/cpu/cpu0/cache/index3/size");

@@ -7,7 +7,7 @@
 namespace backblocks {
 
 // What a kernel reads and writes is left in the cache if it has no more bytes than this: a share of
-// the cache that all cores have together. Results are the same whatever it is set to.
+// the last cache before memory, which cores share. Results are the same whatever it is set to.
 extern std::atomic<std::size_t> cache_bytes;
 
 }  // namespace backblocks

@@ -6,10 +6,8 @@
 //         for few taps t and channels ci at a time, and a panel of co:
 //             dw[t, ci, co] += sum over o: copy[o * s + t * d, ci] * dy[o, co]
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
-#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -28,10 +26,14 @@ using namespace ISA::filter_gradient;
 
 // Windows that are added up at a time; a sum of sums of so many stays close to the true one.
 constexpr std::int64_t kTogether = 256;
-// Rows of windows are shared out among so many tasks, whose sums are added in their order.
+// Rows of windows are shared out among so many tasks, whose sums are added in their order. There are
+// more if one would have more windows than this.
 constexpr std::int64_t kTasks = 32;
-// Numbers that a task copies at a time, at most: half of the L2 cache.
-constexpr double kCopied = 1 << 17;
+constexpr std::int64_t kWindows = 1 << 15;
+// Bytes of the sums of a task and of all of them, and of what a task copies at a time, at most.
+constexpr std::int64_t kBytesOfSums = 1 << 19;
+constexpr std::int64_t kBytesOfTasks = 16 << 20;
+constexpr double kBytesCopied = 1 << 19;
 
 template <class N>
 class FewChannels {
@@ -40,7 +42,10 @@ class FewChannels {
         const auto& [depth, height, width] = conv.axes;
         at_once_ = at_once(conv);
         bands_ = div_up(height.out, at_once_);
-        tasks_ = std::min(conv.images * depth.out * bands_, kTasks);
+        units_ = conv.images * depth.out * bands_;
+        const std::int64_t wanted = std::max(kTasks, units_ * at_once_ / kWindows * width.out);
+        const std::int64_t most = kBytesOfTasks / (bytes_of_sums(conv) + 1);
+        tasks_ = std::min({units_, wanted, std::max<std::int64_t>(most, 1)});
         row_ = reach(width, width.out) * conv.in;
         plane_ = reach(height, at_once_) * row_;
         for (std::int64_t d = 0; d < depth.k; ++d)
@@ -49,6 +54,8 @@ class FewChannels {
                     for (std::int64_t c = 0; c < conv.in; ++c)
                         places_.push_back(d * plane_ + h * height.d * row_ +
                                           w * width.d * conv.in + c);
+        for (int vectors : {1, 2})
+            tiles_.push_back(Groups::tiles(std::ssize(places_), most_rows(vectors)).channels);
     }
 
     // Rows of a panel of dy are vectors as they stand. Several taps but along the width make it pay.
@@ -56,42 +63,46 @@ class FewChannels {
         const auto& [depth, height, width] = conv.axes;
         if (conv.channels_first || conv.groups > 1 || conv.in >= kFew || conv.out % kLanes<N>)
             return false;
-        if (depth.k * height.k < 3 || conv.images * depth.out * height.out * width.out == 0)
-            return false;
         const auto real = [](std::int64_t n) { return static_cast<double>(n); };
-        const std::int64_t rows = reach(height, at_once(conv));
-        return real(reach(width, width.out) * conv.in) * real(rows) * real(depth.k) < kCopied;
+        const double row = real(reach(width, width.out)) * real(conv.in);
+        const double rows = real(reach(height, at_once(conv))) * real(depth.k);
+        return real(depth.k) * real(height.k) >= 3 && row * rows * sizeof(N) <= kBytesCopied &&
+               bytes_of_sums(conv) <= kBytesOfSums;
     }
 
-    // Gives whether all sums are numbers: a zero for padding makes none with an infinity.
+    // Gives whether no sum is NaN: an infinity times a zero that stands for padding is, and may not
+    // be in the true sum.
     bool run(const N* x, const N* dy, N* dw) const {
         const std::int64_t size = std::ssize(places_) * conv_.out;
         Room<N> room;
         N* const all = room.of(tasks_ * size);
-        const auto units = conv_.images * conv_.axes[0].out * bands_;
-        const auto work = units * at_once_ * conv_.axes[2].out * size / 4;
+        // A core multiplies some four times while it moves a byte.
+        const double bytes = static_cast<double>(units_ * at_once_) *
+                             static_cast<double>(conv_.axes[2].out * size) / 4;
+        const auto work = static_cast<std::int64_t>(std::min(bytes, 0x1p60));
         parallel_for(tasks_, work, [&](std::int64_t begin, std::int64_t end) {
             Room<N> copied;
             N* const copy = copied.of(conv_.axes[0].k * plane_);
             for (std::int64_t task = begin; task < end; ++task) {
                 N* const sums = all + task * size;
                 std::fill_n(sums, size, N{0});
-                const Range some = part(units, tasks_, task);
+                const Range some = part(units_, tasks_, task);
                 for (std::int64_t unit = some.first; unit < some.last; ++unit)
                     add_rows(unit, x, dy, copy, sums);
             }
         });
-        bool numbers = true;
-        for (std::int64_t i = 0; i < size; ++i) {
-            N sum{0};
-            for (std::int64_t task = 0; task < tasks_; ++task) sum += all[task * size + i];
-            numbers &= !std::isnan(sum);
-            dw[i] = sum;
-        }
-        return numbers;
+        add_chunks(all, tasks_, size, dw);
+        return std::none_of(dw, dw + size, [](N sum) { return std::isnan(sum); });
     }
 
    private:
+    static std::int64_t bytes_of_sums(const Conv& conv) {
+        const auto& [depth, height, width] = conv.axes;
+        const double sums = static_cast<double>(depth.k) * static_cast<double>(height.k) *
+                            static_cast<double>(width.k * conv.in) * static_cast<double>(conv.out);
+        return static_cast<std::int64_t>(std::min(sums * sizeof(N), 0x1p60));
+    }
+
     static std::int64_t at_once(const Conv& conv) {
         return std::clamp<std::int64_t>(kTogether / conv.axes[2].out, 1, conv.axes[1].out);
     }
@@ -130,31 +141,41 @@ class FewChannels {
 
     template <int vectors>
     void multiply(const N* copy, const N* dy, std::int64_t rows, N* sums) const {
-        const auto& [depth, height, width] = conv_.axes;
-        constexpr int most = most_rows(vectors);
-        for (const Range& few : Groups::tiles(std::ssize(places_), most).channels) {
-            const std::int64_t* const places = places_.data() + few.first;
-            with_constant<most>(few.size(), [&](auto count) {
-                Tile<N, count, vectors> tile;
-                tile.clear();
-                for (std::int64_t o = 0; o < rows; ++o)
-                    tile.add(width.out, copy + o * height.s * row_, places, width.s * conv_.in,
-                             dy + o * width.out * conv_.out, conv_.out);
-                N* to = sums + few.first * conv_.out;
-                for (int i = 0; i < count; ++i, to += conv_.out)
-                    for (int v = 0; v < vectors; ++v) {
-                        N* const at = to + v * kLanes<N>;
-                        store_vector(at, load_vector(at) + tile.sum[i][v]);
-                    }
-            });
-        }
+        const std::int64_t width = conv_.axes[2].out;
+        for (std::int64_t o = 0; o < width; o += kTogether)
+            for (const Range& few : tiles_[vectors - 1])
+                add_tile<vectors>(few, {o, std::min(o + kTogether, width)}, copy, dy, rows,
+                                  sums + few.first * conv_.out);
+    }
+
+    // Few taps and channels, over some windows of each row.
+    template <int vectors>
+    void add_tile(Range few, Range windows, const N* copy, const N* dy, std::int64_t rows,
+                  N* sums) const {
+        const std::int64_t x_step = conv_.axes[2].s * conv_.in;
+        copy += windows.first * x_step;
+        dy += windows.first * conv_.out;
+        with_constant<most_rows(vectors)>(few.size(), [&](auto count) {
+            Tile<N, count, vectors> tile;
+            tile.clear();
+            for (std::int64_t o = 0; o < rows; ++o)
+                tile.add(windows.size(), copy + o * conv_.axes[1].s * row_,
+                         places_.data() + few.first, x_step,
+                         dy + o * conv_.axes[2].out * conv_.out, conv_.out);
+            for (int i = 0; i < count; ++i, sums += conv_.out)
+                for (int v = 0; v < vectors; ++v) {
+                    N* const to = sums + v * kLanes<N>;
+                    store_vector(to, load_vector(to) + tile.sum[i][v]);
+                }
+        });
     }
 
     const Conv conv_;
     std::int64_t at_once_, bands_;  // rows of windows that are added up together, and how many times
-    std::int64_t tasks_;
-    std::int64_t row_, plane_;          // numbers of the copy
-    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first cell
+    std::int64_t units_, tasks_;    // bands of all planes
+    std::int64_t row_, plane_;      // numbers of the copy
+    std::vector<std::int64_t> places_;       // of each tap and channel, from a window's first cell
+    std::vector<std::vector<Range>> tiles_;  // of places, with one vector of dy and with two
 };
 
 }  // namespace

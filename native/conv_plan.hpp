@@ -141,6 +141,8 @@ struct ConvPlan {
     ConvPlan(const ConvPlan&) = delete;  // boxes point to lines
 
     std::int64_t row_size() const { return rows.length * outs; }
+    // Whether channels come first; of a single cell that makes no difference.
+    bool turned() const { return source.channel > 1 || target.channel > 1; }
     std::int64_t box_count() const {
         return boxes.empty() ? 0 : boxes.back().first + boxes.back().count();
     }

@@ -187,9 +187,10 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
         });
     };
     constexpr int most = careful ? 2 : 8;
-    // Cells of many vectors are read in long pieces. Sums of fewer were faster in two steps.
-    if (fold == Fold::sum && box.length <= most * kLanes<N>) each_vectors<N, 4>(box.length, fold_all);
-    else each_vectors<N, most>(box.length, fold_all);
+    // Cells of many vectors are read in long pieces. Sums of fewer were faster four vectors at a time.
+    if constexpr (fold == Fold::sum)
+        if (box.length <= most * kLanes<N>) return each_vectors<N, 4>(box.length, fold_all);
+    each_vectors<N, most>(box.length, fold_all);
 }
 
 // Folds a row of windows, and calls finish(i, state, lanes, real cells of each window) for vectors
@@ -263,8 +264,8 @@ std::int64_t tile_of(const Pool& pool, std::int64_t height) {
     return std::clamp<std::int64_t>(cache / (row * depth.k) / rows.s, 1, height);
 }
 
-// Whether results should be stored around the cache, window by window: then there is much of them and
-// of what `arrays` of cells have, and each is whole cache lines.
+// Whether results should be stored around the cache. Then that cannot hold them together with so many
+// `arrays` of cells, and the channels of a window are whole cache lines.
 template <class T>
 bool goes_past_cache(const T* to, const Pool& pool, std::int64_t arrays) {
     return kStreams<T> && outgrows_cache<T>(pool.numbers(arrays)) &&

@@ -9,8 +9,8 @@ namespace backblocks {
 int num_threads();
 void set_num_threads(int count);
 
-// What the thread that called a loop does now and then between pieces, if the loop is long. To end
-// the loop it throws, and nobody begins another piece.
+// What the thread that called a loop does now and then between pieces, if the loop is long or one of
+// many that follow each other. To end the loop it throws, and nobody begins another piece.
 using Interrupt = void (*)();
 void set_interrupt(Interrupt interrupt);
 

@@ -14,7 +14,7 @@
 // which are as many products of matrices. Neither y reads a source that is not in its window, halves
 // are exact, and sums are shorter: errors are about half of those of the plain sums. But what is not
 // finite can meet others, or padding, on the way: if a result is not finite, all are computed the
-// plain way.
+// plain way. Products that are too large for the type may cancel before they are made.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -116,7 +116,7 @@ class Worker {
     bool run(const TileBox& box) {
         const Order &source = plan_.conv.source, &target = plan_.conv.target;
         if constexpr (std::is_same_v<T, N>)
-            if (source.channel > 1) {
+            if (plan_.conv.turned()) {
                 multiply(box, box.turned(sources_, source, plan_.conv.ins, &TileAxis::read,
                                          sources_room_));
                 return to_turned_targets(box);

@@ -18,7 +18,7 @@ namespace backblocks::ISA {
 
 using namespace convolution;
 
-// Bytes of the filters at all points, at most.
+// Bytes of the filters, or of their gradients, at all points, at most.
 constexpr double kFilters = 16 << 20;
 // What it takes to bring a number to a point or from there, in products: measured.
 constexpr double kToPoint = 10;
@@ -93,7 +93,7 @@ struct Tiles {
     bool pay(const ConvPlan& conv) {
         using N = Wide<T>;
         if (conv.groups != 1 || conv.rows.used || std::min(conv.ins, conv.outs) < kLanes<N> ||
-            (conv.source.channel > 1 && !std::is_same_v<T, N>))
+            (conv.turned() && !std::is_same_v<T, N>))
             return false;
         if (!TileAxis::can_take(conv.axes[2], 3) || !TileAxis::can_take(conv.axes[1], 3) ||
             !(TileAxis::can_take(conv.axes[0], 3) || TileAxis::can_take(conv.axes[0], 1)))

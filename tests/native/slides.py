@@ -182,6 +182,21 @@ def a_byte_off(array):
 
 
 @st.composite
+def many_small_images(draw):
+    """So many images that sums by fewer products pay, with axes that taps may reach beyond."""
+    rank = draw(st.sampled_from([2, 3]))
+    space = tuple(draw(st.integers(1, 4)) for _ in range(rank))
+    k = (draw(st.sampled_from([1, 3])),) * (rank - 2) + tuple(
+        draw(st.sampled_from([3, 3, 5])) for _ in "hw"
+    )
+    pads = tuple(
+        (draw(st.integers(max(0, taps - n), taps)), draw(st.integers(0, taps)))
+        for n, taps in zip(space, k, strict=True)
+    )
+    return {"space": space, "k": k, "pads": pads, "batch": draw(st.sampled_from([1, 60, 150]))}
+
+
+@st.composite
 def images_for_three_taps(draw):
     """Images and volumes that are large enough for sums by fewer products."""
     low, rank = draw(st.sampled_from([(18, 2), (9, 3)]))

@@ -13,6 +13,7 @@ from slides import (
     changed,
     compared,
     images_for_three_taps,
+    many_small_images,
     results_by_threads,
     slides,
 )
@@ -127,6 +128,38 @@ def test_any_geometry_agrees_with_the_meaning(problem, groups, ins, outs, dtype,
 )
 def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype, first):
     compare(dtype, first, **problem, ins=ins, outs=outs)
+
+
+@settings(max_examples=60)
+@given(
+    many_small_images(),
+    st.sampled_from([64, 96]),
+    st.sampled_from([64, 70]),
+    st.sampled_from(FLOATS),
+    st.booleans(),
+)
+def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
+    compare(dtype, first, **problem, ins=ins, outs=outs)
+
+
+SMALL = {
+    "taps beyond the depth": {
+        "space": (1, 20, 20),
+        "k": (3, 3, 3),
+        "pads": ((1, 1),) * 3,
+        "batch": 4,
+    },
+    "taps beyond the height": {"space": (2, 40), "k": (5, 3), "pads": ((2, 2), (1, 1)), "batch": 8},
+    "most of it padding": {"space": (3, 24), "k": (5, 3), "pads": ((0, 20), (1, 1))},
+    "one cell": {"space": (1, 1), "k": (3, 3), "pads": ((2, 2),) * 2, "batch": 200},
+    "one window": {"space": (3, 3), "k": (3, 3), "batch": 200},
+}
+
+
+@FORMATS
+@pytest.mark.parametrize("problem", SMALL)
+def test_sums_of_fewer_products_at_the_edge_of_what_they_take(problem, first):
+    compare(np.float32, first, **SMALL[problem], ins=96, outs=96)
 
 
 @pytest.mark.parametrize("space", [(32, 32), (8, 16, 16)])

@@ -15,6 +15,7 @@ from slides import (
     compared,
     guarded,
     images_for_three_taps,
+    many_small_images,
     results_by_threads,
     slides,
 )
@@ -125,6 +126,38 @@ def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype
     compare(dtype, first, **problem, ins=ins, outs=outs)
 
 
+@settings(max_examples=60)
+@given(
+    many_small_images(),
+    st.sampled_from([64, 96]),
+    st.sampled_from([64, 70]),
+    st.sampled_from(FLOATS),
+    st.booleans(),
+)
+def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
+    compare(dtype, first, **problem, ins=ins, outs=outs)
+
+
+SMALL = {
+    "taps beyond the depth": {
+        "space": (1, 20, 20),
+        "k": (3, 3, 3),
+        "pads": ((1, 1),) * 3,
+        "batch": 4,
+    },
+    "taps beyond the height": {"space": (2, 40), "k": (5, 3), "pads": ((2, 2), (1, 1)), "batch": 8},
+    "most of it padding": {"space": (3, 24), "k": (5, 3), "pads": ((0, 20), (1, 1))},
+    "one cell": {"space": (1, 1), "k": (3, 3), "pads": ((2, 2),) * 2, "batch": 200},
+    "one window": {"space": (3, 3), "k": (3, 3), "batch": 200},
+}
+
+
+@FORMATS
+@pytest.mark.parametrize("problem", SMALL)
+def test_sums_of_fewer_products_at_the_edge_of_what_they_take(problem, first):
+    compare(np.float32, first, **SMALL[problem], ins=96, outs=96)
+
+
 @pytest.mark.parametrize("space", [(48, 48), (12, 20, 20)])
 def test_sums_of_fewer_products_are_about_as_close_as_plain_ones(space):
     rng = np.random.default_rng(0)
@@ -183,6 +216,11 @@ def test_long_sums_keep_their_digits():
         padding="VALID",
     )
     np.testing.assert_allclose(dw, 1e5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("space", "k", "ins"), [((3, 40000), (3, 1), 1), ((3, 14000), (3, 3), 2)])
+def test_long_rows_of_few_channels_keep_their_digits(space, k, ins):
+    compare(np.float32, False, space=space, k=k, ins=ins, outs=16)
 
 
 # -- what would be unsafe -------------------------------------------------------------------------
