@@ -330,7 +330,12 @@ export const viewEn = {
     html: "to read anywhere, with values",
     json: "the page's file",
   },
-  pageInside: (size: string) => `Put the page inside pictures (${size}), so that they can be opened again`,
+  pageInside: (size: string, arrays: boolean) =>
+    `Put the page inside pictures (${size}${arrays ? " and its arrays" : ""}), so that they can be opened again`,
+  tooLargeInside: (name: string, many: number, most: number, file: string) =>
+    `${name} stays behind: it has ${many.toLocaleString("en")} elements, and all arrays inside have ${most.toLocaleString("en")} at most. Elsewhere the page needs ${file} beside it.`,
+  unreadable: (name: string, file: string) =>
+    `${name} stays behind: ${file} cannot be read. Put the file back, and export again.`,
   connectBlock: (block: string) => `Connect ${block}`,
   connectPin: (pin: string) => `Connect ${pin} to`,
   connectInput: (pin: string) => `Connect to ${pin}`,
