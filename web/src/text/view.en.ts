@@ -332,10 +332,12 @@ export const viewEn = {
   },
   pageInside: (size: string, arrays: boolean) =>
     `Put the page inside pictures (${size}${arrays ? " and its arrays" : ""}), so that they can be opened again`,
-  tooLargeInside: (name: string, many: number, most: number, file: string) =>
-    `${name} stays behind: it has ${many.toLocaleString("en")} elements, and all arrays inside have ${most.toLocaleString("en")} at most. Elsewhere the page needs ${file} beside it.`,
-  unreadable: (name: string, file: string) =>
-    `${name} stays behind: ${file} cannot be read. Put the file back, and export again.`,
+  elementsIn: (name: string, many: number, file: string) =>
+    `${name} (${many.toLocaleString("en")} elements in ${file})`,
+  tooLargeInside: (which: string, most: number) =>
+    `Too large to go inside: ${which}. All arrays inside have ${most.toLocaleString("en")} elements at most; in another folder the page needs these files beside it.`,
+  unreadableInside: (which: string) =>
+    `Not inside, since the files cannot be read: ${which}. Put them back, and export again.`,
   connectBlock: (block: string) => `Connect ${block}`,
   connectPin: (pin: string) => `Connect ${pin} to`,
   connectInput: (pin: string) => `Connect to ${pin}`,

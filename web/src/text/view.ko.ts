@@ -319,10 +319,11 @@ export const viewKo: ViewWords = {
   },
   pageInside: (size, arrays) =>
     `그림 안에 페이지 넣기(${size}${arrays ? " 및 배열" : ""}): 다시 열 수 있습니다`,
-  tooLargeInside: (name, many, most, file) =>
-    `${name}: 함께 들어가지 않았습니다. 요소가 ${many.toLocaleString("ko")}개인데, 안에 넣는 배열의 요소는 모두 합해 최대 ${most.toLocaleString("ko")}개입니다. 다른 곳에서는 페이지 옆에 ${file} 파일이 있어야 합니다.`,
-  unreadable: (name, file) =>
-    `${name}: 함께 들어가지 않았습니다. ${file} 파일을 읽을 수 없습니다. 파일을 되돌려 놓고 다시 내보내세요.`,
+  elementsIn: (name, many, file) => `${name}(${file}, 요소 ${many.toLocaleString("ko")}개)`,
+  tooLargeInside: (which, most) =>
+    `너무 커서 안에 넣지 못했습니다: ${which}. 안에 넣는 배열의 요소는 모두 합해 최대 ${most.toLocaleString("ko")}개입니다. 다른 폴더에서는 이 파일이 페이지 옆에 있어야 합니다.`,
+  unreadableInside: (which) =>
+    `파일을 읽을 수 없어 안에 넣지 못했습니다: ${which}. 파일을 되돌려 놓고 다시 내보내세요.`,
   connectBlock: (block) => `${block} 연결`,
   connectPin: (pin) => `${pin}의 연결 대상`,
   connectInput: (pin) => `${pin}에 연결`,

@@ -3,6 +3,7 @@
 import { inLanguage, isObject, type Json } from "../../model/document.ts";
 import type { BlockView } from "../../model/graph.ts";
 import { stringifyExact } from "../../model/numbers.ts";
+import type { LeftBehind } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { readColours } from "../canvas/colours.ts";
@@ -26,6 +27,7 @@ const PLAIN: Emphasis = {
 };
 /** Browsers refuse larger canvases. */
 const MOST_PIXELS = 16_000_000;
+const MOST_NAMED = 12;
 
 /** The page in the form its file has; its arrays stay in their files. */
 export function pageText(page: PageState): string {
@@ -42,13 +44,21 @@ export function hasFiles(value: Json | undefined): boolean {
 export async function wholePage(page: PageState): Promise<string> {
   if (!hasFiles(page.document)) return pageText(page);
   const { text, left = [] } = await studio.pageWithArrays(page.page);
-  const w = words();
-  for (const { name, file, cells } of left)
-    studio.notice(
-      "error",
-      cells ? w.tooLargeInside(name, cells, MOST_CELLS, file) : w.unreadable(name, file),
-    );
+  if (left.length > 0) studio.notice("error", whatIsLeft(left));
   return text;
+}
+
+function whatIsLeft(left: readonly LeftBehind[]): string {
+  const w = words();
+  const listed = (names: readonly string[]) =>
+    names.length > MOST_NAMED ? `${names.slice(0, MOST_NAMED).join(", ")}, …` : names.join(", ");
+  const large = left.flatMap(({ name, file, cells }) => (cells ? [w.elementsIn(name, cells, file)] : []));
+  const lost = left.flatMap(({ name, file, cells }) => (cells ? [] : [`${name} (${file})`]));
+  const sentences = [
+    ...(large.length > 0 ? [w.tooLargeInside(listed(large), MOST_CELLS)] : []),
+    ...(lost.length > 0 ? [w.unreadableInside(listed(lost))] : []),
+  ];
+  return sentences.join(" ");
 }
 
 function liveOf(page: number): Live {
