@@ -5,6 +5,7 @@ import contextlib
 import io
 import json
 import runpy
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,28 @@ for name, value in results.items():
     print(name, np.asarray(value))
 '''
     )
+
+
+def test_a_script_needs_no_files_of_the_page(tmp_path, monkeypatch):
+    large = np.linspace(-1, 1, 90_000).reshape(300, 300)
+    page = page_of(
+        {
+            "x": {"op": "Placeholder", "attrs": {"dtype": "float64", "shape": [300, 300]}},
+            "sum": {"op": "AddV2", "in": {"x": "x", "y": "w"}},
+            "all": {"op": "AddV2", "in": {"x": "sum"}},
+        },
+        fetch=["all:z"],
+    )
+    page.blocks["w"] = PageBlock("Const", attrs={"value": large})
+    page.blocks["all"].inputs["y"] = large.T
+    page.run.feeds["x"] = large * 2
+    bb.save_page(page, tmp_path / "p.page.json")
+    assert len([*(tmp_path / "p.arrays").iterdir()]) == 3
+    opened = bb.open_page(tmp_path / "p.page.json")
+    expected, text = of_session(opened), to_python(opened)
+    shutil.rmtree(tmp_path / "p.arrays")
+    monkeypatch.chdir(tmp_path)
+    np.testing.assert_array_equal(of_script(text)["all:z"], expected["all:z"])
 
 
 def test_large_arrays_come_along():

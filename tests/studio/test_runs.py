@@ -1,6 +1,7 @@
 """Pages run in a process of their own: what tabs see of it, and what becomes of it when it goes wrong."""
 
 import base64
+import json
 import os
 import signal
 import time
@@ -562,3 +563,20 @@ def test_a_page_is_exported_as_a_script(opened):
     for to, words in (("python", "backblocks"), ("tensorflow", "tensorflow")):
         tab.send("export", page=page, request=4, to=to)
         assert words in tab.hear("exported", request=4)["text"]
+
+
+def test_a_page_is_exported_with_its_arrays_and_those_that_stay_are_named(studio):
+    np.save(studio.folder / "w.npy", np.arange(300, dtype=np.float32))
+    held = {"dtype": "float32", "shape": [300], "file": "w.npy"}
+    blocks = {"w": {"op": "Const", "attrs": {"value": held}}}
+    page_file(studio.folder, "p", {"blocks": blocks})
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    lost = {"op": "Const", "attrs": {"value": held | {"file": "lost.npy"}}}
+    tab.change(page, {"path": ["blocks", "lost"], "value": lost})
+    tab.send("export", page=page, request=4, to="page")
+    answer = tab.hear("exported", request=4)
+    words = {"dtype": "float32", "value": list(range(300))}
+    exported = {"w": {"op": "Const", "attrs": {"value": words}}, "lost": lost}
+    assert json.loads(answer["text"])["blocks"] == exported
+    assert answer["left"] == [{"name": "lost", "file": "lost.npy"}]

@@ -158,6 +158,68 @@ print(json.dumps(base64.b64encode(out.getvalue()).decode()))
   expect(await page.locator("#block-steps .spec").textContent()).toBe("i64 3");
 });
 
+async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("Control+e");
+  const waiting = page.waitForEvent("download");
+  await page.locator("dialog .file-list button", { hasText: kind }).click();
+  const download = await waiting;
+  return { name: download.suggestedFilename(), bytes: readFileSync((await download.path()) as string) };
+}
+
+/** Writes an npy file into the folder of the studio. */
+function write(name: string, array: string): void {
+  const file = JSON.stringify(path.join(opened.studio.folder, name));
+  library(`import numpy as np; np.save(${file}, ${array}); print("null")`);
+}
+
+test.each(["PNG", "SVG", "HTML", "JSON"])(
+  "a %s file has the arrays of the page's files inside, and gives the same numbers in an empty folder",
+  async (kind) => {
+    write("w.npy", "(np.arange(300) / 7).astype('float32')");
+    const value = { dtype: "float32", shape: [300], file: "w.npy" };
+    await newPage(page, {
+      w: { op: "Const", attrs: { value } },
+      minus: { op: "Neg", in: { x: "w:output" } },
+    });
+    await page.keyboard.press("Control+Enter");
+    await page.waitForSelector("#block-minus .live-mark.done");
+    const wanted = await valuesOf("minus", 100);
+    const { name, bytes } = await exported(kind);
+    const [here, there] = [opened, await open()];
+    try {
+      [opened, page] = [there, there.page];
+      await page.waitForSelector(".card");
+      await newPage(page, { start: CONST });
+      await dropFile(page, name, bytes);
+      await page.waitForSelector("#block-minus");
+      await page.keyboard.press("Control+Enter");
+      await page.waitForSelector("#block-minus .live-mark.done");
+      const found = await valuesOf("minus", 100);
+      expect(found).toEqual(wanted);
+      expect(Number(found[2])).toBeCloseTo(-2 / 7, 5);
+      expect(there.errors).toEqual([]);
+    } finally {
+      [opened, page] = [here, here.page];
+      await there.end();
+    }
+  },
+);
+
+test("an export says which constants stay behind, and why", async () => {
+  write("huge.npy", "np.zeros(262_145, 'bool')");
+  const constant = (dtype: string, file: string) => ({ op: "Const", attrs: { value: { dtype, file } } });
+  await newPage(page, { huge: constant("bool", "huge.npy"), lost: constant("float32", "lost.npy") });
+  const { bytes } = await exported("SVG");
+  expect(bytes.toString()).toContain("huge.npy");
+  expect(await page.locator(".toast span").last().textContent()).toBe(
+    "Too large to go inside: huge (262,145 elements in huge.npy). All arrays inside have 262,144 elements at most; " +
+      "in another folder the page needs these files beside it. " +
+      "Not inside, since the files cannot be read: lost (lost.npy). Put them back, and export again.",
+  );
+  await page.click(".toast button");
+});
+
 test("an image monitor shows a map with its legend, and a histogram its bars", async () => {
   const matrix = {
     dtype: "float32",

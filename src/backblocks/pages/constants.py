@@ -93,24 +93,38 @@ def in_words(array: Array) -> Json:
     """The constant as JSON if words can say it exactly and in reasonable length; else the array."""
     if array.dtype.kind != "O" and array.size > MOST_IN_WORDS:
         return array
-    words: Json = {"dtype": NAMES[array.dtype]}
-    if array.size == 0:
-        words["shape"] = list(array.shape)
-    words["value"] = _nested([_word(cell, array.dtype) for cell in array.reshape(-1)], array.shape)
+    words = every_word(array)
     if array.dtype.kind != "O" and _typed(words, Folder()).tobytes() != array.tobytes():
         return array  # a NaN that is not the usual one
     return words
 
 
-def _typed(value: Json, folder: Folder) -> Array:
+def every_word(array: Array) -> Json:
+    """The constant as JSON, however long that is. All NaN become the usual one."""
+    words: Json = {"dtype": NAMES[array.dtype]}
+    if array.size == 0:
+        words["shape"] = list(array.shape)
+    words["value"] = _nested([_word(cell, array.dtype) for cell in array.reshape(-1)], array.shape)
+    return words
+
+
+def cells_in_file(value: Json, folder: Folder) -> int:
+    """How many cells a constant has that is in a file. Its array is not read."""
+    return folder.cells(value["file"], *_type_and_shape(value))
+
+
+def _type_and_shape(value: Json) -> tuple[DType, tuple[int, ...] | None]:
     if type(value.get("dtype")) is not str or value["dtype"] not in TYPES:
         raise OpError(
             "must have a dtype",
             got=value.get("dtype", described("none")),
             hint=f"Use one of {', '.join(TYPES)}.",
         )
-    dtype = TYPES[value["dtype"]]
-    shape = None if "shape" not in value else _shape(value["shape"])
+    return TYPES[value["dtype"]], None if "shape" not in value else _shape(value["shape"])
+
+
+def _typed(value: Json, folder: Folder) -> Array:
+    dtype, shape = _type_and_shape(value)
     if "file" in value:
         return folder.array(value["file"], dtype, shape)
     if "value" not in value:

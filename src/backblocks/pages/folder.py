@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import os
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -78,15 +80,28 @@ class Folder:
 
     def array(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> Array:
         """The array in a file; what the file says of itself is checked before memory is taken for it."""
+        with self._opened(name) as file:
+            return _array_in(file, name, dtype, shape)
+
+    def cells(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> int:
+        """How many cells the array in a file has. The file is checked in the same way, and not read."""
+        with self._opened(name) as file:
+            return math.prod(_head(file, name, dtype, shape)[0])
+
+    @contextmanager
+    def _opened(self, name: Any) -> Iterator[BinaryIO]:
         path = self.file(name)
         try:
             with open(path, "rb") as file:
-                return _array_in(file, name, dtype, shape)
+                yield file
         except OSError as error:
             raise _unusable(name, error) from None
 
 
-def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None) -> Array:
+def _head(
+    file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None
+) -> tuple[tuple[int, ...], bool, DType]:
+    """Shape, whether columns come first, and type of the array that follows, once all is as it must be."""
     try:
         version = np.lib.format.read_magic(file)
         header = {
@@ -108,7 +123,12 @@ def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | 
     if size != os.fstat(file.fileno()).st_size - file.tell():
         hint = "It was cut off, or something else was written to it."
         raise OpError("must be a whole file of one array", got=name, hint=hint)
-    if not _memory.has(size):
+    return found, by_columns, stored
+
+
+def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None) -> Array:
+    found, by_columns, stored = _head(file, name, dtype, shape)
+    if not _memory.has(math.prod(found) * stored.itemsize):
         hint = "Use smaller arrays."
         raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
     flat = np.fromfile(file, stored, math.prod(found)).view(dtype)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import textwrap
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -37,7 +36,8 @@ def assignment(name: str, words: str) -> list[str]:
     if len(name) + len(words) < WIDTH or not words.startswith("packed("):
         return [f"{name} = {words}"]
     head, _, text = words.removesuffix('")').partition(', "')
-    lines = [f'    "{part}"' for part in textwrap.wrap(text, WIDTH - 8)]
+    parts = (text[i : i + WIDTH - 8] for i in range(0, len(text), WIDTH - 8))
+    lines = [f'    "{part}"' for part in parts]
     return [f"{name} = {head},", *lines, ")"]
 
 

@@ -141,8 +141,8 @@ class Tab:
             case m.Watch():
                 page.watch(self, command.pins)
             case m.Export():
-                text = await asyncio.to_thread(page.script, command.to)
-                self.send(m.Exported(command.request, text))
+                text, left = await asyncio.to_thread(page.export, command.to)
+                self.send(m.Exported(command.request, text, left))
             case _:
                 page.running.send(pipe.Asked(self.number, command))
 

@@ -197,9 +197,11 @@ class Elements(Command, tag="elements"):
 
 
 class Export(Command, tag="export"):
+    """Asks for the page as a script, or as a text that can leave its folder: with its arrays inside."""
+
     page: int
     request: int
-    to: Literal["python", "tensorflow"]
+    to: Literal["python", "tensorflow", "page"]
 
 
 # -- what the server says ----------------------------------------------------------------------
@@ -640,9 +642,20 @@ class CellChecked(Message, tag="cell checked"):
     """The op whose gradient it is; its input that is not known, or how many cells are too many."""
 
 
+class LeftBehind(Struct, omit_defaults=True):
+    """A constant that a page which leaves its folder still has in a file."""
+
+    name: str
+    """Of its block, or of the placeholder that it is fed to."""
+    file: str
+    cells: int = 0
+    """How many are too many; 0 if the file cannot be read."""
+
+
 class Exported(Message, tag="exported"):
     request: int
     text: str
+    left: list[LeftBehind] = field(default_factory=list)
 
 
 class Refused(Message, tag="refused"):

@@ -336,14 +336,18 @@ class OpenPage:
         else:
             self.running.steer(what)
 
-    def script(self, to: str) -> str:
-        """The page as a script."""
+    def export(self, to: str) -> tuple[str, list[m.LeftBehind]]:
+        """The page as a text that needs no folder, and the constants that are not in it."""
         load_library()
         from backblocks.pages.export import to_python, to_tensorflow
+        from backblocks.pages.leaving import with_arrays
         from backblocks.studio.job import page_of
 
+        if to == "page":
+            text, left = with_arrays(self.document, self.place)
+            return text, [m.LeftBehind(*each) for each in left]
         page = page_of(self.document, self.place)
-        return to_python(page) if to == "python" else to_tensorflow(page)
+        return to_python(page) if to == "python" else to_tensorflow(page), []
 
     def watch(self, tab: Tab, pins: list[str]) -> None:
         self.watches[tab.number] = pins

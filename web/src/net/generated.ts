@@ -178,11 +178,12 @@ export interface Elements {
   python?: boolean;
 }
 
+/** Asks for the page as a script, or as a text that can leave its folder: with its arrays inside. */
 export interface Export {
   kind: "export";
   page: number;
   request: number;
-  to: "python" | "tensorflow";
+  to: "python" | "tensorflow" | "page";
 }
 
 /** A page that comes with backblocks. */
@@ -607,10 +608,20 @@ export interface CellChecked {
   about?: string[];
 }
 
+/** A constant that a page which leaves its folder still has in a file. */
+export interface LeftBehind {
+  /** Of its block, or of the placeholder that it is fed to. */
+  name: string;
+  file: string;
+  /** How many are too many; 0 if the file cannot be read. */
+  cells?: number;
+}
+
 export interface Exported {
   kind: "exported";
   request: number;
   text: string;
+  left?: LeftBehind[];
 }
 
 /** A command was not carried out. The tab takes back the change of this `number`, if there is one. */

@@ -6,6 +6,7 @@ import type {
   Command,
   Explained,
   Export,
+  Exported,
   FoundBad,
   Listed,
   Look,
@@ -120,5 +121,10 @@ export abstract class Questions {
   async export(page: number, to: Export["to"]): Promise<string> {
     const { text } = await this.ask<{ text: string }>((request) => ({ kind: "export", page, request, to }));
     return text;
+  }
+
+  /** The page as a text that can leave its folder, with the arrays of its files inside, and those that are not. */
+  pageWithArrays(page: number): Promise<Exported> {
+    return this.ask((request) => ({ kind: "export", page, request, to: "page" }));
   }
 }

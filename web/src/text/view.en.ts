@@ -330,7 +330,14 @@ export const viewEn = {
     html: "to read anywhere, with values",
     json: "the page's file",
   },
-  pageInside: (size: string) => `Put the page inside pictures (${size}), so that they can be opened again`,
+  pageInside: (size: string, arrays: boolean) =>
+    `Put the page inside pictures (${size}${arrays ? " and its arrays" : ""}), so that they can be opened again`,
+  elementsIn: (name: string, many: number, file: string) =>
+    `${name} (${many.toLocaleString("en")} elements in ${file})`,
+  tooLargeInside: (which: string, most: number) =>
+    `Too large to go inside: ${which}. All arrays inside have ${most.toLocaleString("en")} elements at most; in another folder the page needs these files beside it.`,
+  unreadableInside: (which: string) =>
+    `Not inside, since the files cannot be read: ${which}. Put them back, and export again.`,
   connectBlock: (block: string) => `Connect ${block}`,
   connectPin: (pin: string) => `Connect ${pin} to`,
   connectInput: (pin: string) => `Connect to ${pin}`,

@@ -317,7 +317,13 @@ export const viewKo: ViewWords = {
     html: "어디서나 읽을 수 있는 문서, 값 포함",
     json: "페이지 파일",
   },
-  pageInside: (size) => `그림 안에 페이지 넣기(${size}): 다시 열 수 있습니다`,
+  pageInside: (size, arrays) =>
+    `그림 안에 페이지 넣기(${size}${arrays ? " 및 배열" : ""}): 다시 열 수 있습니다`,
+  elementsIn: (name, many, file) => `${name}(${file}, 요소 ${many.toLocaleString("ko")}개)`,
+  tooLargeInside: (which, most) =>
+    `너무 커서 안에 넣지 못했습니다: ${which}. 안에 넣는 배열의 요소는 모두 합해 최대 ${most.toLocaleString("ko")}개입니다. 다른 폴더에서는 이 파일이 페이지 옆에 있어야 합니다.`,
+  unreadableInside: (which) =>
+    `파일을 읽을 수 없어 안에 넣지 못했습니다: ${which}. 파일을 되돌려 놓고 다시 내보내세요.`,
   connectBlock: (block) => `${block} 연결`,
   connectPin: (pin) => `${pin}의 연결 대상`,
   connectInput: (pin) => `${pin}에 연결`,

@@ -1,8 +1,7 @@
 import { type ReactElement, useState } from "react";
-import { stringifyExact } from "../../model/numbers.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { shownBytes } from "../canvas/pictures.ts";
-import { asHtml, asPng, download, pageText, svgText } from "../export/picture.ts";
+import { asHtml, asPng, download, hasFiles, pageText, svgText, wholePage } from "../export/picture.ts";
 import { fileName } from "../page.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
@@ -16,38 +15,34 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
   const { language } = useSettings();
   const [inside, setInside] = useState(true);
   const name = fileName(page);
-  const script = async (to: "python" | "tensorflow") => {
-    try {
-      download(
-        `${name}${to === "python" ? "" : "_tensorflow"}.py`,
-        await studio.export(page.page, to),
-        "text/x-python",
-      );
-    } catch (error) {
-      studio.notice("error", (error as Error).message);
-    }
-  };
-  const ways: [string, string, () => void][] = [
-    ["PNG", w.exports.png, () => void asPng(page, inside).then((blob) => download(`${name}.png`, blob))],
-    ["SVG", w.exports.svg, () => download(`${name}.svg`, svgText(page, inside), "image/svg+xml")],
-    ["Python", w.exports.python, () => void script("python")],
-    ["TensorFlow", w.exports.tensorflow, () => void script("tensorflow")],
-    ["HTML", w.exports.html, () => download(`${name}.html`, asHtml(page, language), "text/html")],
-    [
-      "JSON",
-      w.exports.json,
-      () => download(`${name}.page.json`, stringifyExact(page.document), "application/json"),
-    ],
+  const pageInside = async () => (inside ? wholePage(page) : undefined);
+  const script = (to: "python" | "tensorflow") => studio.export(page.page, to);
+  const ways: [
+    kind: string,
+    about: string,
+    ending: string,
+    type: string,
+    make: () => Promise<Blob | string>,
+  ][] = [
+    ["PNG", w.exports.png, ".png", "image/png", async () => asPng(page, await pageInside())],
+    ["SVG", w.exports.svg, ".svg", "image/svg+xml", async () => svgText(page, await pageInside())],
+    ["Python", w.exports.python, ".py", "text/x-python", () => script("python")],
+    ["TensorFlow", w.exports.tensorflow, "_tensorflow.py", "text/x-python", () => script("tensorflow")],
+    ["HTML", w.exports.html, ".html", "text/html", async () => asHtml(page, await wholePage(page), language)],
+    ["JSON", w.exports.json, ".page.json", "application/json", () => wholePage(page)],
   ];
   return (
     <Dialog title={texts.commands.export} onClose={ui.closeDialog} actions={<Close />}>
       <ul className="file-list">
-        {ways.map(([kind, about, run]) => (
+        {ways.map(([kind, about, ending, type, make]) => (
           <li key={kind}>
             <button
               type="button"
               onClick={() => {
-                run();
+                make().then(
+                  (made) => download(`${name}${ending}`, made, type),
+                  (error: Error) => studio.notice("error", error.message),
+                );
                 ui.closeDialog();
               }}
             >
@@ -60,7 +55,7 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
       </ul>
       <label>
         <input type="checkbox" checked={inside} onChange={(event) => setInside(event.target.checked)} />{" "}
-        {w.pageInside(shownBytes(pageText(page).length))}
+        {w.pageInside(shownBytes(pageText(page).length), hasFiles(page.document))}
       </label>
     </Dialog>
   );

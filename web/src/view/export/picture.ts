@@ -1,10 +1,11 @@
 /** A page as a picture, a script or a document of its own, each with the page inside. */
 
-import { inLanguage } from "../../model/document.ts";
+import { inLanguage, isObject, type Json } from "../../model/document.ts";
 import type { BlockView } from "../../model/graph.ts";
 import { stringifyExact } from "../../model/numbers.ts";
+import type { LeftBehind } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
-import type { PageState } from "../../state/store.ts";
+import { type PageState, studio } from "../../state/store.ts";
 import { readColours } from "../canvas/colours.ts";
 import { Scene } from "../canvas/looks.ts";
 import { type Emphasis, type Live, Painter } from "../canvas/painter.ts";
@@ -12,6 +13,8 @@ import { escaped, type Pen, SvgPen } from "../canvas/pen.ts";
 import { summaryPicture } from "../canvas/pictures.ts";
 import { titleOf } from "../canvas/stage.ts";
 import { useSettings } from "../settings.ts";
+import { MOST_CELLS } from "../widgets/constant.ts";
+import { words } from "../words.ts";
 import { withPage } from "./png.ts";
 
 const MARGIN = 32;
@@ -24,10 +27,38 @@ const PLAIN: Emphasis = {
 };
 /** Browsers refuse larger canvases. */
 const MOST_PIXELS = 16_000_000;
+const MOST_NAMED = 12;
 
-/** The page as people can read it, in the form its file has. */
+/** The page in the form its file has; its arrays stay in their files. */
 export function pageText(page: PageState): string {
   return stringifyExact(page.document);
+}
+
+export function hasFiles(value: Json | undefined): boolean {
+  if (Array.isArray(value)) return value.some(hasFiles);
+  if (!isObject(value)) return false;
+  return ("dtype" in value && typeof value.file === "string") || Object.values(value).some(hasFiles);
+}
+
+/** The page as it can be opened in any folder: with its arrays. Says which of them have to stay. */
+export async function wholePage(page: PageState): Promise<string> {
+  if (!hasFiles(page.document)) return pageText(page);
+  const { text, left = [] } = await studio.pageWithArrays(page.page);
+  if (left.length > 0) studio.notice("error", whatIsLeft(left));
+  return text;
+}
+
+function whatIsLeft(left: readonly LeftBehind[]): string {
+  const w = words();
+  const listed = (names: readonly string[]) =>
+    names.length > MOST_NAMED ? `${names.slice(0, MOST_NAMED).join(", ")}, …` : names.join(", ");
+  const large = left.flatMap(({ name, file, cells }) => (cells ? [w.elementsIn(name, cells, file)] : []));
+  const lost = left.flatMap(({ name, file, cells }) => (cells ? [] : [`${name} (${file})`]));
+  const sentences = [
+    ...(large.length > 0 ? [w.tooLargeInside(listed(large), MOST_CELLS)] : []),
+    ...(lost.length > 0 ? [w.unreadableInside(listed(lost))] : []),
+  ];
+  return sentences.join(" ");
 }
 
 function liveOf(page: number): Live {
@@ -70,7 +101,8 @@ function paintAll(pen: Pen, scene: Scene, page: PageState): void {
   }
 }
 
-export async function asPng(page: PageState, inside: boolean): Promise<Blob> {
+/** A picture; with the text of a page that it has inside, if there is one. */
+export async function asPng(page: PageState, inside?: string): Promise<Blob> {
   const scene = new Scene(page.graph, page.places);
   const frame = frameOf(scene);
   const scale = Math.min(2, Math.sqrt(MOST_PIXELS / (frame.width * frame.height)));
@@ -83,17 +115,17 @@ export async function asPng(page: PageState, inside: boolean): Promise<Blob> {
   paintAll(g, scene, page);
   const blob = await new Promise<Blob | null>((resolve) => canvas.toBlob(resolve, "image/png"));
   if (blob === null) throw new Error("The browser could not make a picture of this size.");
-  if (!inside) return blob;
+  if (inside === undefined) return blob;
   const bytes = new Uint8Array(await blob.arrayBuffer());
-  return new Blob([withPage(bytes, pageText(page))], { type: "image/png" });
+  return new Blob([withPage(bytes, inside)], { type: "image/png" });
 }
 
-export function svgText(page: PageState, inside: boolean): string {
+export function svgText(page: PageState, inside?: string): string {
   const scene = new Scene(page.graph, page.places);
   const { x, y, width, height } = frameOf(scene);
   const pen = new SvgPen();
   paintAll(pen, scene, page);
-  const metadata = inside ? `<metadata id="backblocks-page">${escaped(pageText(page))}</metadata>` : "";
+  const metadata = inside === undefined ? "" : `<metadata id="backblocks-page">${escaped(inside)}</metadata>`;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="${x} ${y} ${width} ${height}" width="${width}" height="${height}">` +
     `<title>${escaped(page.document.title ?? "")}</title>${metadata}${pen.elements.join("")}</svg>`
@@ -101,7 +133,7 @@ export function svgText(page: PageState, inside: boolean): string {
 }
 
 /** A page that needs nothing else to be read: the picture, what is said of it, its blocks as a table, and the page. */
-export function asHtml(page: PageState, language: string): string {
+export function asHtml(page: PageState, inside: string, language: string): string {
   const { document } = page;
   const rows = [...page.graph.blocks.values()].map((view) => {
     const inputs = view.inputs
@@ -121,9 +153,9 @@ export function asHtml(page: PageState, language: string): string {
   return (
     `<!doctype html><html lang="${language}"><head><meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">` +
     `<title>${escaped(document.title ?? "backblocks")}</title><style>${style}</style></head><body>` +
-    `<h1>${escaped(document.title ?? "")}</h1><p>${escaped(document.about ?? "")}</p>${svgText(page, false)}` +
+    `<h1>${escaped(document.title ?? "")}</h1><p>${escaped(document.about ?? "")}</p>${svgText(page)}` +
     `<table><tbody>${rows.join("")}</tbody></table>` +
-    `<script type="application/json" id="backblocks-page">${pageText(page).replaceAll("<", "\\u003c")}</script></body></html>`
+    `<script type="application/json" id="backblocks-page">${inside.replaceAll("<", "\\u003c")}</script></body></html>`
   );
 }
 
