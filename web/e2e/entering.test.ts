@@ -26,6 +26,20 @@ async function typePassword(page: Page, password: string): Promise<void> {
   await page.press("#password", "Enter");
 }
 
+/** Opens a file of the folder, and waits until the ops that can be added are listed. */
+async function openFile(page: Page, file: string): Promise<void> {
+  await page.locator(".file-list button", { hasText: file }).click();
+  await page.waitForSelector(".palette-group[open] .palette-op");
+}
+
+async function addSquare(page: Page): Promise<void> {
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("square");
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#block-square");
+}
+
 test("a studio that others can reach asks for its password, and lets in who knows it", async () => {
   process.env.BACKBLOCKS_PASSWORD = "a long secret";
   const address = await studio.start("--host", "0.0.0.0");
@@ -81,12 +95,8 @@ test("changes of a file that is gone are offered again", async () => {
   writeFileSync(file, '{"format": 1, "blocks": {}}\n');
   const page = await browser.newPage();
   await page.goto(await studio.start());
-  await page.locator(".file-list button", { hasText: "gone" }).click();
-  await page.waitForSelector(".canvas");
-  await page.locator(".canvas").focus();
-  await page.keyboard.press("/");
-  await page.keyboard.type("square");
-  await page.keyboard.press("Enter");
+  await openFile(page, "gone");
+  await addSquare(page);
   await page.waitForFunction(() =>
     /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
   );
@@ -100,6 +110,34 @@ test("changes of a file that is gone are offered again", async () => {
   await later.waitForSelector("#block-square");
 });
 
+test("what was cut off while the studio was loaded is fetched again", async () => {
+  writeFileSync(path.join(studio.folder, "kept.page.json"), '{"format": 1, "blocks": {}}\n');
+  const page = await browser.newPage();
+  let cutOff = /ops\.json|\/(Workbench|Dialogs)-[^/]*\.js/;
+  await page.route("**", (route) => (cutOff.test(route.request().url()) ? route.abort() : route.continue()));
+  const triedAgain = (part: string) =>
+    page.waitForEvent("requestfailed", (request) => request.url().includes(part));
+  await page.goto(await studio.start());
+  await page.locator(".file-list button", { hasText: "kept" }).click();
+  await page.waitForSelector(".page-tab");
+  await triedAgain("Workbench");
+  cutOff = /ops\.json|\/Dialogs-[^/]*\.js/;
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("?");
+  await triedAgain("Dialogs");
+  cutOff = /ops\.json/;
+  await page.waitForSelector("dialog[open]");
+  await page.keyboard.press("Escape");
+  await page.locator(".canvas").focus();
+  await page.keyboard.press("/");
+  await page.keyboard.type("square");
+  expect(await page.textContent(".search .empty")).toBe("One moment…");
+  cutOff = /^$/;
+  await page.locator(".search [role=option]", { hasText: "Square" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForSelector("#block-square");
+});
+
 test.each(["another", "the same"])(
   "after the server was started anew a tab says what to do, and goes on with its changes when %s tab is let in",
   async (tab) => {
@@ -108,14 +146,9 @@ test.each(["another", "the same"])(
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.goto(address);
-    await page.locator(".file-list button", { hasText: "kept" }).click();
-    await page.waitForSelector(".canvas");
+    await openFile(page, "kept");
     await studio.kill("SIGKILL");
-    await page.locator(".canvas").focus();
-    await page.keyboard.press("/");
-    await page.keyboard.type("square");
-    await page.keyboard.press("Enter");
-    await page.waitForSelector("#block-square");
+    await addSquare(page);
     const again = await studio.start("--port", new URL(address).port);
     const banner = page.locator(".banner[role=alert]");
     await banner.waitFor();

@@ -11,6 +11,7 @@ import "./view/style/search.css";
 import "./view/style/gallery.css";
 import "./view/style/dialogs.css";
 import type { OpInfo } from "./model/ops.ts";
+import { again } from "./net/again.ts";
 import { enter } from "./net/client.ts";
 import { studio, useStudio } from "./state/store.ts";
 import { App } from "./view/App.tsx";
@@ -18,8 +19,7 @@ import { ui } from "./view/ui.ts";
 
 /** The ops are not waited for: a page is drawn with them as soon as they are there. */
 async function loadOps(): Promise<void> {
-  const answer = await fetch("./ops.json");
-  const { ops } = (await answer.json()) as { ops: OpInfo[] };
+  const { ops } = await again(async () => (await (await fetch("./ops.json")).json()) as { ops: OpInfo[] });
   studio.setOps(ops);
 }
 

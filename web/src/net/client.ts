@@ -23,8 +23,8 @@ export interface Socket {
   close(): void;
 }
 
-const FIRST_WAIT = 250;
-const LONGEST_WAIT = 5000;
+export const FIRST_WAIT = 250;
+export const LONGEST_WAIT = 5000;
 const OPEN = 1;
 
 export class Client {

@@ -1,6 +1,7 @@
 /** Parts of the view that the first picture does without: files of their own, fetched when they are needed or there is time. */
 
 import { type ComponentType, type ReactElement, useEffect, useState } from "react";
+import { again } from "../net/again.ts";
 
 const loads: (() => Promise<unknown>)[] = [];
 
@@ -13,8 +14,12 @@ function later<Props extends object>(
   meanwhile: (props: Props) => ReactElement | null = () => null,
 ): (props: Props) => ReactElement | null {
   let Part: ComponentType<Props> | null = null;
-  const fetched = async () => {
-    Part ??= await load();
+  let fetching: Promise<void> | null = null;
+  const fetched = () => {
+    fetching ??= again(load).then((part) => {
+      Part = part;
+    });
+    return fetching;
   };
   loads.push(fetched);
   // biome-ignore lint/correctness/noComponentHookFactories: it is made once for each part, when this file is read.

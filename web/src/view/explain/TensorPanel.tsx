@@ -14,13 +14,14 @@ import type { Range } from "../../model/shades.ts";
 import { revealing } from "../../model/tiles.ts";
 import { axesBehind, boxed } from "../../model/volume.ts";
 import { type Arrangement, arrangementOf, fitted, moveAxis, type Place, sizeIn } from "../../model/wells.ts";
+import { again } from "../../net/again.ts";
 import { cursor } from "../../state/cursor.ts";
 import { AxisSliders, AxisWells } from "../inspector/AxisWells.tsx";
 import { type Mark, TensorView, type TensorViewControl } from "../inspector/TensorView.tsx";
 import type { HeldTensor } from "./picture.ts";
 import { useExplainWords } from "./words.ts";
 
-const Volume = lazy(() => import("../inspector/Volume.tsx"));
+const Volume = lazy(() => again(() => import("../inspector/Volume.tsx")));
 
 export type TensorLights = ReadonlyMap<Lit, Places>;
 

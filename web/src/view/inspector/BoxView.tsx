@@ -4,13 +4,14 @@ import type { Range } from "../../model/shades.ts";
 import { type Box, offsetIn } from "../../model/slices.ts";
 import { boxAxes } from "../../model/volume.ts";
 import type { Arrangement } from "../../model/wells.ts";
+import { again } from "../../net/again.ts";
 import { asNumbers } from "../../net/frames.ts";
 import type { TensorSource } from "./source.ts";
 import type { TensorInfo } from "./TensorView.tsx";
 import type { Solid, VolumeControl } from "./Volume.tsx";
 import { useInspectorWords } from "./words.ts";
 
-const Volume = lazy(() => import("./Volume.tsx"));
+const Volume = lazy(() => again(() => import("./Volume.tsx")));
 
 interface Props {
   tensor: TensorInfo;

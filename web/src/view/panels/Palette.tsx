@@ -1,4 +1,5 @@
 import { type ReactElement, useMemo } from "react";
+import { useStudio } from "../../state/store.ts";
 import { useOps } from "../page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
@@ -11,7 +12,8 @@ export const OP_DRAGGED = "application/x-backblocks-op";
 export function Palette(): ReactElement {
   const w = useWords();
   const ops = useOps();
-  const groups = useMemo(() => [...(ops?.groups() ?? [])], [ops]);
+  const ready = useStudio((state) => state.ready);
+  const groups = useMemo(() => [...ops.groups()], [ops]);
   return (
     <div className="palette">
       <div className="palette-search">
@@ -22,6 +24,7 @@ export function Palette(): ReactElement {
         </button>
       </div>
       <div className="palette-list">
+        {!ready && <p className="empty">{w.loading}</p>}
         {groups.map(([group, members]) => (
           <details className="palette-group" key={group} open={group === "nn"}>
             <summary>

@@ -45,6 +45,7 @@ function Box({ search }: { search: Search }): ReactElement {
   const list = useId();
   const box = useRef<HTMLDivElement>(null);
   const entries = useEntries(search, typed);
+  const awaited = useStudio((state) => search.mode === "blocks" && !state.ready);
   const current = entries[Math.min(at, entries.length - 1)];
 
   useLayoutEffect(() => {
@@ -131,7 +132,7 @@ function Box({ search }: { search: Search }): ReactElement {
           </div>
         ))}
       </div>
-      {entries.length === 0 && <p className="empty">{w.nothingFound}</p>}
+      {entries.length === 0 && <p className="empty">{awaited ? w.loading : w.nothingFound}</p>}
     </div>
   );
 }
