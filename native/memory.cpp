@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <list>
 #include <map>
 #include <mutex>
 #include <new>
@@ -84,37 +85,44 @@ class Store {
     // A kept block with room for `capacity`, which is set to what it has; null if there is none.
     void* take(std::size_t& capacity) {
         const std::lock_guard lock(mutex_);
-        const auto found = blocks_.lower_bound(capacity);
+        const auto found = by_capacity_.lower_bound(capacity);
         // A block much larger than needed waits for a result of its own size.
-        if (found == blocks_.end() || found->first - capacity > capacity / 4) return nullptr;
-        void* const data = found->second;
+        if (found == by_capacity_.end() || found->first - capacity > capacity / 4) return nullptr;
+        void* const data = found->second->data;
         capacity = found->first;
         kept_ -= capacity;
-        blocks_.erase(found);
+        by_age_.erase(found->second);
+        by_capacity_.erase(found);
         return data;
     }
 
-    // Whether the block is kept; if not, it is the caller's still.
+    // Whether the block is kept; if not, it is the caller's still. The oldest make room for it.
     bool keep(void* data, std::size_t capacity) noexcept try {
-        const std::lock_guard lock(mutex_);
-        if (capacity > most_ || kept_ > most_ - capacity) return false;
-        blocks_.emplace(capacity, data);
-        kept_ += capacity;
+        Blocks gone;
+        {
+            const std::lock_guard lock(mutex_);
+            if (capacity > most_) return false;
+            Blocks one{{data, capacity}};
+            // Before others of its size: the one that was used last is the likeliest to be in the cache.
+            by_capacity_.emplace_hint(by_capacity_.lower_bound(capacity), capacity, one.begin());
+            by_age_.splice(by_age_.begin(), one);
+            kept_ += capacity;
+            gone = let_go(most_);
+        }
+        give_back(gone);
         return true;
     } catch (const std::bad_alloc&) {
         return false;
     }
 
+    // Keeps so many bytes at most, and says how many it gave back.
     std::size_t trim_to(std::size_t bytes) {
-        const std::lock_guard lock(mutex_);
-        const std::size_t before = kept_;
-        while (kept_ > bytes) {  // the largest first
-            const auto last = std::prev(blocks_.end());
-            to_system(last->second, last->first);
-            kept_ -= last->first;
-            blocks_.erase(last);
+        Blocks gone;
+        {
+            const std::lock_guard lock(mutex_);
+            gone = let_go(bytes);
         }
-        return before - kept_;
+        return give_back(gone);
     }
 
     std::size_t kept() {
@@ -139,8 +147,37 @@ class Store {
     void unlock() { mutex_.unlock(); }
 
    private:
+    struct Kept {
+        void* data;
+        std::size_t capacity;
+    };
+    using Blocks = std::list<Kept>;
+
+    // Takes the oldest out until so many bytes are left.
+    Blocks let_go(std::size_t left) {
+        Blocks gone;
+        while (kept_ > left) {
+            const auto oldest = std::prev(by_age_.end());
+            kept_ -= oldest->capacity;
+            by_capacity_.erase(std::prev(by_capacity_.upper_bound(oldest->capacity)));
+            gone.splice(gone.end(), by_age_, oldest);
+        }
+        return gone;
+    }
+
+    // That takes the system its time, in which others need not wait.
+    static std::size_t give_back(const Blocks& gone) {
+        std::size_t bytes = 0;
+        for (const auto& [data, capacity] : gone) {
+            to_system(data, capacity);
+            bytes += capacity;
+        }
+        return bytes;
+    }
+
     std::mutex mutex_;
-    std::multimap<std::size_t, void*> blocks_;  // by capacity
+    Blocks by_age_;  // the newest first
+    std::multimap<std::size_t, Blocks::iterator> by_capacity_;  // and of one capacity too
     std::size_t kept_ = 0;
     std::size_t most_ = std::min(machine_bytes() / 8, std::size_t{1} << 30);
 };

@@ -74,6 +74,37 @@ def test_a_much_larger_block_waits_for_its_own_size():
     assert address(result(16)) == place
 
 
+def test_of_several_the_one_that_died_last_is_used_again():
+    first, last = result(), result()
+    place = address(last)
+    del first, last
+    assert address(result()) == place
+    assert address(result()) == place
+
+
+def test_the_oldest_make_room_for_a_result_that_dies():
+    bb.memory.set_limit(10 * MIB)
+    oldest, second, newest = result(6), result(2), result(4)
+    places = address(second), address(newest)
+    del oldest, second, newest
+    assert bb.memory.kept() == 6 * MIB
+    assert (address(result(2)), address(result(4))) == places
+    del_me = result(16)
+    del del_me
+    assert bb.memory.kept() == 6 * MIB
+
+
+def test_of_several_of_a_size_the_oldest_goes():
+    bb.memory.set_limit(14 * MIB)
+    first, second, third = result(), result(), result(2)
+    places = address(second), address(third)
+    del first, second, third
+    del_me = result(6)
+    del del_me
+    assert bb.memory.kept() == 12 * MIB
+    assert (address(result(4)), address(result(2))) == places
+
+
 def test_trim_gives_everything_back_and_says_how_much():
     del_me = [result(), result(2)]
     del del_me

@@ -11,7 +11,10 @@ def kept() -> int:
 
 
 def limit() -> int:
-    """How many bytes may be kept: at first an eighth of the machine's memory, and at most 1 GiB."""
+    """How many bytes may be kept: at first an eighth of the machine's memory, and at most 1 GiB.
+
+    Beyond that, what was kept longest goes back to the system.
+    """
     return _kernels.most_kept_bytes()
 
 
