@@ -4,16 +4,8 @@ import { BLOCK_WIDTH, placesOf } from "../../model/geometry.ts";
 import { checkedOf, example, exampleTexts, graphWith } from "../../model/samples.ts";
 import type { Colours } from "./colours.ts";
 import { Scene } from "./looks.ts";
-import { type Emphasis, Painter } from "./painter.ts";
+import { Painter, PLAIN } from "./painter.ts";
 import type { Pen } from "./pen.ts";
-
-const PLAIN: Emphasis = {
-  blocks: new Set(),
-  wires: new Set(),
-  boxes: new Set(),
-  hovered: null,
-  spotlight: false,
-};
 
 interface Written {
   text: string;

@@ -33,6 +33,15 @@ export interface Emphasis {
   readonly spotlight: boolean;
 }
 
+/** A page as it is when nothing is selected or pointed at. */
+export const PLAIN: Emphasis = {
+  blocks: new Set(),
+  wires: new Set(),
+  boxes: new Set(),
+  hovered: null,
+  spotlight: false,
+};
+
 /** How much of a block is drawn: a box, its name in large, or everything. */
 export type Detail = "box" | "name" | "all";
 

@@ -8,7 +8,7 @@ import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { readColours } from "../canvas/colours.ts";
 import { Scene } from "../canvas/looks.ts";
-import { type Emphasis, type Live, Painter } from "../canvas/painter.ts";
+import { type Live, Painter, PLAIN } from "../canvas/painter.ts";
 import { escaped, type Pen, SvgPen } from "../canvas/pen.ts";
 import { summaryPicture } from "../canvas/pictures.ts";
 import { titleOf } from "../canvas/stage.ts";
@@ -18,13 +18,6 @@ import { words } from "../words.ts";
 import { withPage } from "./png.ts";
 
 const MARGIN = 32;
-const PLAIN: Emphasis = {
-  blocks: new Set(),
-  wires: new Set(),
-  boxes: new Set(),
-  hovered: null,
-  spotlight: false,
-};
 /** Browsers refuse larger canvases. */
 const MOST_PIXELS = 16_000_000;
 const MOST_NAMED = 12;
