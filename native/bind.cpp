@@ -180,7 +180,7 @@ class Prepared {
     // How many arrays it is called with.
     std::size_t arrays() const { return places_.back() + 1; }
 
-    // Runs the kernel without the interpreter lock. False, with no error, if an array is not what it
+    // Runs the kernel, without the interpreter lock if it takes long. False, with no error, if an array is not what it
     // was prepared for.
     bool run(PyObject* const* arrays) const { return try_to_run(arrays) == kNone; }
 
@@ -194,6 +194,8 @@ class Prepared {
 
    private:
     static constexpr std::size_t kNone = ~std::size_t{0};
+    // With so few bytes a kernel is done before another thread could have taken the lock.
+    static constexpr std::size_t kTiny = 4096;
 
     void run_or_throw(PyObject* args) const {
         const auto count = static_cast<std::size_t>(PyTuple_Size(args));
@@ -225,10 +227,19 @@ class Prepared {
                 require(!overlap(memory[j], memory[i]), op_, "results must share no memory");
         }
         if (no_result) return kNone;  // empty arrays may still have huge axes to walk for nothing
-        nb::gil_scoped_release unlocked;
-        if (!no_input) run_(data.data());
-        else for (std::size_t i = inputs_; i < operands_.size(); ++i)
-            std::memset(data[i], 0, memory[i].size());
+        if (no_input) {
+            for (std::size_t i = inputs_; i < operands_.size(); ++i)
+                std::memset(data[i], 0, memory[i].size());
+            return kNone;
+        }
+        std::size_t bytes = 0;
+        for (std::size_t i = 0; i < operands_.size(); ++i) bytes += memory[i].size();
+        if (bytes > kTiny) {
+            nb::gil_scoped_release unlocked;
+            run_(data.data());
+        } else {
+            run_(data.data());
+        }
         return kNone;
     }
 
@@ -448,6 +459,28 @@ int view_block(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot block_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(view_block)}, {0, nullptr}};
 
+// Makes arrays of NumPy's like one, in row-major order, with anything in them.
+class Alike {
+   public:
+    explicit Alike(nb::object array) : array_(std::move(array)) {
+        if (!PyArray_CheckExact(array_.ptr())) throw nb::type_error("must be an array of NumPy's");
+    }
+
+    static PyObject* call(PyObject* self, PyObject*, PyObject*) {
+        return raising([&] {
+            if (!nb::inst_ready(self)) throw nb::type_error("is like no array yet");
+            auto* const array = nb::inst_ptr<Alike>(self)->array_.ptr();
+            return PyArray_NewLikeArray(reinterpret_cast<PyArrayObject*>(array), NPY_CORDER, nullptr,
+                                        0);
+        });
+    }
+
+   private:
+    nb::object array_;
+};
+
+PyType_Slot alike_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Alike::call)}, {0, nullptr}};
+
 // -- calls that are alike -------------------------------------------------------------------------
 
 // Writes what calls of an op must have in common to share a plan: the names of the arguments, shape
@@ -458,21 +491,26 @@ class CallKey {
     // Arrays of other dtypes, and of types made from NumPy's, have no key.
     explicit CallKey(std::vector<nb::object> dtypes) : dtypes_(std::move(dtypes)) {}
 
-    // The key, or null if there is no telling. Of arrays named in `by_value` the numbers count too.
-    nb::object operator()(nb::handle given, nb::handle by_value) const {
-        std::string key;
+    // Whether there is a key, and adds it. Of arrays named in `by_value` the numbers count too.
+    bool write(nb::handle given, nb::handle by_value, std::string& key) const {
         key.reserve(512);  // more than most have
         PyObject *name, *value;
         for (Py_ssize_t at = 0; PyDict_Next(given.ptr(), &at, &name, &value);) {
-            if (!text(name, key)) return {};
+            if (!text(name, key)) return false;
             if (PyArray_CheckExact(value)) {
                 auto* const array = reinterpret_cast<PyArrayObject*>(value);
                 const bool looked_at = PySet_Contains(by_value.ptr(), name) == 1;
-                if (!shape(array, key) || (looked_at && !numbers(array, key))) return {};
+                if (!shape(array, key) || (looked_at && !numbers(array, key))) return false;
             } else if (!plain(value, key) && !list(value, key)) {
-                return {};
+                return false;
             }
         }
+        return true;
+    }
+
+    nb::object operator()(nb::handle given, nb::handle by_value) const {
+        std::string key;
+        if (!write(given, by_value, key)) return nb::none();
         return nb::bytes(key.data(), key.size());
     }
 
@@ -614,19 +652,26 @@ class Repeating {
     }
 
    private:
-    nb::object repeated(nb::handle given) const {
+    nb::object repeated(nb::handle given) {
         if (nb::len(builders_()) > 0) return {};
-        const nb::object key = key_(given, by_value_);
-        if (!key.is_valid()) return {};
-        const auto plan = nb::borrow(PyDict_GetItemWithError(plans_.ptr(), key.ptr()));
-        return plan.is_valid() && nb::isinstance<Repeat>(plan)
-                   ? nb::inst_ptr<Repeat>(plan)->run(given)
-                   : nb::object();
+        std::string key;
+        if (!key_.write(given, by_value_, key)) return {};
+        if (!last_.is_valid() || key != last_key_) {
+            const nb::bytes hashable(key.data(), key.size());
+            const auto found = nb::borrow(PyDict_GetItemWithError(plans_.ptr(), hashable.ptr()));
+            if (!found.is_valid() || !nb::isinstance<Repeat>(found)) return {};
+            last_key_ = std::move(key);
+            last_ = found;
+        }
+        const nb::object plan = last_;  // another thread may have another one when this has run
+        return nb::inst_ptr<Repeat>(plan)->run(given);
     }
 
     CallKey key_;
     nb::dict plans_;
     nb::object by_value_, builders_;
+    std::string last_key_;  // of the last call that was repeated
+    nb::object last_;
 };
 
 PyType_Slot repeating_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Repeating::call)},
@@ -711,8 +756,7 @@ NB_MODULE(_native, m) {
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<std::vector<nb::object>>(), "dtypes"_a)
         .def("__call__", [](const CallKey& key, const nb::dict& given, const nb::set& by_value) {
-            const nb::object found = key(given, by_value);
-            return found.is_valid() ? found : nb::none();
+            return key(given, by_value);
         }, "given"_a, "by_value"_a);
     nb::class_<Repeat>(m, "Repeat")
         .def(nb::init<const Prepared&, nb::object, const std::vector<nb::object>&, const nb::dict&,
@@ -724,6 +768,8 @@ NB_MODULE(_native, m) {
              "by_value"_a, "builders"_a);
     nb::class_<backblocks::Block>(m, "Block", nb::type_slots(block_slots))
         .def(nb::init<std::size_t>(), "bytes"_a);
+    nb::class_<Alike>(m, "Alike", nb::type_slots(alike_slots))
+        .def(nb::init<nb::object>(), "array"_a);
     m.def("kept_bytes", &backblocks::kept_bytes);
     m.def("most_kept_bytes", &backblocks::most_kept_bytes);
     m.def("set_most_kept_bytes", &backblocks::set_most_kept_bytes, "bytes"_a);

@@ -13,8 +13,8 @@ from backblocks.dtypes import NAMES
 from backblocks.ops import REGISTRY
 from backblocks.ops._cell_points import linked, value
 from backblocks.ops._cells import pin_names
-from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value, flat
 from backblocks.studio import messages
 
 CELLS = 4

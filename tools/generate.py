@@ -17,7 +17,8 @@ from typing import Any
 from backblocks.documentation import call, gradient, summary, worked
 from backblocks.dtypes import ALL, QUANTIZED
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import Attr, Case, Op
+from backblocks.ops._declaration import Attr, Case
+from backblocks.ops._op import Op
 from backblocks.ops._pins import Pin
 from backblocks.pages.schema import schema
 

@@ -21,10 +21,12 @@ from backblocks.dtypes import ALL, QUANTIZED, is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import gradient_ops, worked_calls
 from backblocks.ops import REGISTRY
+from backblocks.ops._declaration import Attr, Case
 from backblocks.ops._handles import RESOURCE
-from backblocks.ops._op import Attr, Case, Op, Value, each_value, flat
+from backblocks.ops._op import Op, Value
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value, flat
 from backblocks.pages.build import build
 from backblocks.pages.constants import attribute_in_words, in_words
 from backblocks.pages.fields import read

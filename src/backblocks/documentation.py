@@ -15,9 +15,11 @@ from backblocks.dtypes import NAMES, is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
+from backblocks.ops._declaration import Case
 from backblocks.ops._formulas import INDENT
 from backblocks.ops._handles import RESOURCE, state_in
-from backblocks.ops._op import Case, Op, Value, each_value, flat, nothing
+from backblocks.ops._op import Op, Value, nothing
+from backblocks.ops._values import each_value, flat
 
 
 def summary(op: Op) -> str:

@@ -242,3 +242,20 @@ def test_watchers_see_every_block_and_how_far_the_run_is():
     events.clear()
     session.run("n2", {"x": np.ones(1000, np.float32)})
     assert [(e.kind, e.done) for e in events] == [("cached", 1), ("cached", 2), ("cached", 3)]
+
+
+def test_values_that_share_their_place_with_another_are_those_of_the_run():
+    start = np.arange(6, dtype=np.float32).reshape(2, 3)
+    with bb.Scope() as page:
+        x = bb.variable(start, name="x")
+        row = ops.reshape(ops.square(x), [6])
+        again = ops.expand_dims(ops.reshape(row, [3, 2]), 0)
+        fetched = ops.reshape(ops.neg(x), [6])
+        total = ops.sum(row, [0]) + ops.sum(ops.mul(again, again), [0, 1, 2])
+        more = ops.assign_add(x, np.ones((2, 3), np.float32)).block
+    session = bb.Session(page)
+    kept = [session.run([total, fetched], targets=[more]) for _ in range(6)]
+    for k, (sums, negative) in enumerate(kept):  # the last ones were written out
+        now = start + k
+        np.testing.assert_allclose(sums, np.sum(now**2) + np.sum(now**4), rtol=1e-6)
+        np.testing.assert_array_equal(negative, -now.ravel())

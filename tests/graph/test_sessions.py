@@ -446,6 +446,7 @@ def small():
     ("feeds", "targets", "words"),
     [
         ([("x", [1, 2])], (), "Session.feeds: must say which symbol gets which value; got list"),
+        (np.ones(2), (), "Session.feeds: must say which symbol gets which value; got ndarray"),
         ({"x": [1, 2], "x:output": [3, 4]}, (), "Session.feeds: must feed x:output once"),
         ({"x": [1, 2]}, "y", "Session.targets: must be a list of blocks; got str"),
         ({"x": [1, 2]}, None, "Session.targets: must be a list of blocks; got NoneType"),

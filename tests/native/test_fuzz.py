@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.ops._op import Kernel
+from backblocks.ops._declaration import Kernel
 
 PATH = Path(__file__).parents[2] / "tools" / "fuzz.py"
 spec = importlib.util.spec_from_file_location("fuzz", PATH)

@@ -146,3 +146,15 @@ def test_a_kernel_that_was_never_prepared_does_nothing():
         kernel(x, y, out=y)
     with pytest.raises(TypeError, match="by position"):
         _native.Prepared.__new__(_native.Prepared)(x, y)
+
+
+def test_arrays_are_made_like_arrays_only():
+    like = np.ones((2, 3), np.float32, order="F")
+    made = _native.Alike(like)()
+    assert (made.shape, made.dtype, made.flags.c_contiguous) == ((2, 3), np.float32, True)
+    assert made is not like
+    for wrong in ([1.0], like.view(np.matrix), None):
+        with pytest.raises(TypeError):
+            _native.Alike(wrong)
+    with pytest.raises(TypeError, match="like no array"):
+        _native.Alike.__new__(_native.Alike)()

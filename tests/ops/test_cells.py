@@ -21,8 +21,8 @@ from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
 from backblocks.ops._cell_points import every_point, linked, meant, points, value
 from backblocks.ops._cells import Factor, pin_names
-from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value, flat
 
 PATH = Path(__file__).parents[2] / "tools" / "fuzz.py"
 if "fuzz" not in sys.modules:

@@ -9,7 +9,8 @@ import pytest
 import backblocks as bb
 from backblocks.dtypes import BY_NAME
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import each_value, flat, nothing
+from backblocks.ops._op import nothing
+from backblocks.ops._values import each_value, flat
 
 WIDE = BY_NAME["complex128"]
 OPS = [

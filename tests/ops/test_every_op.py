@@ -12,9 +12,11 @@ import backblocks as bb
 from backblocks.dtypes import BY_NAME, is_float, is_half
 from backblocks.graph.symbol import placeholder
 from backblocks.ops import REGISTRY
+from backblocks.ops._declaration import snake
 from backblocks.ops._handles import RESOURCE, fresh, state_in
-from backblocks.ops._op import each_value, flat, nothing, snake
+from backblocks.ops._op import nothing
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value, flat
 
 OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
 CASES = [

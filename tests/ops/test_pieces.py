@@ -7,7 +7,8 @@ import pytest
 
 import backblocks as bb
 from backblocks.ops import _stopping
-from backblocks.ops._op import REGISTRY, flat
+from backblocks.ops._op import REGISTRY
+from backblocks.ops._values import flat
 
 raw = bb.raw_ops
 rng = np.random.default_rng(0)

@@ -223,6 +223,12 @@ def test_any_other_call_is_left_to_python(in_general, change):
     assert len(in_general) == 1
 
 
+def test_a_call_without_arguments_is_like_no_other():
+    call = RawOp(REGISTRY["MaxPool"])
+    with pytest.raises(bb.OpError, match=r"MaxPool\.input: must be given"):
+        call(*[], **{})
+
+
 def test_a_list_that_was_changed_makes_another_call():
     ksize = [1, 2, 2, 1]
     how = HOW | {"ksize": ksize, "strides": [1, 1, 1, 1]}

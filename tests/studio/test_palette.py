@@ -13,7 +13,8 @@ import backblocks as bb
 from backblocks.dtypes import ALL
 from backblocks.graph.gradient_ops import worked_calls
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import Affects, flat
+from backblocks.ops._declaration import Affects
+from backblocks.ops._values import flat
 from backblocks.pages.fields import read
 from backblocks.pages.page import Page
 from backblocks.studio.palette import Palette

@@ -12,7 +12,7 @@ from backblocks.graph.program import Step, is_dead, looked_at
 from backblocks.graph.straight import Compute, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._kernels import Stop, Stopped
-from backblocks.ops._op import flat
+from backblocks.ops._values import flat
 
 
 class Execution:

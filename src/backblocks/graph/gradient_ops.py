@@ -11,7 +11,8 @@ from backblocks.dtypes import is_smooth
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
-from backblocks.ops._op import Op, Value, each_value
+from backblocks.ops._op import Op, Value
+from backblocks.ops._values import each_value
 
 
 @dataclass(frozen=True)

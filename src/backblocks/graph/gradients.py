@@ -12,8 +12,8 @@ from backblocks.errors import OpError, described
 from backblocks.graph.symbol import Block, Symbol, blocks_behind, constant
 from backblocks.ops._handles import gradient_call
 from backblocks.ops._inputs import as_typed
-from backblocks.ops._op import each_value, flat
 from backblocks.ops._spec import agreed
+from backblocks.ops._values import each_value, flat
 
 
 def gradients(

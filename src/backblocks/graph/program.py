@@ -23,7 +23,8 @@ from typing import NamedTuple
 
 from backblocks.errors import OpError, described
 from backblocks.graph.symbol import Block, Symbol, holds_state, variable_of
-from backblocks.ops._op import Value, each_value, flat
+from backblocks.ops._op import Value
+from backblocks.ops._values import each_value, flat
 
 
 class Version(NamedTuple):

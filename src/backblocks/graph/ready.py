@@ -20,10 +20,11 @@ from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import KEPT, keeping
-from backblocks.ops._op import Fill, Plan, Value, each_value, flat
+from backblocks.ops._op import Fill, Plan, Value
 from backblocks.ops._patient import is_whole
 from backblocks.ops._spec import Spec, is_known
 from backblocks.ops._stopping import copied
+from backblocks.ops._values import each_value, flat
 
 WRITTEN_OUT = 2
 """Runs after which it pays to write steps out."""
@@ -40,12 +41,10 @@ class Ready:
         self,
         plan: Program,
         arrays: Sequence[Array | Spec],
-        alive: Any,
         began: Began | None = None,
     ) -> None:
         self.program = plan
         self._began = began
-        self.alive = alive  # the key of a program has ids, which others could get
         specs: dict[int, Spec] = {
             slot: Spec(a.shape, a.dtype) for slot, a in zip(plan.fed, arrays, strict=True)
         }
@@ -88,8 +87,8 @@ class Ready:
         whole = all(is_known(spec.shape) for spec in specs.values())
         self.heavy = _side_by_side(steps, self.sizes)
         self.estimate = Estimate.of(steps, self.sizes, whole, bool(self.heavy))
-        self.brief = whole and self.estimate.peak <= HEAVY
-        """Whether values are so small that only kernels ask, now and then, whether they are to stop."""
+        self.brief = whole and not self.files and self.estimate.peak <= HEAVY
+        """Whether values are so small, and no file is touched, that only kernels ask whether to stop."""
         self.computed = {slot for step in steps if not step.block.op.writes for slot in step.gives}
         """Slots of values that the run makes and no variable keeps."""
         self.never_kept = self.computed - self.memory.giver.keys()
@@ -102,14 +101,16 @@ class Ready:
 
     def straight(self, todo: Todo) -> Straight | None:
         """These steps written out, if they are run often and nothing is to be decided on the way."""
+        if (known := self._straight.get(id(todo))) is not None:
+            return known
         if self.heavy or self._branches or not self.estimate.whole:
             return None
         if todo is not self.never_known and (todo is not self.steps or self.memory.steps):
             return None
         self._runs[id(todo)] += 1
-        if self._runs[id(todo)] > WRITTEN_OUT and id(todo) not in self._straight:
-            self._straight[id(todo)] = Straight(todo, self._began)
-        return self._straight.get(id(todo))
+        if self._runs[id(todo)] <= WRITTEN_OUT:
+            return None
+        return self._straight.setdefault(id(todo), Straight(todo, self._began))
 
     def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:
         block, op = step.block, step.block.op

@@ -19,7 +19,8 @@ import numpy as np
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, flat
+from backblocks.ops._op import Value
+from backblocks.ops._values import flat
 
 Key = bytes
 

@@ -11,7 +11,8 @@ from typing import Any
 
 from backblocks.errors import OpError, nearest
 from backblocks.graph.symbol import Block, Symbol, wired
-from backblocks.ops._op import Attrs, Op, Value, builders, flat
+from backblocks.ops._op import Attrs, Op, Value, builders
+from backblocks.ops._values import flat
 
 
 class Graph:

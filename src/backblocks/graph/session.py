@@ -7,7 +7,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -36,6 +36,9 @@ MOST_PROGRAMS = 64
 """Programs that a session remembers."""
 MOST_FORESEEN = 1 << 16
 """Keys of foreseen values that it remembers."""
+# What every run asks for; a union takes longer to make than to use.
+_SEVERAL = (list, tuple)
+_ONE_TARGET = (str, Block, Symbol)
 
 
 class Session:
@@ -134,13 +137,9 @@ class Session:
         missing: bool,
         borrow: bool,
     ) -> Any:
-        several = isinstance(fetches, list | tuple)
+        several = isinstance(fetches, _SEVERAL)
         wanted = [self.symbol(f, "fetches") for f in (fetches if several else [fetches])]
-        for symbol in wanted:
-            if symbol.dtype == _handles.RESOURCE:
-                hint = "Fetch what a block reads from it, such as QueueSizeV2."
-                raise _of(symbol, "is a handle, which has no value to fetch", hint)
-        fed = self._symbols_fed(feeds)
+        fed = {} if feeds is None else self._symbols_fed(feeds)
         blocks = self._targets(targets)
         arrays = [_fed(symbol, value) for symbol, value in fed.items()]
         with self._running:
@@ -161,11 +160,11 @@ class Session:
         wanted = [self.symbol(fetch, "fetches") for fetch in fetches]
         blocks = self._targets(targets)
         specs: dict[Symbol, Array | Spec] = {}
-        for symbol, value in self._symbols_fed(feeds).items():
+        for symbol, value in ({} if feeds is None else self._symbols_fed(feeds)).items():
             specs[symbol] = _fed(symbol, value)
         specs |= {symbol: symbol.spec for symbol in unfed(wanted, specs, blocks)}
         plan = program(wanted, list(specs), blocks)
-        return Ready(plan, list(specs.values()), None).estimate
+        return Ready(plan, list(specs.values())).estimate
 
     def cancel(self) -> bool:
         """Ends every run that other threads have called: between two blocks, or inside a long kernel.
@@ -195,19 +194,22 @@ class Session:
         ready = self._ready(fetches, feeds, arrays, targets)
         plan = ready.program
         self._refuse_what_cannot_fit(ready.estimate)
-        self._refuse_files(ready.files)
+        if ready.files:
+            self._refuse_files(ready.files)
         slots = ready.start.copy()
         for slot, array in zip(plan.fed, arrays, strict=True):
             slots[slot] = array
         for slot, block, read in ready.variables:
             value = self._values.get(block)
             slots[slot] = self._value(block, self._stop) if value is None and read else value
-        # Infinities and NaN are answers.
-        with np.errstate(all="ignore"), self._files_from_folder() if ready.files else nullcontext():
+        with np.errstate(all="ignore"):  # infinities and NaN are answers
             if ready.brief:
-                counts = self._stop.during(self._execute, ready, slots)
+                executed, cached, peak = self._stop.during(self._execute, ready, slots)
             else:
-                counts = _stopping.during(self._stop, self._execute, ready, slots)
+                with self._files_from_folder():
+                    executed, cached, peak = _stopping.during(
+                        self._stop, self._execute, ready, slots
+                    )
         values = [slots[slot] for slot in plan.fetched]
         if missing:
             values = [None if value is DEAD else value for value in values]
@@ -223,7 +225,6 @@ class Session:
         # One call, so that not even Ctrl-C can leave some variables old and some new.
         new = {v: slots[slot] for v, slot in plan.written.items() if slots[slot] is not None}
         self._values.update(new)
-        executed, cached, peak = counts
         seconds = time.perf_counter() - begun
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
         if borrow:
@@ -235,16 +236,15 @@ class Session:
     def _ready(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
     ) -> Ready:
-        key = (
-            tuple(map(id, fetches)),
-            tuple(map(id, feeds)),
-            tuple(map(id, targets)),
-            tuple([(a.shape, a.dtype) for a in arrays]),
-        )
+        shapes = tuple([(a.shape, a.dtype) for a in arrays]) if arrays else ()
+        key = (tuple(fetches), tuple(feeds), tuple(targets), shapes)
         ready = self._programs.get(key)
         if ready is None:
-            plan = program(fetches, feeds, targets)
-            ready = Ready(plan, arrays, (fetches, feeds, targets), self._began)
+            for symbol in fetches:
+                if symbol.dtype == _handles.RESOURCE:
+                    hint = "Fetch what a block reads from it, such as QueueSizeV2."
+                    raise _of(symbol, "is a handle, which has no value to fetch", hint)
+            ready = Ready(program(fetches, feeds, targets), arrays, self._began)
             self._programs[key] = ready
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)
@@ -365,7 +365,7 @@ class Session:
         return estimate.peak - estimate.one_by_one if room else 0
 
     def _refuse_files(self, blocks: Sequence[Block]) -> None:
-        if blocks and not self.allow_files:
+        if not self.allow_files:
             names = ", ".join(
                 f"{block.label} ({block.op.name} {block.op.files})" for block in blocks
             )
@@ -401,7 +401,7 @@ class Session:
     @property
     def tells(self) -> bool:
         """Whether whoever asks is a watcher that was called: the run does not go on until it is done."""
-        return self._teller == threading.get_ident()
+        return self._teller is not None and self._teller == threading.get_ident()
 
     def _refuse_watchers(self, what: str) -> None:
         """Refuses what would wait for the end of a run in which it is called itself."""
@@ -543,11 +543,11 @@ class Session:
         )
 
     def _symbols_fed(self, feeds: Any) -> dict[Symbol, Any]:
-        if not isinstance(feeds or {}, Mapping):
+        if not isinstance(feeds, Mapping):
             hint = "Write {symbol or name: value}."
             raise _mistake("must say which symbol gets which value", "feeds", hint, feeds)
         found: dict[Symbol, Any] = {}
-        for given, value in (feeds or {}).items():
+        for given, value in feeds.items():
             symbol = self.symbol(given, "feeds")
             if symbol in found:
                 raise _mistake(f"must feed {symbol.name} once", "feeds", "Leave one of them out.")
@@ -555,16 +555,16 @@ class Session:
         return found
 
     def _targets(self, targets: Any) -> list[Block]:
-        if isinstance(targets, str | Block | Symbol) or not isinstance(targets, Iterable):
+        if isinstance(targets, _ONE_TARGET) or not isinstance(targets, Iterable):
             hint = "Write [target], even for one."
             raise _mistake("must be a list of blocks", "targets", hint, targets)
-        return [block for target in targets for block in self._blocks(target)]
-
-    def _blocks(self, target: Any) -> tuple[Block, ...]:
-        if isinstance(target, str) and self.graph is not None:
-            blocks: tuple[Block, ...] = _named(self.graph.named, target, "targets")
-            return blocks
-        return (self._block(target),)
+        blocks: list[Block] = []
+        for target in targets:
+            if isinstance(target, str) and self.graph is not None:
+                blocks += _named(self.graph.named, target, "targets")
+            else:
+                blocks.append(self._block(target))
+        return blocks
 
     def _block(self, given: Any) -> Block:
         if isinstance(given, Block):

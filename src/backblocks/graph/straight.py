@@ -3,7 +3,8 @@
 Taking steps from a list costs as much as computing a few numbers, and pages that learn run their steps
 thousands of times. Only numbers of slots and names made here get into the text.
 
-Small values that only kernels see have a place of their own, which every run fills anew.
+Small values that only kernels see have a place of their own, which every run fills anew. One that has
+the same cells as another is a view of its place.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from backblocks.graph.events import Began, Cancelled
 from backblocks.graph.program import Step
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill
+from backblocks.ops.array.shapes import SameCells
 
 Compute = Callable[[list[Any]], None]
 """Computes a step in the slots."""
@@ -53,8 +55,8 @@ class Straight:
         for i, (step, compute) in enumerate(todo):
             lines.append("    if cancelled(): raise Cancelled('the run was cancelled')")
             says = [] if began is None else [f"began[0] = {step.block.number}"]
-            work = [*says, *_work(i, compute, names), *_drops(step, places)]
-            lines.append("    " + "; ".join(work))
+            work = [*says, *_work(i, compute, names, places), *_drops(step, places)]
+            lines.append("    " + ("; ".join(work) or "pass"))
         lines.append("    return")  # which a program without steps needs
         exec(compile("\n".join(lines), _FILE, "exec"), names)  # noqa: S102 - nothing from outside is in it
         self.run: Callable[[list[Any], Callable[[], bool]], None] = names["run"]
@@ -65,10 +67,12 @@ class Straight:
         return self._steps[(line - 2) // 2]
 
 
-def _work(i: int, compute: Compute, names: dict[str, Any]) -> list[str]:
+def _work(i: int, compute: Compute, names: dict[str, Any], places: dict[int, Array]) -> list[str]:
     if not isinstance(compute, ByKernel):
         names[f"compute{i}"] = compute
         return [f"compute{i}(s)"]
+    if _same_place(compute, places):
+        return []
     names[f"fill{i}"] = compute.fill
     inputs = ", ".join(_value(slot, names) for slot in compute.takes)
     if f"place{compute.give}" in names:
@@ -85,6 +89,12 @@ def _drops(step: Step, places: dict[int, Array]) -> list[str]:
     return [f"s[{slot}] = None" for slot in step.drops if slot not in places]
 
 
+def _same_place(compute: ByKernel, places: dict[int, Array]) -> bool:
+    """Whether the cells are already where they are wanted."""
+    same = isinstance(compute.fill, SameCells) and compute.takes[0] in places
+    return same and compute.give in places
+
+
 _SMALL = 1 << 14
 """Larger values take longer to compute than their memory takes to be had."""
 
@@ -95,5 +105,10 @@ def _places(todo: Todo) -> dict[int, Array]:
     others = (step for step, compute in todo if not isinstance(compute, ByKernel))
     seen = {slot for step in others for slot in (*step.uses, *step.gives)}
     kernels = [compute for _, compute in todo if isinstance(compute, ByKernel)]
-    places = {each.give: each.make() for each in kernels if each.give in dropped - seen}
-    return {slot: array for slot, array in places.items() if array.nbytes <= _SMALL}
+    places: dict[int, Array] = {}
+    for each in kernels:
+        if each.give in dropped - seen and (array := each.make()).nbytes <= _SMALL:
+            places[each.give] = array
+            if _same_place(each, places):
+                places[each.give] = places[each.takes[0]].reshape(array.shape)
+    return places

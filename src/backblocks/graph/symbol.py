@@ -12,8 +12,9 @@ from backblocks import ops
 from backblocks.dtypes import ALL, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array, as_constant
-from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders, each_value, flat
+from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders
 from backblocks.ops._spec import Shape, Spec
+from backblocks.ops._values import each_value, flat
 from backblocks.ops.attrs import dtype_of
 
 if TYPE_CHECKING:

@@ -17,9 +17,10 @@ import numpy as np
 from backblocks.dtypes import is_half, wide
 from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Op, flat
+from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
 from backblocks.ops._stopping import CELL, MOST, cell_by_cell
+from backblocks.ops._values import flat
 
 Gradient = Callable[..., list[Any]]
 Check = Callable[..., None]

@@ -7,6 +7,7 @@ Each is made ready for one geometry, which is checked then, and gives a function
 """
 
 from backblocks._native import (
+    Alike,
     Block,
     CallKey,
     Prepared,
@@ -46,6 +47,7 @@ from backblocks._native import (
 )
 
 __all__ = [
+    "Alike",
     "Block",
     "CallKey",
     "Prepared",

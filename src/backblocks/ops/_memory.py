@@ -5,7 +5,6 @@ A result that cannot fit is refused before it is allocated.
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 from collections.abc import Callable
@@ -30,7 +29,7 @@ def maker(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[Any, 
     """
     size = math.prod(shape) * dtype.itemsize
     if size < _FROM_NUMPY:
-        return functools.partial(np.empty, shape, dtype)
+        return _kernels.Alike(np.empty(shape, dtype))
     return lambda: np.ndarray(shape, dtype, memoryview(_kernels.Block(size)))
 
 

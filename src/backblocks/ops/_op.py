@@ -14,16 +14,14 @@ else (raw_ops, stubs, documentation, tests) is read off the registry.
 from __future__ import annotations
 
 import inspect
-import keyword
 import math
-import re
 from collections import namedtuple
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -31,16 +29,26 @@ from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
 from backblocks.ops._cells import Way
-from backblocks.ops._formulas import set_apart
-from backblocks.ops._handles import fresh
+from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
-from backblocks.ops._patient import is_whole, stoppable
-from backblocks.ops._pins import Pin, read_signature
+from backblocks.ops._patient import stoppable
+from backblocks.ops._pins import Pin
 from backblocks.ops._plan import MOST_PLANS, call_key
-from backblocks.ops._spec import Shape, Spec, shape_text
-from backblocks.ops._stopping import CELL, MOST, copied
-from backblocks.ops.attrs import Kind
+from backblocks.ops._spec import Spec, shape_text
+from backblocks.ops._stopping import CELL, MOST
+from backblocks.ops._values import (
+    Value,
+    as_kernels_read,
+    bytes_of,
+    each_value,
+    flat,
+    owned,
+    refuse_what_cannot_fit,
+    why_not_out,
+)
+
+__all__ = ["REGISTRY", "Attrs", "Fill", "Op", "Plan", "Value", "builders", "nothing", "op"]
 
 REGISTRY: dict[str, Op] = {}
 
@@ -48,100 +56,6 @@ builders: ContextVar[tuple[Any, ...]] = ContextVar("builders", default=())
 """Who takes over every call, the last one first: inside a scope, ops add blocks and compute nothing."""
 
 Attrs = dict[str, Any]
-Value = Any
-"""An array, a Spec or a symbol; a tuple of them for a list pin; None for one that was left out."""
-
-
-REQUIRED: Any = inspect.Parameter.empty
-"""The default of an attribute that has none."""
-
-OF_EVERY_OP = (("name", None), ("out", None))
-"""What every op takes besides its own arguments, and what it is when not given."""
-
-
-@dataclass(frozen=True)
-class Attr:
-    """An attribute: its kind, and what it is when not given."""
-
-    name: str
-    kind: Kind
-    default: Any
-    beyond_tensorflow: bool
-
-    @property
-    def required(self) -> bool:
-        return self.default is REQUIRED
-
-
-@dataclass(frozen=True)
-class Case:
-    """A call with a known answer: documentation, regression test and demo at once."""
-
-    about: str
-    given: dict[str, Any]
-    out: Any
-    leaves: Mapping[str, str]
-    """What handles stand for afterwards, as text."""
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """The arguments; handles of states that nobody has changed yet."""
-        return {name: fresh(value) for name, value in self.given.items()}
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """A call that must be refused, and words that its error must contain."""
-
-    about: str
-    args: dict[str, Any]
-    error: str
-
-
-@dataclass(frozen=True)
-class Use:
-    """Lines of Python with what they give, for an op that a case of arrays cannot show."""
-
-    because: str
-    lines: str
-
-
-Affects = Literal[
-    "", "nan", "later nan", "nan wins", "inf wins", "-inf", "padded -inf", "tie", "padding", "no cell",
-    "orig_output", "cut", "below 0", "half", "later image", "apart", "channel windows", "layout", "dilated",
-]  # fmt: skip
-"""By which rule one sees whether a number is touched by a difference, from the cells that lead to it;
-empty where it is about which calls are taken. `web/src/model/affected.ts` has the rules.
-"""
-
-
-@dataclass(frozen=True)
-class Difference:
-    """Where the op departs from TensorFlow's CPU kernel, and how to make it agree."""
-
-    topic: str
-    tensorflow: str
-    ours: str
-    agree: str = ""
-    at: Affects = ""
-
-
-Fill = Callable[..., None]
-"""Computes into arrays: takes the inputs, each in row-major order, then the outputs."""
-
-
-@dataclass(frozen=True)
-class Kernel:
-    """A faster way to the same answer.
-
-    `plan` takes the Specs of the inputs and the attributes, after the shape rule has passed, and gives
-    the function that computes such calls, or None if this kernel cannot.
-    """
-
-    name: str
-    plan: Callable[..., Fill | None]
-    warns: bool = False
-    """Whether NumPy would warn of infinities and NaN in it."""
 
 
 @dataclass(frozen=True)
@@ -161,66 +75,15 @@ class Plan:
     large: bool
 
 
-@dataclass(eq=False, repr=False)
-class Op:
+class Op(Declaration):
     """One op: its meaning and everything that hangs on it. Call it on arrays or on symbols."""
 
-    name: str
-    signature: str
-    dtypes: Mapping[str, tuple[str, ...]]
-    meaning: Callable[..., Any]
-    shared_attrs: Callable[..., Any] | None = None
-    version: int = 1
-    beyond: tuple[str, ...] = ()
-    slope_range: tuple[float, float] = (-2.0, 2.0)
-    stateful: bool = False
-    open_sizes: bool = False
-    writes: tuple[str, ...] = ()
-    replaces: bool = False
-    fills: bool = False
-    holds: bool = False
-    files: str = ""
-    fed: bool = False
-    also: tuple[str, ...] = ()
-    shape_rule: Callable[..., Any] | None = None
-    value_rule: Callable[..., Any] | None = None
-    start_rule: Callable[..., Any] | None = None
-    gradient: Callable[..., Any] | None = None
-    no_gradient_because: str = ""
-    cell_rule: Callable[..., list[Way]] | None = None
-    kernels: list[Kernel] = field(default_factory=list)
-    cases: list[Case] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
-    differences: list[Difference] = field(default_factory=list)
-    use: Use | None = None
-
     def __post_init__(self) -> None:
-        tensors, own = _parameters(self.meaning)
-        shared = _parameters(self.shared_attrs)[1] if self.shared_attrs else {}
-        self.inputs, self.outputs = read_signature(self.signature, tensors)
-        attributes = [
-            Attr(name, self._kind(name, annotation), default, name in self.beyond)
-            for name, (annotation, default) in {**shared, **own}.items()
-        ]
-        attributes.sort(key=lambda a: a.beyond_tensorflow)
-        self.attrs = {a.name: a for a in attributes}
-        self._defaults = {
-            a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
-        }
-        for reserved in {"name", "out"} & {*tensors, *self.attrs}:
-            raise TypeError(f"{self.name} has an argument {reserved!r}, which every op has")
+        super().__post_init__()
         self.plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
         self.by_value: set[str] = set()
         """The inputs whose numbers decide plans, and not their shapes alone."""
-        self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
         self._specs = [partial(Spec.of, looked=self._watch(pin)) for pin in self.inputs]
-        handles = {pin.name for pin in self.inputs if pin.dtype == "resource"}
-        self.gives_back = tuple(name for name in self.writes if name not in handles)
-        """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
-        self.snake_name = snake(self.name)
-        self.group = _group_of(self.meaning.__module__)
-        results = {*self.writes, *(pin.name for pin in self.outputs)}
-        self.__doc__, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
         if self.name in REGISTRY:
             raise TypeError(f"op {self.name!r} is declared twice")
         REGISTRY[self.name] = self
@@ -248,75 +111,6 @@ class Op:
                 *(inspect.Parameter(n, by_name, default=d) for n, d in (*attrs, *OF_EVERY_OP)),
             ]
         )
-
-    # -- what completes a declaration ---------------------------------------------------
-
-    def shape(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The shape rule: Specs of the inputs and the attributes in, the shape of each output out."""
-        self.shape_rule = rule
-        return rule
-
-    def foreseen(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
-        self.value_rule = rule
-        return rule
-
-    def keeps(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """What a block keeps from run to run, as it is at first: a source of chance and attributes in.
-
-        Three words. While the op computes they are in `ops/_kept.py`, for it to read and change.
-        """
-        self.start_rule = rule
-        return rule
-
-    def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """The gradient, written with ops: (dy, y, *inputs, **attrs) in, one for each input out."""
-        self.gradient = rule
-        return rule
-
-    def no_gradient(self, because: str) -> None:
-        """Says why asking for a gradient through this op is an error."""
-        self.no_gradient_because = because
-
-    def cells(self, rule: Callable[..., list[Way]]) -> Callable[..., list[Way]]:
-        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and Ways out.
-
-        `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
-        """
-        self.cell_rule = rule
-        return rule
-
-    def kernel(
-        self, name: str, warns: bool = False
-    ) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
-        """A faster kernel; the function plans a call, see Kernel."""
-
-        def add(plan: Callable[..., Fill | None]) -> Callable[..., Any]:
-            self.kernels.append(Kernel(name, plan, warns))
-            return plan
-
-        return add
-
-    def case(self, about: str, *, out: Any, leaves: Any = None, **args: Any) -> None:
-        """A worked case. `out` is a tuple when there are several outputs, and empty when there is none.
-
-        `leaves` says in words, by name, what handles among the inputs stand for after the call.
-        """
-        self.cases.append(Case(about, args, out, leaves or {}))
-
-    def in_use(self, because: str, lines: str) -> None:
-        """Shows it in a session or with files, as typed at Python's prompt: `bb` and `np` are there."""
-        self.use = Use(because, inspect.cleandoc(lines))
-
-    def fails(self, about: str, *, error: str, **args: Any) -> None:
-        """A call that must be refused with these words."""
-        self.refusals.append(Refusal(about, args, error))
-
-    def differs(
-        self, topic: str, *, tensorflow: str, ours: str, agree: str = "", at: Affects = ""
-    ) -> None:
-        """A difference from TensorFlow's CPU kernel, and at which cells it shows."""
-        self.differences.append(Difference(topic, tensorflow, ours, agree, at))
 
     # -- calling ------------------------------------------------------------------------
 
@@ -557,22 +351,6 @@ class Op:
             )
         return tuple(value) if pin.is_list else value
 
-    def _kind(self, attribute: str, annotation: Any) -> Kind:
-        kind = getattr(annotation, "__metadata__", [None])[0]
-        if not isinstance(kind, Kind):
-            raise TypeError(
-                f"attribute {attribute!r} of {self.name} needs a kind from ops/attrs.py as its "
-                "annotation"
-            )
-        return kind
-
-    def _parse(self, attr: Attr, value: Any) -> Any:
-        try:
-            return attr.kind.parse(value)
-        except OpError as error:
-            error.arg = attr.name
-            raise
-
     def _array(self, pin: Pin, value: Any, weak: bool, bound: dict[str, DType]) -> Array:
         variable = pin.dtype in self._dtypes
         allowed = self._dtypes[pin.dtype] if variable else (BY_NAME[pin.dtype],)
@@ -638,7 +416,7 @@ class Op:
                 if fill is None and wanted in ("", kernel.name):
                     fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
         makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
-        large = sum(_bytes(spec) for spec in flat(specs)) > _memory.SMALL
+        large = sum(bytes_of(spec) for spec in flat(specs)) > _memory.SMALL
         return Plan(attrs, specs, meaning, fill, warns, makers, empty, large)
 
     def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
@@ -659,7 +437,7 @@ class Op:
                 refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
             results = [make() for make in plan.makers] if given is None else given
             with np.errstate(all="ignore"):
-                plan.fill(*each_value(_as_kernels_read, arrays), *results)
+                plan.fill(*each_value(as_kernels_read, arrays), *results)
             return results
         except MemoryError:
             raise OpMemoryError(
@@ -680,7 +458,7 @@ class Op:
             results = self.values(plan.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
             if out is None:
                 taken = {id(x) for x in flat(arrays)}
-                return [_owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
+                return [owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
             for array, result in zip(flat(out), flat(results), strict=True):
                 if self.open_sizes and array.shape != np.shape(result):
                     raise OpError(
@@ -707,7 +485,7 @@ class Op:
             )
         others = list(flat(arrays))
         for array, spec in zip(given, specs, strict=True):
-            if rule := _why_not_out(array, spec, others):
+            if rule := why_not_out(array, spec, others):
                 got = f"{array.dtype} {shape_text(array.shape)}" if hasattr(array, "shape") else ""
                 raise OpError(
                     rule,
@@ -778,37 +556,8 @@ def op(
     )
 
 
-def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, tuple[Any, Any]]]:
-    """Names of the positional parameters; annotation and default of each keyword-only one.
-
-    Read off the code object: inspect.signature would take half the time of importing all ops.
-    """
-    function = inspect.unwrap(function)
-    code, defaults = function.__code__, function.__kwdefaults__ or {}
-    names, count = code.co_varnames, code.co_argcount
-    keywords = names[count : count + code.co_kwonlyargcount]
-    return [name.rstrip("_") for name in names[:count]], {
-        name: (function.__annotations__.get(name), defaults.get(name, REQUIRED))
-        for name in keywords
-    }
-
-
-def snake(name: str) -> str:
-    """MaxPool3DGrad as Python writes it: max_pool_3d_grad. Words of the language get a line below."""
-    name = re.sub(r"\d[Dd](?=[A-Z]|$)|V\d$", lambda found: f"_{found[0].lower()}_", name)
-    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
-    name = re.sub(r"_+", "_", name).strip("_").lower()
-    return f"{name}_" if keyword.iskeyword(name) else name
-
-
 def _registered(name: str) -> Op:
     return REGISTRY[name]
-
-
-def _group_of(module: str) -> str:
-    """TensorFlow's group, which is the folder; ops declared outside the package are a group apart."""
-    parts = module.split(".")
-    return parts[2] if parts[:2] == ["backblocks", "ops"] else "own"
 
 
 def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
@@ -816,31 +565,8 @@ def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
     return [None] * len(inputs)
 
 
-def flat(values: Sequence[Value]) -> Iterator[Any]:
-    """Every single value, with lists opened and those that were left out passed over."""
-    for value in values:
-        if isinstance(value, tuple):
-            yield from value
-        elif value is not None:
-            yield value
-
-
-def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[Value]:
-    return [
-        None if v is None else tuple(map(function, v)) if isinstance(v, tuple) else function(v)
-        for v in values
-    ]
-
-
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
-
-
-def _can_be(shape: tuple[int, ...], known: Shape) -> bool:
-    """Whether a tensor of which this much is known can have this shape."""
-    return known is None or (
-        len(shape) == len(known) and all(n in (None, m) for m, n in zip(shape, known, strict=True))
-    )
 
 
 def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
@@ -850,43 +576,6 @@ def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
     return tuple(Spec(s, d) for s, d in zip(shape, dtypes, strict=True))
 
 
-def _owned(result: Any, spec: Value, taken: set[int]) -> Value:
-    """The result as an array in row-major order that shares no memory with an input or another."""
-    if isinstance(spec, tuple):
-        return tuple(_owned(r, s, taken) for r, s in zip(result, spec, strict=True))
-    array = result if isinstance(result, np.ndarray) else np.asarray(result, spec.dtype)
-    whole = array.dtype == spec.dtype and array.flags.c_contiguous and is_whole(array)
-    if not whole or id(array) in taken:
-        array = copied(array, spec.dtype)
-    taken.add(id(array))
-    return array
-
-
-def _bytes(spec: Spec) -> int:
-    return math.prod(spec.sizes) * spec.dtype.itemsize
-
-
-def _why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
-    """The rule that keeps an output from being computed into an array; empty if none does."""
-    if not isinstance(array, np.ndarray):
-        return "must be a NumPy array"
-    if array.dtype != spec.dtype or not _can_be(array.shape, spec.shape):
-        return f"must be {spec}"
-    if not array.flags.carray:
-        return "must be in row-major order, aligned and writeable"
-    if any(np.may_share_memory(array, other) for other in others):
-        return "must share no memory with an input or another output"
-    return ""
-
-
-def _as_kernels_read(array: Array) -> Array:
-    """In row-major order, each number where the processor wants it."""
-    flags = array.flags
-    if flags.c_contiguous and flags.aligned:  # asked here, as NumPy takes its time to
-        return array
-    return np.require(array, requirements=("C", "A"))
-
-
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
 
 
@@ -894,27 +583,3 @@ def _convert(dtype: DType) -> str:
     if dtype == BY_NAME["resource"]:
         return "Use a handle, as the block that holds the state gives it."
     return f"Convert it: x.astype({NAMES[dtype]!r})."
-
-
-def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:
-    total = 0
-    for spec in specs:
-        if spec.shape is None:
-            continue
-        count = math.prod(n for n in spec.shape if n is not None)
-        if math.prod(n for n in spec.shape if n) >= 2**63 // spec.dtype.itemsize:
-            raise OpMemoryError(
-                "the result has more elements than can be counted",
-                arg=arg,
-                got=described(shape_text(spec.shape)),
-                hint="Use smaller sizes.",
-            )
-        total += count * spec.dtype.itemsize
-    if total > _memory.SMALL and not _memory.has(total):
-        raise OpMemoryError(
-            f"the result needs {total / 2**30:.1f} GiB and only "
-            f"{_memory.available_bytes() / 2**30:.1f} GiB are free",
-            arg=arg,
-            got=described(", ".join(map(str, specs))),
-            hint="Use smaller tensors or a smaller type.",
-        )

@@ -19,8 +19,8 @@ import numpy as np
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
+from backblocks.ops._declaration import REQUIRED
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import REQUIRED
 from backblocks.ops._spec import shape_text
 from backblocks.pages.constants import attribute, attribute_in_words, in_words, is_typed
 from backblocks.pages.fields import Json, as_json

@@ -10,7 +10,7 @@ import numpy as np
 
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Block, Symbol
-from backblocks.ops._op import flat
+from backblocks.ops._values import flat
 from backblocks.pages.constants import attribute_in_words, in_words
 from backblocks.pages.fields import Json
 from backblocks.pages.model import PageBlock

@@ -20,9 +20,10 @@ from backblocks.graph.symbol import Block, Symbol, blocks_behind, holds_state
 from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import as_constant
-from backblocks.ops._op import Attrs, Op, Value, flat
+from backblocks.ops._op import Attrs, Op, Value
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec, agreed
+from backblocks.ops._values import flat
 from backblocks.pages import problems
 from backblocks.pages.constants import constant
 from backblocks.pages.fields import Json

@@ -8,8 +8,9 @@ from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Block, Symbol, check_variables
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import Attrs, Op, Value, each_value
+from backblocks.ops._op import Attrs, Op, Value
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value
 from backblocks.ops.attrs import Kind
 from backblocks.pages import problems
 from backblocks.pages.constants import attribute, constant

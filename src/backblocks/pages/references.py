@@ -8,7 +8,7 @@ from pathlib import Path
 
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Symbol
-from backblocks.ops._op import flat
+from backblocks.ops._values import flat
 from backblocks.pages.build import build
 from backblocks.pages.constants import is_in_file
 from backblocks.pages.fields import Json, as_json

@@ -14,7 +14,8 @@ from backblocks.errors import OpError
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
 from backblocks.ops._kept import chance
-from backblocks.ops._op import Value, flat
+from backblocks.ops._op import Value
+from backblocks.ops._values import flat
 from backblocks.pages.from_graph import differing_attrs
 from backblocks.pages.making import PageGraph
 from backblocks.pages.order import in_order

@@ -21,8 +21,9 @@ from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.ops import REGISTRY
 from backblocks.ops._cell_points import linked, value
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Op, flat
+from backblocks.ops._op import Op
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import flat
 from backblocks.studio.explaining import forward_of
 from backblocks.studio.held import Held
 from backblocks.studio.measuring import Finding

@@ -9,8 +9,8 @@ import msgspec
 from backblocks.dtypes import NAMES
 from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.graph.symbol import Block, Symbol
-from backblocks.ops._op import each_value
 from backblocks.ops._spec import Spec
+from backblocks.ops._values import each_value
 from backblocks.studio.held import Held
 from backblocks.studio.messages import Explain, Explained, Tensor, Way
 

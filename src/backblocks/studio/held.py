@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Block, Symbol, blocks_behind
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, flat
+from backblocks.ops._op import Value
 from backblocks.ops._pins import Pin
+from backblocks.ops._values import flat
 from backblocks.pages.making import PageGraph
 from backblocks.pages.model import GRADIENTS, PAGE
 from backblocks.studio.job import Job

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -326,17 +327,18 @@ for each in (identity, zeros_like, ones_like):
     each.shape(lambda x: x.shape)
 
 
+@dataclass(frozen=True, slots=True)
+class SameCells:
+    """Gives the cells of the first input one after another, as they lie: a view would do for a reader."""
+
+    shape: tuple[int, ...]
+
+    def __call__(self, x: Array, *others: Array) -> None:
+        others[-1].reshape(self.shape)[...] = x
+
+
 def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
-    """The cells one after another, as they lie."""
-    if x.dtype.hasobject:
-        return None
-
-    shape: Any = x.shape
-
-    def fill(x: Array, *others: Array) -> None:
-        others[-1].reshape(shape)[...] = x
-
-    return fill
+    return None if x.dtype.hasobject else SameCells(x.sizes)
 
 
 @reshape.cells

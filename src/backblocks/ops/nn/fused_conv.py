@@ -10,8 +10,9 @@ from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Cells, Factor, Way, held, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op, refuse_what_cannot_fit
+from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
+from backblocks.ops._values import refuse_what_cannot_fit
 from backblocks.ops.array.mirror_pad import (
     Mirror,
     mirror_cells,

@@ -6,8 +6,9 @@ import numpy as np
 
 from backblocks.dtypes import REALS
 from backblocks.errors import OpError
+from backblocks.ops._declaration import Difference
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Difference, Fill, Op, Value, op
+from backblocks.ops._op import Fill, Op, Value, op
 from backblocks.ops._spec import Spec, ranked
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, check_window
 from backblocks.ops.nn.max_pool import max_pool, max_pool_grad, max_pool_grad_grad

@@ -1,0 +1,279 @@
+"""The declaration of an op: its function, and all that hangs on it."""
+
+from __future__ import annotations
+
+import inspect
+import keyword
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from backblocks.dtypes import BY_NAME
+from backblocks.errors import OpError
+from backblocks.ops._cells import Way
+from backblocks.ops._formulas import set_apart
+from backblocks.ops._handles import fresh
+from backblocks.ops._pins import read_signature
+from backblocks.ops.attrs import Kind
+
+REQUIRED: Any = inspect.Parameter.empty
+"""The default of an attribute that has none."""
+
+OF_EVERY_OP = (("name", None), ("out", None))
+"""What every op takes besides its own arguments, and what it is when not given."""
+
+
+@dataclass(frozen=True)
+class Attr:
+    """An attribute: its kind, and what it is when not given."""
+
+    name: str
+    kind: Kind
+    default: Any
+    beyond_tensorflow: bool
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call with a known answer: documentation, regression test and demo at once."""
+
+    about: str
+    given: dict[str, Any]
+    out: Any
+    leaves: Mapping[str, str]
+    """What handles stand for afterwards, as text."""
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments; handles of states that nobody has changed yet."""
+        return {name: fresh(value) for name, value in self.given.items()}
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A call that must be refused, and words that its error must contain."""
+
+    about: str
+    args: dict[str, Any]
+    error: str
+
+
+@dataclass(frozen=True)
+class Use:
+    """Lines of Python with what they give, for an op that a case of arrays cannot show."""
+
+    because: str
+    lines: str
+
+
+Affects = Literal[
+    "", "nan", "later nan", "nan wins", "inf wins", "-inf", "padded -inf", "tie", "padding", "no cell",
+    "orig_output", "cut", "below 0", "half", "later image", "apart", "channel windows", "layout", "dilated",
+]  # fmt: skip
+"""By which rule one sees whether a number is touched by a difference, from the cells that lead to it;
+empty where it is about which calls are taken. `web/src/model/affected.ts` has the rules.
+"""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where the op departs from TensorFlow's CPU kernel, and how to make it agree."""
+
+    topic: str
+    tensorflow: str
+    ours: str
+    agree: str = ""
+    at: Affects = ""
+
+
+Fill = Callable[..., None]
+"""Computes into arrays: takes the inputs, each in row-major order, then the outputs."""
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A faster way to the same answer.
+
+    `plan` takes the Specs of the inputs and the attributes, after the shape rule has passed, and gives
+    the function that computes such calls, or None if this kernel cannot.
+    """
+
+    name: str
+    plan: Callable[..., Fill | None]
+    warns: bool = False
+    """Whether NumPy would warn of infinities and NaN in it."""
+
+
+@dataclass(eq=False, repr=False)
+class Declaration:
+    """What is said of an op in its file. What it does when it is called is in `_op.py`."""
+
+    name: str
+    signature: str
+    dtypes: Mapping[str, tuple[str, ...]]
+    meaning: Callable[..., Any]
+    shared_attrs: Callable[..., Any] | None = None
+    version: int = 1
+    beyond: tuple[str, ...] = ()
+    slope_range: tuple[float, float] = (-2.0, 2.0)
+    stateful: bool = False
+    open_sizes: bool = False
+    writes: tuple[str, ...] = ()
+    replaces: bool = False
+    fills: bool = False
+    holds: bool = False
+    files: str = ""
+    fed: bool = False
+    also: tuple[str, ...] = ()
+    shape_rule: Callable[..., Any] | None = None
+    value_rule: Callable[..., Any] | None = None
+    start_rule: Callable[..., Any] | None = None
+    gradient: Callable[..., Any] | None = None
+    no_gradient_because: str = ""
+    cell_rule: Callable[..., list[Way]] | None = None
+    kernels: list[Kernel] = field(default_factory=list)
+    cases: list[Case] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    differences: list[Difference] = field(default_factory=list)
+    use: Use | None = None
+
+    def __post_init__(self) -> None:
+        tensors, own = _parameters(self.meaning)
+        shared = _parameters(self.shared_attrs)[1] if self.shared_attrs else {}
+        self.inputs, self.outputs = read_signature(self.signature, tensors)
+        attributes = [
+            Attr(name, self._kind(name, annotation), default, name in self.beyond)
+            for name, (annotation, default) in {**shared, **own}.items()
+        ]
+        attributes.sort(key=lambda a: a.beyond_tensorflow)
+        self.attrs = {a.name: a for a in attributes}
+        self._defaults = {
+            a.name: self._parse(a, a.default) for a in self.attrs.values() if not a.required
+        }
+        for reserved in {"name", "out"} & {*tensors, *self.attrs}:
+            raise TypeError(f"{self.name} has an argument {reserved!r}, which every op has")
+        self._dtypes = {v: tuple(BY_NAME[n] for n in names) for v, names in self.dtypes.items()}
+        handles = {pin.name for pin in self.inputs if pin.dtype == "resource"}
+        self.gives_back = tuple(name for name in self.writes if name not in handles)
+        """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
+        self.snake_name = snake(self.name)
+        self.group = _group_of(self.meaning.__module__)
+        results = {*self.writes, *(pin.name for pin in self.outputs)}
+        self.__doc__, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
+
+    def shape(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The shape rule: Specs of the inputs and the attributes in, the shape of each output out."""
+        self.shape_rule = rule
+        return rule
+
+    def foreseen(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
+        self.value_rule = rule
+        return rule
+
+    def keeps(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """What a block keeps from run to run, as it is at first: a source of chance and attributes in.
+
+        Three words. While the op computes they are in `ops/_kept.py`, for it to read and change.
+        """
+        self.start_rule = rule
+        return rule
+
+    def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The gradient, written with ops: (dy, y, *inputs, **attrs) in, one for each input out."""
+        self.gradient = rule
+        return rule
+
+    def no_gradient(self, because: str) -> None:
+        """Says why asking for a gradient through this op is an error."""
+        self.no_gradient_because = because
+
+    def cells(self, rule: Callable[..., list[Way]]) -> Callable[..., list[Way]]:
+        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and Ways out.
+
+        `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
+        """
+        self.cell_rule = rule
+        return rule
+
+    def kernel(
+        self, name: str, warns: bool = False
+    ) -> Callable[[Callable[..., Fill | None]], Callable[..., Any]]:
+        """A faster kernel; the function plans a call, see Kernel."""
+
+        def add(plan: Callable[..., Fill | None]) -> Callable[..., Any]:
+            self.kernels.append(Kernel(name, plan, warns))
+            return plan
+
+        return add
+
+    def case(self, about: str, *, out: Any, leaves: Any = None, **args: Any) -> None:
+        """A worked case. `out` is a tuple when there are several outputs, and empty when there is none.
+
+        `leaves` says in words, by name, what handles among the inputs stand for after the call.
+        """
+        self.cases.append(Case(about, args, out, leaves or {}))
+
+    def in_use(self, because: str, lines: str) -> None:
+        """Shows it in a session or with files, as typed at Python's prompt: `bb` and `np` are there."""
+        self.use = Use(because, inspect.cleandoc(lines))
+
+    def fails(self, about: str, *, error: str, **args: Any) -> None:
+        """A call that must be refused with these words."""
+        self.refusals.append(Refusal(about, args, error))
+
+    def differs(
+        self, topic: str, *, tensorflow: str, ours: str, agree: str = "", at: Affects = ""
+    ) -> None:
+        """A difference from TensorFlow's CPU kernel, and at which cells it shows."""
+        self.differences.append(Difference(topic, tensorflow, ours, agree, at))
+
+    def _kind(self, attribute: str, annotation: Any) -> Kind:
+        kind = getattr(annotation, "__metadata__", [None])[0]
+        if not isinstance(kind, Kind):
+            raise TypeError(
+                f"attribute {attribute!r} of {self.name} needs a kind from ops/attrs.py as its "
+                "annotation"
+            )
+        return kind
+
+    def _parse(self, attr: Attr, value: Any) -> Any:
+        try:
+            return attr.kind.parse(value)
+        except OpError as error:
+            error.arg = attr.name
+            raise
+
+
+def _parameters(function: Callable[..., Any]) -> tuple[list[str], dict[str, tuple[Any, Any]]]:
+    """Names of the positional parameters; annotation and default of each keyword-only one.
+
+    Read off the code object: inspect.signature would take half the time of importing all ops.
+    """
+    function = inspect.unwrap(function)
+    code, defaults = function.__code__, function.__kwdefaults__ or {}
+    names, count = code.co_varnames, code.co_argcount
+    keywords = names[count : count + code.co_kwonlyargcount]
+    return [name.rstrip("_") for name in names[:count]], {
+        name: (function.__annotations__.get(name), defaults.get(name, REQUIRED))
+        for name in keywords
+    }
+
+
+def snake(name: str) -> str:
+    """MaxPool3DGrad as Python writes it: max_pool_3d_grad. Words of the language get a line below."""
+    name = re.sub(r"\d[Dd](?=[A-Z]|$)|V\d$", lambda found: f"_{found[0].lower()}_", name)
+    name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name)
+    name = re.sub(r"_+", "_", name).strip("_").lower()
+    return f"{name}_" if keyword.iskeyword(name) else name
+
+
+def _group_of(module: str) -> str:
+    """TensorFlow's group, which is the folder; ops declared outside the package are a group apart."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["backblocks", "ops"] else "own"

@@ -1,0 +1,103 @@
+"""Inputs and outputs of a call: alone or in lists, and the arrays that may hold them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from backblocks.errors import OpMemoryError, described
+from backblocks.ops import _memory
+from backblocks.ops._inputs import Array
+from backblocks.ops._patient import is_whole
+from backblocks.ops._spec import Shape, Spec, shape_text
+from backblocks.ops._stopping import copied
+
+Value = Any
+"""An array, a Spec or a symbol; a tuple of them for a list pin; None for one that was left out."""
+
+
+def flat(values: Sequence[Value]) -> Iterator[Any]:
+    """Every single value, with lists opened and those that were left out passed over."""
+    for value in values:
+        if isinstance(value, tuple):
+            yield from value
+        elif value is not None:
+            yield value
+
+
+def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[Value]:
+    return [
+        None if v is None else tuple(map(function, v)) if isinstance(v, tuple) else function(v)
+        for v in values
+    ]
+
+
+def owned(result: Any, spec: Value, taken: set[int]) -> Value:
+    """The result as an array in row-major order that shares no memory with an input or another."""
+    if isinstance(spec, tuple):
+        return tuple(owned(r, s, taken) for r, s in zip(result, spec, strict=True))
+    array = result if isinstance(result, np.ndarray) else np.asarray(result, spec.dtype)
+    whole = array.dtype == spec.dtype and array.flags.c_contiguous and is_whole(array)
+    if not whole or id(array) in taken:
+        array = copied(array, spec.dtype)
+    taken.add(id(array))
+    return array
+
+
+def bytes_of(spec: Spec) -> int:
+    return math.prod(spec.sizes) * spec.dtype.itemsize
+
+
+def why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
+    """The rule that keeps an output from being computed into an array; empty if none does."""
+    if not isinstance(array, np.ndarray):
+        return "must be a NumPy array"
+    if array.dtype != spec.dtype or not can_be(array.shape, spec.shape):
+        return f"must be {spec}"
+    if not array.flags.carray:
+        return "must be in row-major order, aligned and writeable"
+    if any(np.may_share_memory(array, other) for other in others):
+        return "must share no memory with an input or another output"
+    return ""
+
+
+def as_kernels_read(array: Array) -> Array:
+    """In row-major order, each number where the processor wants it."""
+    flags = array.flags
+    if flags.c_contiguous and flags.aligned:  # asked here, as NumPy takes its time to
+        return array
+    return np.require(array, requirements=("C", "A"))
+
+
+def can_be(shape: tuple[int, ...], known: Shape) -> bool:
+    """Whether a tensor of which this much is known can have this shape."""
+    return known is None or (
+        len(shape) == len(known) and all(n in (None, m) for m, n in zip(shape, known, strict=True))
+    )
+
+
+def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:
+    total = 0
+    for spec in specs:
+        if spec.shape is None:
+            continue
+        count = math.prod(n for n in spec.shape if n is not None)
+        if math.prod(n for n in spec.shape if n) >= 2**63 // spec.dtype.itemsize:
+            raise OpMemoryError(
+                "the result has more elements than can be counted",
+                arg=arg,
+                got=described(shape_text(spec.shape)),
+                hint="Use smaller sizes.",
+            )
+        total += count * spec.dtype.itemsize
+    if total > _memory.SMALL and not _memory.has(total):
+        raise OpMemoryError(
+            f"the result needs {total / 2**30:.1f} GiB and only "
+            f"{_memory.available_bytes() / 2**30:.1f} GiB are free",
+            arg=arg,
+            got=described(", ".join(map(str, specs))),
+            hint="Use smaller tensors or a smaller type.",
+        )
