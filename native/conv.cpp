@@ -21,6 +21,7 @@
 #include "half.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "tile.hpp"
 #include "transpose.hpp"
 
@@ -33,22 +34,8 @@ using namespace convolution;
 // Filters of more bytes are packed by those who use them, as they go.
 constexpr std::int64_t kMostPacked = std::int64_t{16} << 20;
 
-// -- filters --------------------------------------------------------------------------------------
-
-// Packs all panels of all groups, one after the other.
-template <class T>
-void pack_all(const ConvPlan& plan, const T* filters, Wide<T>* packed) {
-    const Panels<Wide<T>> panels(plan);
-    const std::int64_t depth = plan.depth.n, count = panels.count();
-    parallel_for(plan.groups * count, plan.groups * panels.all() * depth * 4,
-                 [&](std::int64_t begin, std::int64_t end) {
-                     for (std::int64_t i = begin; i < end; ++i) {
-                         const std::int64_t group = i / count, panel = i % count;
-                         pack(plan, filters + group * plan.filter_group, panel, {0, depth},
-                              packed + depth * (group * panels.all() + panels.first(panel)));
-                     }
-                 });
-}
+// Bytes that stay in the second-level cache while they are used again and again.
+constexpr std::int64_t kNear = 384 << 10;
 
 // -- sums -----------------------------------------------------------------------------------------
 
@@ -62,8 +49,9 @@ void add_to_tile(std::int64_t rows, const Stretch* stretch, const Stretch* end, 
         Tile<N, constant, vectors> tile;
         if (begin) tile.clear();
         else tile.load(sums, to);
+        const typename decltype(tile)::Rows all{sources, from};
         for (; stretch != end; ++stretch)
-            tile.add(stretch->depth, sources + stretch->place, from, 1,
+            tile.add(stretch->depth, all, stretch->place, 1,
                      packed + (stretch->row - first_row) * width, width);
         if (streamed) tile.stream(sums, to);
         else tile.store(sums, to);
@@ -89,35 +77,60 @@ class Worker {
           streamed_(streamed(plan, targets)),
           layout_(known ? *known : own_layout_) {}
 
+    // Whether sources are read where they are. Of a small group that would be less than a cache line
+    // at a time, from lines that keep pushing each other out of the cache: if each number has many
+    // products, copying pays.
     static bool in_place(const ConvPlan& plan) {
-        return std::is_same_v<T, N> && plan.source.channel == 1;
+        const bool small = plan.groups > 1 && plan.ins * sizeof(N) < kCacheLine;
+        return std::is_same_v<T, N> && plan.source.channel == 1 &&
+               !(small && plan.work >= 16 * plan.images * plan.source.image);
+    }
+
+    // Whether the filters are so small that all panels of a few targets can follow each other.
+    static bool tile_by_tile(const ConvPlan& plan) {
+        return plan.depth.n * size_of(plan.columns) <= kNear / std::int64_t{sizeof(N)};
     }
 
     // Whether tiles of results, which are whole cache lines and complete, go past the cache. Of more
-    // than two panels they would be too far apart for the memory.
+    // than two panels they would be too far apart for the memory, unless they follow each other.
     static bool streamed(const ConvPlan& plan, const T* targets) {
         constexpr std::int64_t line = kCacheLine / sizeof(N);
         return kCanStream && std::is_same_v<T, N> && kLanes<N> * sizeof(N) * 2 >= kCacheLine &&
                plan.target.channel == 1 && !plan.rows.kept() && plan.depth.count == 1 &&
-               size_of(plan.columns) % line == 0 && size_of(plan.columns) <= 2 * kPanel<N> &&
+               size_of(plan.columns) % line == 0 &&
+               (size_of(plan.columns) <= 2 * kPanel<N> || tile_by_tile(plan)) &&
                reinterpret_cast<std::uintptr_t>(targets) % kCacheLine == 0 &&
                outgrows_cache<T>(plan.images * (plan.source.image + plan.target.image));
     }
 
-    // Goes to a box, of one group.
-    void enter(std::int64_t box, std::int64_t group) {
+    // Goes to a box, of one group, the first of so many that will be needed.
+    void enter(std::int64_t box, std::int64_t group, std::int64_t groups) {
         group_ = group;
         if (std::exchange(number_, box) != box) {
             box_ = plan_.box(box);
             if (!known_) own_layout_.find(plan_, box_, in_place(plan_));
+            copied_ = {0, 0};
         }
         const T* first = sources_ + group * plan_.ins * plan_.source.channel +
                          box_.images.first * plan_.source.image;
-        from_ = in_place(plan_) ? reinterpret_cast<const N*>(first) : copy(first);
+        if (in_place(plan_)) {
+            from_ = reinterpret_cast<const N*>(first);
+            return;
+        }
+        const std::int64_t size = box_.images.size() * layout_.order.image;
+        if (!copied_.has(group)) {
+            // Of several groups, pieces of memory that are read at once are longer.
+            const std::int64_t fit = kNear / std::max<std::int64_t>(size * sizeof(N), 1);
+            const std::int64_t some = plan_.source.channel == 1 ? std::min(fit, groups) : 1;
+            copied_ = {group, std::clamp(group + some, group + 1, plan_.groups)};
+            copy(first, size, copies_.of(copied_.size() * size));
+        }
+        from_ = copies_.get() + (group - copied_.first) * size;
     }
 
     // Computes panels of the box.
     void run(Range panels) {
+        if (streamed_ && packed_ && tile_by_tile(plan_)) return stream_tiles(panels);
         if (plan_.rows.kept()) std::fill_n(row_sums(), box_.rows() * plan_.row_size(), N{0});
         for (std::int64_t panel = panels.first; panel < panels.last; ++panel)
             if (panels_.width(panel) == kPanel<N>) run_panel<2>(panel);
@@ -126,11 +139,11 @@ class Worker {
     }
 
    private:
-    // Copies the cells a box reads, in the type of the sums and with the channels side by side.
-    const N* copy(const T* first) {
+    // Copies the cells a box reads, in the type of the sums and with the channels side by side. Each
+    // group has `size` numbers.
+    void copy(const T* first, std::int64_t size, N* copies) {
         const Order &from = plan_.source, &to = layout_.order;
         const auto& [ds, hs, ws] = layout_.reach;
-        N* copies = copies_.of(box_.images.size() * to.image);
         for (std::int64_t image = 0; image < box_.images.size(); ++image)
             ds.each_copy([&](std::int64_t d, std::int64_t cell_d, std::int64_t planes) {
                 hs.each_copy([&](std::int64_t h, std::int64_t cell_h, std::int64_t rows) {
@@ -142,23 +155,26 @@ class Worker {
                                 copy_cells(first + image * from.image +
                                                (cell_d + i) * from.cell[0] +
                                                (cell_h + j) * from.cell[1] + cell_w * from.cell[2],
-                                           cells * (whole ? rows : 1),
+                                           cells * (whole ? rows : 1), size,
                                            copies + image * to.image + (d + i) * to.cell[0] +
                                                (h + j) * to.cell[1] + w * to.cell[2]);
                     });
                 });
             });
-        return copies;
     }
 
-    void copy_cells(const T* cells, std::int64_t count, N* to) {
+    void copy_cells(const T* cells, std::int64_t count, std::int64_t size, N* to) {
         const std::int64_t ins = plan_.ins, cell = plan_.source.cell[2];
         const std::int64_t channel = plan_.source.channel;
-        if (channel == 1 && cell == ins) {
+        if (channel == 1 && plan_.groups == 1) {
             for (std::int64_t i = 0; i < count * ins; ++i) to[i] = widen(cells[i]);
         } else if (channel == 1) {
             for (std::int64_t i = 0; i < count; ++i)
-                for (std::int64_t c = 0; c < ins; ++c) to[i * ins + c] = widen(cells[i * cell + c]);
+                for (std::int64_t g = 0; g < copied_.size(); ++g)
+                    each_vector<N>(ins, [&](std::int64_t c, auto lanes) {
+                        store(load(cells + i * cell + g * ins + c, lanes),
+                              to + g * size + i * ins + c, lanes);
+                    });
         } else if constexpr (std::is_same_v<T, N>) {
             transpose(
                 ins, count, [&](std::int64_t c) { return cells + c * channel; },
@@ -219,6 +235,25 @@ class Worker {
                                          part == 0, streamed_, sums, to + target);
                 }
             }
+        }
+    }
+
+    // Computes panels of few targets at a time, so that what goes past the cache lies side by side.
+    void stream_tiles(Range panels) {
+        const Stretch* all = layout_.stretches.data();
+        N* result = reinterpret_cast<N*>(targets_) + box_.images.first * plan_.target.image +
+                    group_ * plan_.outs;
+        for (const Patch& patch : layout_.patches) {
+            const Parts tiles = Parts::of_at_most(most_rows(2), patch.targets.size());
+            for (std::int64_t i = 0; i < tiles.count; ++i)
+                for (std::int64_t panel = panels.first; panel < panels.last; ++panel) {
+                    const bool full = panels_.width(panel) == kPanel<N>;
+                    const std::int64_t target = patch.targets.first + tiles[i].first;
+                    (full ? add_to_tile<2, N> : add_to_tile<1, N>)(
+                        tiles[i].size(), all + patch.stretches.first, all + patch.stretches.last,
+                        from_, layout_.from.data() + target, filters_of(panel, {0, plan_.depth.n}),
+                        0, true, true, result + panels_.first(panel), layout_.to.data() + target);
+                }
         }
     }
 
@@ -311,6 +346,7 @@ class Worker {
     Box box_;
     std::int64_t number_ = -1, group_ = 0;
     const N* from_ = nullptr;
+    Range copied_{0, 0};  // groups
     std::vector<std::int64_t> sum_places_;
     Room<N> copies_, own_packed_, sums_, row_sums_, lines_;
 };
@@ -355,7 +391,8 @@ void add_up(const Work<T>& work, const T* sources, const T* filters, T* targets)
                          // The groups of a box have its layout in common.
                          const std::int64_t part = job / shares.count, share = job % shares.count;
                          if (job == begin || share == 0)
-                             worker.enter(part / plan.groups, part % plan.groups);
+                             worker.enter(part / plan.groups, part % plan.groups,
+                                          div_up(end - job, shares.count));
                          worker.run(shares[share]);
                      }
                      if (Worker<T>::streamed(plan, targets)) end_streams();

@@ -2,8 +2,8 @@
 // (see tile.hpp); those of all taps do:
 //
 //     for each task: some rows of windows o of an image
-//         copy the rows of x that they see, with zeros for padding
-//         for few taps t and channels ci at a time, and a panel of co:
+//         copy the rows of x that they see, with zeros for padding but along the depth
+//         for few taps t of these and channels ci at a time, and a panel of co:
 //             dw[t, ci, co] += sum over o: copy[o * s + t * d, ci] * dy[o, co]
 #include <algorithm>
 #include <cmath>
@@ -43,9 +43,8 @@ class FewChannels {
         at_once_ = at_once(conv);
         bands_ = div_up(height.out, at_once_);
         units_ = conv.images * depth.out * bands_;
-        const std::int64_t wanted = std::max(kTasks, units_ * at_once_ / kWindows * width.out);
-        const std::int64_t most = kBytesOfTasks / (bytes_of_sums(conv) + 1);
-        tasks_ = std::min({units_, wanted, std::max<std::int64_t>(most, 1)});
+        const std::int64_t wanted = std::max(kTasks, units_ * at_once_ * width.out / kWindows);
+        tasks_ = std::min({units_, wanted, kBytesOfTasks / bytes_of_sums(conv)});
         row_ = reach(width, width.out) * conv.in;
         plane_ = reach(height, at_once_) * row_;
         for (std::int64_t d = 0; d < depth.k; ++d)
@@ -54,8 +53,6 @@ class FewChannels {
                     for (std::int64_t c = 0; c < conv.in; ++c)
                         places_.push_back(d * plane_ + h * height.d * row_ +
                                           w * width.d * conv.in + c);
-        for (int vectors : {1, 2})
-            tiles_.push_back(Groups::tiles(std::ssize(places_), most_rows(vectors)).channels);
     }
 
     // Rows of a panel of dy are vectors as they stand. Several taps but along the width make it pay.
@@ -117,35 +114,45 @@ class FewChannels {
         const std::int64_t first = unit % bands_ * at_once_, plane = unit / bands_;
         const std::int64_t rows = std::min(at_once_, height.out - first);
         const std::int64_t image = plane / depth.out;
-        for (std::int64_t d = 0; d < depth.k; ++d)
+        Range real{depth.k, depth.k};  // taps along the depth
+        for (std::int64_t d = 0; d < depth.k; ++d) {
+            const std::int64_t cell = plane % depth.out * depth.s - depth.pads + d * depth.d;
+            if (cell < 0 || cell >= depth.n) continue;
+            real = {std::min(real.first, d), d + 1};
             for (std::int64_t h = 0; h < reach(height, rows); ++h)
-                copy_row(x, image, plane % depth.out * depth.s - depth.pads + d * depth.d,
-                         first * height.s - height.pads + h, copy + d * plane_ + h * row_);
+                copy_row(x, image * depth.n + cell, first * height.s - height.pads + h,
+                         copy + d * plane_ + h * row_);
+        }
+        const std::int64_t each = std::ssize(places_) / depth.k;
+        real = {real.first * each, real.last * each};
         dy += (plane * height.out + first) * width.out * conv_.out;
         std::int64_t c = 0;
-        for (; c + kPanel<N> <= conv_.out; c += kPanel<N>) multiply<2>(copy, dy + c, rows, sums + c);
-        if (c < conv_.out) multiply<1>(copy, dy + c, rows, sums + c);
+        for (; c + kPanel<N> <= conv_.out; c += kPanel<N>)
+            multiply<2>(real, copy, dy + c, rows, sums + c);
+        if (c < conv_.out) multiply<1>(real, copy, dy + c, rows, sums + c);
     }
 
-    void copy_row(const N* x, std::int64_t image, std::int64_t d, std::int64_t h, N* to) const {
+    void copy_row(const N* x, std::int64_t plane, std::int64_t h, N* to) const {
         const auto& [depth, height, width] = conv_.axes;
-        const bool real = d >= 0 && d < depth.n && h >= 0 && h < height.n;
+        const bool real = h >= 0 && h < height.n;
         const std::int64_t before = std::min(std::min(width.pads, row_) * conv_.in, row_);
         const std::int64_t here = real ? std::min(width.n * conv_.in, row_ - before) : 0;
         std::fill_n(to, before, N{0});
         if (here > 0)
-            std::copy_n(x + ((image * depth.n + d) * height.n + h) * width.n * conv_.in, here,
-                        to + before);
+            std::copy_n(x + (plane * height.n + h) * width.n * conv_.in, here, to + before);
         std::fill_n(to + before + here, row_ - before - here, N{0});
     }
 
     template <int vectors>
-    void multiply(const N* copy, const N* dy, std::int64_t rows, N* sums) const {
+    void multiply(Range places, const N* copy, const N* dy, std::int64_t rows, N* sums) const {
         const std::int64_t width = conv_.axes[2].out;
+        const std::int64_t tiles = div_up(places.size(), most_rows(vectors));
         for (std::int64_t o = 0; o < width; o += kTogether)
-            for (const Range& few : tiles_[vectors - 1])
-                add_tile<vectors>(few, {o, std::min(o + kTogether, width)}, copy, dy, rows,
-                                  sums + few.first * conv_.out);
+            for (std::int64_t i = 0; i < tiles; ++i) {
+                const Range few = part(places.size(), tiles, i);
+                add_tile<vectors>({places.first + few.first, places.first + few.last},
+                                  {o, std::min(o + kTogether, width)}, copy, dy, rows, sums);
+            }
     }
 
     // Few taps and channels, over some windows of each row.
@@ -155,12 +162,13 @@ class FewChannels {
         const std::int64_t x_step = conv_.axes[2].s * conv_.in;
         copy += windows.first * x_step;
         dy += windows.first * conv_.out;
+        sums += few.first * conv_.out;
         with_constant<most_rows(vectors)>(few.size(), [&](auto count) {
             Tile<N, count, vectors> tile;
             tile.clear();
             for (std::int64_t o = 0; o < rows; ++o)
-                tile.add(windows.size(), copy + o * conv_.axes[1].s * row_,
-                         places_.data() + few.first, x_step,
+                tile.add(windows.size(),
+                         {copy + o * conv_.axes[1].s * row_, places_.data() + few.first}, 0, x_step,
                          dy + o * conv_.axes[2].out * conv_.out, conv_.out);
             for (int i = 0; i < count; ++i, sums += conv_.out)
                 for (int v = 0; v < vectors; ++v) {
@@ -174,8 +182,7 @@ class FewChannels {
     std::int64_t at_once_, bands_;  // rows of windows that are added up together, and how many times
     std::int64_t units_, tasks_;    // bands of all planes
     std::int64_t row_, plane_;      // numbers of the copy
-    std::vector<std::int64_t> places_;       // of each tap and channel, from a window's first cell
-    std::vector<std::vector<Range>> tiles_;  // of places, with one vector of dy and with two
+    std::vector<std::int64_t> places_;  // of each tap and channel, from a window's first cell
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "conv_plan.hpp"
 #include "half.hpp"
+#include "parallel.hpp"
 #include "tile.hpp"
 #include "transpose.hpp"
 
@@ -72,6 +73,21 @@ void pack(const ConvPlan& plan, const T* filters, std::int64_t panel, Range rows
         packed += count * panels.width(panel);
         row += count;
     }
+}
+
+// Packs all panels of all groups, one after the other.
+template <class T>
+void pack_all(const ConvPlan& plan, const T* filters, Wide<T>* packed) {
+    const Panels<Wide<T>> panels(plan);
+    const std::int64_t depth = plan.depth.n, count = panels.count();
+    parallel_for(plan.groups * count, plan.groups * panels.all() * depth * 4,
+                 [&](std::int64_t begin, std::int64_t end) {
+                     for (std::int64_t i = begin; i < end; ++i) {
+                         const std::int64_t group = i / count, panel = i % count;
+                         pack(plan, filters + group * plan.filter_group, panel, {0, depth},
+                              packed + depth * (group * panels.all() + panels.first(panel)));
+                     }
+                 });
 }
 
 }  // namespace backblocks::ISA

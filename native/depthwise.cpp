@@ -147,6 +147,37 @@ void convolve_packed(const Pass& pass, const Packing& packing, const T* in, cons
 
 // -- the gradient of the filter -------------------------------------------------------------------
 
+// sums[t] = sum over i < count: x[i * x_step + distance of t] * dy[i * dy_step]
+template <int taps, class T>
+void multiply(const PackedTap* tap, const T* x, std::int64_t x_step, const T* dy,
+              std::int64_t dy_step, std::int64_t count, Vector<Wide<T>>* sums) {
+    Vector<Wide<T>> sum[taps] = {};
+    const T* cells[taps];
+#pragma GCC unroll 9
+    for (int t = 0; t < taps; ++t) cells[t] = x + tap[t].distance;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const Vector<Wide<T>> d = load(dy + i * dy_step);
+#pragma GCC unroll 9
+        for (int t = 0; t < taps; ++t) sum[t] += load(cells[t] + i * x_step) * d;
+    }
+#pragma GCC unroll 9
+    for (int t = 0; t < taps; ++t) sums[t] = sum[t];
+}
+
+// The same for any number of taps; calls add(tap, sum) for each.
+template <class T, class F>
+void multiply_all(const std::vector<PackedTap>& taps, const T* x, std::int64_t x_step, const T* dy,
+                  std::int64_t dy_step, std::int64_t count, F add) {
+    Vector<Wide<T>> sums[kTaps];
+    for (std::size_t t = 0; t < taps.size(); t += kTaps) {
+        const std::size_t some = std::min<std::size_t>(kTaps, taps.size() - t);
+        with_constant<kTaps>(static_cast<std::int64_t>(some), [&](auto n) {
+            multiply<n>(&taps[t], x, x_step, dy, dy_step, count, sums);
+        });
+        for (std::size_t i = 0; i < some; ++i) add(taps[t + i], sums[i]);
+    }
+}
+
 template <class T>
 void multiply_packed(const Pass& pass, const Packing& packing, const T* x, const T* dy, T* df) {
     using N = Wide<T>;

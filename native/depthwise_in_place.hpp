@@ -1,20 +1,24 @@
 // Depthwise convolution with the channels last, of cells where they stand: vectors run over channels.
 //
-//     for each row of results, few of them at a time, and for some vectors of channels c:
-//         for each tap t: sums[place, c] += in[cell of t for the place, c] * f[t, c]
+//     for each row of results, and in it for each stretch of them that have the same taps:
+//         for few places at a time, and for some vectors of channels: depthwise_runs.hpp
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "conv_plan.hpp"
-#include "depthwise_pack.hpp"
+#include "depthwise_pass.hpp"
+#include "depthwise_runs.hpp"
+#include "memory.hpp"
 #include "parallel.hpp"
+#include "simd.hpp"
 #include "stream.hpp"
 #include "tile.hpp"
 
@@ -22,8 +26,6 @@ namespace backblocks::ISA::depthwise {
 
 using convolution::Line, convolution::LineAxis, convolution::Segment;
 
-// Sums kept in registers. Fewer than 8 would wait for the multiply-adds before them.
-constexpr int kSums = 12;
 // Bytes of a cell from which on it pays to fetch cells before they are read: measured.
 constexpr std::int64_t kLargeCell = 512;
 // Partial sums of a gradient of filters, and all their numbers, at most.
@@ -46,87 +48,12 @@ struct FilterSums {
 
     template <class T>
     void add_up(T* df) {
-        for (std::int64_t i = 0; i < size; ++i) {
-            N sum{0};
-            for (std::int64_t p = 0; p < parts; ++p) sum += part(p)[i];
-            df[i] = narrow<T>(sum);
-        }
+        std::vector<N> sums(static_cast<std::size_t>(size));
+        for (std::int64_t p = 0; p < parts; ++p)
+            std::transform(sums.begin(), sums.end(), part(p), sums.begin(), std::plus<N>());
+        std::transform(sums.begin(), sums.end(), df, narrow<T>);
     }
 };
-
-// Taps whose sums are kept in registers: a window of 3 x 3.
-constexpr int kTaps = 9;
-
-// sums[t] = sum over i < count: x[i * x_step + distance of t] * dy[i * dy_step]
-template <int taps, class T>
-void multiply(const PackedTap* tap, const T* x, std::int64_t x_step, const T* dy,
-              std::int64_t dy_step, std::int64_t count, Vector<Wide<T>>* sums) {
-    Vector<Wide<T>> sum[taps] = {};
-    const T* cells[taps];
-#pragma GCC unroll 9
-    for (int t = 0; t < taps; ++t) cells[t] = x + tap[t].distance;
-    for (std::int64_t i = 0; i < count; ++i) {
-        const Vector<Wide<T>> d = load(dy + i * dy_step);
-#pragma GCC unroll 9
-        for (int t = 0; t < taps; ++t) sum[t] += load(cells[t] + i * x_step) * d;
-    }
-#pragma GCC unroll 9
-    for (int t = 0; t < taps; ++t) sums[t] = sum[t];
-}
-
-// The same for any number of taps; calls add(tap, sum) for each.
-template <class T, class F>
-void multiply_all(const std::vector<PackedTap>& taps, const T* x, std::int64_t x_step, const T* dy,
-                  std::int64_t dy_step, std::int64_t count, F add) {
-    Vector<Wide<T>> sums[kTaps];
-    for (std::size_t t = 0; t < taps.size(); t += kTaps) {
-        const std::size_t some = std::min<std::size_t>(kTaps, taps.size() - t);
-        with_constant<kTaps>(static_cast<std::int64_t>(some), [&](auto n) {
-            multiply<n>(&taps[t], x, x_step, dy, dy_step, count, sums);
-        });
-        for (std::size_t i = 0; i < some; ++i) add(taps[t + i], sums[i]);
-    }
-}
-
-// An address that is computed here. Compilers would rather keep one for each number that is read
-// from there on, for which there are not enough registers.
-template <class T>
-BACKBLOCKS_INLINE const T* computed(const T* address) {
-    asm("" : "+r"(address));
-    return address;
-}
-
-// to[p, c] = sum over taps t: from[p, distance of t + c] * f[number of t, c], for vectors of channels
-template <int places, int vectors, class T>
-BACKBLOCKS_INLINE void add_up_in_place(const std::vector<PackedTap>& taps, const T* from,
-                                       std::int64_t from_step, const T* f, std::int64_t channels,
-                                       T* to, std::int64_t to_step, bool streamed) {
-    using N = Wide<T>;
-    Vector<N> sum[places][vectors] = {};
-    for (const PackedTap& tap : taps) {
-        // Two places after an address can be reached by the step alone.
-        const T* x[(places + 2) / 3];
-#pragma GCC unroll 4
-        for (int i = 0; i < (places + 2) / 3; ++i)
-            x[i] = computed(from + tap.distance + i * 3 * from_step);
-        const T* w = computed(f + tap.number * channels);
-        Vector<N> weight[vectors];
-#pragma GCC unroll 8
-        for (int v = 0; v < vectors; ++v) weight[v] = load(w + v * kLanes<N>);
-#pragma GCC unroll 12
-        for (int p = 0; p < places; ++p)
-#pragma GCC unroll 8
-            for (int v = 0; v < vectors; ++v)
-                sum[p][v] += load(x[p / 3] + p % 3 * from_step + v * kLanes<N>) * weight[v];
-    }
-#pragma GCC unroll 12
-    for (int p = 0; p < places; ++p)
-        if (streamed) stream_bytes<sizeof sum[p]>(sum[p], to + p * to_step);
-        else
-#pragma GCC unroll 8
-            for (int v = 0; v < vectors; ++v)
-                store_rounded(sum[p][v], to + p * to_step + v * kLanes<N>);
-}
 
 // Where every result sees one channel, and channels lie side by side, nothing need be packed: rows of
 // results are made of cells where these are. Near the padding they have fewer taps.
@@ -161,9 +88,13 @@ class InPlace {
                               pass_.lanes % line == 0 &&
                               outgrows_cache<T>(pass_.numbers()) &&
                               reinterpret_cast<std::uintptr_t>(out) % kCacheLine == 0;
+        Room<N> room;
+        N* weights = room.of(pass_.taps() * weight_step());
+        for (std::int64_t t = 0; t < pass_.taps(); ++t)
+            widen_weights(f + t * pass_.lanes, weights + t * weight_step());
         parallel_for(rows(), pass_.bytes<T>(), [&](std::int64_t begin, std::int64_t end) {
             each_stretch(begin, end, [&](const Stretch& stretch) {
-                add_up(stretch, in + stretch.from, f, out + stretch.to, streamed);
+                add_up(stretch, in + stretch.from, weights, out + stretch.to, streamed);
             });
             if (streamed) end_streams();
         });
@@ -198,27 +129,38 @@ class InPlace {
     // The taps of each segment along the width, and what they belong to.
     struct Row {
         const Segment *d = nullptr, *h = nullptr;
-        std::vector<std::vector<PackedTap>> taps;
+        std::vector<Runs> runs;
     };
 
-    void find_taps(const Target& dt, const Target& ht, Row& row) const {
+    void find_runs(const Target& dt, const Target& ht, Row& row) const {
         if (row.d == dt.segment && row.h == ht.segment) return;
         row.d = dt.segment;
         row.h = ht.segment;
-        row.taps.clear();
+        row.runs.clear();
         const auto each = [](const Line& line, const Segment& segment, auto f) {
             std::for_each(line.sweep.taps.begin() + segment.taps.first,
                           line.sweep.taps.begin() + segment.taps.last, f);
         };
         for (const Line& line : axes_[2].lines)
             for (const Segment& segment : line.segments) {
-                auto& taps = row.taps.emplace_back();
+                Runs& runs = row.runs.emplace_back();
+                // Further apart, places share no cells.
+                const std::size_t most = line.sweep.stride <= 2 ? kRun : 1;
                 each(*dt.line, *dt.segment, [&](const Tap& d) {
                     each(*ht.line, *ht.segment, [&](const Tap& h) {
+                        Run run{};
+                        std::size_t count = 0;
+                        std::int64_t after = 0;
                         each(line, segment, [&](const Tap& w) {
-                            taps.push_back({pass_.in.row(d.cell, h.cell) + w.cell * pass_.in.step(),
-                                            pass_.number(d, h, w)});
+                            const std::int64_t cell =
+                                pass_.in.row(d.cell, h.cell) + w.cell * pass_.in.step();
+                            if (count == most || (count > 0 && cell != after))
+                                runs[std::exchange(count, 0) - 1].push_back(run);
+                            if (count == 0) run.distance = cell;
+                            run.numbers[count++] = pass_.number(d, h, w);
+                            after = cell + pass_.in.step();
                         });
+                        if (count > 0) runs[count - 1].push_back(run);
                     });
                 });
             }
@@ -226,10 +168,33 @@ class InPlace {
 
     // Results of a row that have the same taps, and where the first of them and its cells stand.
     struct Stretch {
-        const std::vector<PackedTap>& taps;
+        const Runs& runs;
         std::int64_t count, from, from_step, to, to_step;
         std::int64_t soon, soon_rows;  // the cells that the next row will be the first to read
     };
+
+    // Calls f with the step from place to place, counted in steps from cell to cell.
+    template <class F>
+    void with_stride(const Stretch& stretch, F f) const {
+        if (stretch.from_step == 2 * pass_.in.step())
+            f(std::integral_constant<int, 2>{}, pass_.in.step());
+        else f(std::integral_constant<int, 1>{}, stretch.from_step);
+    }
+
+    // The weights of each tap begin a cache line, and not those that share one place in the cache.
+    std::int64_t weight_step() const { return convolution::div_up(pass_.lanes, v) * v + 2 * v; }
+
+    // In the order in which cells are read.
+    void widen_weights(const T* f, N* to) const {
+        std::int64_t c = 0;
+        for (; c + 2 * v <= pass_.lanes; c += 2 * v) {
+            Vector<N> two[2];
+            load_unordered(f + c, two);
+            store(two[0], to + c);
+            store(two[1], to + c + v);
+        }
+        for (; c < pass_.lanes; c += v) store(load(f + std::min(c, pass_.lanes - v)), to + c);
+    }
 
     std::int64_t rows() const { return pass_.out.images * pass_.out.n[0] * pass_.out.n[1]; }
 
@@ -237,13 +202,14 @@ class InPlace {
     template <class F>
     void each_stretch(std::int64_t begin, std::int64_t end, F f) const {
         const Volumes &in = pass_.in, &out = pass_.out;
-        Row row;
+        std::vector<Row> by_line(axes_[1].lines.size());  // which take turns
         for (std::int64_t i = begin; i < end; ++i) {
             const std::int64_t h = i % out.n[1], d = i / out.n[1] % out.n[0], image = i / out.n[1] / out.n[0];
             const Target& dt = targets_[0][static_cast<std::size_t>(d)];
             const Target& ht = targets_[1][static_cast<std::size_t>(h)];
             if (!dt.line || !ht.line) continue;
-            find_taps(dt, ht, row);
+            Row& row = by_line[static_cast<std::size_t>(ht.line - axes_[1].lines.data())];
+            find_runs(dt, ht, row);
             const std::int64_t from = image * in.image_step() + in.row(dt.place * dt.line->sweep.stride,
                                                                        ht.place * ht.line->sweep.stride);
             const std::int64_t to = image * out.image_step() + out.row(d, h);
@@ -252,33 +218,36 @@ class InPlace {
             for (const Line& line : axes_[2].lines) {
                 const std::int64_t from_step = line.sweep.stride * in.step();
                 for (const auto& [targets, _] : line.segments)
-                    f(Stretch{row.taps[next++], targets.size(), from + targets.first * from_step, from_step,
+                    f(Stretch{row.runs[next++], targets.size(), from + targets.first * from_step, from_step,
                               to + line.target(targets.first) * out.step(),
                               line.sweep.step * out.step(), soon, ht.line->sweep.stride});
             }
         }
     }
 
-    void add_up(const Stretch& stretch, const T* from, const T* f, T* to, bool streamed) const {
+    void add_up(const Stretch& stretch, const T* from, const N* f, T* to, bool streamed) const {
         constexpr int most = kSums / 2;
         for (std::int64_t j = 0; j < stretch.count; j += most)
             with_constant<most>(std::min<std::int64_t>(stretch.count - j, most), [&](auto places) {
-                const auto add = [&](std::int64_t c, auto vectors) {
-                    fetch(stretch, from + j * stretch.from_step + c, places);
-                    add_up_in_place<places, vectors>(
-                        stretch.taps, from + j * stretch.from_step + c, stretch.from_step, f + c,
-                        pass_.lanes, to + j * stretch.to_step + c, stretch.to_step, streamed);
+                const auto add = [&](std::int64_t done, auto vectors) {
+                    // The last vector may overlap the one before.
+                    const std::int64_t c = std::min(done, pass_.lanes - vectors * v);
+                    const T* cells = from + j * stretch.from_step + c;
+                    fetch(stretch, cells, places);
+                    with_stride(stretch, [&](auto stride, std::int64_t step) {
+                        add_up_in_place<stride, places, vectors>(
+                            stretch.runs, cells, step, f + done, weight_step(),
+                            to + j * stretch.to_step + c, stretch.to_step, streamed);
+                    });
                 };
                 std::int64_t c = 0;
-                // Fewer places than that, mostly those beside padding, have more channels at once.
+                // A few places, as beside padding, leave registers to more channels.
                 constexpr int many = places == 1 ? 8 : 4;
                 if constexpr (2 * places <= most)
                     for (; c + many * v <= pass_.lanes; c += many * v)
                         add(c, std::integral_constant<int, many>{});
                 for (; c + 2 * v <= pass_.lanes; c += 2 * v) add(c, std::integral_constant<int, 2>{});
-                // The last vector may overlap the one before.
-                for (; c < pass_.lanes; c += v)
-                    add(std::min(c, pass_.lanes - v), std::integral_constant<int, 1>{});
+                for (; c < pass_.lanes; c += v) add(c, std::integral_constant<int, 1>{});
             });
     }
 
@@ -293,16 +262,37 @@ class InPlace {
     }
 
     void add_products(const Stretch& stretch, const T* x, const T* dy, N* sums) const {
-        for (std::int64_t done = 0; done < pass_.lanes; done += v) {
-            const std::int64_t c = std::min(done, pass_.lanes - v);
-            multiply_all(stretch.taps, x + c, stretch.from_step, dy + c, stretch.to_step, stretch.count,
-                         [&](const PackedTap& tap, const Vector<N>& some) {
-                             N* to = sums + tap.number * pass_.lanes + c;
-                             if (c == done) store(load(to) + some, to);
-                             else
-                                 for (std::int64_t i = done - c; i < v; ++i) to[i] += some[i];
-                         });
-        }
+        with_stride(stretch, [&](auto stride, std::int64_t step) {
+            const Steps steps{step, stretch.to_step, pass_.in.row(0, 1), pass_.out.row(0, 1),
+                              stretch.soon};
+            for (std::int64_t done = 0; done < pass_.lanes; done += v) {
+                const std::int64_t c = std::min(done, pass_.lanes - v);
+                const auto add = [&](auto taps) {
+                    constexpr int most = kTaps / taps;
+                    const std::vector<Run>& runs = stretch.runs[taps - 1];
+                    for (std::int64_t i = 0; i < std::ssize(runs); i += most)
+                        with_constant<most>(std::min(std::ssize(runs) - i, std::int64_t{most}), [&](auto some) {
+                            const Run* run = runs.data() + i;
+                            Vector<N> products[some()][taps()];
+                            multiply_runs<stride>(run, x + c, dy + c, steps, stretch.count, products);
+                            for (int r = 0; r < some; ++r)
+                                for (std::size_t t = 0; t < taps; ++t)
+                                    add_from(done - c, products[r][t],
+                                             sums + run[r].numbers[t] * pass_.lanes + c);
+                        });
+                };
+                add(std::integral_constant<int, 3>{});
+                add(std::integral_constant<int, 2>{});
+                add(std::integral_constant<int, 1>{});
+            }
+        });
+    }
+
+    // Adds the numbers of a vector, without the first ones.
+    static void add_from(std::int64_t first, const Vector<N>& some, N* to) {
+        if (first == 0) store(load(to) + some, to);
+        else
+            for (std::int64_t i = first; i < v; ++i) to[i] += some[i];
     }
 
     const std::shared_ptr<const Pass> kept_;

@@ -20,24 +20,64 @@ namespace backblocks::ISA {
 enum class Fold {
     sum,
     largest,
-    winner,  // the first of the largest, and its number in the window
+    winner,  // the first of the largest, and its number
+    place,   // the number in the window of the first of the largest
     pick,    // the value of another array at the winner
 };
+
+template <Fold fold>
+constexpr bool kNumbered = fold == Fold::winner || fold == Fold::place;
+
+// Numbers of T as they stand in memory.
+template <class T>
+using Bit = Lane<T>;
+template <class T>
+using Bits = Vector<Bit<T>>;
+
+template <class T>
+constexpr bool kHalf = !std::is_same_v<T, Wide<T>>;
+
+// What is compared: of halves, the bits.
+template <Fold fold, class T>
+using Folded = std::conditional_t<
+    kHalf<T> && fold != Fold::sum && fold != Fold::winner, Bit<T>, Wide<T>>;
+template <Fold fold, class T>
+using Stored = std::conditional_t<std::is_integral_v<Folded<fold, T>>, Bit<T>, T>;
+
+template <class T>
+constexpr Bit<T> kInfinity = std::is_same_v<T, Float16> ? 0x7c00 : 0x7f80;
+
+// What compares as the numbers do: halves as integers, of which NaN is the largest.
+template <class T>
+BACKBLOCKS_INLINED inline auto in_order(const Bits<T>& bits) {
+    if constexpr (kHalf<T>) {
+        const Bits<T> size = bits & Bit<T>{0x7fff};
+        return size > kInfinity<T> ? splat(Bit<T>{0x7fff}) : signed_as(size, bits);
+    } else {
+        return (Vector<T>)bits;
+    }
+}
 
 template <class N>
 struct State {
     Vector<N> value;
     Vector<Lane<N>> at;
     Vector<N> picked;
-    Vector<N> sum;  // for winner and pick: not a number if a cell is not
+    Vector<N> sum;  // for the winner: not a number if a cell is not
+    Vector<std::make_unsigned_t<Lane<N>>> least, most;  // for the largest half, its bits
 };
 
 // Folds one more cell into a state.
-template <Fold fold, class N, bool numbered = fold == Fold::winner>
+template <Fold fold, class N, bool numbered = kNumbered<fold>>
 BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> number,
                                     const Vector<N>& other) {
     if constexpr (fold == Fold::sum) {
         a.value += cell;
+    } else if constexpr (fold == Fold::largest && std::is_integral_v<N>) {
+        const auto bits = (Vector<std::uint16_t>)cell;
+        a.value = a.value > cell ? a.value : cell;
+        a.least = a.least < bits ? a.least : bits;
+        a.most = a.most > bits ? a.most : bits;
     } else if constexpr (fold == Fold::largest) {
         // In this form, which a NaN in a leaves with the cell, it is one instruction.
         const Vector<N> ordered = a.value > cell ? a.value : cell;
@@ -45,14 +85,28 @@ BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> 
     } else {
         const auto better = cell > a.value;
         a.value = better ? cell : a.value;
-        a.sum += cell;
+        if constexpr (!std::is_integral_v<N>) a.sum += cell;
         if constexpr (numbered) a.at = better ? splat(number) : a.at;
         if constexpr (fold == Fold::pick) a.picked = better ? other : a.picked;
     }
 }
 
+// Begins with a cell, and finds the largest half of all: of negative ones that with the least bits,
+// but NaN if there is one, whose bits are above those of the infinity with its sign.
+template <class T>
+BACKBLOCKS_INLINED inline void begin_largest(State<Bit<T>>& a, const Bits<T>& cell) {
+    a.value = cell;
+    a.least = a.most = (Vector<std::uint16_t>)cell;
+}
+template <class T>
+BACKBLOCKS_INLINED inline void end_largest(State<Bit<T>>& a) {
+    const auto infinity = static_cast<std::uint16_t>(kInfinity<T> | 0x8000);
+    a.value = a.value < 0 ? (Bits<T>)a.least : a.value;
+    a.value = a.most > infinity ? (Bits<T>)a.most : a.value;
+}
+
 // The same, if there may be a NaN in the window: the first one wins.
-template <Fold fold, class N, bool numbered = fold == Fold::winner>
+template <Fold fold, class N, bool numbered = kNumbered<fold>>
 BACKBLOCKS_INLINED inline void take_nan(State<N>& a, const Vector<N>& cell, Lane<N> number,
                                         const Vector<N>& other) {
     const auto better = ~(cell <= a.value) & (a.value == a.value);
@@ -130,22 +184,32 @@ struct Box {
     std::int64_t real() const { return depth * height * width; }
 };
 
-// Folds windows, and calls finish(i, state, lanes) for their vectors of results.
-template <Fold fold, class T, bool strided, bool numbered = fold == Fold::winner, class Finish>
-void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
-    using N = Wide<T>;
-    constexpr bool careful = fold == Fold::winner || fold == Fold::pick;
+// Folds windows, and calls finish(i, state, lanes) for their vectors of results. Inlined, it would have
+// to share its registers with what is around it.
+template <Fold fold, class T, bool strided, bool numbered = kNumbered<fold>, class Finish>
+__attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& given,
+                                        const Finish& finish) {
+    using N = Folded<fold, T>;
+    constexpr bool as_bits = std::is_integral_v<N>;
+    constexpr bool best = fold != Fold::sum && fold != Fold::largest;
+    constexpr bool careful = best && !as_bits;
+    using S = Stored<fold, T>;
     const Box box = given;
-    const T *x = in.x + box.first, *from_v = in.v + (fold == Fold::pick ? box.first : 0);
-    const auto fetch = [=](const T* from, std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
+    const S* x = reinterpret_cast<const S*>(in.x + box.first);
+    const S* from_v = reinterpret_cast<const S*>(in.v + (fold == Fold::pick ? box.first : 0));
+    const auto fetch = [=](const S* from, std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
         if constexpr (strided) return load_every(from + i * box.apart, box.apart);
         else return load(from + i, lanes);
     };
     const auto fold_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
         typename decltype(vectors)::template Of<State<N>> states;
         const auto begin = [&](State<N>& state, int v) BACKBLOCKS_INLINED {
+            using Limits = std::numeric_limits<N>;
             // Of zeros, only -0 leaves a sum of -0 what it is.
-            state.value = splat(fold == Fold::sum ? -N{0} : -std::numeric_limits<N>::infinity());
+            if constexpr (fold == Fold::sum) state.value = splat(-N{0});
+            else if constexpr (!as_bits) state.value = splat(-Limits::infinity());
+            else if constexpr (best) state.value = splat(Limits::lowest());
+            else begin_largest<T>(state, fetch(x, i + v * kLanes<N>, lanes));
             if constexpr (careful) state.sum = Vector<N>{};
             if constexpr (numbered) state.at = splat(static_cast<Lane<N>>(box.number));
             if constexpr (fold == Fold::pick)
@@ -162,7 +226,9 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
                             Vector<N> other{};
                             if constexpr (fold == Fold::pick)
                                 other = fetch(from_v + at, i + v * kLanes<N>, lanes);
-                            f(state, fetch(x + at, i + v * kLanes<N>, lanes), number, other);
+                            Vector<N> cell = fetch(x + at, i + v * kLanes<N>, lanes);
+                            if constexpr (as_bits && best) cell = in_order<T>(cell);
+                            f(state, cell, number, other);
                         });
                 }
         };
@@ -182,11 +248,12 @@ void fold_box(const FoldInputs<T>& in, const Box& given, const Finish& finish) {
                 });
             }
         }
-        states.each([&](const State<N>& state, int v) BACKBLOCKS_INLINED {
+        states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+            if constexpr (as_bits && fold == Fold::largest) end_largest<T>(state);
             finish(i + v * kLanes<N>, state, lanes);
         });
     };
-    constexpr int most = careful ? 2 : 8;
+    constexpr int most = best ? 2 : as_bits || strided ? 4 : 8;
     // Cells of many vectors are read in long pieces. Sums of fewer were faster four vectors at a time.
     if constexpr (fold == Fold::sum)
         if (box.length <= most * kLanes<N>) return each_vectors<N, 4>(box.length, fold_all);
@@ -203,7 +270,7 @@ void fold_row(const FoldInputs<T>& in, const Pool& pool, Range whole, const RowP
     Box box(pool, place, numbering);
     const std::int64_t first = box.first, number = box.number;
     const bool strided = pool.channels == 1 && width.s > 1;
-    const bool joined = width.s == 1 || (strided && whole.size() >= kLanes<Wide<T>>);
+    const bool joined = width.s == 1 || (strided && whole.size() >= kLanes<Folded<fold, T>>);
     for (std::int64_t o = 0; o < width.out;) {
         const bool many = joined && whole.has(o);
         const Range cells = width.cells(o);
@@ -214,8 +281,8 @@ void fold_row(const FoldInputs<T>& in, const Pool& pool, Range whole, const RowP
         box.length = count * box.cell;
         const auto go = [&](auto every) {
             fold_box<fold, T, every>(
-                in, box, [=, real = box.real()](std::int64_t i, const State<Wide<T>>& state,
-                                                auto lanes) BACKBLOCKS_INLINED {
+                in, box, [=, real = box.real()](std::int64_t i, const auto& state, auto lanes)
+                             BACKBLOCKS_INLINED {
                     finish(before + i, state, lanes, real);
                 });
         };

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <type_traits>
 
 namespace backblocks {
 
@@ -44,15 +45,19 @@ template <class T>
 struct WideOf {
     using type = float;
 };
-template <>
-struct WideOf<double> {
-    using type = double;
+template <class T>
+    requires std::is_integral_v<T> || std::is_same_v<T, double>
+struct WideOf<T> {
+    using type = T;
 };
 template <class T>
 using Wide = typename WideOf<T>::type;
 
-inline float widen(float x) { return x; }
-inline double widen(double x) { return x; }
+template <class N>
+    requires std::is_arithmetic_v<N>
+inline N widen(N x) {
+    return x;
+}
 
 inline float widen(BFloat16 x) {
     return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16);

@@ -20,12 +20,13 @@ const ConvKernels& conv_for(Type type, std::int64_t channels) {
     return halves % 2 == 1 && halves < 6 ? v3::conv_kernels : v4::conv_kernels;
 }
 
-// Depthwise convolution loads a vector for each product; unless it has to be widened, a longer one
-// takes as much longer.
+// Of packed cells, depthwise convolution loads a vector for each product; unless it has to be widened,
+// a longer one takes as much longer. In place it loads fewer.
 const ConvKernels& depthwise_for(Type type, const Conv& conv, bool of_filter) {
     const bool half = type == Type::float16 || type == Type::bfloat16;
     const bool large = conv.groups >= 512;  // cells are read in longer pieces
-    if ((half || of_filter || large) && conv.groups * conv.out >= 16) return v4::depthwise_kernels;
+    const bool in_place = type == Type::float32 && !conv.channels_first && conv.out == 1;
+    if ((half || of_filter || large || in_place) && conv.groups * conv.out >= 16) return v4::depthwise_kernels;
     return v3::depthwise_kernels;
 }
 

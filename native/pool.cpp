@@ -10,15 +10,16 @@ namespace backblocks::ISA {
 namespace {
 
 // Where a row of windows begins in the result, and how to store there.
-template <class T>
+template <Fold fold, class T>
 struct Results {
-    T* y;
+    using S = Stored<fold, T>;
+    S* y;
     bool past;
 
     Results(T* all, const Pool& pool, std::int64_t arrays_read = 1)
-        : y(all), past(goes_past_cache(all, pool, arrays_read)) {}
+        : y(reinterpret_cast<S*>(all)), past(goes_past_cache(y, pool, arrays_read)) {}
 
-    T* row(const Pool& pool, const RowPlace& place) const {
+    S* row(const Pool& pool, const RowPlace& place) const {
         return y + place.row(pool) * pool.axes[2].out * pool.channels;
     }
 };
@@ -26,7 +27,7 @@ struct Results {
 // y[b, o, c] = max over cells i of window o: x[b, i, c]
 template <class T>
 void max_pool(const T* x, T* y, const Pool& pool) {
-    const Results<T> results(y, pool);
+    const Results<Fold::largest, T> results(y, pool);
     fold_all<Fold::largest, T>({x, nullptr}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
@@ -38,7 +39,7 @@ void max_pool(const T* x, T* y, const Pool& pool) {
 // y[b, o, c] = v[b, argmax over cells i of window o: x[b, i, c], c]
 template <class T>
 void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
-    const Results<T> results(y, pool, 2);
+    const Results<Fold::pick, T> results(y, pool, 2);
     fold_all<Fold::pick, T>({x, v}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes, std::int64_t) BACKBLOCKS_INLINED {
@@ -50,8 +51,8 @@ void max_pool_grad_grad(const T* x, const T* v, T* y, const Pool& pool) {
 // y[b, o, c] = sum over cells i of window o: x[b, i, c] / (number of real cells of o)
 template <class T>
 void avg_pool(const T* x, T* y, const Pool& pool) {
-    const Results<T> results(y, pool);
-    fold_windows<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
+    const Results<Fold::sum, T> results(y, pool);
+    fold_all<Fold::sum, T>({x, nullptr}, pool, [&](const RowPlace& place) {
         return [past = results.past, to = results.row(pool, place)](
                    std::int64_t i, const auto& state, auto lanes,
                    std::int64_t real) BACKBLOCKS_INLINED {

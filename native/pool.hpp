@@ -15,6 +15,8 @@ struct Pool {
     std::int64_t images;
     std::array<WindowAxis, 3> axes;
     std::int64_t channels;
+    // As they were before they were trimmed: what follows from them follows for images of all sizes.
+    std::array<WindowAxis, 3> asked{};
 
     std::int64_t cells() const { return axes[0].n * axes[1].n * axes[2].n; }
     std::int64_t windows() const { return axes[0].out * axes[1].out * axes[2].out; }
@@ -32,7 +34,7 @@ struct Pool {
 
     // The same windows without the padding that all of them have.
     Pool trimmed() const {
-        return {images, {axes[0].trimmed(), axes[1].trimmed(), axes[2].trimmed()}, channels};
+        return {images, {axes[0].trimmed(), axes[1].trimmed(), axes[2].trimmed()}, channels, axes};
     }
 
     // Whether the kernels can take these windows, trimmed: they number a window's cells, padding

@@ -24,24 +24,6 @@ namespace backblocks::ISA {
 
 enum class Grad { avg, max };
 
-// Numbers of T as they stand in memory.
-template <class T>
-using Bit = std::conditional_t<sizeof(T) == 2, std::int16_t, Lane<T>>;
-template <class T>
-using Bits = Vector<Bit<T>>;
-
-// What compares as the numbers do: halves as integers, of which NaN is the largest.
-template <class T>
-BACKBLOCKS_INLINED inline auto in_order(const Bits<T>& bits) {
-    if constexpr (std::is_same_v<T, Wide<T>>) {
-        return (Vector<T>)bits;
-    } else {
-        constexpr Bit<T> infinity = std::is_same_v<T, Float16> ? 0x7c00 : 0x7f80;
-        const Bits<T> size = bits & Bit<T>{0x7fff}, negative = bits < 0;
-        return size > infinity ? splat(Bit<T>{0x7fff}) : (size ^ negative) - negative;
-    }
-}
-
 // The even numbers of two vectors, and the odd ones.
 template <class V, std::size_t... lane>
 BACKBLOCKS_INLINED inline void unpair(V& a, V& b, std::index_sequence<lane...>) {
@@ -96,6 +78,8 @@ class Apart {
         found_ = shares_ + count;
         if (!max) std::fill_n(found_, row_size(), B{});  // cells in no window stay so
         large_ = outgrows_cache<T>(pool.numbers(max ? 2 : 1));
+        const bool no_gaps = width().out == 1 || width().k == width().s;
+        by_cell_ = !max && !large_ && no_gaps && pool.channels * std::int64_t{sizeof(T)} >= 256;
         // Then vectors end where cells do, or rows, and cache lines are made of them.
         past_.cache = max && large_ && kCanStream &&
                       (few_ ? row_size() | covered_ : pool.channels) % lanes == 0 &&
@@ -118,7 +102,7 @@ class Apart {
         find_shares(dy_ + place.row(pool_) * width().out * pool_.channels);
         if (few_) find_takers();
         else if (max) find_winners();
-        else give(found_, 0);
+        else if (!by_cell_) give(found_, 0);
         const Range all_ds = depth.territory({place.d, place.d + 1});
         const Range all_hs = height.territory({place.h, place.h + 1});
         B number = 0;
@@ -127,8 +111,8 @@ class Apart {
                 B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
                 const bool real = ds.has(d) && hs.has(h);
                 if (real && few_) give_columns(to, number++);
-                else if (real && max) give(to, number++);
-                if (real && !max) copy_line(found_, row_size(), to, large_);
+                else if (real && (max || by_cell_)) give(to, number++);
+                if (real && !max && !by_cell_) copy_line(found_, row_size(), to, large_);
                 else if (!real || covered_ < row_size())
                     std::fill(to + (real ? covered_ : 0), to + row_size(), B{});
             }
@@ -145,7 +129,7 @@ class Apart {
             // A sum that begins with zero has no -0.
             return each_vector<B>(width().out * channels, [=, from = bits_of(dy), to = shares_](
                                                               std::int64_t i, auto some) {
-                const Bits<T> share = fetch(from + i, some);
+                const Bits<T> share = load(from + i, some);
                 store(share == std::numeric_limits<B>::min() ? Bits<T>{} : share, to + i, some);
             });
         each_alike([=, this](std::int64_t o, std::int64_t count) {
@@ -180,13 +164,6 @@ class Apart {
 
     static const B* bits_of(const T* from) { return reinterpret_cast<const B*>(from); }
 
-    static BACKBLOCKS_INLINED Bits<T> fetch(const B* from, Whole) { return load(from); }
-    static BACKBLOCKS_INLINED Bits<T> fetch(const B* from, Part part) {
-        B some[lanes] = {};
-        copy_some(from, some, static_cast<std::size_t>(part.count) * sizeof(B));
-        return load(some);
-    }
-
     // Calls work(o, count) for windows that have as many cells, beginning with o.
     template <class Work>
     void each_alike(const Work& work) const {
@@ -212,7 +189,7 @@ class Apart {
                             // The processor does not for so many rows at once.
                             __builtin_prefetch(x + *row + cell + 2 * cells);
                             best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
-                                one.take(fetch(x + *row + cell + v * lanes, some), number);
+                                one.take(load(x + *row + cell + v * lanes, some), number);
                             });
                             number += 1;
                         }
@@ -245,7 +222,7 @@ class Apart {
             Bits<T> number{};
             for (const std::int64_t* row = rows; row < end; ++row, number += 1)
                 best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
-                    one.take(fetch(x + *row + i + v * lanes, some), number);
+                    one.take(load(x + *row + i + v * lanes, some), number);
                 });
             best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
                 store((Bits<T>)one.value, all.largest + i + v * lanes, some);
@@ -349,8 +326,8 @@ class Apart {
                         typename decltype(vectors)::template Of<Bits<T>> all;
                         all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
                             const std::int64_t at = i + v * lanes;
-                            Bits<T> share = fetch(shares + at, some);
-                            if constexpr (max) share &= fetch(winners + at, some) == number;
+                            Bits<T> share = load(shares + at, some);
+                            if constexpr (max) share &= load(winners + at, some) == number;
                             put(share, to + at, some, past);
                         });
                     });
@@ -382,6 +359,7 @@ class Apart {
     const T *x_, *dy_;
     T* dx_;
     bool few_, large_;
+    bool by_cell_;  // for average: each row is made anew, as a copy would read more than a share has
     Past past_;
     Range whole_;           // windows
     std::int64_t covered_;  // numbers of a row

@@ -11,7 +11,8 @@
 // Then a row of dx is the sum of the lines whose windows cover it, for max where it is the one that
 // takes. A line is kept, in the cache, until no row of dx needs it.
 //
-// Most windows that share no cell need no lines: see pool_apart.hpp.
+// Most windows that share no cell need no lines: see pool_apart.hpp. With many channels, lines of
+// winners are enough for max: see pool_winners.hpp.
 #include "pool_grad.hpp"
 
 #include <algorithm>
@@ -24,49 +25,10 @@
 #include "memory.hpp"
 #include "pool_apart.hpp"
 #include "pool_cut.hpp"
+#include "pool_winners.hpp"
 
 namespace backblocks::ISA {
 namespace {
-
-// The windows that cover each cell along an axis.
-struct CoverAxis {
-    std::vector<Range> windows;
-
-    explicit CoverAxis(const WindowAxis& axis) {
-        windows.reserve(static_cast<std::size_t>(axis.n));
-        for (std::int64_t cell = 0; cell < axis.n; ++cell) windows.push_back(axis.windows(cell));
-    }
-
-    Range over(std::int64_t cell) const { return windows[static_cast<std::size_t>(cell)]; }
-};
-
-// What all threads know.
-template <class T>
-struct Gradients {
-    const Pool& pool;
-    const T *x, *dy;
-    T* dx;
-    bool large;
-    Cut cut;
-    CoverAxis depth{pool.axes[0]}, height{pool.axes[1]}, width{pool.axes[2]};
-    Range whole{pool.axes[2].whole()};  // windows
-    Range joined{0, 0};  // cells of a row that make vectors together: whole windows cover them
-
-    Gradients(const Pool& given, const T* from_x, const T* from_dy, T* to)
-        : pool(given), x(from_x), dy(from_dy), dx(to),
-          cut(given, given.axes[2].n * given.channels *
-                         static_cast<std::int64_t>(sizeof(Wide<T>)) * (x ? 2 : 1)) {
-        const WindowAxis& axis = pool.axes[2];
-        large = outgrows_cache<T>(pool.numbers(x ? 2 : 1));
-        if (axis.s > 1 && pool.channels > 1) return;
-        const std::int64_t first = whole.first + (axis.k - 1) / axis.s;
-        const std::int64_t last = whole.last - (whole.last * axis.s > axis.n + axis.pads);
-        if (axis.s == 1 ? last > first : last - first >= kLanes<Wide<T>>)
-            joined = {axis.cell(first, 0), axis.cell(last, 0)};
-    }
-
-    std::int64_t size() const { return pool.images * pool.cells() * pool.channels; }
-};
 
 // Lines are read and written in whole vectors: one that is longer than what is left goes into what
 // comes next, which is written later.
@@ -87,50 +49,24 @@ class Gatherer {
     static constexpr bool max = grad == Grad::max;
 
    public:
-    explicit Gatherer(const Gradients<T>& all) : all_(all), channels_(all.pool.channels) {
-        const Cut& cut = all.cut;
-        cells_ = width().n * channels_ + lanes;
+    explicit Gatherer(const Gradients<T>& all)
+        : all_(all), channels_(all.pool.channels), cells_(width().n * channels_ + lanes),
+          lines_(all, cells_ * (max ? 2 : 1)) {
         const std::int64_t windows = width().out * channels_ + lanes;
-        const std::int64_t slots = cut.kept_planes * cut.kept_rows;
         step_ = std::max<std::int64_t>(1024 / (channels_ * width().s), 16);
-        lines_ = room_.of((slots * (max ? 2 : 1) + max) * cells_ + windows * (max ? 2 : 1));
-        largest_ = lines_ + slots * (max ? 2 : 1) * cells_;
-        shares_ = largest_ + max * cells_;
+        shares_ = room_.of((max ? 2 : 1) * windows + max * cells_);
         winners_ = shares_ + windows;
-        made_.resize(static_cast<std::size_t>(slots));
+        largest_ = winners_ + max * windows;
     }
 
     // Fills a tile of dx.
     void operator()(std::int64_t tile) {
-        const Cut& cut = all_.cut;
-        const auto part_of = [&](std::int64_t count) {
-            const std::int64_t part = tile % count;
-            tile /= count;
-            return part;
-        };
-        const auto windows_of = [](const WindowAxis& axis, std::int64_t part, std::int64_t size) {
-            return Range{part * size, std::min((part + 1) * size, axis.out)};
-        };
-        const Range ohs = windows_of(axis(1), part_of(cut.tiles_h), cut.rows);
-        const Range ds = axis(0).territory(windows_of(axis(0), part_of(cut.tiles_d), cut.planes));
-        image_ = tile;
-        std::ranges::fill(made_, -1);
-        // What a row of windows covers is done at once, unless the next plane needs its line too.
-        const std::int64_t step = cut.kept_planes > 1 ? cut.rows : 1;
-        for (std::int64_t oh = ohs.first; oh < ohs.last; oh += step) {
-            const Range hs = axis(1).territory({oh, std::min(oh + step, ohs.last)});
-            for (std::int64_t d = ds.first; d < ds.last; ++d)
-                for (std::int64_t h = hs.first; h < hs.last; ++h) gather(d, h);
-        }
+        lines_.each_row(tile, [&](const RowPlace& cells) { gather(cells); });
     }
 
    private:
     const WindowAxis& axis(std::size_t number) const { return all_.pool.axes[number]; }
     const WindowAxis& width() const { return axis(2); }
-
-    std::int64_t row_of_cells(std::int64_t d, std::int64_t h) const {
-        return ((image_ * axis(0).n + d) * axis(1).n + h) * width().n * channels_;
-    }
 
     // Calls work(o, count) for those of the windows that make vectors together, beginning with o.
     template <class Work>
@@ -148,14 +84,15 @@ class Gatherer {
     };
 
     // dx[d, h, w, c] = sum over lines above: gives[w, c], for max where takes[w, c] is the row
-    void gather(std::int64_t d, std::int64_t h) {
-        const Range ods = all_.depth.over(d), ohs = all_.height.over(h);
+    void gather(const RowPlace& cells) {
         above_.clear();
-        for (std::int64_t od = ods.first; od < ods.last; ++od)
-            for (std::int64_t oh = ohs.first; oh < ohs.last; ++oh)
-                above_.push_back({line_of(od, oh), row_in(od, oh, d, h)});
+        lines_.each_above(
+            cells, [&](const RowPlace& place, N* line) { make_line(place, line); },
+            [&](const RowPlace& place, const N* line) {
+                above_.push_back({line, row_in(place, cells.d, cells.h)});
+            });
         const Above *first = above_.data(), *last = first + above_.size();
-        T* const to = all_.dx + row_of_cells(d, h);
+        T* const to = all_.dx + all_.row(cells);
         const std::int64_t takes = cells_, count = width().n * channels_;
         const bool past = kStreams<T> && all_.large &&
                           reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0 &&
@@ -178,28 +115,16 @@ class Gatherer {
         });
     }
 
-    // The line of a row of windows: `gives`, and for max `takes` after it.
-    const N* line_of(std::int64_t od, std::int64_t oh) {
-        const Cut& cut = all_.cut;
-        const std::int64_t slot = od % cut.kept_planes * cut.kept_rows + oh % cut.kept_rows;
-        const std::int64_t row = od * axis(1).out + oh;
-        N* line = lines_ + slot * (max ? 2 : 1) * cells_;
-        std::int64_t& made = made_[static_cast<std::size_t>(slot)];
-        if (made == row) return line;
-        made = row;
-        make_line(od, oh, line);
-        return line;
-    }
-
-    // So many windows at a time that what is found of them stays in the L1 cache.
-    void make_line(std::int64_t od, std::int64_t oh, N* line) {
-        const T* dy = all_.dy + RowPlace{image_, od, oh}.row(all_.pool) * width().out * channels_;
-        const Range ds = axis(0).cells(od), hs = axis(1).cells(oh);
+    // The line of a row of windows: `gives`, and for max `takes` after it. So many windows at a time
+    // that what is found of them stays in the L1 cache. Inlined, it would slow down what is around it.
+    __attribute__((noinline)) void make_line(const RowPlace& place, N* line) {
+        const T* dy = all_.dy + place.row(all_.pool) * width().out * channels_;
+        const Range ds = axis(0).cells(place.d), hs = axis(1).cells(place.h);
         rows_.clear();
         if constexpr (max)
             for (std::int64_t d = ds.first; d < ds.last; ++d)
                 for (std::int64_t h = hs.first; h < hs.last; ++h)
-                    rows_.push_back({all_.x + row_of_cells(d, h), row_in(od, oh, d, h)});
+                    rows_.push_back({all_.x + all_.row({place.image, d, h}), row_in(place, d, h)});
         std::int64_t found = 0;  // columns
         bool nan = false;
         for (std::int64_t o = 0; o < width().out; o += step_) {
@@ -284,18 +209,19 @@ class Gatherer {
         const auto find_all = [&](auto better) {
             const bool joins = strided || width().s == 1;
             each_together(windows, joins, [&](std::int64_t o, std::int64_t count) {
-                if (!strided) return find_some<false>(o, count, better, takes);
-                if (count >= lanes) return find_some<true>(o, count, better, takes);
-                for (std::int64_t i = 0; i < count; ++i) find_some<false>(o + i, 1, better, takes);
+                if (!strided) return find_some<1>(o, count, better, takes);
+                if (count >= lanes && width().s == 2) return find_some<2>(o, count, better, takes);
+                if (count >= lanes) return find_some<0>(o, count, better, takes);
+                for (std::int64_t i = 0; i < count; ++i) find_some<1>(o + i, 1, better, takes);
             });
         };
         if (nan) find_all(BetterOrNan{});
         else find_all(Better{});
     }
 
-    template <bool strided, class IsBetter>
+    template <int every, class IsBetter>
     void find_some(std::int64_t o, std::int64_t count, IsBetter better, const N* all_takes) const {
-        const std::int64_t channels = channels_, s = width().s;
+        const std::int64_t channels = channels_, s = every ? every : width().s;
         const Range cells = width().cells(o);
         const N* largest = largest_ + cells.first * channels;
         const N* takes = all_takes + cells.first * channels;
@@ -303,7 +229,7 @@ class Gatherer {
         const auto first = static_cast<Lane<N>>(cells.first - width().cell(o, 0));
         const auto last = static_cast<Lane<N>>(first + cells.size());
         const auto fetch = [=](const N* from, std::int64_t i) BACKBLOCKS_INLINED {
-            if constexpr (strided) return load_every(from + i * s, s);
+            if constexpr (every != 1) return load_every(from + i * s, s);
             else return load(from + i);
         };
         each_in_line<N, 2>(count * channels, [=](std::int64_t i, auto vectors) BACKBLOCKS_INLINED {
@@ -390,8 +316,9 @@ class Gatherer {
     }
 
     // How far down a row of cells is in a row of windows.
-    Lane<N> row_in(std::int64_t od, std::int64_t oh, std::int64_t d, std::int64_t h) const {
-        const std::int64_t in_d = d - axis(0).cell(od, 0), in_h = h - axis(1).cell(oh, 0);
+    Lane<N> row_in(const RowPlace& windows, std::int64_t d, std::int64_t h) const {
+        const std::int64_t in_d = d - axis(0).cell(windows.d, 0);
+        const std::int64_t in_h = h - axis(1).cell(windows.h, 0);
         return static_cast<Lane<N>>(in_d * axis(1).k + in_h);
     }
 
@@ -401,14 +328,14 @@ class Gatherer {
     };
 
     const Gradients<T>& all_;
+    std::int64_t channels_;
+    std::int64_t cells_;  // numbers of `gives`
+    Lines<T, N> lines_;
     Room<N> room_;
-    N *lines_, *largest_, *shares_, *winners_;
-    std::int64_t cells_;  // numbers of a line
-    std::int64_t step_;   // windows
-    std::vector<std::int64_t> made_;  // whose line is in each place
+    N *largest_, *shares_, *winners_;
+    std::int64_t step_;  // windows
     std::vector<Row> rows_;
     std::vector<Above> above_;
-    std::int64_t image_, channels_;
 };
 
 template <Grad grad, class T>
@@ -418,14 +345,12 @@ void gather_all(const T* x, const T* dy, T* dx, const Pool& pool) {
         return;
     }
     if (Apart<T, grad>::takes(pool)) return send_all<grad>(x, dy, dx, pool);
-    const Gradients<T> all(pool, x, dy, dx);
-    const std::int64_t tiles = pool.images * all.cut.tiles_d * all.cut.tiles_h;
-    const auto bytes = static_cast<std::int64_t>(sizeof(T)) * all.size() * (x ? 2 : 1);
-    parallel_for(tiles, bytes, [&](std::int64_t begin, std::int64_t end) {
-        Gatherer<T, grad> gather(all);
-        for (std::int64_t tile = begin; tile < end; ++tile) gather(tile);
-        end_streams();
-    });
+    if constexpr (grad == Grad::max)
+        if (Winners<T>::take(pool)) return give_winners(x, dy, dx, pool);
+    const Gradients<T> all(pool, x, dy, dx,
+                           pool.axes[2].n * pool.channels *
+                               static_cast<std::int64_t>(sizeof(Wide<T>)) * (x ? 2 : 1));
+    all.each_tile([&] { return Gatherer<T, grad>(all); });
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ namespace backblocks::ISA {
 
 // An integer as wide as N, so that vectors of both have as many lanes.
 template <class N>
-using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t, std::int32_t>;
+using Lane = std::conditional_t<sizeof(N) == 8, std::int64_t,
+                                std::conditional_t<sizeof(N) == 2, std::int16_t, std::int32_t>>;
 
 template <class N>
 BACKBLOCKS_INLINED inline Vector<N> splat(N x) {
@@ -118,7 +119,7 @@ BACKBLOCKS_INLINED inline Vector<float> load(const Float16* from, Whole = {}) {
 
 template <class T>
 BACKBLOCKS_INLINED inline auto load(const T* from, Part part) {
-    T some[kVectorBytes / std::max(sizeof(T), std::size_t{4})] = {};
+    T some[kLanes<Wide<T>>] = {};
     copy_some(from, some, static_cast<std::size_t>(part.count) * sizeof(T));
     return load(some);
 }
@@ -150,6 +151,14 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t
     return load_every(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
+// Numbers whose upper halves are theirs rounded to BFloat16. A NaN has no low bits, as all of them come
+// from halves, and stays one.
+BACKBLOCKS_INLINED inline Vector<std::uint32_t> rounded_bits(const Vector<float>& v) {
+    using Bits = Vector<std::uint32_t>;
+    const Bits bits = (Bits)v;
+    return bits + 0x7fffu + ((bits >> 16) & 1u);
+}
+
 // Stores numbers rounded to T.
 template <class T>
 BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Whole = {}) {
@@ -166,10 +175,7 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Wh
 #endif
 #ifdef __AVX2__
     } else if constexpr (std::is_same_v<T, BFloat16>) {
-        using Bits = Vector<std::uint32_t>;
-        const Bits bits = (Bits)v;
-        const Bits near = bits + 0x7fffu + ((bits >> 16) & 1u);
-        const Bits high = (v != v ? bits | 0x400000u : near) >> 16;
+        const Vector<std::uint32_t> high = rounded_bits(v) >> 16;
 #ifdef __AVX512F__
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(to),
                             _mm512_maskz_cvtepi32_epi16(0xffff, (__m512i)high));
@@ -190,6 +196,119 @@ BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Pa
     T all[kLanes<Wide<T>>];
     store_rounded(v, all);
     copy_some(all, to, static_cast<std::size_t>(part.count) * sizeof(T));
+}
+
+// Numbers with the signs of others. Of zeros none has one.
+BACKBLOCKS_INLINED inline Vector<std::int16_t> signed_as(const Vector<std::int16_t>& sizes,
+                                                         const Vector<std::int16_t>& signs) {
+#if defined(__AVX2__) && !defined(__AVX512F__)
+    return (Vector<std::int16_t>)_mm256_sign_epi16((__m256i)sizes, (__m256i)signs);
+#else
+    const Vector<std::int16_t> negative = signs < 0;
+    return (sizes ^ negative) - negative;
+#endif
+}
+
+// Sums of vectors of T that are given as they stand in memory, and rounded when all are added.
+template <class T>
+struct BitSums {
+    Vector<T> sum{};
+
+    BACKBLOCKS_INLINED void add(const Vector<Lane<T>>& bits) { sum += (Vector<T>)bits; }
+    BACKBLOCKS_INLINED Vector<Lane<T>> rounded() const { return (Vector<Lane<T>>)sum; }
+};
+
+// The halves in even places and those in odd ones.
+template <>
+struct BitSums<BFloat16> {
+    using Pairs = Vector<std::uint32_t>;
+    Vector<float> even{}, odd{};
+
+    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+        even += (Vector<float>)((Pairs)bits << 16);
+        odd += (Vector<float>)((Pairs)bits & 0xffff0000u);
+    }
+    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
+        return (Vector<std::int16_t>)((rounded_bits(even) >> 16) |
+                                      (rounded_bits(odd) & 0xffff0000u));
+    }
+};
+
+// The first halves and the last.
+template <>
+struct BitSums<Float16> {
+    static constexpr int count = kLanes<float>;
+    Vector<float> first{}, last{};
+
+#if defined(__F16C__) && !defined(__AVX512F__)
+    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+        first += (Vector<float>)_mm256_cvtph_ps(_mm256_castsi256_si128((__m256i)bits));
+        last += (Vector<float>)_mm256_cvtph_ps(_mm256_extracti128_si256((__m256i)bits, 1));
+    }
+    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
+        const auto near = [](Vector<float> sum) BACKBLOCKS_INLINED {
+            return _mm256_cvtps_ph((__m256)sum, _MM_FROUND_TO_NEAREST_INT);
+        };
+        return (Vector<std::int16_t>)_mm256_set_m128i(near(last), near(first));
+    }
+#else
+    BACKBLOCKS_INLINED void add(const Vector<std::int16_t>& bits) {
+        Float16 all[2 * count];
+        std::memcpy(all, &bits, sizeof all);
+        first += load(all);
+        last += load(all + count);
+    }
+    BACKBLOCKS_INLINED Vector<std::int16_t> rounded() const {
+        Float16 all[2 * count];
+        store_rounded(first, all);
+        store_rounded(last, all + count);
+        return load(reinterpret_cast<const std::int16_t*>(all));
+    }
+#endif
+};
+
+// A number that is in a register from here on. Compilers would rather read it again for each use.
+template <class V>
+BACKBLOCKS_INLINED inline V in_register(V x) {
+#ifdef __SSE2__
+    asm("" : "+v"(x));
+#endif
+    return x;
+}
+
+// Some vectors of numbers that stand side by side, for what is done with each number by itself: which
+// lane it has is the same in every such load, but of halves not their order, which would take longer.
+template <int vectors, class T>
+BACKBLOCKS_INLINED inline void load_unordered(const T* from, Vector<Wide<T>> (&to)[vectors]) {
+    constexpr int lanes = kLanes<Wide<T>>;
+    if constexpr (std::is_same_v<T, BFloat16> && vectors % 2 == 0)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v += 2) {
+            Vector<std::uint32_t> pairs;
+            std::memcpy(&pairs, from + v * lanes, sizeof pairs);
+            pairs = in_register(pairs);
+            to[v] = (Vector<float>)(pairs << 16);
+            to[v + 1] = (Vector<float>)(pairs & 0xffff0000u);
+        }
+    else
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) to[v] = in_register(load(from + v * lanes));
+}
+
+// Stores numbers of such lanes, rounded to T.
+template <int vectors, class T>
+BACKBLOCKS_INLINED inline void store_unordered(const Vector<Wide<T>> (&from)[vectors], T* to) {
+    constexpr int lanes = kLanes<Wide<T>>;
+    if constexpr (std::is_same_v<T, BFloat16> && vectors % 2 == 0)
+#pragma GCC unroll 4
+        for (int v = 0; v < vectors; v += 2) {
+            const Vector<std::uint32_t> pairs =
+                (rounded_bits(from[v]) >> 16) | (rounded_bits(from[v + 1]) & 0xffff0000u);
+            std::memcpy(to + v * lanes, &pairs, sizeof pairs);
+        }
+    else
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) store_rounded(from[v], to + v * lanes);
 }
 
 // Whether a vector of T is as much as a machine can store around the cache.

@@ -66,17 +66,23 @@ struct Tile {
         for (int i = 0; i < rows; ++i) stream_bytes<sizeof sum[i]>(sum[i], c + places[i]);
     }
 
-    // sum[i, j] += sum over k < depth: a[places[i] + k * a_step] * b[k * b_step + j]
-    BACKBLOCKS_INLINE void add(std::int64_t depth, const N* a, const std::int64_t* places,
-                               std::int64_t a_step, const N* b, std::int64_t b_step) {
+    // Where the rows of a begin.
+    struct Rows {
         const N* row[rows];
+
+        BACKBLOCKS_INLINE Rows(const N* a, const std::int64_t* places) {
 #pragma GCC unroll 8
-        for (int i = 0; i < rows; ++i) row[i] = a + places[i];
-        std::int64_t k = 0;
+            for (int i = 0; i < rows; ++i) row[i] = a + places[i];
+        }
+    };
+
+    // sum[i, j] += sum over k < depth: a.row[i][first + k * a_step] * b[k * b_step + j]
+    BACKBLOCKS_INLINE void add(std::int64_t depth, const Rows& a, std::int64_t first,
+                               std::int64_t a_step, const N* b, std::int64_t b_step) {
         repeat(depth, [&]() __attribute__((always_inline)) {
-            add_products(b, [&](int i) { return row[i][k]; });
+            add_products(b, [&](int i) { return a.row[i][first]; });
             b += b_step;
-            k += a_step;
+            first += a_step;
         });
     }
 

@@ -99,7 +99,7 @@ __attribute__((noinline)) void multiply_rows(const N* from, const std::int64_t* 
                                              const std::int64_t* sums) {
     Tile<N, rows, vectors> tile;
     tile.clear();
-    tile.add(depth, from, places, 1, filters, vectors * kLanes<N>);
+    tile.add(depth, {from, places}, 0, 1, filters, vectors * kLanes<N>);
     tile.store(to, sums);
 }
 

@@ -12,11 +12,12 @@
 //
 //     sums[point, c, n] = sum over tiles: sources[point, tile, c] * gradients[point, tile, n]
 //
-// which are as many products of matrices. Some tiles at a time are brought to the points, by all
-// threads; then each thread multiplies at some of the points. Numbers that a tap has no part in are
-// added and taken away again: errors are one and a half to two times those of the plain sums, and as
-// large at a tap of small numbers as at its neighbours. As in winograd.cpp, if a result is not
-// finite, all are computed the plain way.
+// which are as many products of matrices. Some tiles at a time are brought to the points and multiplied
+// there: by a thread alone, since cores may be far apart, and what threads found is added up in the end.
+// Where so many sums would be too much memory, all threads bring the same tiles to the points, and each
+// multiplies at some of them. Numbers that a tap has no part in are added and taken away again: errors
+// are one and a half to two times those of the plain sums, and as large at a tap of small numbers as at
+// its neighbours. As in winograd.cpp, if a result is not finite, all are computed the plain way.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -25,6 +26,7 @@
 #include <vector>
 
 #include "conv.hpp"
+#include "conv_filter_copy.hpp"
 #include "conv_pack.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -38,10 +40,14 @@ namespace {
 
 using namespace ISA;
 
-// Bytes of the tiles that are at the points at a time: the caches have room for them and the sums.
-constexpr std::int64_t kStep = 4 << 20;
+// Bytes of the tiles that are at the points at a time, those of a thread or of all: the caches have
+// room for them and the sums.
+constexpr std::int64_t kOwnStep = 1 << 20, kStep = 4 << 20;
 // Tiles whose products are added up before they are added to the sums.
 constexpr std::int64_t kDepth = 256;
+// Parts of the tiles whose sums are made apart. Fewer would leave cores idle; all take so many bytes.
+constexpr std::int64_t kMostParts = 16, kLeastParts = 8;
+constexpr std::int64_t kBytesOfParts = 9 << 20;
 
 template <class T>
 struct Plan {
@@ -50,6 +56,7 @@ struct Plan {
     Panels<N> panels;
     Tiles tiles;
     std::int64_t boxes_at_once = 0;
+    std::int64_t parts = 1;
 
     explicit Plan(const Conv& given) : conv(given, true, kLanes<N>), panels(conv) {}
 
@@ -59,11 +66,26 @@ struct Plan {
         for (std::size_t i = 0; i < 3; ++i)
             if (conv.axes[i].taps() != given.axes[i].k) return false;
         if (!tiles.pay<T>(conv)) return false;
-        const std::int64_t room = kStep / (tiles.points() * (x_pitch() + dy_pitch()) *
+        cut(kOwnStep);
+        const std::int64_t fit = kBytesOfParts / (sums_size() * std::int64_t{sizeof(N)});
+        parts = std::min({kMostParts, fit, steps()});
+        if (parts >= kLeastParts) return true;
+        parts = 1;
+        cut(kStep);
+        return true;
+    }
+
+    void cut(std::int64_t bytes) {
+        const std::int64_t room = bytes / (tiles.points() * (x_pitch() + dy_pitch()) *
                                            std::int64_t{sizeof(N)});
         tiles.cut_into_boxes(std::max<std::int64_t>(room / 16, 4), conv.images);
         boxes_at_once = std::max<std::int64_t>(room / tiles.largest_box(), 1);
-        return true;
+    }
+
+    std::int64_t steps() const { return convolution::div_up(tiles.boxes(), boxes_at_once); }
+    // The boxes that are brought to the points at a time.
+    Range boxes(std::int64_t step) const {
+        return {step * boxes_at_once, std::min((step + 1) * boxes_at_once, tiles.boxes())};
     }
 
     // Numbers of a tile, and of all that are worked on at a time, at a point.
@@ -73,6 +95,7 @@ struct Plan {
     std::int64_t x_apart() const { return apart<N>(most_tiles() * x_pitch()); }
     std::int64_t dy_apart() const { return apart<N>(most_tiles() * dy_pitch()); }
     std::int64_t sums_apart() const { return apart<N>(conv.ins * panels.all()); }
+    std::int64_t sums_size() const { return tiles.points() * sums_apart(); }
 };
 
 // sums[i, j] += sum over tiles: x[tile, i] * dy[tile, j], for the rows and columns of a tile of
@@ -106,18 +129,18 @@ class Gradient {
           all_dy_(dy),
           zeros_(static_cast<std::size_t>(std::max(plan.conv.ins, plan.conv.outs))) {
         x_.of(points * plan.x_apart());
-        std::fill_n(dy_.of(points * plan.dy_apart()), points * plan.dy_apart(), N{0});
-        sums_.of(points * plan.sums_apart());
+        dy_.of(points * plan.dy_apart());
+        // Columns beyond the last are multiplied too, and some numbers that are left over take long.
+        if (plan.panels.all() > plan.conv.outs)
+            std::fill_n(dy_.get(), points * plan.dy_apart(), N{0});
     }
 
-    // Whether all that it gives is finite.
-    bool run(T* dw) {
-        const std::int64_t boxes = plan_.tiles.boxes();
-        for (std::int64_t box = 0; box < boxes; box += plan_.boxes_at_once) {
-            to_points({box, std::min(box + plan_.boxes_at_once, boxes)});
-            multiply(box > 0);
+    // Finds the sums of a part of the tiles.
+    void add_up(const Parts& parts, std::int64_t part, N* sums) {
+        for (std::int64_t step = parts[part].first; step < parts[part].last; ++step) {
+            to_points(plan_.boxes(step));
+            multiply(sums, step > parts[part].first);
         }
-        return from_points(dw);
     }
 
    private:
@@ -126,8 +149,8 @@ class Gradient {
         for (std::int64_t box = boxes.first; box < boxes.last; ++box)
             firsts.push_back(firsts.back() + TileBox(plan_.tiles, box).count());
         count_ = firsts.back();
-        const std::int64_t bytes =
-            count_ * points * (plan_.conv.ins + plan_.conv.outs) * std::int64_t{sizeof(N)};
+        const std::int64_t bytes = shared(count_ * points * (plan_.conv.ins + plan_.conv.outs) *
+                                          std::int64_t{sizeof(N)});
         parallel_for(boxes.size(), bytes, [&](std::int64_t begin, std::int64_t end) {
             Room<N> turned;
             for (std::int64_t i = begin; i < end; ++i)
@@ -158,27 +181,30 @@ class Gradient {
         bring_dy(box.in_place(all_dy_, conv.target, &TileAxis::targets));
     }
 
-    void multiply(bool more) {
+    // The bytes of a loop that all threads share; of none, a thread runs it alone.
+    std::int64_t shared(std::int64_t bytes) const { return plan_.parts == 1 ? bytes : 0; }
+
+    void multiply(N* sums, bool more) {
         const Parts depths = Parts::of_at_most(kDepth, count_);
         const std::int64_t panels = plan_.panels.count();
         // A core multiplies some four times while it moves a byte.
-        const std::int64_t bytes = count_ * plan_.sums_apart() * points / 4;
+        const std::int64_t bytes = shared(count_ * plan_.sums_apart() * points / 4);
         parallel_for(points * panels, bytes, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t i = begin; i < end; ++i)
                 for (std::int64_t part = 0; part < depths.count; ++part)
                     if (plan_.panels.width(i % panels) == kPanel<N>)
-                        multiply_panel<2>(i / panels, i % panels, depths[part], more || part > 0);
-                    else multiply_panel<1>(i / panels, i % panels, depths[part], more || part > 0);
+                        multiply_panel<2>(i / panels, i % panels, depths[part], more || part > 0, sums);
+                    else multiply_panel<1>(i / panels, i % panels, depths[part], more || part > 0, sums);
         });
     }
 
     template <int vectors>
-    void multiply_panel(std::int64_t point, std::int64_t panel, Range depth, bool more) {
+    void multiply_panel(std::int64_t point, std::int64_t panel, Range depth, bool more, N* all) const {
         const std::int64_t column = plan_.panels.first(panel), pitch = plan_.panels.all();
         const N* const x = x_.get() + point * plan_.x_apart() + depth.first * plan_.x_pitch();
         const N* const dy =
             dy_.get() + point * plan_.dy_apart() + depth.first * plan_.dy_pitch() + column;
-        N* const sums = sums_.get() + point * plan_.sums_apart() + column;
+        N* const sums = all + point * plan_.sums_apart() + column;
         const Parts parts = Parts::of_at_most(most_rows(vectors), plan_.conv.ins);
         for (std::int64_t i = 0; i < parts.count; ++i)
             with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
@@ -187,31 +213,50 @@ class Gradient {
             });
     }
 
-    bool from_points(T* dw) const {
-        const std::int64_t ins = plan_.conv.ins, outs = plan_.conv.outs;
-        std::atomic<bool> finite{true};
-        parallel_for(ins, points * ins * outs * std::int64_t{sizeof(N)},
-                     [&](std::int64_t begin, std::int64_t end) {
-                         Vector<N> zeros{};
-                         Cube<N, planes> cube;
-                         for (std::int64_t c = begin; c < end; ++c)
-                             each_vector<N>(outs, [&](std::int64_t n, auto) {
-                                 zeros += cube.tap_gradients(
-                                     sums_.get() + c * plan_.panels.all() + n, plan_.sums_apart(),
-                                     dw + c * outs + n, ins * outs);
-                             });
-                         if (any_nan(zeros)) finite = false;
-                     });
-        return finite;
-    }
-
     const Plan<T>& plan_;
     const T* const all_x_;
     const T* const all_dy_;
     const std::vector<T> zeros_;
     std::int64_t count_ = 0;  // tiles that are at the points
-    Room<N> x_, dy_, sums_;
+    Room<N> x_, dy_;
 };
+
+// Whether all that it gives is finite.
+template <int planes, class T>
+bool from_points(const Plan<T>& plan, const Wide<T>* sums, T* dw) {
+    using N = Wide<T>;
+    const std::int64_t ins = plan.conv.ins, outs = plan.conv.outs;
+    std::atomic<bool> finite{true};
+    parallel_for(ins, plan.sums_size() * std::int64_t{sizeof(N)},
+                 [&](std::int64_t begin, std::int64_t end) {
+                     Vector<N> zeros{};
+                     Cube<N, planes> cube;
+                     for (std::int64_t c = begin; c < end; ++c)
+                         each_vector<N>(outs, [&](std::int64_t n, auto) {
+                             zeros += cube.tap_gradients(sums + c * plan.panels.all() + n,
+                                                         plan.sums_apart(), dw + c * outs + n,
+                                                         ins * outs);
+                         });
+                     if (any_nan(zeros)) finite = false;
+                 });
+    return finite;
+}
+
+// Whether all that it gives is finite.
+template <int planes, class T>
+bool run(const Plan<T>& plan, const T* x, const T* dy, T* dw) {
+    using N = Wide<T>;
+    Room<N> room;
+    N* const sums = room.of(plan.parts * plan.sums_size());
+    const Parts parts{plan.steps(), plan.parts};
+    parallel_for(plan.parts, plan.conv.work, [&](std::int64_t begin, std::int64_t end) {
+        Gradient<T, planes> gradient(plan, x, dy);
+        for (std::int64_t part = begin; part < end; ++part)
+            gradient.add_up(parts, part, sums + part * plan.sums_size());
+    });
+    if (plan.parts > 1) filter_gradient::add_chunks<N>(sums, plan.parts, plan.sums_size(), sums);
+    return from_points<planes>(plan, sums, dw);
+}
 
 template <class T>
 ConvKernels::Ready by_fewer_products(const Conv& conv, ConvKernels::Ready plain) {
@@ -219,8 +264,8 @@ ConvKernels::Ready by_fewer_products(const Conv& conv, ConvKernels::Ready plain)
     if (!plan->pays(conv)) return plain;
     return [=](const void* x, const void* dy, void* dw) {
         const bool finite = plan->tiles.points() == 64
-                                ? Gradient<T, 4>(*plan, in<T>(x), in<T>(dy)).run(out<T>(dw))
-                                : Gradient<T, 1>(*plan, in<T>(x), in<T>(dy)).run(out<T>(dw));
+                                ? run<4>(*plan, in<T>(x), in<T>(dy), out<T>(dw))
+                                : run<1>(*plan, in<T>(x), in<T>(dy), out<T>(dw));
         if (!finite) plain(x, dy, dw);
     };
 }

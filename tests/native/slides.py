@@ -181,6 +181,20 @@ def a_byte_off(array):
     return bytes_.view(array.dtype).reshape(array.shape)
 
 
+SMALL = {  # at the edge of what sums by fewer products take
+    "taps beyond the depth": {
+        "space": (1, 20, 20),
+        "k": (3, 3, 3),
+        "pads": ((1, 1),) * 3,
+        "batch": 4,
+    },
+    "taps beyond the height": {"space": (2, 40), "k": (5, 3), "pads": ((2, 2), (1, 1)), "batch": 8},
+    "most of it padding": {"space": (3, 24), "k": (5, 3), "pads": ((0, 20), (1, 1))},
+    "one cell": {"space": (1, 1), "k": (3, 3), "pads": ((2, 2),) * 2, "batch": 200},
+    "one window": {"space": (3, 3), "k": (3, 3), "batch": 200},
+}
+
+
 @st.composite
 def many_small_images(draw):
     """So many images that sums by fewer products pay, with axes that taps may reach beyond."""

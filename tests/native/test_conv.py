@@ -8,6 +8,7 @@ from slides import (
     FLOATS,
     FORMATS,
     SAFE,
+    SMALL,
     UNSAFE,
     Slide,
     changed,
@@ -54,8 +55,9 @@ PROBLEMS = {
     "far apart": {"space": (200, 3), "k": (2, 1), "s": (90, 1), "d": (100, 1)},
     "rows longer than a box": {"space": (2, 1500), "k": (2, 3), "pads": ((0, 1), (1, 1))},
     "groups": {"space": (5, 6), "k": (3, 3), "groups": 3, "pads": ((1, 1), (1, 1))},
+    "groups of a single cell": {"space": (1, 1), "k": (1, 1), "groups": 3},
 }
-CHANNELS = [(1, 1), (1, 4), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (30, 57)]
+CHANNELS = [(1, 1), (1, 4), (1, 7), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (30, 57)]
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -74,10 +76,20 @@ def test_more_channels_than_the_cache_holds(first):
         )
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("space", [(12, 15), (19, 20), (27, 16)])
+def test_small_groups_are_copied_some_at_a_time(space, dtype):
+    """More than fit in the cache at once, in boxes of two images, of whole images and of less."""
+    slide = {"space": space, "k": (3, 3), "pads": ((1, 1), (1, 1)), "batch": 2}
+    groups = {"ins": 7, "outs": 9, "groups": 43}
+    assert len(results_by_threads(lambda: compare(dtype, False, **slide, **groups))) == 1
+
+
 @pytest.mark.usefixtures("no_cache")
-def test_results_that_go_past_the_cache():
+@pytest.mark.parametrize("images", [1, 3])
+def test_results_that_go_past_the_cache(images):
     rng = np.random.default_rng(0)
-    shapes = [(1, 60, 50, 32), (2, 2, 32, 128), (1, 30, 25, 128)]
+    shapes = [(images, 60, 50, 32), (2, 2, 32, 144), (images, 30, 25, 144)]
     x, f, y = (rng.standard_normal(shape).astype(np.float32) for shape in shapes)
     sizes = np.array(x.shape, np.int32)
     for name, inputs in {"Conv2D": [x, f], "Conv2DBackpropInput": [sizes, f, y]}.items():
@@ -140,20 +152,6 @@ def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype
 )
 def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
     compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-SMALL = {
-    "taps beyond the depth": {
-        "space": (1, 20, 20),
-        "k": (3, 3, 3),
-        "pads": ((1, 1),) * 3,
-        "batch": 4,
-    },
-    "taps beyond the height": {"space": (2, 40), "k": (5, 3), "pads": ((2, 2), (1, 1)), "batch": 8},
-    "most of it padding": {"space": (3, 24), "k": (5, 3), "pads": ((0, 20), (1, 1))},
-    "one cell": {"space": (1, 1), "k": (3, 3), "pads": ((2, 2),) * 2, "batch": 200},
-    "one window": {"space": (3, 3), "k": (3, 3), "batch": 200},
-}
 
 
 @FORMATS

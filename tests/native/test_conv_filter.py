@@ -8,6 +8,7 @@ from slides import (
     FLOATS,
     FORMATS,
     SAFE,
+    SMALL,
     UNSAFE,
     Slide,
     assert_untouched,
@@ -136,20 +137,6 @@ def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype
 )
 def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
     compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-SMALL = {
-    "taps beyond the depth": {
-        "space": (1, 20, 20),
-        "k": (3, 3, 3),
-        "pads": ((1, 1),) * 3,
-        "batch": 4,
-    },
-    "taps beyond the height": {"space": (2, 40), "k": (5, 3), "pads": ((2, 2), (1, 1)), "batch": 8},
-    "most of it padding": {"space": (3, 24), "k": (5, 3), "pads": ((0, 20), (1, 1))},
-    "one cell": {"space": (1, 1), "k": (3, 3), "pads": ((2, 2),) * 2, "batch": 200},
-    "one window": {"space": (3, 3), "k": (3, 3), "batch": 200},
-}
 
 
 @FORMATS

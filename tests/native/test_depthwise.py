@@ -1,5 +1,6 @@
 """The compiled depthwise convolutions: the meaning's answers, written where they should be."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -48,6 +49,8 @@ PROBLEMS = {
     "every other": {"space": (9, 12), "k": (3, 3), "s": (2, 2), "pads": ((0, 1), (1, 1))},
     "unequal steps": {"space": (9, 11), "k": (5, 2), "s": (2, 3), "pads": ((0, 1), (1, 0))},
     "steps wider than the filter": {"space": (7, 8), "k": (1, 2), "s": (2, 3)},
+    "long rows by twos": {"space": (5, 31), "k": (2, 5), "s": (1, 2), "pads": ((0, 1), (2, 2))},
+    "long rows of wide filters": {"space": (6, 30), "k": (2, 7), "pads": ((1, 0), (3, 3))},
     "taps apart": {"space": (9, 12), "k": (3, 2), "d": (2, 3), "s": (1, 2)},
     "only padding": {"space": (2, 2), "k": (2, 2), "pads": ((5, 4), (3, 6)), "s": (2, 1)},
     "a filter wider than the image": {"space": (2, 3), "k": (5, 7), "pads": ((2, 2), (4, 2))},
@@ -72,6 +75,17 @@ def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
 @pytest.mark.parametrize("width", [1, 2, 3, 9])
 def test_few_places_of_many_channels(width, channels, dtype):
     compare(dtype, False, space=(3, width), k=(3, 3), pads=((1, 1), (1, 1)), channels=channels)
+
+
+@pytest.mark.parametrize("weight", [1, 1.0078125, 0.0123, 300])
+@pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16])
+def test_every_half_is_widened_and_rounded_as_numpy_does(dtype, weight):
+    x = np.arange(1 << 16, dtype=np.uint16).view(dtype).reshape(1, 16, 32, 128)
+    f = np.full((1, 1, 128, 1), weight, dtype)
+    y = bb.raw_ops.DepthwiseConv2dNative(input=x, filter=f, strides=[1] * 4, padding="SAME")
+    with np.errstate(all="ignore"):
+        products = (x.astype(np.float32) * f[0, 0, 0].astype(np.float32)).astype(dtype)
+    np.testing.assert_array_equal(y.astype(np.float32), products.astype(np.float32))
 
 
 @FORMATS

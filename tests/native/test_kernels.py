@@ -68,11 +68,12 @@ def test_nothing_is_written_beyond_the_result_and_all_of_it_is(shape, channels, 
 
 
 @pytest.mark.parametrize("channels", [1, 3, 8, 700])
-@pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (3, 1), (2, 3), (7, 3)])
-def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
+@pytest.mark.parametrize("rows", [2, 3])
+@pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (3, 1), (2, 3), (7, 3), (7, 1)])
+def test_rows_of_many_tiles_agree_with_the_meaning(channels, rows, k, s):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 9, (1, 3, 5000 // channels + 11, channels)).astype(np.float32)
-    attrs = {"ksize": (1, 2, k, 1), "strides": (1, 1, s, 1), "padding": "SAME"}
+    attrs = {"ksize": (1, rows, k, 1), "strides": (1, 1, s, 1), "padding": "SAME"}
     y = bb.raw_ops.MaxPool(input=x, **attrs)
     dy = rng.integers(-9, 9, y.shape).astype(np.float32)
     for name, inputs in {
@@ -86,6 +87,65 @@ def test_rows_of_many_tiles_agree_with_the_meaning(channels, k, s):
         _, how, _ = op.bind(inputs, attrs)
         (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 8, 700])
+@pytest.mark.parametrize(("k", "s"), [(3, 1), (7, 1), (2, 3), (7, 3)])
+def test_long_rows_agree_with_the_meaning(channels, k, s, dtype):
+    rng = np.random.default_rng(0)
+    # Of so many numbers, only some columns are kept at a time. Most have equals, some are none.
+    shape = (1, 3, 70_000 // channels, channels)
+    x, v = rng.integers(0, 9, (2, *shape)).astype(dtype)
+    x[rng.random(shape) < 1e-4] = np.nan
+    attrs = {"ksize": (1, 3, k, 1), "strides": (1, 1, s, 1), "padding": "SAME"}
+    y = bb.raw_ops.MaxPool(input=x, **attrs)
+    for name, inputs in {"MaxPool": [x], "MaxPoolGradGrad": [x, y, v], "AvgPool": [v]}.items():
+        op = bb.ops.REGISTRY[name]
+        _, how, _ = op.bind(inputs, attrs)
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        fast, naive = fast.astype(np.float64), naive.astype(np.float64)  # where NaN equals NaN
+        np.testing.assert_array_equal(fast, naive, err_msg=name)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 64, 600])
+@pytest.mark.parametrize(("k", "s"), [(2, 1), (3, 1), (5, 1), (4, 2), (5, 3), (5, 5), (3, 4)])
+@pytest.mark.parametrize("format", ["NDHWC", "NCDHW"])
+def test_an_average_is_the_same_in_volumes_of_all_sizes(format, k, s, channels, dtype):
+    x = np.random.default_rng(0).standard_normal((1, k + s, k + s, 40, channels)).astype(dtype)
+    axes = (0, 1, 2, 3, 4) if format == "NDHWC" else (0, 4, 1, 2, 3)
+    k_s = {"ksize": (1, k, k, k, 1), "strides": (1, s, s, s, 1)}
+    how = {name: [each[axis] for axis in axes] for name, each in k_s.items()}
+
+    def averages(cells, padding="VALID"):
+        cells = cells.transpose(axes)
+        y = bb.raw_ops.AvgPool3D(input=cells, **how, padding=padding, data_format=format)
+        return y.transpose(np.argsort(axes)).astype(np.float64)
+
+    whole = averages(x)
+    for size in (k, k + s, 20):
+        part = averages(x[:, s:, s:, 2 * s : 2 * s + size])
+        np.testing.assert_array_equal(part, whole[:, 1:2, 1:2, 2 : 2 + (size - k) // s + 1])
+    if s == 1:  # the last window has as many cells in a volume that is smaller than it
+        few = (slice(None), *[slice(-((k + 1) // 2), None)] * 3)
+        last = (slice(None), *[slice(-1, None)] * 3)
+        small = averages(x[few], "SAME")[last]
+        np.testing.assert_array_equal(small, averages(x, "SAME")[last])
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize(("n", "k", "s"), [(7, 7, 7), (5, 3, 3), (5, 2, 4), (7, 2, 2), (7, 2, 3)])
+@pytest.mark.parametrize("padding", ["SAME", "VALID"])
+def test_cells_of_many_channels_get_their_windows_share(padding, n, k, s, dtype):
+    op, attrs = bb.ops.REGISTRY["AvgPoolGrad"], {"ksize": (1, k, k, 1), "strides": (1, s, s, 1)}
+    x = np.zeros((2, n, n, 131), dtype)
+    y = bb.raw_ops.AvgPool(value=x, **attrs, padding=padding)
+    dy = np.random.default_rng(0).integers(-9, 9, y.shape).astype(dtype)
+    inputs, how, _ = op.bind((x.shape, dy), attrs | {"padding": padding})
+    inputs = op.arrays(inputs)
+    (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+    np.testing.assert_array_equal(fast, naive)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -245,6 +305,66 @@ def test_halves_are_rounded_to_the_nearest_and_to_even(half):
         y.ravel().view(np.uint16)[number], expected.view(np.uint16)[number]
     )
     assert is_nan(y.ravel())[~number].all()
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("channels", [1, 16, 40])
+@pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (3, 1)])
+def test_halves_are_compared_as_the_numbers_they_are(half, channels, k, s):
+    rng = np.random.default_rng(0)
+    shape = (2, 5, 7, 40, channels)
+    special = np.array([0, -0.0, np.inf, -np.inf, np.nan, -np.nan, 1, -1], half)
+    rare = rng.integers(0, 2**16, shape, np.uint16).view(half)
+    x = np.where(rng.random(shape) < 0.7, rng.choice(special[[0, 1, 3, 3, 3, 7]], shape), rare)
+    x = np.where(rng.random(shape) < 0.02, rng.choice(special, shape), x)
+    v = rng.integers(0, 2**16, shape, np.uint16).view(half)
+    attrs = {"ksize": (1, k, k, k, 1), "strides": (1, s, s, s, 1), "padding": "SAME"}
+    y = bb.raw_ops.MaxPool3D(input=x, **attrs)
+    dy = rng.integers(-9, 9, y.shape).astype(half)
+    with np.errstate(invalid="ignore"):
+        for name, inputs in {
+            "MaxPool3D": [x],
+            "MaxPool3DGrad": [x, y, dy],
+            "MaxPool3DGradGrad": [x, y, v],
+        }.items():
+            op = bb.ops.REGISTRY[name]
+            _, how, _ = op.bind(inputs, attrs)
+            (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+            np.testing.assert_array_equal(fast.astype(float), naive.astype(float), name)
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("channels", [1, 16])
+def test_the_largest_of_two_halves_keeps_its_bits(half, channels):
+    rng = np.random.default_rng(0)
+    x = rng.permutation(2**17).astype(np.uint16).view(half).reshape(1, 1, 1, -1, channels)
+    y = np.empty((1, 1, 1, x.shape[3] // 2, channels), half)
+    run("max_pool", x, y, window=(1, 1, 2), strides=(1, 1, 2))
+    a, b = x[..., 0::2, :], x[..., 1::2, :]
+    number = ~is_nan(a) & ~is_nan(b)
+    with np.errstate(invalid="ignore"):
+        larger = np.where(a > b, a, b)
+        zeros = (a == 0) & (b == 0) & (np.signbit(a) != np.signbit(b))
+        assert (y == larger)[number].all()
+    same = y.view(np.uint16) == larger.view(np.uint16)
+    assert same[number & ~zeros].all()
+    assert is_nan(y)[~number].all()
+
+
+@pytest.mark.parametrize("half", HALVES)
+@pytest.mark.parametrize("channels", [1, 16])
+def test_windows_of_more_cells_than_16_bits_can_number(half, channels):
+    x = volume(1, 1, 201, 201, channels, dtype=half)
+    x[0, 0, 200, 200] = 2  # the last cell of the last window
+    v = np.zeros_like(x)
+    v[0, 0, 200, 200], v[0, 0, :2, :2] = 3, 4
+    ddy, dx = volume(1, 1, 2, 2, channels, dtype=half), np.empty_like(x)
+    geometry = {"window": (1, 200, 200), "strides": ONES}
+    run("max_pool_grad_grad", x, v, ddy, **geometry)
+    assert (ddy.reshape(4, -1) == [[4], [4], [4], [3]]).all()
+    run("max_pool_grad", x, ddy, dx, **geometry)
+    v[0, 0, 1, 1] = 0  # wins no window
+    np.testing.assert_array_equal(dx, v)
 
 
 # -- what would be unsafe -------------------------------------------------------------------------

@@ -1,0 +1,156 @@
+// The innermost loops of depthwise convolution with the channels last. Taps that read cells side by
+// side make a run: each cell is read, and a half widened, once for all of its taps.
+//
+//     for each run, and each cell i that it reads for these places:
+//         for each tap t of the run, where the cell belongs to a place p:
+//             sums[p, c] += in[i, c] * f[t, c]        or, for the gradient of the filter,
+//             sums[t, c] += in[i, c] * dy[p, c]
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "simd.hpp"
+#include "stream.hpp"
+#include "tile.hpp"
+
+namespace backblocks::ISA::depthwise {
+
+// Sums kept in registers. Fewer than 8 would wait for the multiply-adds before them.
+constexpr int kSums = 12;
+// Taps of a run, at most.
+constexpr int kRun = 3;
+// Places whose gradients are kept in registers, beside the sums of a window of 3 x 3.
+constexpr int kPlaces = 4;
+// Taps whose sums are kept in registers: a window of 3 x 3.
+constexpr int kTaps = 9;
+
+// An address that is computed here. Compilers would rather keep one for each number that is read
+// from there on, for which there are not enough registers.
+template <class T>
+BACKBLOCKS_INLINE const T* computed(const T* address) {
+    asm("" : "+r"(address));
+    return address;
+}
+
+// Taps that read cells side by side: each place reads cells that its neighbours read too.
+struct Run {
+    std::int64_t distance;  // of the first
+    std::array<std::int64_t, kRun> numbers;
+};
+// Those of 1, 2 and 3 taps.
+using Runs = std::array<std::vector<Run>, kRun>;
+
+// The place, of some that are `stride` cells apart, for which tap t reads cell i; -1 if none does.
+template <int places, int stride>
+constexpr int place_of(int i, int t) {
+    return i >= t && (i - t) % stride == 0 && (i - t) / stride < places ? (i - t) / stride : -1;
+}
+
+// sum[p, c] += sum over runs and their taps t: from[distance + p * stride + t, c] * f[number of t, c]
+template <int taps, int stride, int places, int vectors, class T>
+BACKBLOCKS_INLINE void add_runs(const Runs& all, const T* from, std::int64_t step, const Wide<T>* f,
+                                std::int64_t f_step, Vector<Wide<T>> (&sum)[places][vectors]) {
+    constexpr int lanes = kLanes<Wide<T>>;
+    for (const Run& run : all[taps - 1]) {
+        Vector<Wide<T>> weight[taps][vectors];
+#pragma GCC unroll 3
+        for (int t = 0; t < taps; ++t) {
+            const Wide<T>* w = computed(f + run.numbers[t] * f_step);
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) weight[t][v] = load(w + v * lanes);
+        }
+        const T* x = nullptr;
+#pragma GCC unroll 16
+        for (int i = 0; i < (places - 1) * stride + taps; ++i) {
+            // Two cells after an address can be reached by the step alone.
+            if (i % 3 == 0) x = computed(from + run.distance + i * step);
+            if (i % stride >= taps) continue;
+            Vector<Wide<T>> cell[vectors];
+            load_unordered(x + i % 3 * step, cell);
+#pragma GCC unroll 3
+            for (int t = 0; t < taps; ++t)
+                if (const int p = place_of<places, stride>(i, t); p >= 0)
+#pragma GCC unroll 8
+                    for (int v = 0; v < vectors; ++v) sum[p][v] += cell[v] * weight[t][v];
+        }
+    }
+}
+
+// to[p, c] = sum over taps t: from[distance of t + p * stride, c] * f[number of t, c]
+template <int stride, int places, int vectors, class T>
+BACKBLOCKS_INLINE void add_up_in_place(const Runs& runs, const T* from, std::int64_t step,
+                                       const Wide<T>* f, std::int64_t f_step, T* to,
+                                       std::int64_t to_step, bool streamed) {
+    Vector<Wide<T>> sum[places][vectors] = {};
+    add_runs<3, stride>(runs, from, step, f, f_step, sum);
+    add_runs<2, stride>(runs, from, step, f, f_step, sum);
+    add_runs<1, stride>(runs, from, step, f, f_step, sum);
+#pragma GCC unroll 12
+    for (int p = 0; p < places; ++p)
+        if (streamed)
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v)
+                stream_bytes<kVectorBytes>(&sum[p][v], to + p * to_step + v * kLanes<Wide<T>>);
+        else store_unordered(sum[p], to + p * to_step);
+}
+
+// Where a gradient of filters finds cells and gradients, and how far ahead the next row of them is.
+struct Steps {
+    std::int64_t x, dy, x_row, dy_row, x_soon;
+};
+
+// sum[r, t] += sum over places p: x[r][p * stride + t] * dy[p]
+template <int places, int stride, int runs, int taps, class T>
+BACKBLOCKS_INLINE void add_products(const T* const (&x)[runs], const T* soon, const T* dy,
+                                    const Steps& steps, Vector<Wide<T>> (&sum)[runs][taps]) {
+    Vector<Wide<T>> d[places];
+#pragma GCC unroll 4
+    for (int p = 0; p < places; ++p) {
+        d[p] = in_register(load(dy + p * steps.dy));
+        __builtin_prefetch(dy + p * steps.dy + steps.dy_row, 0, 2);
+    }
+#pragma GCC unroll 2
+    for (int row = 0; row < stride; ++row)
+#pragma GCC unroll 8
+        for (int i = 0; i < places * stride; ++i)
+            __builtin_prefetch(soon + row * steps.x_row + i * steps.x, 0, 2);
+#pragma GCC unroll 16
+    for (int i = 0; i < (places - 1) * stride + taps; ++i)
+#pragma GCC unroll 9
+        for (int r = 0; r < runs; ++r) {
+            if (i % stride >= taps) continue;
+            const Vector<Wide<T>> cell = in_register(load(x[r] + i * steps.x));
+#pragma GCC unroll 3
+            for (int t = 0; t < taps; ++t)
+                if (const int p = place_of<places, stride>(i, t); p >= 0) sum[r][t] += cell * d[p];
+        }
+}
+
+// sums[r, t] = sum over i < count: x[distance of r + i * stride + t] * dy[i]
+template <int stride, int runs, int taps, class T>
+void multiply_runs(const Run* run, const T* x, const T* dy, const Steps& steps, std::int64_t count,
+                   Vector<Wide<T>> (&sums)[runs][taps]) {
+    Vector<Wide<T>> sum[runs][taps] = {};
+    const T* cells[runs];
+#pragma GCC unroll 9
+    for (int r = 0; r < runs; ++r) cells[r] = x + run[r].distance;
+    const T* soon = x + steps.x_soon;
+    const auto add = [&](auto places) __attribute__((always_inline)) {
+        add_products<places, stride>(cells, soon, dy, steps, sum);
+        dy += places * steps.dy;
+        soon += places * stride * steps.x;
+#pragma GCC unroll 9
+        for (int r = 0; r < runs; ++r) cells[r] += places * stride * steps.x;
+    };
+    for (; count >= kPlaces; count -= kPlaces) add(std::integral_constant<int, kPlaces>{});
+    for (; count > 0; --count) add(std::integral_constant<int, 1>{});
+#pragma GCC unroll 9
+    for (int r = 0; r < runs; ++r)
+#pragma GCC unroll 3
+        for (int t = 0; t < taps; ++t) sums[r][t] = sum[r][t];
+}
+
+}  // namespace backblocks::ISA::depthwise
