@@ -14,6 +14,7 @@ from backblocks.bench.results import Result, Run
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PEERS = ("tensorflow", "xla", "torch", "jax")
+REASONS = "[Why, and what was tried](speed_reasons.md)."
 DIFFERENCES = (contender.SYMMETRIC_PADDING, contender.SAVED_INDICES)
 
 
@@ -100,7 +101,7 @@ def _losses(run: Run) -> Iterator[str]:
     if not lost:
         yield "On none of these problems is a peer faster that does the same job.\n"
         return
-    yield "A peer that does the same job is faster here:\n"
+    yield f"A peer that does the same job is faster here. {REASONS}\n"
     yield from _table(
         ["problem", "peer", "times faster"],
         [[f"`{result.line}`", peer, f"{ratio:.2f}"] for result, peer, ratio in lost],
@@ -109,7 +110,8 @@ def _losses(run: Run) -> Iterator[str]:
 
 def _goals(run: Run) -> Iterator[str]:
     yield "## Goals\n"
-    yield "Each number is asked of every problem of its family. Two runs differ by about 15 percent.\n"
+    yield "Each number is asked of every problem of its family. Two runs differ by about 15 percent."
+    yield f"{REASONS}\n"
     rows = [report.verdict_row(verdict) for verdict in judge(run.results)]
     for row in rows:
         row[4] = f"`{row[4]}`"

@@ -28,7 +28,7 @@ class Effort:
     least_rounds: int = 5
     most_rounds: int = 31
     pause: float = 0.004  # before each sample, in which a peer's threads go to sleep
-    waking: float = 0.008  # of calls after it that do not count: the processor slept as well
+    waking: float = 0.03  # of calls after it that do not count: both cores slept as well
     sample: float = 0.002  # a sample calls as often as takes this long
     most_each: float = 2.0  # a contender that has had so many seconds sits the other rounds out
     patience: float = 5.0  # a call longer than this is not timed at all
