@@ -1,6 +1,5 @@
 /** Nothing serious that axe-core finds, in any view and theme. */
 
-import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
 import { type Opened, open } from "./harness.ts";
@@ -15,14 +14,16 @@ afterAll(async () => {
   await opened?.end();
 });
 
-async function dialog(page: Page, command: string): Promise<void> {
-  await page.keyboard.press("Control+Shift+P");
-  await page.keyboard.type(command);
-  await page.keyboard.press("Enter");
-  await page.waitForSelector("dialog[open]");
-  await inEveryTheme(page);
-  await page.keyboard.press("Escape");
-}
+/** What a tab of a panel shows when all of it has come. */
+const SHOWN = {
+  palette: ".palette-group[open] .palette-op",
+  outline: "[role=treeitem]",
+  properties: "#right [data-field]",
+  docs: ".docs .formula",
+  problems: "#bottom .empty",
+  inspector: ".pane-body",
+  monitors: ".monitor-strip",
+};
 
 describe("axe finds nothing serious", () => {
   test("in the gallery", async () => {
@@ -33,17 +34,17 @@ describe("axe finds nothing serious", () => {
     const { page } = opened;
     await page.click("text=Gradient of a max pool in 3-D");
     await page.waitForSelector("#block-pool");
-    await page.waitForTimeout(1500);
+    await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
     await page.click("#block-pool .block-title");
-    for (const [left, right, bottom] of [
+    for (const tabs of [
       ["palette", "properties", "problems"],
       ["outline", "docs", "inspector"],
       ["outline", "properties", "monitors"],
-    ]) {
-      await page.click(`#tab-${left}`);
-      await page.click(`#tab-${right}`);
-      await page.click(`#tab-${bottom}`);
-      await page.waitForTimeout(300);
+    ] as const) {
+      for (const tab of tabs) {
+        await page.click(`#tab-${tab}`);
+        await page.waitForSelector(SHOWN[tab]);
+      }
       await inEveryTheme(page);
     }
     await page.click("#block-volume .block-title");
@@ -59,8 +60,8 @@ describe("axe finds nothing serious", () => {
     await page.keyboard.type("conv3d");
     await page.keyboard.press("Enter");
     await page.waitForSelector("#block-conv_3d");
-    await page.waitForTimeout(600);
     await page.click("#tab-problems");
+    await page.waitForSelector(".problem");
     await inEveryTheme(page);
     await page.focus(".canvas");
     await page.keyboard.press("Control+z");
@@ -70,7 +71,7 @@ describe("axe finds nothing serious", () => {
     const { page } = opened;
     await page.focus(".canvas");
     for (let i = 0; i < 6; i++) await page.keyboard.press("-");
-    await page.waitForTimeout(400);
+    await page.waitForFunction(() => document.querySelector(".block") === null);
     await inEveryTheme(page);
     await page.keyboard.press("1");
   });
@@ -89,31 +90,35 @@ describe("axe finds nothing serious", () => {
     await page.focus(".canvas");
     await page.keyboard.press("/");
     await page.keyboard.type("pool");
-    await page.waitForTimeout(300);
+    await page.waitForSelector(".search [role=option]");
     await inEveryTheme(page);
     await page.keyboard.press("Escape");
     await page.click("#block-pool .block-title", { button: "right" });
+    await page.waitForSelector("[role=menu]");
     await inEveryTheme(page);
     await page.keyboard.press("Escape");
   });
 
-  test("in every dialog", async () => {
+  test.each([
+    "Keyboard",
+    "Settings",
+    "Export",
+    "Save as",
+    "Versions",
+    "Open",
+    "Connect from",
+    "Gradients of",
+    "Make the selection",
+  ])("in the dialog of the command: %s", async (command) => {
     const { page } = opened;
     await page.click("#block-pool .block-title");
-    for (const command of [
-      "Keyboard",
-      "Settings",
-      "Export",
-      "Save as",
-      "Versions",
-      "Open",
-      "Connect from",
-      "Gradients of",
-      "Make the selection",
-    ]) {
-      await page.focus(".canvas");
-      await dialog(page, command);
-    }
+    await page.focus(".canvas");
+    await page.keyboard.press("Control+Shift+P");
+    await page.keyboard.type(command);
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("dialog[open]");
+    await inEveryTheme(page);
+    await page.keyboard.press("Escape");
   });
 
   test("in Korean", async () => {
@@ -121,7 +126,7 @@ describe("axe finds nothing serious", () => {
     await page.focus(".canvas");
     await page.keyboard.press("Control+,");
     await page.selectOption("#setting-language", "ko");
-    await page.waitForTimeout(200);
+    await page.waitForSelector("html[lang=ko]");
     await inEveryTheme(page);
     await page.selectOption("#setting-language", "en");
     await page.keyboard.press("Escape");

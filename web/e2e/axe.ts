@@ -16,7 +16,7 @@ interface Fault {
 
 /** Serious faults, in one line each. The policy of the page lets nothing be added to it, so axe is evaluated. */
 async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(readFileSync(AXE, "utf8"));
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(readFileSync(AXE, "utf8"));
   const found = (await page.evaluate(
     "axe.run(document, { resultTypes: ['violations'] }).then((result) => result.violations)",
   )) as Fault[];
@@ -27,12 +27,21 @@ async function faults(page: Page): Promise<string[]> {
     );
 }
 
+/** Waits until colours that fade over have done so. */
+async function faded(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));
+    const fading = document.getAnimations().filter((each) => each instanceof CSSTransition);
+    await Promise.allSettled(fading.map(({ finished }) => finished));
+  });
+}
+
 export async function inEveryTheme(page: Page): Promise<void> {
   for (const theme of THEMES) {
     await page.evaluate((name) => {
       document.documentElement.dataset.theme = name;
     }, theme);
-    await page.waitForTimeout(150);
+    await faded(page);
     expect.soft(await faults(page), theme).toEqual([]);
   }
 }

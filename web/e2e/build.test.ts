@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { library, listedValues, type Opened, open } from "./harness.ts";
+import { library, listedValues, type Opened, open, restingBox } from "./harness.ts";
 
 const CODE = `
 import json, numpy as np
@@ -31,20 +31,18 @@ async function values(page: Page, block: string): Promise<number[]> {
   await page.keyboard.type(block);
   await page.keyboard.press("Enter");
   await page.click("#tab-inspector");
-  await page.getByRole("button", { name: "List", exact: true }).click();
-  await page.waitForSelector(".element-table td:last-child");
-  await page.waitForTimeout(400);
+  const pane = page.locator(`.pane[aria-label^="${block}:"]`);
+  await pane.getByRole("button", { name: "List", exact: true }).click();
+  await pane.locator(".element-table td").first().waitFor();
   return Object.values(await listedValues(page)).map(Number);
 }
 
 async function compare(page: Page): Promise<void> {
   await page.waitForFunction(() => document.querySelector(".run-state")?.textContent?.includes("Done"));
-  const found = [];
-  for (const block of ["max_pool_3d", "max_pool_3d_grad", "max_pool_3d_grad_grad"]) {
+  for (const [i, block] of ["max_pool_3d", "max_pool_3d_grad", "max_pool_3d_grad_grad"].entries()) {
     await page.focus(".canvas");
-    found.push(await values(page, block));
+    await expect.poll(() => values(page, block), { message: block }).toEqual(expected[i]);
   }
-  expect(found).toEqual(expected);
 }
 
 test("MaxPool3D, its gradient and its second gradient are built by mouse and give the library's numbers", async () => {
@@ -52,14 +50,14 @@ test("MaxPool3D, its gradient and its second gradient are built by mouse and giv
   await page.getByRole("button", { name: "New page" }).click();
   const canvas = page.locator(".canvas");
   await canvas.waitFor();
-  const box = (await canvas.boundingBox()) as { x: number; y: number; width: number; height: number };
+  const box = await restingBox(canvas);
   await page.mouse.dblclick(box.x + 120, box.y + 160);
   await page.locator(".search input").fill("const");
   await page.locator(".search [role=option]", { hasText: "Const" }).first().click();
   await page.locator('[data-field="value"] input[aria-label="Shape"]').fill("1, 2, 2, 2, 2");
   await page.locator('[data-field="value"] input[aria-label="Shape"]').press("Enter");
   await page.locator('[data-field="value"] button', { hasText: "1, 2, 3" }).click();
-  const pin = (await page.locator("#block-const .pin.out").boundingBox()) as { x: number; y: number };
+  const pin = await restingBox(page.locator("#block-const .pin.out"));
   await page.mouse.move(pin.x + 5, pin.y + 5);
   await page.mouse.down();
   await page.mouse.move(pin.x + 120, pin.y + 20, { steps: 4 });
@@ -102,8 +100,8 @@ test("the docs at a block have its whole formula in sight", async () => {
   const formula = page.locator(".docs .formula");
   const code = "import json; from backblocks.ops import REGISTRY as ops";
   const lines = library(`${code}; print(json.dumps(ops["MaxPool3DGrad"].formula.splitlines()))`);
-  expect(await formula.locator("div").allTextContents()).toEqual(lines);
-  expect(await formula.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
+  await expect.poll(() => formula.locator("div").allTextContents()).toEqual(lines);
+  await expect.poll(() => formula.evaluate((it) => it.scrollWidth - it.clientWidth)).toBe(0);
   await page.click("#tab-properties");
 });
 
@@ -140,12 +138,15 @@ test("the same is built by keyboard alone", async () => {
   await page.keyboard.press("V");
   await toCanvas(page);
   await page.keyboard.press("c");
+  await page.waitForSelector("dialog[open] :focus");
   await page.keyboard.type("input");
   await page.keyboard.press("Enter");
   await page.keyboard.type("const:output");
   await page.keyboard.press("Enter");
   await page.keyboard.press("g");
+  await page.waitForSelector("#block-max_pool_3d_grad");
   await page.keyboard.press("g");
+  await page.waitForSelector("#block-max_pool_3d_grad_grad");
   await page.keyboard.press("Control+Enter");
   await compare(page);
   expect(errors).toEqual([]);

@@ -3,7 +3,17 @@
 import { readFileSync } from "node:fs";
 import type { Download, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { copiedText, dropFile, library, newPage, type Opened, open, pasteText } from "./harness.ts";
+import {
+  type Box,
+  copiedText,
+  dropFile,
+  library,
+  newPage,
+  type Opened,
+  open,
+  pasteText,
+  restingBox,
+} from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -37,7 +47,7 @@ async function chain(): Promise<void> {
   await newPage(page, CHAIN.blocks, { layout: CHAIN.layout });
   await page.keyboard.press("1");
   await page.keyboard.press("Escape");
-  await page.waitForTimeout(300);
+  await restingBox(page.locator("#block-loose"));
 }
 
 interface Copied {
@@ -67,8 +77,7 @@ async function blocks(): Promise<Copied["blocks"]> {
 }
 
 async function place(selector: string): Promise<{ x: number; y: number }> {
-  const box = await page.locator(selector).boundingBox();
-  if (box === null) throw new Error(`${selector} is not seen`);
+  const box = await restingBox(page.locator(selector));
   return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
 }
 
@@ -77,9 +86,7 @@ async function drag(from: { x: number; y: number }, to: { x: number; y: number }
   await page.mouse.down();
   await page.mouse.move((from.x + to.x) / 2, (from.y + to.y) / 2, { steps: 3 });
   await page.mouse.move(to.x, to.y, { steps: 3 });
-  await page.waitForTimeout(60);
   await page.mouse.up();
-  await page.waitForTimeout(120);
 }
 
 const undo = () => page.keyboard.press("Control+z");
@@ -90,12 +97,11 @@ describe("by mouse", () => {
   test("a drag is one step of undo", async () => {
     const before = await place("#block-c .block-title");
     await drag(before, { x: before.x + 40, y: before.y + 80 });
-    const after = await place("#block-c .block-title");
-    expect(after.y).toBeGreaterThan(before.y + 50);
+    const height = async () => (await place("#block-c .block-title")).y;
+    await expect.poll(height).toBeGreaterThan(before.y + 50);
     await page.locator(".canvas").focus();
     await undo();
-    await page.waitForTimeout(150);
-    expect((await place("#block-c .block-title")).y).toBeCloseTo(before.y, 0);
+    await expect.poll(height).toBeCloseTo(before.y, 0);
   });
 
   test("a marquee selects what it touches", async () => {
@@ -177,22 +183,15 @@ describe("by mouse", () => {
     const [a, b] = [await place("#block-a"), await place("#block-b")];
     await drag({ x: a.x - 110, y: a.y - 70 }, { x: b.x + 20, y: b.y + 10 });
     await pasteText(page, JSON.stringify({ format: 1, blocks: await copied() }));
-    await page.waitForTimeout(200);
+    await page.waitForSelector("#block-b_2");
     expect((await blocks()).b_2?.in).toEqual({ x: "a_2:output" });
   });
 
   test("far blocks are selected like near ones", async () => {
     for (let i = 0; i < 4; i++) await page.keyboard.press("-");
-    await page.waitForTimeout(300);
-    expect(await page.locator(".block").count()).toBe(0);
-    const canvas = (await page.locator(".canvas").boundingBox()) as {
-      x: number;
-      y: number;
-      width: number;
-      height: number;
-    };
+    await expect.poll(() => page.locator(".block").count()).toBe(0);
     // Everything was shown before zooming out, so the middle of the page is the middle of the canvas.
-    const centre = { x: canvas.x + canvas.width / 2, y: canvas.y + canvas.height / 2 };
+    const centre = await place(".canvas");
     await drag({ x: centre.x - 400, y: centre.y - 200 }, { x: centre.x + 400, y: centre.y + 200 });
     expect(Object.keys(await copied()).length).toBe(4);
   });
@@ -204,7 +203,7 @@ test("a long constant opens as a grid at its block, by mouse and by keys, and ea
   await pasteText(page, JSON.stringify({ format: 1, blocks: { long: { op: "Const", attrs: { value } } } }));
   await page.click("#block-long .row-value");
   const box = page.getByRole("dialog", { name: "Constant value of long" });
-  const beside = (await box.boundingBox()) as { x: number };
+  const beside = await restingBox(box);
   expect(Math.abs(beside.x - (await place("#block-long .pin.out")).x)).toBeLessThan(400);
   await page.keyboard.type("7");
   await page.keyboard.press("Enter");
@@ -236,19 +235,21 @@ test("what is wrong at a selected block lies above its neighbours", async () => 
   await newPage(page, blocks, { layout: { blocks: { over: [0, 0], under: [0, 180] } } });
   await page.keyboard.press("1");
   await page.click("#block-over .block-title");
-  await page.waitForTimeout(200);
-  const said = (await page.locator("#block-over .block-problem").boundingBox()) as DOMRect;
-  const owner = await page.evaluate(
-    ([x, y]) => document.elementFromPoint(x, y)?.closest(".block-problem")?.textContent,
-    [said.x + 40, said.y + said.height - 6] as const,
-  );
-  expect(owner).toContain("got 1");
+  await page.waitForSelector("#block-under .block-problem");
+  const said = await restingBox(page.locator("#block-over .block-problem"));
+  const owner = () =>
+    page.evaluate(([x, y]) => document.elementFromPoint(x, y)?.closest(".block-problem")?.textContent, [
+      said.x + 40,
+      said.y + said.height - 6,
+    ] as const);
+  await expect.poll(owner).toContain("got 1");
 });
 
 test("a placeholder has no value before one is typed, then one of its type and shape", async () => {
   await newPage(page, { p: { op: "Placeholder", attrs: { dtype: "int32", shape: [2, null] } } });
   await page.click("#block-p .block-title");
   const section = page.locator(".section", { hasText: "Value when the page runs" });
+  await section.waitFor();
   expect(await section.locator("input").count()).toBe(0);
   await section.getByRole("button", { name: "Type a value" }).click();
   expect(await section.locator("select").inputValue()).toBe("int32");
@@ -268,11 +269,10 @@ test("a block that is added covers no note", async () => {
   await page.locator(".search input").fill("Abs");
   await page.locator(".search [role=option]", { hasText: "Abs" }).first().click();
   await page.waitForSelector("#block-abs");
-  const [note, block] = await Promise.all(
-    [".note", "#block-abs"].map(async (each) => (await page.locator(each).boundingBox()) as DOMRect),
-  );
-  const apart = (a: DOMRect, b: DOMRect) => a.y + a.height <= b.y || a.x + a.width <= b.x;
-  expect(apart(note as DOMRect, block as DOMRect) || apart(block as DOMRect, note as DOMRect)).toBe(true);
+  const block = await restingBox(page.locator("#block-abs"));
+  const note = await restingBox(page.locator(".note"));
+  const apart = (a: Box, b: Box) => a.y + a.height <= b.y || a.x + a.width <= b.x;
+  expect(apart(note, block) || apart(block, note)).toBe(true);
 });
 
 test("gradients with respect to the only thing there is need no choice", async () => {
@@ -322,9 +322,8 @@ test("a finger wires by tap and tap", async () => {
       },
       { x, y },
     );
-    await page.waitForTimeout(100);
   }
-  expect((await blocks()).loose?.in).toEqual({ x: "b:y" });
+  await expect.poll(async () => (await blocks()).loose?.in).toEqual({ x: "b:y" });
 });
 
 test("a finger that rests opens the menu, and what lies under it when it leaves is not pressed", async () => {
@@ -340,8 +339,8 @@ test("a finger that rests opens the menu, and what lies under it when it leaves 
   expect(await page.locator("[role=menu]").count()).toBe(1);
   expect(await page.locator(".block.selected").getAttribute("id")).toBe("block-b");
   await page.keyboard.press("Escape");
-  await touch("touchStart", { x, y });
-  await touch("touchMove", { x: x + 40, y });
+  // Sent together, so that the finger does not rest before it moves when the machine is busy.
+  await Promise.all([touch("touchStart", { x, y }), touch("touchMove", { x: x + 40, y })]);
   await page.waitForTimeout(900);
   expect(await page.locator("[role=menu]").count()).toBe(0);
   await touch("touchEnd");
@@ -366,7 +365,7 @@ describe("out and in", () => {
       await dropFile(page, name, bytes);
       await page.waitForFunction((before) => document.querySelectorAll(".page-tab").length > before, tabs);
       await page.waitForSelector("#block-loose");
-      expect(await blocks()).toEqual(CHAIN.blocks);
+      await expect.poll(blocks).toEqual(CHAIN.blocks);
     },
   );
 
@@ -425,7 +424,7 @@ print(json.dumps(base64.b64encode(file.getvalue()).decode()))
 `) as string;
     await dropFile(page, "numbers.npy", Buffer.from(npy, "base64"));
     await dropFile(page, "more.npz", Buffer.from(npz, "base64"));
-    await page.waitForSelector("#block-weights");
+    for (const name of ["numbers", "weights"]) await page.waitForSelector(`#block-${name}`);
     const now = (await blocks()) as Record<string, { attrs?: { value?: unknown } }>;
     expect(now.numbers?.attrs?.value).toEqual({
       dtype: "float32",

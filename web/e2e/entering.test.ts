@@ -86,6 +86,7 @@ test("no other host is asked for anything, not even by a note that names one", a
   await page.waitForSelector(".live-mark.done");
   await page.click(".block-title");
   await page.keyboard.press("e");
+  // Time enough to ask for what must not be asked for.
   await page.waitForTimeout(500);
   expect([...asked]).toEqual([new URL(address).host]);
 });
@@ -100,6 +101,7 @@ test("changes of a file that is gone are offered again", async () => {
   await page.waitForFunction(() =>
     /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
   );
+  // What was kept more than a second ago survives a kill.
   await page.waitForTimeout(1200);
   await studio.kill("SIGKILL");
   rmSync(file);

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
-import { library, type Opened, open } from "./harness.ts";
+import { library, type Opened, open, restingBox } from "./harness.ts";
 
 /** One of each kind of op that lights up its sources. */
 const MOVES = {
@@ -244,7 +244,8 @@ async function explain(block: string): Promise<void> {
 
 async function leave(): Promise<void> {
   await page.locator(".explain-bar button").first().click();
-  await page.waitForSelector(".canvas");
+  // The focus comes a frame later, and would be taken from what is typed into before.
+  await page.waitForSelector(".canvas:focus");
 }
 
 /** The panel of a tensor, by the name that the page has for it. */
@@ -262,6 +263,11 @@ async function status(): Promise<string> {
 
 async function statusIs(text: string): Promise<void> {
   await expect.poll(status).toBe(text);
+}
+
+/** Waits until the marks of these tensors have so many points at least: they are drawn with the next frame. */
+async function lit(pins: readonly string[], least: number): Promise<void> {
+  for (const pin of pins) await expect.poll(() => marked(pin), { message: pin }).toBeGreaterThan(least);
 }
 
 /** How many points of a tensor's marks are not clear. */
@@ -286,7 +292,8 @@ async function walk(pin: string, cells: number): Promise<void> {
   for (let tile = 0; tile < 4; tile++)
     for (const key of ["Control+Home", "ArrowLeft"]) await page.keyboard.press(key);
   await page.keyboard.press("Control+Home");
-  await page.waitForTimeout(100);
+  // In the first row a tensor is called by the name of its pin alone.
+  await expect.poll(status).toMatch(new RegExp(`^(pinned: )?(${pin}|${pin.split(":")[1]})\\[0(,0)*\\]`));
   for (let cell = 0; cell < cells; cell++) {
     const total = page.locator(".explain-made").first().locator("[data-agrees]");
     await expect.poll(() => total.getAttribute("data-agrees")).toBe("true");
@@ -303,7 +310,6 @@ describe("max pooling and its gradient", () => {
     await page.click("#block-pool .block-title");
     await page.getByRole("button", { name: "Explain cell by cell" }).click();
     await page.waitForSelector(".explain-tensor .tensor-map");
-    await page.waitForTimeout(600);
     await page.evaluate(() => {
       const { send } = WebSocket.prototype;
       const seen: unknown[] = [];
@@ -313,7 +319,15 @@ describe("max pooling and its gradient", () => {
       };
       Object.assign(window, { seen });
     });
-    const box = (await map("pool:output").boundingBox()) as { x: number; y: number };
+    /** What was sent since this was asked last. */
+    const sent = () => page.evaluate(() => (window as unknown as { seen: unknown[] }).seen.splice(0));
+    const box = await restingBox(map("pool:output"));
+    // What the view itself has to ask for may still be on its way.
+    const quiet = async () => {
+      await page.waitForTimeout(600);
+      return sent();
+    };
+    await expect.poll(quiet).toEqual([]);
     await page.mouse.move(box.x + 12, box.y + 30);
     const [value, window, winner] = library(`
 import json, numpy as np, backblocks as bb
@@ -324,20 +338,20 @@ place = np.unravel_index(x.argmax(), x.shape)
 print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
 `) as [number, string, number[]];
     await statusIs(`output[0,0,0,0,0] = ${value}, maximum of input${window}, at [${winner.join(",")}]`);
-    for (const pin of ["volume:output", "pool:output", "grad:output", "back:output"])
-      expect(await marked(pin), pin).toBeGreaterThan(100);
-    expect(await page.evaluate(() => (window as unknown as { seen: unknown[] }).seen)).toEqual([]);
+    await lit(["volume:output", "pool:output", "grad:output", "back:output"], 100);
+    expect(await sent()).toEqual([]);
     expect(await page.locator(".explain-table tbody tr").count()).toBe(8);
     expect(await page.locator(".explain-table tr.part-wins").count()).toBe(1);
     expect(opened.errors).toEqual([]);
   });
 
   test("a click pins the cell, Escape releases it, and the buttons step and play", async () => {
-    const box = (await map("pool:output").boundingBox()) as { x: number; y: number };
+    const box = await restingBox(map("pool:output"));
     await page.mouse.click(box.x + 12, box.y + 30);
     await expect.poll(status).toContain("pinned: output[0,0,0,0,0]");
     const pinned = await status();
     await page.mouse.move(box.x + 90, box.y + 30);
+    // Time enough for a cell that must not be said.
     await page.waitForTimeout(100);
     expect(await status()).toBe(pinned);
     await page.keyboard.press("Escape");
@@ -348,8 +362,19 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     await page.getByRole("button", { name: "Step back" }).click();
     await expect.poll(status).toContain("output[0,0,0,0,0]");
     await page.getByRole("button", { name: "Play" }).click();
-    await expect.poll(status, { timeout: 5000 }).toContain("output[0,0,1,1,0]");
+    await expect.poll(status).not.toContain("output[0,0,0,0,0]");
     await page.getByRole("button", { name: "Pause" }).click();
+    const stays = async () => {
+      const before = await status();
+      await page.waitForTimeout(1000);
+      return (await status()) === before;
+    };
+    await expect.poll(stays).toBe(true);
+    expect(await status()).not.toContain("output[0,1,1,1,0]");
+    // Each cell is shown for a moment only; the last one stays.
+    await page.getByRole("button", { name: "Play" }).click();
+    await expect.poll(status).toContain("output[0,1,1,1,0]");
+    await page.getByRole("button", { name: "Play" }).waitFor();
   });
 
   test("every number is the sum of its contributions", async () => {
@@ -374,6 +399,7 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     });
     await page.getByRole("button", { name: "Check with a finite difference" }).click();
     await page.keyboard.press("s");
+    // Time enough for the answer, which must not be shown.
     await page.waitForTimeout(800);
     expect(await page.locator(".explain-check p").count()).toBe(0);
   });
@@ -389,7 +415,7 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     await canvas.waitFor();
     expect(await loaded()).toBe(1);
     const picture = () => canvas.evaluate((each: HTMLCanvasElement) => each.toDataURL());
-    await page.waitForTimeout(200);
+    await restingBox(canvas);
     const before = await picture();
     await panel("volume:output").locator(".volume-box").focus();
     await page.keyboard.press("ArrowRight");
@@ -397,7 +423,7 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     const turned = await picture();
     await page.keyboard.press("-");
     await expect.poll(picture).not.toBe(turned);
-    const box = (await canvas.boundingBox()) as { x: number; y: number; width: number; height: number };
+    const box = await restingBox(canvas);
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
     await expect.poll(status).toMatch(/^input\[0,\d,\d,\d,0\] = /);
     await panel("volume:output").getByRole("button", { name: "Map" }).click();
@@ -411,7 +437,7 @@ describe("other windows", () => {
     await map("pool:output").focus();
     await page.keyboard.press("ArrowRight");
     await expect.poll(status).toContain("at [0,0,0,1,0], with 1 cell as large");
-    expect(await page.locator(".explain-table tr.part-ties").count()).toBe(1);
+    await expect.poll(() => page.locator(".explain-table tr.part-ties").count()).toBe(1);
     await map("all:output").focus();
     for (const key of ["ArrowRight", "ArrowDown", "ArrowLeft"]) await page.keyboard.press(key);
     await walk("all:output", 4);
@@ -425,11 +451,11 @@ describe("other windows", () => {
     await explain("pool");
     await walk("pool:output", 1);
     const aside = page.locator(".explain-aside");
-    expect(await aside.textContent()).toContain("5 cells of the window's 9 lie outside");
+    await expect.poll(() => aside.textContent()).toContain("5 cells of the window's 9 lie outside");
     expect(await aside.textContent()).toContain("÷ 4");
     await walk("pool:output", 16);
     await walk("back:output", 1);
-    expect(await aside.textContent()).toContain("divided by the cells that exist, not by 9");
+    await expect.poll(() => aside.textContent()).toContain("divided by the cells that exist, not by 9");
     await walk("back:output", 16);
     await page.getByRole("button", { name: "Add the gradient of back with respect to grad" }).click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 3);
@@ -444,8 +470,7 @@ describe("other windows", () => {
     await walk("back_filter:output", 9);
     await map("filter:output").focus();
     await page.keyboard.press("ArrowRight");
-    for (const pin of ["image:output", "conv:output", "back_filter:output", "back_image:output"])
-      expect(await marked(pin), pin).toBeGreaterThan(50);
+    await lit(["image:output", "conv:output", "back_filter:output", "back_image:output"], 50);
   });
 
   test("the second gradient of a convolution is a convolution of what flows back", async () => {
@@ -454,31 +479,28 @@ describe("other windows", () => {
       .click();
     await page.waitForFunction(() => document.querySelectorAll(".explain-strip").length === 4);
     await walk("back_image_grad_out_backprop:output", 9);
-    await expect.poll(() => marked("conv:output")).toBeGreaterThan(50);
+    await lit(["conv:output"], 50);
   });
 
   test("the second gradient stands below the first", async () => {
     await openLesson("The second gradient");
     await explain("again");
-    expect(await page.locator(".explain-title").allTextContents()).toEqual([
-      "Forward",
-      "Gradient",
-      "Second gradient",
-    ]);
-    const last = page.locator(".explain-strip", { hasText: "MaxPool3DGradGrad" });
-    expect(await last.evaluate((strip) => strip.getBoundingClientRect().bottom)).toBeLessThanOrEqual(
-      await page.locator(".explain-status").evaluate((status) => status.getBoundingClientRect().top),
-    );
+    await expect
+      .poll(() => page.locator(".explain-title").allTextContents())
+      .toEqual(["Forward", "Gradient", "Second gradient"]);
+    const last = await restingBox(page.locator(".explain-strip", { hasText: "MaxPool3DGradGrad" }));
+    const below = await restingBox(page.locator(".explain-status"));
+    expect(last.y + last.height).toBeLessThanOrEqual(below.y);
     await page.keyboard.press("s");
     // Steps begin in the block that was asked for.
     await expect
       .poll(() => page.locator(".explain-status").textContent())
       .toContain("output[0,0,0,0,0] = 0.2");
     await walk("again:output", 4);
-    const formula = await page.locator(".explain-formula").first().textContent();
-    expect(formula).toBe("output[0,0,1,1,0] = grad[0,0,2,2,0] = 1.1");
-    for (const pin of ["volume:output", "back:output", "wish:output"])
-      expect(await marked(pin), pin).toBeGreaterThan(50);
+    await expect
+      .poll(() => page.locator(".explain-formula").first().textContent())
+      .toBe("output[0,0,1,1,0] = grad[0,0,2,2,0] = 1.1");
+    await lit(["volume:output", "back:output", "wish:output"], 50);
   });
 
   test("a gradient that is not there is added by a button, and shown", async () => {
@@ -505,41 +527,25 @@ test("ops that move, join, pick, add and multiply cells light up their sources",
   await page.waitForSelector(".canvas");
   await page.keyboard.press("Control+Enter");
   await ran();
-  const said: string[] = [];
-  for (const [block, output] of [
-    ["turned", "y"],
-    ["flat", "output"],
-    ["product", "product"],
-    ["sum", "output"],
-    ["added", "z"],
-    ["less", "z"],
-    ["joined", "output"],
-    ["picked", "output"],
-    ["part", "output"],
-    ["padded", "output"],
+  for (const [block, said] of [
+    ["turned", "y[3,1,2] = 4, a copy of x[1, 2, 3]"],
+    ["flat", "output[5,3] = 4, a copy of tensor[1, 2, 3]"],
+    ["product", "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]"],
+    ["sum", "output[1,3] = 5, sum over input[1, 0-2, 3]"],
+    ["added", "z[1,2,3] = 11, sum of x[1, 2, 3] and y[3]"],
+    ["less", "z[1,2,3] = -3, x[1, 2, 3] minus y[3]"],
+    ["joined", "output[11,3] = 4, a copy of values[1][5, 3]"],
+    ["picked", "output[2,3] = 4, a copy of params[5, 3]"],
+    ["part", "output[1,1,2] = 4, a copy of input[1, 2, 3]"],
+    ["padded", "output[6] = 0, no cell leads to it"],
   ] as const) {
     await explain(block);
-    await map(`${block}:${output}`).focus();
+    await map(`${block}:${said.split("[")[0]}`).focus();
     await page.keyboard.press("ArrowRight");
     await page.keyboard.press("Control+End");
-    await page.waitForTimeout(150);
-    said.push(await status());
+    await statusIs(said);
     await leave();
   }
-  expect(said).toMatchInlineSnapshot(`
-    [
-      "y[3,1,2] = 4, a copy of x[1, 2, 3]",
-      "output[5,3] = 4, a copy of tensor[1, 2, 3]",
-      "product[5,5] = 51, sum over a[5, 0-3] times b[5, 0-3]",
-      "output[1,3] = 5, sum over input[1, 0-2, 3]",
-      "z[1,2,3] = 11, sum of x[1, 2, 3] and y[3]",
-      "z[1,2,3] = -3, x[1, 2, 3] minus y[3]",
-      "output[11,3] = 4, a copy of values[1][5, 3]",
-      "output[2,3] = 4, a copy of params[5, 3]",
-      "output[1,1,2] = 4, a copy of input[1, 2, 3]",
-      "output[6] = 0, no cell leads to it",
-    ]
-  `);
 });
 
 describe("every kind of window", () => {
@@ -568,11 +574,11 @@ describe("every kind of window", () => {
   test("codes are multiplied, averaged and shown with what they stand for", async () => {
     await explain("coded");
     await walk("coded:output", 9);
-    expect(await aside()).toContain("What they stand for is multiplied and added up");
+    await expect.poll(aside).toContain("What they stand for is multiplied and added up");
     await leave();
     await explain("averaged");
     await walk("averaged:output", 4);
-    expect(await aside()).toContain("÷ 4 = 69.75 → 69");
+    await expect.poll(aside).toContain("÷ 4 = 69.75 → 69");
     expect(await aside()).toContain("cut to a whole number");
     await leave();
   });
@@ -580,7 +586,7 @@ describe("every kind of window", () => {
   test("an image that is resized first has the weights of what it is made of", async () => {
     await explain("resized");
     await walk("resized:output", 9);
-    expect(await page.locator(".explain-table th").allTextContents()).toContain("weight");
+    await expect.poll(() => page.locator(".explain-table th").allTextContents()).toContain("weight");
     await leave();
   });
 
@@ -594,7 +600,7 @@ describe("every kind of window", () => {
 
   test("the rule is written in the layout of the block", async () => {
     await explain("channels");
-    expect(await rule()).toBe("output[n, c, h, w] = meankh, kw value[n, c, h + kh, w + kw]");
+    await expect.poll(rule).toBe("output[n, c, h, w] = meankh, kw value[n, c, h + kh, w + kw]");
     expect(await panel("first:output").locator("header").textContent()).toContain("value");
     await leave();
   });
@@ -676,7 +682,8 @@ describe("axe finds nothing serious", () => {
     await panel("volume:output").getByRole("button", { name: "Axes" }).click();
     await panel("wish:output").getByRole("button", { name: "3-D" }).click();
     await page.getByRole("button", { name: "Check with a finite difference" }).click();
-    await page.waitForTimeout(500);
+    await page.locator(".explain-check p .mono").waitFor();
+    await panel("wish:output").locator(".volume-box canvas").waitFor();
     await inEveryTheme(page);
   });
 
@@ -693,7 +700,7 @@ describe("axe finds nothing serious", () => {
     await map("pool:output").focus();
     await page.keyboard.press("ArrowRight");
     await expect.poll(status).toContain("최댓값");
-    expect(await page.locator(".explain-aside").textContent()).toContain("이 셀이 아닌 곳:");
+    await expect.poll(() => page.locator(".explain-aside").textContent()).toContain("이 셀이 아닌 곳:");
     await map("back:output").focus();
     await page.keyboard.press("ArrowRight");
     await page.getByRole("button", { name: "유한 차분으로 확인" }).click();

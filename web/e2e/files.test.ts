@@ -52,8 +52,12 @@ async function add(op: string): Promise<void> {
 async function valuesOf(block: string, count: number): Promise<string[]> {
   await page.click(`[id="block-${block}"] .block-title`);
   await page.keyboard.press("Alt+5");
-  await page.getByRole("button", { name: "List", exact: true }).click();
-  await page.waitForFunction((rows) => document.querySelectorAll(".element-table tr").length >= rows, count);
+  const pane = page.locator(`.pane[aria-label^="${block}:"]`);
+  await pane.getByRole("button", { name: "List", exact: true }).click();
+  await pane
+    .locator(".element-table tr")
+    .nth(count - 1)
+    .waitFor();
   return Object.values(await listedValues(page));
 }
 
@@ -119,15 +123,16 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.fill("#extract-path", "parts/twice.page.json");
   await page.press("#extract-path", "Enter");
   await page.waitForSelector("#block-twice", { state: "detached" });
-  expect(await page.locator(".block").count()).toBe(3);
+  await expect.poll(() => page.locator(".block").count()).toBe(3);
   await expect.poll(() => existsSync(path.join(opened.studio.folder, "parts/twice.page.json"))).toBe(true);
   await page.keyboard.press("Control+Enter");
   await page.waitForSelector("#block-end .live-mark.done");
-  expect((await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
+  await expect.poll(async () => (await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
   await page.click("#block-end .block-title");
   await command("page of its own");
   await page.fill("#extract-path", "parts/twice");
-  expect(await page.locator("dialog button[type=submit]").isDisabled()).toBe(true);
+  // Which files there are is asked when the dialog opens.
+  await expect.poll(() => page.locator("dialog button[type=submit]").isDisabled()).toBe(true);
   expect(await page.locator("dialog").textContent()).toContain("There is such a file already");
   await page.keyboard.press("Escape");
 });
@@ -154,8 +159,8 @@ print(json.dumps(base64.b64encode(out.getvalue()).decode()))
   await newPage(page, { start: CONST });
   await dropFile(page, `arrays.${kind}`, Buffer.from(made, "base64"));
   await page.waitForSelector("#block-steps");
-  expect((await valuesOf("weights", 4)).map(Number)).toEqual([1.5, -2, 0, 4]);
-  expect(await page.locator("#block-steps .spec").textContent()).toBe("i64 3");
+  await expect.poll(async () => (await valuesOf("weights", 4)).map(Number)).toEqual([1.5, -2, 0, 4]);
+  await expect.poll(() => page.locator("#block-steps .spec").textContent()).toBe("i64 3");
 });
 
 async function exported(kind: string): Promise<{ name: string; bytes: Buffer }> {
@@ -212,11 +217,13 @@ test("an export says which constants stay behind, and why", async () => {
   await newPage(page, { huge: constant("bool", "huge.npy"), lost: constant("float32", "lost.npy") });
   const { bytes } = await exported("SVG");
   expect(bytes.toString()).toContain("huge.npy");
-  expect(await page.locator(".toast span").last().textContent()).toBe(
-    "Too large to go inside: huge (262,145 elements in huge.npy). All arrays inside have 262,144 elements at most; " +
-      "in another folder the page needs these files beside it. " +
-      "Not inside, since the files cannot be read: lost (lost.npy). Put them back, and export again.",
-  );
+  await expect
+    .poll(() => page.locator(".toast span").last().textContent())
+    .toBe(
+      "Too large to go inside: huge (262,145 elements in huge.npy). All arrays inside have 262,144 elements at most; " +
+        "in another folder the page needs these files beside it. " +
+        "Not inside, since the files cannot be read: lost (lost.npy). Put them back, and export again.",
+    );
   await page.click(".toast button");
 });
 
@@ -245,23 +252,25 @@ test("an image monitor shows a map with its legend, and a histogram its bars", a
   await page.keyboard.press("Control+Enter");
   const map = page.locator(".canvas canvas.map");
   await map.waitFor();
-  const cells = await map.evaluate((canvas: HTMLCanvasElement) => {
-    const data = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
-    return {
-      width: canvas.width,
-      height: canvas.height,
-      colours: new Set(
-        Array.from(data)
-          .join()
-          .match(/(\d+,){3}255/g),
-      ).size,
-    };
-  });
-  expect(cells).toEqual({ width: 3, height: 2, colours: 6 });
-  expect(await page.locator(".canvas .legend .high").textContent()).toBe("0");
-  expect(await page.locator(".canvas .legend .low").textContent()).toBe("-5");
-  const bars = await page
-    .locator(".canvas .histogram rect")
-    .evaluateAll((all) => all.filter((bar) => Number(bar.getAttribute("height")) > 0).length);
-  expect(bars).toBe(6);
+  const cells = () =>
+    map.evaluate((canvas: HTMLCanvasElement) => {
+      const data = canvas.getContext("2d")?.getImageData(0, 0, canvas.width, canvas.height).data ?? [];
+      return {
+        width: canvas.width,
+        height: canvas.height,
+        colours: new Set(
+          Array.from(data)
+            .join()
+            .match(/(\d+,){3}255/g),
+        ).size,
+      };
+    });
+  await expect.poll(cells).toEqual({ width: 3, height: 2, colours: 6 });
+  await expect.poll(() => page.locator(".canvas .legend .high").textContent()).toBe("0");
+  await expect.poll(() => page.locator(".canvas .legend .low").textContent()).toBe("-5");
+  const bars = () =>
+    page
+      .locator(".canvas .histogram rect")
+      .evaluateAll((all) => all.filter((bar) => Number(bar.getAttribute("height")) > 0).length);
+  await expect.poll(bars).toBe(6);
 });

@@ -4,7 +4,7 @@ import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 
@@ -127,6 +127,40 @@ export async function open(
       await studio.end();
     },
   };
+}
+
+export interface Box {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** Where an element stands, once it has stayed there for some frames: what comes later may have moved it. */
+export async function restingBox(target: Locator): Promise<Box> {
+  return target.evaluate(
+    (element) =>
+      new Promise<Box>((resolve, reject) => {
+        let before = "";
+        let same = 0;
+        const look = () => {
+          if (!element.isConnected) return reject(new Error("The element is gone."));
+          const { x, y, width, height } = element.getBoundingClientRect();
+          const now = [x, y, width, height].join();
+          same = now === before && width > 0 ? same + 1 : 0;
+          before = now;
+          if (same === 6) resolve({ x, y, width, height });
+          else requestAnimationFrame(look);
+        };
+        look();
+      }),
+  );
+}
+
+/** Presses the keys of a panel, and waits for the focus, which comes to its tab a frame later. */
+export async function toPanel(page: Page, keys: string, tab: string): Promise<void> {
+  await page.keyboard.press(keys);
+  await page.waitForSelector(`#tab-${tab}:focus`);
 }
 
 /** A new page with these blocks on it, and what else a page's text may say. */

@@ -3,7 +3,7 @@
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Locator, Page } from "playwright-core";
-import { type Opened, open } from "./harness.ts";
+import { type Opened, open, restingBox, toPanel } from "./harness.ts";
 
 export type Shown = "Map" | "Table" | "3-D" | "List";
 
@@ -39,15 +39,16 @@ export function inspecting(page: Page) {
       await page.keyboard.type(block);
       await page.keyboard.press("Enter");
       await page.waitForSelector(`.pane[aria-label^="${block}:"] .pane-body`);
-      await page.waitForTimeout(250);
     },
+    /** Goes to the inspector by keys. */
+    enter: (): Promise<void> => toPanel(page, "Alt+5", "inspector"),
     async statistic(name: string): Promise<number> {
       const found = page.locator(".statistics div", { has: page.locator(`dt:text-is("${name}")`) }).first();
       return Number((await found.locator("dd").textContent())?.replaceAll(",", ""));
     },
     /** A point of the first map, from its corner. */
     async cellAt(x: number, y: number): Promise<{ x: number; y: number }> {
-      const box = (await page.locator(".tensor-map").first().boundingBox()) as { x: number; y: number };
+      const box = await restingBox(page.locator(".tensor-map").first());
       return { x: box.x + x, y: box.y + y };
     },
     /** The texts of a constant's elements. */
@@ -61,7 +62,6 @@ export function inspecting(page: Page) {
     async undo(): Promise<void> {
       await page.locator(".canvas").focus();
       await page.keyboard.press("Control+z");
-      await page.waitForTimeout(150);
     },
     /** Tab until the focus is on what has this name. */
     async tabTo(name: RegExp, key = "Tab"): Promise<void> {

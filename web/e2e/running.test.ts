@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { copiedText, newPage, type Opened, open } from "./harness.ts";
+import { copiedText, newPage, type Opened, open, toPanel } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -85,10 +85,10 @@ test("arrows follow wires, with Ctrl they move a block, and in the outline they 
   expect(after.layout.blocks.minus[1]).toBe(before.layout.blocks.minus[1] + 16);
   await page.keyboard.press("ArrowLeft");
   expect(Object.keys((await copied()).blocks)).toEqual(["start"]);
-  await page.keyboard.press("Alt+1");
+  await toPanel(page, "Alt+1", "outline");
   await page.locator("[role=treeitem][data-node='block/start']").focus();
   await page.keyboard.press("Shift+ArrowDown");
-  expect(Object.keys((await copied()).blocks).sort()).toEqual(["minus", "start"]);
+  await expect.poll(async () => Object.keys((await copied()).blocks).sort()).toEqual(["minus", "start"]);
 });
 
 test("what blocks print is listed below the page and stands at the block", async () => {
@@ -101,26 +101,47 @@ test("what blocks print is listed below the page and stands at the block", async
   const line = page.locator(".printed li");
   await line.waitFor();
   expect(await line.textContent()).toBe("printseen");
-  expect(await page.locator("#block-print .spec").textContent()).toBe("seen");
+  await expect.poll(() => page.locator("#block-print .spec").textContent()).toBe("seen");
 });
 
 test("the tab of the page that is shown is whole, however many there are, also after the window became narrower", async () => {
   for (let i = 0; i < 4; i++) await newPage(page, { start: numbers([i]) });
   for (const width of [1440, 900, 700]) {
     await page.setViewportSize({ width, height: 700 });
-    await page.waitForTimeout(100);
-    const [bar, tab, close] = await page.evaluate(() =>
-      [".page-tabs", ".page-tab.current", ".page-tab.current .close"].map((each) => {
-        const { left, right } = (document.querySelector(each) as Element).getBoundingClientRect();
-        return { left, right };
-      }),
-    );
-    expect(tab?.left).toBeGreaterThanOrEqual((bar?.left as number) - 1);
-    expect(tab?.right).toBeLessThanOrEqual((bar?.right as number) + 1);
-    expect(close?.right).toBeLessThanOrEqual(tab?.right as number);
-    expect((close?.right as number) - (close?.left as number)).toBe(24);
+    const whole = () =>
+      page.evaluate(() => {
+        const [bar, tab, close] = [".page-tabs", ".page-tab.current", ".page-tab.current .close"].map(
+          (each) => (document.querySelector(each) as Element).getBoundingClientRect(),
+        ) as [DOMRect, DOMRect, DOMRect];
+        return {
+          window: innerWidth,
+          tab: tab.left >= bar.left - 1 && tab.right <= bar.right + 1,
+          close: close.right <= tab.right && close.width,
+        };
+      });
+    await expect.poll(whole).toEqual({ window: width, tab: true, close: 24 });
   }
   await page.setViewportSize({ width: 1440, height: 900 });
+});
+
+test("who has scrolled to other tabs stays there, whatever is said beside them", async () => {
+  const bar = page.locator(".page-tabs");
+  const scrolled = () => bar.evaluate((tabs) => tabs.scrollLeft);
+  const width = () => bar.evaluate((tabs) => tabs.clientWidth);
+  await expect.poll(scrolled).toBeGreaterThan(100);
+  await page.locator(".save-state", { hasText: /Draft kept \d/ }).waitFor();
+  await page.locator(".page-tab").first().scrollIntoViewIfNeeded();
+  await expect.poll(scrolled).toBe(0);
+  const before = await width();
+  const said = page.locator(".save-state");
+  await said.evaluate((text: HTMLElement) => text.style.setProperty("min-width", "240px"));
+  await expect.poll(width).toBeLessThan(before);
+  // A bar that follows its current tab does so in the next frame.
+  await page.evaluate(
+    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
+  );
+  expect(await scrolled()).toBe(0);
+  await said.evaluate((text: HTMLElement) => text.style.removeProperty("min-width"));
 });
 
 test("tabs are put in another order by keys and by the mouse", async () => {
@@ -133,7 +154,9 @@ test("tabs are put in another order by keys and by the mouse", async () => {
   await page.locator(".page-tab.current button").first().focus();
   await page.keyboard.press("Shift+ArrowLeft");
   await expect.poll(order).toEqual([...others.slice(1).reverse(), last, others[0]]);
-  await page.locator(".page-tab").first().dragTo(page.locator(".page-tab").nth(1));
+  await page.waitForSelector(".page-tab.current button:focus");
+  // As a hand does it: step by step, not in one leap.
+  await page.locator(".page-tab").first().dragTo(page.locator(".page-tab").nth(1), { steps: 5 });
   await expect.poll(async () => (await order())[1]).toBe(before[0]);
 });
 
@@ -142,6 +165,8 @@ test("in a low window the panel below leaves two thirds to the page", async () =
   await low.setViewportSize({ width: 900, height: 700 });
   await low.goto(opened.studio.address.replace(/#.*/, ""));
   await low.locator(".card").first().click();
-  expect((await low.locator("#bottom").boundingBox())?.height).toBeLessThanOrEqual(234);
+  await expect
+    .poll(async () => (await low.locator("#bottom").boundingBox())?.height)
+    .toBeLessThanOrEqual(234);
   await low.close();
 });

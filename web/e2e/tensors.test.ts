@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { inEveryTheme } from "./axe.ts";
-import { library, type Opened } from "./harness.ts";
+import { library, type Opened, restingBox } from "./harness.ts";
 import { inspecting, openInspector } from "./inspecting.ts";
 
 /** Of each type numbers that are easily lost, as the page writes them and as Python does. */
@@ -153,7 +153,7 @@ found = np.load(io.BytesIO(base64.b64decode("${file}")))
 print(json.dumps(bool(same(found.view(want.dtype) if found.dtype.kind == "V" else found, want))))`);
     expect(same).toBe(true);
     if (dtype === "bfloat16")
-      expect(await page.locator(".said").textContent()).toContain(".view(ml_dtypes.bfloat16)");
+      await expect.poll(() => page.locator(".said").textContent()).toContain(".view(ml_dtypes.bfloat16)");
   });
 });
 
@@ -179,11 +179,13 @@ test.each([...Object.keys(TYPES).filter((dtype) => dtype !== "string"), ...OTHER
 describe("what is out of the ordinary opens too", () => {
   test("text as a list", async () => {
     await inspector.select("of-string");
-    expect(await page.locator(".element-table td:nth-child(2)").first().textContent()).toBe("a, b");
+    await expect
+      .poll(() => page.locator(".element-table td:nth-child(2)").first().textContent())
+      .toBe("a, b");
   });
   test.each(["empty", "emptied"])("no cells, which is said: %s", async (block) => {
     await inspector.select(block);
-    expect(await page.locator(".pane-main").textContent()).toContain("has no cells");
+    await expect.poll(() => page.locator(".pane-main").textContent()).toContain("has no cells");
     await inspector.choose("Copy as NumPy");
     await expect.poll(clipboard).toMatch(/^np\.zeros\(\((2, 0|0, 3),\), dtype=np\.float32\)$/);
   });
@@ -195,7 +197,7 @@ describe("what is out of the ordinary opens too", () => {
   });
   test("a variable, and one of a list of tensors", async () => {
     await inspector.select("variable");
-    expect(await inspector.statistic("Max")).toBe(2);
+    await expect.poll(() => inspector.statistic("Max")).toBe(2);
     await inspector.select("split");
     await page.locator(".pane-choice").selectOption("split:output[1]");
     await expect.poll(() => inspector.statistic("Max")).toBe(2);
@@ -207,8 +209,8 @@ describe("what is out of the ordinary opens too", () => {
     await page.keyboard.press("Control+End");
     const active = page.locator("[role=gridcell][aria-selected=true]");
     await expect.poll(() => active.textContent()).toBe("999999");
-    const [cell, grid] = [await active.boundingBox(), await page.locator("[role=grid]").boundingBox()];
-    expect((cell?.x ?? 0) + (cell?.width ?? 0)).toBeLessThanOrEqual((grid?.x ?? 0) + (grid?.width ?? 0) + 1);
+    const [cell, grid] = [await restingBox(active), await restingBox(page.locator("[role=grid]"))];
+    expect(cell.x + cell.width).toBeLessThanOrEqual(grid.x + grid.width + 1);
     expect(await page.locator("[role=columnheader]").last().getAttribute("aria-label")).toBe(
       "axis 1: 999999",
     );
@@ -222,23 +224,20 @@ test("the eight axes of a tensor have sliders within reach, at every width and f
   const reached = async (): Promise<void> => {
     const pane = page.locator('.pane[aria-label^="eight:"]');
     const bars = pane.locator(".pane-bars");
-    expect(await bars.evaluate((each) => each.scrollWidth <= each.clientWidth)).toBe(true);
+    await expect.poll(() => bars.evaluate((each) => each.scrollWidth <= each.clientWidth)).toBe(true);
     const sliders = pane.locator(".axis-sliders input");
-    expect(await sliders.count()).toBe(4);
+    await expect.poll(() => sliders.count()).toBe(4);
     for (let i = 0; i < 4; i++) {
       await sliders.nth(i).focus();
       await page.keyboard.press("End");
-      expect((await sliders.nth(i).boundingBox())?.width).toBeGreaterThan(40);
+      expect((await restingBox(sliders.nth(i))).width).toBeGreaterThan(40);
     }
-    expect(await sliders.evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value))).toEqual([
-      "2",
-      "1",
-      "3",
-      "2",
-    ]);
-    const map = await pane.locator(".tensor-map").boundingBox();
-    expect(map?.height).toBeGreaterThan(60);
-    expect(map?.width).toBeGreaterThan(140);
+    await expect
+      .poll(() => sliders.evaluateAll((all) => all.map((each) => (each as HTMLInputElement).value)))
+      .toEqual(["2", "1", "3", "2"]);
+    const map = await restingBox(pane.locator(".tensor-map"));
+    expect(map.height).toBeGreaterThan(60);
+    expect(map.width).toBeGreaterThan(140);
   };
   await inspector.select("eight");
   await reached();
@@ -261,12 +260,12 @@ test("tensors of very different sizes have colours of their own, until they are 
   await inspector.keep("pool");
   await inspector.select("far");
   const said = page.locator(".range-said").first();
-  expect(await said.textContent()).toMatch(/^A range of its own: in one for all/);
-  expect(new Set(await inspector.ranges()).size).toBe(2);
+  await expect.poll(() => said.textContent()).toMatch(/^A range of its own: in one for all/);
+  await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(2);
   await page.getByRole("button", { name: "Same colours" }).first().click();
   await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);
   await page.getByRole("button", { name: "Own", exact: true }).first().click();
-  expect(await said.textContent()).toBe("A range of its own.");
+  await expect.poll(() => said.textContent()).toBe("A range of its own.");
   await inspector.letAllGo();
 });
 
@@ -338,14 +337,21 @@ test("how panes stand and what was chosen in them is the same after another tab,
   await page.keyboard.press("ArrowRight");
   await page.locator('.pane[aria-label^="volume:"]').getByRole("button", { name: "Table" }).click();
   await page.locator(".range-mode select").first().selectOption("most");
-  const before = { wells: await wells(), ranges: await inspector.ranges() };
+  const stand = async () => ({ wells: await wells(), ranges: await inspector.ranges() });
+  let before = await stand();
+  // Numbers of the server may still narrow a range down.
+  const stays = async () => {
+    const last = before;
+    await page.waitForTimeout(500);
+    before = await stand();
+    return JSON.stringify(before) === JSON.stringify(last);
+  };
+  await expect.poll(stays).toBe(true);
   expect(new Set(before.wells).size).toBe(2);
   const asBefore = async () => {
     await page.locator('.pane[aria-label^="volume:"] [role=grid]').waitFor();
     await page.locator('.pane[aria-label^="pool:"] .tensor-map').waitFor();
-    await expect
-      .poll(async () => ({ wells: await wells(), ranges: await inspector.ranges() }))
-      .toEqual(before);
+    await expect.poll(stand).toEqual(before);
   };
   await page.click("#tab-problems");
   await page.click("#tab-inspector");
@@ -385,7 +391,7 @@ describe("3-D", () => {
     await page.keyboard.press("ArrowRight");
     await expect.poll(picture).not.toBe(first);
     const turned = await picture();
-    const at = (await box.boundingBox()) as { x: number; y: number; width: number; height: number };
+    const at = await restingBox(box);
     await page.mouse.move(at.x + at.width / 2, at.y + at.height / 2);
     await page.mouse.down();
     await page.mouse.move(at.x + at.width / 2 + 60, at.y + at.height / 2 + 10, { steps: 4 });
@@ -404,12 +410,12 @@ describe("3-D", () => {
     await page.locator(".volume-box").waitFor();
     const places = (within: Locator) =>
       within.locator(".axis-sliders .slice").evaluateAll((all) => all.map((each) => each.textContent));
-    expect(await places(page.locator(".pane"))).toEqual(["C0/1"]);
+    await expect.poll(() => places(page.locator(".pane"))).toEqual(["C0/1"]);
     await page.getByRole("button", { name: "Explain cell by cell" }).first().click();
     const input = page.locator(".explain-tensor", { hasText: "volume:output" });
     await input.getByRole("button", { name: "3-D" }).click();
     await input.locator(".volume-box").waitFor();
-    expect(await places(input)).toEqual(["C0/1"]);
+    await expect.poll(() => places(input)).toEqual(["C0/1"]);
     await page.locator(".explain").focus();
     await page.keyboard.press("s");
     await page.keyboard.press("s");
@@ -422,13 +428,18 @@ describe("3-D", () => {
   test("another tensor's numbers are asked for once", async () => {
     await inspector.select("volume");
     await inspector.show("3-D");
+    await page.locator(".volume-box").waitFor();
     const session = await opened.context.newCDPSession(page);
     await session.send("Network.enable");
     const asked: string[] = [];
     session.on("Network.webSocketFrameSent", ({ response }) => asked.push(response.payloadData));
     await inspector.select("cube");
     await page.locator(".volume-box").waitFor();
-    expect(asked.filter((each) => each.includes('"look"'))).toHaveLength(1);
+    const looks = () => asked.filter((each) => each.includes('"look"'));
+    await expect.poll(looks).not.toEqual([]);
+    // Time enough for a second one.
+    await page.waitForTimeout(300);
+    expect(looks()).toHaveLength(1);
     await session.detach();
     await inspector.show("Map");
   });
@@ -468,7 +479,9 @@ describe("3-D", () => {
     await expect.poll(() => inspector.line().textContent()).toMatch(/^pool:output\[0, 1, 2, 1, 0\] = /);
     await page.keyboard.press("Enter");
     await inspector.show("Table");
-    expect(await page.locator("[role=gridcell][aria-selected=true]").getAttribute("id")).toMatch(/-2-1$/);
+    await expect
+      .poll(() => page.locator("[role=gridcell][aria-selected=true]").getAttribute("id"))
+      .toMatch(/-2-1$/);
     await page.locator("[role=grid]").focus();
     await page.keyboard.press("Escape");
     await inspector.show("Map");
@@ -486,9 +499,14 @@ describe("3-D", () => {
 });
 
 test("large tensors are compared by an estimate at once; looking at all can be stopped and begun again", async () => {
-  const begun = Date.now();
-  await inspector.select("huge");
-  expect(Date.now() - begun).toBeLessThan(1000);
+  const timed = async (block: string): Promise<number> => {
+    const begun = Date.now();
+    await inspector.select(block);
+    return Date.now() - begun;
+  };
+  // How long a small one takes says how busy the machine is.
+  const small = await timed("pool");
+  expect(await timed("huge")).toBeLessThan(small + 1000);
   await page.getByRole("button", { name: /^Take it as A/ }).click();
   await inspector.select("more");
   await page.getByRole("button", { name: /^Take it as B/ }).click();

@@ -4,8 +4,10 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ["*.test.ts"],
-    testTimeout: 120_000,
-    hookTimeout: 60_000,
+    // What is waited for comes at once where there is time; a busy machine takes many times as long.
+    testTimeout: 240_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     // Each file has a server and a browser of its own; two at once would only slow each other.
     fileParallelism: false,
   },

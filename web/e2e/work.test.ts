@@ -17,6 +17,8 @@ async function openPage(page: Page, address: string, file: string): Promise<void
   await page.waitForFunction(() =>
     /[1-9]\d* block/.test(document.querySelector(".statusbar")?.textContent ?? ""),
   );
+  // Before the ops are here, none can be added.
+  await page.waitForSelector(".palette-group[open] .palette-op");
 }
 
 /** Adds a block by keyboard. */
@@ -30,7 +32,6 @@ async function addBlock(page: Page, op: string): Promise<void> {
 async function names(page: Page): Promise<string[]> {
   await page.locator(".canvas").focus();
   await page.keyboard.press("Control+a");
-  await page.waitForTimeout(50);
   return Object.keys(JSON.parse(await copiedText(page)).blocks);
 }
 
@@ -47,9 +48,9 @@ test(`edits older than a second survive ${RUNS} random kills of server or browse
       const page = await browser.newPage();
       await openPage(page, address, "kept");
       if (run > 0) await page.waitForSelector(".banner");
-      await page.waitForTimeout(300);
-      const found = new Set(await names(page));
-      for (const name of must) expect(found, `run ${run}`).toContain(name);
+      await expect
+        .poll(() => names(page), { message: `run ${run}` })
+        .toEqual(expect.arrayContaining([...must]));
       await page.keyboard.press("Escape");
       for (let i = 0; i < 3; i++) await addBlock(page, ["square", "neg", "abs"][i % 3] as string);
       const made = await names(page);

@@ -177,19 +177,41 @@ interface PageTabProps {
   onKeyDown(event: KeyboardEvent): void;
 }
 
+/**
+ * The bar may become narrower, by what is said beside it too, and the tab itself wider by its mark. Who has scrolled
+ * to other tabs stays there: else these would slip away from under the pointer, and from a tab that is dragged.
+ */
+function keptInSight(tab: HTMLElement): () => void {
+  const bar = tab.parentElement as HTMLElement;
+  const sizes = () => `${tab.offsetWidth} ${bar.clientWidth}`;
+  let seen = "";
+  let left = false;
+  const scrolled = () => {
+    // While sizes are new it is not known yet whether they or somebody has moved the tab out of sight.
+    if (sizes() !== seen) return;
+    const [inner, outer] = [tab.getBoundingClientRect(), bar.getBoundingClientRect()];
+    left = inner.left < outer.left - 1 || inner.right > outer.right + 1;
+  };
+  const resized = new ResizeObserver(() => {
+    if (!left) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    seen = sizes();
+  });
+  for (const each of [tab, bar]) resized.observe(each);
+  bar.addEventListener("scroll", scrolled);
+  return () => {
+    resized.disconnect();
+    bar.removeEventListener("scroll", scrolled);
+  };
+}
+
 const TAB_DRAGGED = "application/x-backblocks-tab";
 
 function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTabProps): ReactElement {
   const w = useWords();
   const box = useRef<HTMLDivElement>(null);
   const title = titleOf(page, w.untitled);
-  // The bar may become narrower, and the tab itself wider by its mark.
   useEffect(() => {
-    const tab = box.current;
-    if (!current || tab === null) return;
-    const sizes = new ResizeObserver(() => tab.scrollIntoView({ block: "nearest", inline: "nearest" }));
-    for (const each of [tab, tab.parentElement]) if (each) sizes.observe(each);
-    return () => sizes.disconnect();
+    if (current && box.current) return keptInSight(box.current);
   }, [current]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Shift with the arrows does the same at its button.
