@@ -180,8 +180,8 @@ class Prepared {
     // How many arrays it is called with.
     std::size_t arrays() const { return places_.back() + 1; }
 
-    // Runs the kernel, without the interpreter lock if it takes long. False, with no error, if an array is not what it
-    // was prepared for.
+    // Runs the kernel, without the interpreter lock if it takes long. False, with no error, if an
+    // array is not what it was prepared for.
     bool run(PyObject* const* arrays) const { return try_to_run(arrays) == kNone; }
 
     static PyObject* call(PyObject* self, PyObject* args, PyObject* by_name) {

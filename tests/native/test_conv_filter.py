@@ -185,6 +185,8 @@ LARGE = [  # enough work for several tasks, cut in different ways
     {"space": (60, 70), "k": (3, 3), "pads": SAME, "ins": 64, "outs": 70},
     {"space": (10, 20, 21), "k": (3, 3, 3), "pads": ((1, 1),) * 3, "ins": 40, "outs": 70},
     {"space": (30, 70), "k": (1, 1), "ins": 80, "outs": 100},
+    {"space": (18, 22), "k": (3, 3), "pads": SAME, "batch": 2, "ins": 140, "outs": 150},
+    {"space": (7, 9, 10), "k": (3, 3, 3), "pads": ((1, 1),) * 3, "ins": 70, "outs": 161},
 ]
 
 
