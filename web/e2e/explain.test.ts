@@ -362,7 +362,7 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     await page.getByRole("button", { name: "Step back" }).click();
     await expect.poll(status).toContain("output[0,0,0,0,0]");
     await page.getByRole("button", { name: "Play" }).click();
-    await expect.poll(status).not.toContain("output[0,0,0,0,0]");
+    await expect.poll(status).toMatch(/output\[0,(?!0,0,0,0\])/);
     await page.getByRole("button", { name: "Pause" }).click();
     const stays = async () => {
       const before = await status();

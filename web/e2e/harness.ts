@@ -143,8 +143,11 @@ export async function restingBox(target: Locator): Promise<Box> {
       new Promise<Box>((resolve, reject) => {
         let before = "";
         let same = 0;
+        let looks = 0;
         const look = () => {
           if (!element.isConnected) return reject(new Error("The element is gone."));
+          if (++looks > 600)
+            return reject(new Error(`The element never rests: ${element.outerHTML.slice(0, 80)}`));
           const { x, y, width, height } = element.getBoundingClientRect();
           const now = [x, y, width, height].join();
           same = now === before && width > 0 ? same + 1 : 0;

@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
-import { copiedText, newPage, type Opened, open, toPanel } from "./harness.ts";
+import { copiedText, newPage, type Opened, open, restingBox, toPanel } from "./harness.ts";
 
 let opened: Opened;
 let page: Page;
@@ -142,6 +142,11 @@ test("who has scrolled to other tabs stays there, whatever is said beside them",
   );
   expect(await scrolled()).toBe(0);
   await said.evaluate((text: HTMLElement) => text.style.removeProperty("min-width"));
+  // Where all tabs have room, the current one is in sight again, and then stays so.
+  await page.setViewportSize({ width: 2600, height: 900 });
+  await expect.poll(width).toBeGreaterThan(before + 1000);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await expect.poll(scrolled).toBeGreaterThan(100);
 });
 
 test("tabs are put in another order by keys and by the mouse", async () => {
@@ -165,8 +170,6 @@ test("in a low window the panel below leaves two thirds to the page", async () =
   await low.setViewportSize({ width: 900, height: 700 });
   await low.goto(opened.studio.address.replace(/#.*/, ""));
   await low.locator(".card").first().click();
-  await expect
-    .poll(async () => (await low.locator("#bottom").boundingBox())?.height)
-    .toBeLessThanOrEqual(234);
+  expect((await restingBox(low.locator("#bottom"))).height).toBeLessThanOrEqual(234);
   await low.close();
 });

@@ -183,17 +183,25 @@ interface PageTabProps {
  */
 function keptInSight(tab: HTMLElement): () => void {
   const bar = tab.parentElement as HTMLElement;
-  const sizes = () => `${tab.offsetWidth} ${bar.clientWidth}`;
-  let seen = "";
-  let left = false;
-  const scrolled = () => {
-    // While sizes are new it is not known yet whether they or somebody has moved the tab out of sight.
-    if (sizes() !== seen) return;
+  const sizes = () => `${tab.getBoundingClientRect().width} ${bar.clientWidth}`;
+  const outOfSight = () => {
     const [inner, outer] = [tab.getBoundingClientRect(), bar.getBoundingClientRect()];
-    left = inner.left < outer.left - 1 || inner.right > outer.right + 1;
+    return inner.left < outer.left - 1 || inner.right > outer.right + 1;
+  };
+  let seen = "";
+  let place = 0;
+  let away = false;
+  const scrolled = () => {
+    // While sizes are new it is not known yet whether they or somebody has moved the tab out of sight. Where it was
+    // put here, nobody has, though a wide tab may not be whole there.
+    if (sizes() === seen) away = bar.scrollLeft !== place && outOfSight();
   };
   const resized = new ResizeObserver(() => {
-    if (!left) tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+    away &&= outOfSight();
+    if (!away) {
+      tab.scrollIntoView({ block: "nearest", inline: "nearest" });
+      place = bar.scrollLeft;
+    }
     seen = sizes();
   });
   for (const each of [tab, bar]) resized.observe(each);
