@@ -14,11 +14,10 @@
 //
 // which are as many products of matrices. Some tiles at a time are brought to the points and multiplied
 // there: by a thread alone, since cores may be far apart, and what threads found is added up in the end.
-// Where so many sums would be too much memory, a thread has some of the columns n, and brings all tiles
-// to the points for itself; of volumes, where that takes long, threads bring them together. Numbers that
-// a tap has no part in are added and taken away again: errors are one and a half to two times those of
-// the plain sums, and as large at a tap of small numbers as at its neighbours. As in winograd.cpp, if a
-// result is not finite, all are computed the plain way.
+// Where so many sums would be too much memory, all threads bring the same tiles to the points, and each
+// multiplies at some of them. Numbers that a tap has no part in are added and taken away again: errors
+// are one and a half to two times those of the plain sums, and as large at a tap of small numbers as at
+// its neighbours. As in winograd.cpp, if a result is not finite, all are computed the plain way.
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -89,18 +88,12 @@ struct Plan {
         return {step * boxes_at_once, std::min((step + 1) * boxes_at_once, tiles.boxes())};
     }
 
-    // The panels that each thread has: two at least, of which only the last of all is not whole. For
-    // volumes all are one part, on which threads work together.
-    Parts panels_of_threads() const {
-        const std::int64_t most = tiles.points() == 16 ? panels.columns / (2 * kPanel<N>) : 1;
-        return {panels.count(), std::clamp<std::int64_t>(most, 1, num_threads())};
-    }
-
     // Numbers of a tile, and of all that are worked on at a time, at a point.
     std::int64_t x_pitch() const { return apart<N>(conv.ins); }
     std::int64_t dy_pitch() const { return apart<N>(panels.all()); }
     std::int64_t most_tiles() const { return boxes_at_once * tiles.largest_box(); }
     std::int64_t x_apart() const { return apart<N>(most_tiles() * x_pitch()); }
+    std::int64_t dy_apart() const { return apart<N>(most_tiles() * dy_pitch()); }
     std::int64_t sums_apart() const { return apart<N>(conv.ins * panels.all()); }
     std::int64_t sums_size() const { return tiles.points() * sums_apart(); }
 };
@@ -130,22 +123,16 @@ class Gradient {
     static constexpr std::int64_t points = Cube<N, planes>::points;
 
    public:
-    Gradient(const Plan<T>& plan, const T* x, const T* dy, Range panels)
+    Gradient(const Plan<T>& plan, const T* x, const T* dy)
         : plan_(plan),
-          panels_(panels),
-          first_(plan.panels.first(panels.first)),
-          outs_(std::min(plan.panels.first(panels.last), plan.conv.outs) - first_),
           all_x_(x),
-          all_dy_(dy + first_ * plan.conv.target.channel),
+          all_dy_(dy),
           zeros_(static_cast<std::size_t>(std::max(plan.conv.ins, plan.conv.outs))) {
-        const std::int64_t last = panels.last - 1;
-        const std::int64_t columns = plan.panels.first(last) + plan.panels.width(last) - first_;
-        dy_pitch_ = apart<N>(columns);
-        dy_apart_ = apart<N>(plan.most_tiles() * dy_pitch_);
         x_.of(points * plan.x_apart());
-        dy_.of(points * dy_apart_);
+        dy_.of(points * plan.dy_apart());
         // Columns beyond the last are multiplied too, and some numbers that are left over take long.
-        if (columns > outs_) std::fill_n(dy_.get(), points * dy_apart_, N{0});
+        if (plan.panels.all() > plan.conv.outs)
+            std::fill_n(dy_.get(), points * plan.dy_apart(), N{0});
     }
 
     // Finds the sums of a part of the tiles.
@@ -162,8 +149,8 @@ class Gradient {
         for (std::int64_t box = boxes.first; box < boxes.last; ++box)
             firsts.push_back(firsts.back() + TileBox(plan_.tiles, box).count());
         count_ = firsts.back();
-        const std::int64_t bytes =
-            shared(count_ * points * (plan_.conv.ins + outs_) * std::int64_t{sizeof(N)});
+        const std::int64_t bytes = shared(count_ * points * (plan_.conv.ins + plan_.conv.outs) *
+                                          std::int64_t{sizeof(N)});
         parallel_for(boxes.size(), bytes, [&](std::int64_t begin, std::int64_t end) {
             Room<N> turned;
             for (std::int64_t i = begin; i < end; ++i)
@@ -180,35 +167,34 @@ class Gradient {
                                       plan_.x_apart());
         };
         const auto bring_dy = [&](const View<const T>& view) {
-            gradients_to_points<planes>(box, view, outs_, zeros_.data(),
-                                        dy_.get() + first * dy_pitch_, dy_pitch_, dy_apart_);
+            gradients_to_points<planes>(box, view, conv.outs, zeros_.data(),
+                                        dy_.get() + first * plan_.dy_pitch(), plan_.dy_pitch(),
+                                        plan_.dy_apart());
         };
         if constexpr (std::is_same_v<T, N>)
             if (conv.turned()) {
                 bring_x(box.turned(all_x_, conv.source, conv.ins, &TileAxis::read, turned));
-                bring_dy(box.turned(all_dy_, conv.target, outs_, &TileAxis::given, turned));
+                bring_dy(box.turned(all_dy_, conv.target, conv.outs, &TileAxis::given, turned));
                 return;
             }
         bring_x(box.in_place(all_x_, conv.source, &TileAxis::sources));
         bring_dy(box.in_place(all_dy_, conv.target, &TileAxis::targets));
     }
 
-    // The bytes of a loop that idle threads share; of none, a thread runs it alone.
+    // The bytes of a loop that all threads share; of none, a thread runs it alone.
     std::int64_t shared(std::int64_t bytes) const { return plan_.parts == 1 ? bytes : 0; }
 
     void multiply(N* sums, bool more) {
         const Parts depths = Parts::of_at_most(kDepth, count_);
+        const std::int64_t panels = plan_.panels.count();
         // A core multiplies some four times while it moves a byte.
-        const std::int64_t bytes = shared(count_ * plan_.conv.ins * outs_ * points / 4);
-        parallel_for(points * panels_.size(), bytes, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) {
-                const std::int64_t point = i / panels_.size();
-                const std::int64_t panel = panels_.first + i % panels_.size();
+        const std::int64_t bytes = shared(count_ * plan_.sums_apart() * points / 4);
+        parallel_for(points * panels, bytes, [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i)
                 for (std::int64_t part = 0; part < depths.count; ++part)
-                    if (plan_.panels.width(panel) == kPanel<N>)
-                        multiply_panel<2>(point, panel, depths[part], more || part > 0, sums);
-                    else multiply_panel<1>(point, panel, depths[part], more || part > 0, sums);
-            }
+                    if (plan_.panels.width(i % panels) == kPanel<N>)
+                        multiply_panel<2>(i / panels, i % panels, depths[part], more || part > 0, sums);
+                    else multiply_panel<1>(i / panels, i % panels, depths[part], more || part > 0, sums);
         });
     }
 
@@ -217,23 +203,20 @@ class Gradient {
         const std::int64_t column = plan_.panels.first(panel), pitch = plan_.panels.all();
         const N* const x = x_.get() + point * plan_.x_apart() + depth.first * plan_.x_pitch();
         const N* const dy =
-            dy_.get() + point * dy_apart_ + depth.first * dy_pitch_ + column - first_;
+            dy_.get() + point * plan_.dy_apart() + depth.first * plan_.dy_pitch() + column;
         N* const sums = all + point * plan_.sums_apart() + column;
         const Parts parts = Parts::of_at_most(most_rows(vectors), plan_.conv.ins);
         for (std::int64_t i = 0; i < parts.count; ++i)
             with_constant<most_rows(vectors)>(parts[i].size(), [&](auto rows) {
-                add_rows<rows, vectors>(x + parts[i].first, plan_.x_pitch(), dy, dy_pitch_,
+                add_rows<rows, vectors>(x + parts[i].first, plan_.x_pitch(), dy, plan_.dy_pitch(),
                                         depth.size(), more, sums + parts[i].first * pitch, pitch);
             });
     }
 
     const Plan<T>& plan_;
-    const Range panels_;
-    const std::int64_t first_, outs_;  // columns of these
     const T* const all_x_;
-    const T* const all_dy_;  // from the first column on
+    const T* const all_dy_;
     const std::vector<T> zeros_;
-    std::int64_t dy_pitch_, dy_apart_;
     std::int64_t count_ = 0;  // tiles that are at the points
     Room<N> x_, dy_;
 };
@@ -266,22 +249,12 @@ bool run(const Plan<T>& plan, const T* x, const T* dy, T* dw) {
     Room<N> room;
     N* const sums = room.of(plan.parts * plan.sums_size());
     const Parts parts{plan.steps(), plan.parts};
-    const auto add_up = [&](Range panels, std::int64_t begin, std::int64_t end) {
-        Gradient<T, planes> gradient(plan, x, dy, panels);
+    parallel_for(plan.parts, plan.conv.work, [&](std::int64_t begin, std::int64_t end) {
+        Gradient<T, planes> gradient(plan, x, dy);
         for (std::int64_t part = begin; part < end; ++part)
             gradient.add_up(parts, part, sums + part * plan.sums_size());
-    };
-    if (plan.parts > 1) {
-        parallel_for(plan.parts, plan.conv.work, [&](std::int64_t begin, std::int64_t end) {
-            add_up({0, plan.panels.count()}, begin, end);
-        });
-        filter_gradient::add_chunks<N>(sums, plan.parts, plan.sums_size(), sums);
-    } else {
-        const Parts own = plan.panels_of_threads();
-        parallel_for(own.count, plan.conv.work, [&](std::int64_t begin, std::int64_t end) {
-            for (std::int64_t i = begin; i < end; ++i) add_up(own[i], 0, 1);
-        });
-    }
+    });
+    if (plan.parts > 1) filter_gradient::add_chunks<N>(sums, plan.parts, plan.sums_size(), sums);
     return from_points<planes>(plan, sums, dw);
 }
 
