@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "parallel.hpp"
 #include "pool.hpp"
@@ -79,8 +80,9 @@ BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> 
         a.least = a.least < bits ? a.least : bits;
         a.most = a.most > bits ? a.most : bits;
     } else if constexpr (fold == Fold::largest) {
-        // In this form, which a NaN in a leaves with the cell, it is one instruction.
-        const Vector<N> ordered = a.value > cell ? a.value : cell;
+        // In this form, which a NaN in a leaves with the cell, it is one instruction. Compilers would
+        // join it with what follows, to more.
+        const Vector<N> ordered = in_register(a.value > cell ? a.value : cell);
         a.value = a.value != a.value ? a.value : ordered;
     } else {
         const auto better = cell > a.value;
@@ -184,9 +186,10 @@ struct Box {
     std::int64_t real() const { return depth * height * width; }
 };
 
-// Folds windows, and calls finish(i, state, lanes) for their vectors of results. Inlined, it would have
-// to share its registers with what is around it.
-template <Fold fold, class T, bool strided, bool numbered = kNumbered<fold>, class Finish>
+// Folds windows, and calls finish(i, state, lanes) for their vectors of results. From one number of a
+// vector to the next it is `every` numbers of the input, 1 or 2, or as many as the box says: 0. Inlined,
+// it would have to share its registers with what is around it.
+template <Fold fold, class T, int every, bool numbered = kNumbered<fold>, class Finish>
 __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& given,
                                         const Finish& finish) {
     using N = Folded<fold, T>;
@@ -197,9 +200,18 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
     const Box box = given;
     const S* x = reinterpret_cast<const S*>(in.x + box.first);
     const S* from_v = reinterpret_cast<const S*>(in.v + (fold == Fold::pick ? box.first : 0));
+    constexpr std::make_index_sequence<kLanes<N>> all;
     const auto fetch = [=](const S* from, std::int64_t i, auto lanes) BACKBLOCKS_INLINED {
-        if constexpr (strided) return load_every(from + i * box.apart, box.apart);
-        else return load(from + i, lanes);
+        if constexpr (every == 0) return load_every(from + i * box.apart, box.apart);
+        else if constexpr (every == 1) return load(from + i, lanes);
+        else {
+            const S* const last = from + 2 * i + kLanes<N> - 1;  // and nothing after it is read
+            return every_second<0, 1>(load(from + 2 * i), load(last), all);
+        }
+    };
+    const auto fetch_two = [=](const S* from, std::int64_t i) BACKBLOCKS_INLINED {
+        const Vector<N> a = load(from + 2 * i), b = load(from + 2 * i + kLanes<N>);
+        return std::pair(every_second<0, 0>(a, b, all), every_second<1, 1>(a, b, all));
     };
     const auto fold_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
         typename decltype(vectors)::template Of<State<N>> states;
@@ -221,7 +233,20 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
                     std::int64_t at = d * box.plane + h * box.row;
                     auto number = static_cast<Lane<N>>(box.number + d * box.per_plane +
                                                        h * box.per_row);
-                    for (std::int64_t w = 0; w < box.width; ++w, at += box.cell, ++number)
+                    std::int64_t w = 0;
+                    if constexpr (every == 2)
+                        for (; w + 1 < box.width; w += 2, at += 2, number += 2)
+                            states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
+                                const std::int64_t from = i + v * kLanes<N>;
+                                std::pair<Vector<N>, Vector<N>> others;
+                                if constexpr (fold == Fold::pick) others = fetch_two(from_v + at, from);
+                                auto [one, two] = fetch_two(x + at, from);
+                                if constexpr (as_bits && best) one = in_order<T>(one);
+                                if constexpr (as_bits && best) two = in_order<T>(two);
+                                f(state, one, number, others.first);
+                                f(state, two, static_cast<Lane<N>>(number + 1), others.second);
+                            });
+                    for (; w < box.width; ++w, at += box.cell, ++number)
                         states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
                             Vector<N> other{};
                             if constexpr (fold == Fold::pick)
@@ -250,10 +275,15 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
         }
         states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
             if constexpr (as_bits && fold == Fold::largest) end_largest<T>(state);
+            if constexpr (every == 2) {
+                state.value = ordered(state.value, all);
+                if constexpr (numbered) state.at = ordered(state.at, all);
+                if constexpr (fold == Fold::pick) state.picked = ordered(state.picked, all);
+            }
             finish(i + v * kLanes<N>, state, lanes);
         });
     };
-    constexpr int most = best ? 2 : as_bits || strided ? 4 : 8;
+    constexpr int most = best ? 2 : as_bits || every != 1 ? 4 : 8;
     // Cells of many vectors are read in long pieces. Sums of fewer were faster four vectors at a time.
     if constexpr (fold == Fold::sum)
         if (box.length <= most * kLanes<N>) return each_vectors<N, 4>(box.length, fold_all);
@@ -286,8 +316,9 @@ void fold_row(const FoldInputs<T>& in, const Pool& pool, Range whole, const RowP
                     finish(before + i, state, lanes, real);
                 });
         };
-        if (many && strided) go(std::true_type{});
-        else go(std::false_type{});
+        if (many && strided && width.s == 2) go(std::integral_constant<int, 2>{});
+        else if (many && strided) go(std::integral_constant<int, 0>{});
+        else go(std::integral_constant<int, 1>{});
         o += count;
     }
 }

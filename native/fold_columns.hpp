@@ -42,9 +42,12 @@ class Columns {
         if constexpr (fold == Fold::sum) return pay_for_sums(pool);
         if (most_columns(pool) * column > kMostNumbers) return false;
         if (numbered && !counts(pool)) return false;
+        const bool vectors = column == 1 && width.whole().size() >= lanes;
+        // Pairs are parted while they are read.
+        if (vectors && width.k == 2 && width.s == 2) return false;
         std::int64_t window = std::max((column + lanes - 1) / lanes * lanes, 2 * lanes);
         if (width.s == 1) window = column;
-        else if (column == 1 && width.whole().size() >= lanes) window = 3;
+        else if (vectors) window = 3;
         return rows > 1 && width.out > 1 &&
                rows * width.k * window > 2 * rows * width.s * column + width.k * window;
     }
@@ -130,7 +133,7 @@ class Columns {
         box.width = 1;
         box.length = columns.size() * pool_.channels;
         bool nan = false;
-        fold_box<fold, T, false, numbered>(
+        fold_box<fold, T, 1, numbered>(
             in_, box, [=, this, &nan](std::int64_t i, const State<N>& state, auto some)
                           BACKBLOCKS_INLINED {
                 store(state.value, values_ + at + i, some);

@@ -24,14 +24,6 @@ namespace backblocks::ISA {
 
 enum class Grad { avg, max };
 
-// The even numbers of two vectors, and the odd ones.
-template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline void unpair(V& a, V& b, std::index_sequence<lane...>) {
-    const V even = __builtin_shufflevector(a, b, (2 * lane)...);
-    b = __builtin_shufflevector(a, b, (2 * lane + 1)...);
-    a = even;
-}
-
 // Whether the best one so far stays so after another cell.
 template <class T, class V>
 BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
@@ -43,7 +35,7 @@ BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
 //
 // With few channels no window makes a whole vector. Then, for max, columns come first: all cells of
 // the windows that stand at one place of the width. Every column has its share, and the row that
-// takes it, if its window's winner is there.
+// takes it, if its window's winner is there. Of one channel, pairs of cells make vectors of windows.
 template <class T, Grad grad>
 class Apart {
     using B = Bit<T>;
@@ -70,8 +62,8 @@ class Apart {
     }
 
     Apart(const Pool& pool, const T* x, const T* dy, T* dx)
-        : pool_(pool), x_(x), dy_(dy), dx_(dx), few_(max && pool.channels < lanes),
-          whole_(width().whole()),
+        : pool_(pool), x_(x), dy_(dy), dx_(dx), pairs_(max && in_pairs(pool)),
+          few_(max && pool.channels < lanes && !pairs_), whole_(width().whole()),
           covered_(width().cells(width().out - 1).last * pool.channels) {
         const std::int64_t count = width().out * pool.channels + lanes, row = row_size() + lanes;
         shares_ = room_.of(count + (few_ ? 4 * row : max ? count : row));
@@ -81,8 +73,9 @@ class Apart {
         const bool no_gaps = width().out == 1 || width().k == width().s;
         by_cell_ = !max && !large_ && no_gaps && pool.channels * std::int64_t{sizeof(T)} >= 256;
         // Then vectors end where cells do, or rows, and cache lines are made of them.
+        const std::int64_t before = pairs_ ? width().cells(whole_.first).first : 0;
         past_.cache = max && large_ && kCanStream &&
-                      (few_ ? row_size() | covered_ : pool.channels) % lanes == 0 &&
+                      (few_ || pairs_ ? row_size() | covered_ | before : pool.channels) % lanes == 0 &&
                       reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
         const std::int64_t ahead = pool.axes[1].s * row_size() * std::int64_t{sizeof(T)};
         past_.next = reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(dx) +
@@ -99,8 +92,11 @@ class Apart {
         rows_.clear();
         for (std::int64_t d = ds.first; d < ds.last; ++d)
             for (std::int64_t h = hs.first; h < hs.last; ++h) rows_.push_back(row_of(d, h));
-        find_shares(dy_ + place.row(pool_) * width().out * pool_.channels);
+        const T* const dy = dy_ + place.row(pool_) * width().out * pool_.channels;
+        if (pairs_) find_in_pairs(bits_of(dy));
+        else find_shares(dy);
         if (few_) find_takers();
+        else if (pairs_) send_alone(bits_of(dy));
         else if (max) find_winners();
         else if (!by_cell_) give(found_, 0);
         const Range all_ds = depth.territory({place.d, place.d + 1});
@@ -111,6 +107,7 @@ class Apart {
                 B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
                 const bool real = ds.has(d) && hs.has(h);
                 if (real && few_) give_columns(to, number++);
+                else if (real && pairs_) give_pairs(to, number++);
                 else if (real && (max || by_cell_)) give(to, number++);
                 if (real && !max && !by_cell_) copy_line(found_, row_size(), to, large_);
                 else if (!real || covered_ < row_size())
@@ -122,15 +119,19 @@ class Apart {
     const WindowAxis& width() const { return pool_.axes[2]; }
     std::int64_t row_size() const { return width().n * pool_.channels; }
 
+    // A sum that begins with zero has no -0.
+    static BACKBLOCKS_INLINED auto share_of(const auto& bits) {
+        using Share = std::remove_cvref_t<decltype(bits)>;
+        return bits == std::numeric_limits<B>::min() ? Share{} : bits;
+    }
+
     // shares[o, c] = dy[o, c] / (number of real cells of o), for max dy[o, c]
     void find_shares(const T* dy) const {
         const std::int64_t channels = pool_.channels;
         if constexpr (max)
-            // A sum that begins with zero has no -0.
             return each_vector<B>(width().out * channels, [=, from = bits_of(dy), to = shares_](
                                                               std::int64_t i, auto some) {
-                const Bits<T> share = load(from + i, some);
-                store(share == std::numeric_limits<B>::min() ? Bits<T>{} : share, to + i, some);
+                store(share_of(load(from + i, some)), to + i, some);
             });
         each_alike([=, this](std::int64_t o, std::int64_t count) {
             const std::size_t real =
@@ -229,10 +230,7 @@ class Apart {
                 store(one.at, all.row + i + v * lanes, some);
             });
         });
-        each_alike([&, pairs = in_pairs(pool_)](std::int64_t o, std::int64_t count) {
-            if (pairs && count > 1) return find_in_pairs(o, count);
-            for (std::int64_t each = o; each < o + count; ++each) find_taker(each);
-        });
+        for (std::int64_t o = 0; o < width().out; ++o) find_taker(o);
     }
 
     using Numbers = Vector<typename Best::Number>;
@@ -262,22 +260,68 @@ class Apart {
         }
     }
 
-    // The same for many windows of one channel and two columns.
-    void find_in_pairs(std::int64_t o, std::int64_t count) const {
+    // Where what is found of a vector of whole windows is kept: the last one may begin within another.
+    static std::int64_t slot(std::int64_t window) { return (window + lanes - 1) / lanes * lanes; }
+
+    // winners[o], shares[o] of whole windows that are two cells wide, in the order of every_second()
+    void find_in_pairs(const B* dy) const {
         constexpr std::make_index_sequence<lanes> all;
-        const auto store_in_turn = [=](Bits<T> even, Bits<T> odd, B* to) BACKBLOCKS_INLINED {
-            in_turn(even, odd, all);
-            store(even, to);
-            store(odd, to + lanes);
+        const std::int64_t *rows = rows_.data(), *end = rows + rows_.size();
+        const B* const x = bits_of(x_) + width().cells(whole_.first).first;
+        each_vectors<B, 2>(whole_.size(), [=, this, dy = dy + whole_.first](
+                                              std::int64_t i, auto, auto vectors)
+                                              BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Best> best;
+            Bits<T> number{};
+            for (const std::int64_t* row = rows; row < end; ++row, number += 2)
+                best.each([&](Best& one, int v) BACKBLOCKS_INLINED {
+                    const B* const from = x + *row + 2 * (i + v * lanes);
+                    const Bits<T> a = load(from), b = load(from + lanes);
+                    one.take(every_second<0, 0>(a, b, all), number);
+                    one.take(every_second<1, 1>(a, b, all), number + 1);
+                });
+            best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
+                const std::int64_t window = i + v * lanes;
+                store(one.at, found_ + slot(window));
+                store(unordered(share_of(load(dy + window)), all), shares_ + slot(window));
+            });
+        });
+    }
+
+    // Fills all cells of the other windows.
+    void send_alone(const B* dy) const {
+        const auto send = [&](std::int64_t o) {
+            const Range cells = width().cells(o);
+            std::int64_t winner = rows_.front() + cells.first;
+            for (const std::int64_t row : rows_)
+                for (std::int64_t cell = row + cells.first; cell < row + cells.last; ++cell) {
+                    const Wide<T> best = widen(x_[winner]), other = widen(x_[cell]);
+                    if (best == best && !(other <= best)) winner = cell;
+                    dx_[cell] = T{};
+                }
+            dx_[winner] = std::bit_cast<T>(share_of(dy[o]));
         };
-        const Column to = column(width().cells(o).first);
-        each_vector<B>(count, [=, shares = shares_ + o](std::int64_t i, auto) BACKBLOCKS_INLINED {
-            Best even = best_of(to, 2 * i), odd = best_of(to, 2 * i + lanes);
-            unpair(even.value, odd.value, all);
-            unpair(even.at, odd.at, all);
-            const Bits<T> won = BetterOrNan{}(odd.value, odd.at, even.value, even.at);
-            store_in_turn(even.at | won, odd.at | ~won, to.takes + 2 * i);
-            store_in_turn(load(shares + i), load(shares + i), to.share + 2 * i);
+        for (std::int64_t o = 0; o < whole_.first; ++o) send(o);
+        for (std::int64_t o = whole_.last; o < width().out; ++o) send(o);
+    }
+
+    // row[w] = shares[o] where winners[o] is the number of cell w
+    void give_pairs(B* row, B row_number) const {
+        constexpr std::make_index_sequence<lanes> all;
+        const auto first = static_cast<B>(2 * row_number), second = static_cast<B>(first + 1);
+        B* const to = row + width().cells(whole_.first).first;
+        each_vectors<B, 2>(whole_.size(), [=, winners = found_, shares = shares_, past = past_](
+                                              std::int64_t i, auto, auto vectors)
+                                              BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Bits<T>> some;
+            some.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
+                const std::int64_t window = i + v * lanes;
+                const Bits<T> winner = load(winners + slot(window)), share = load(shares + slot(window));
+                Bits<T> a = share & (winner == first), b = share & (winner == second);
+                join_pairs(a, b, all);
+                put(a, to + 2 * window, Whole{}, past);
+                put(b, to + 2 * window + lanes, Whole{}, past);
+            });
         });
     }
 
@@ -358,7 +402,7 @@ class Apart {
     const Pool& pool_;
     const T *x_, *dy_;
     T* dx_;
-    bool few_, large_;
+    bool pairs_, few_, large_;
     bool by_cell_;  // for average: each row is made anew, as a copy would read more than a share has
     Past past_;
     Range whole_;           // windows

@@ -151,6 +151,42 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t
     return load_every(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
+// Every second number of two vectors, from the given one of each on, in an order that takes the
+// processor one instruction.
+template <int in_a, int in_b, class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline V every_second(const V& a, const V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), piece = 16 / sizeof a[0], half = piece / 2;
+    return __builtin_shufflevector(
+        a, b, (lane / piece * piece + lane % half * 2 + (lane % piece < half ? in_a : lanes + in_b))...);
+}
+
+// Ends that order.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline V ordered(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), half = 8 / sizeof v[0], pieces = lanes / half / 2;
+    return __builtin_shufflevector(
+        v, v, ((lane / half % pieces * 2 + lane / half / pieces) * half + lane % half)...);
+}
+
+// Begins it.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline V unordered(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), half = 8 / sizeof v[0], pieces = lanes / half / 2;
+    return __builtin_shufflevector(
+        v, v, ((lane / half % 2 * pieces + lane / half / 2) * half + lane % half)...);
+}
+
+// The two vectors of which a has the first numbers of pairs and b the second, both in that order.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline void join_pairs(V& a, V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), piece = 16 / sizeof a[0], half = piece / 2;
+    const V lower = __builtin_shufflevector(
+        a, b, (lane / piece * piece + lane % piece / 2 + lane % 2 * lanes)...);
+    b = __builtin_shufflevector(
+        a, b, (lane / piece * piece + lane % piece / 2 + lane % 2 * lanes + half)...);
+    a = lower;
+}
+
 // Numbers whose upper halves are theirs rounded to BFloat16. A NaN has no low bits, as all of them come
 // from halves, and stays one.
 BACKBLOCKS_INLINED inline Vector<std::uint32_t> rounded_bits(const Vector<float>& v) {
@@ -351,11 +387,14 @@ BACKBLOCKS_INLINED inline void copy_line(const T* from, std::int64_t count, T* t
     constexpr std::int64_t block = kCacheLine / sizeof(T);
     if (kCanStream && past) {
         const auto beyond = reinterpret_cast<std::uintptr_t>(to) % kCacheLine;
-        i = beyond ? std::min<std::int64_t>((kCacheLine - beyond) / sizeof(T), count) : 0;
-        std::memcpy(to, from, static_cast<std::size_t>(i) * sizeof(T));
+        if (beyond) {
+            i = std::min<std::int64_t>((kCacheLine - beyond) / sizeof(T), count);
+            std::memcpy(to, from, static_cast<std::size_t>(i) * sizeof(T));
+        }
         for (; i + block <= count; i += block) stream_line(from + i, to + i);
     }
-    std::memcpy(to + i, from + i, static_cast<std::size_t>(count - i) * sizeof(T));
+    // Many lines are short: a call for nothing would take as long as they do.
+    if (i < count) std::memcpy(to + i, from + i, static_cast<std::size_t>(count - i) * sizeof(T));
 }
 
 // The numbers of two vectors in turn.
