@@ -52,7 +52,7 @@ class Apart {
             if (max ? axis.k != axis.s : !axis.apart()) return false;
             cells = std::min(axis.k, most_cells + 1) * cells;
         }
-        return !max || (cells <= most_cells && (pool.channels > 2 || in_pairs(pool)));
+        return !max || cells <= most_cells;
     }
 
     // Of one channel, windows make vectors if their cells stand in pairs.
