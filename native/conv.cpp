@@ -305,9 +305,12 @@ class Worker {
 
     N* row_sums() { return row_sums_.of(box_.rows() * plan_.row_size()); }
 
+    // One number at a time: what one target adds overlaps what the next one does, and a vector would
+    // wait for several stores.
     void add_to_rows(const N* sums, std::int64_t width, std::int64_t real, N* rows) const {
         for (const std::int64_t place : layout_.to) {
-            for (std::int64_t j = 0; j < real; ++j) rows[place + j] += sums[j];
+            N* const to = rows + place;
+            for (std::int64_t j = 0; j < real; ++j) to[j] = in_register(to[j] + sums[j]);
             sums += width;
         }
     }
