@@ -305,12 +305,16 @@ class Worker {
 
     N* row_sums() { return row_sums_.of(box_.rows() * plan_.row_size()); }
 
-    // One number at a time: what one target adds overlaps what the next one does, and a vector would
-    // wait for several stores.
+    // Where what one target adds overlaps what the next one does, a vector would wait for several
+    // stores: then numbers stay single, each in a register.
     void add_to_rows(const N* sums, std::int64_t width, std::int64_t real, N* rows) const {
+        const bool overlap = plan_.rows.step * plan_.outs < real;
         for (const std::int64_t place : layout_.to) {
             N* const to = rows + place;
-            for (std::int64_t j = 0; j < real; ++j) to[j] = in_register(to[j] + sums[j]);
+            if (overlap)
+                for (std::int64_t j = 0; j < real; ++j) to[j] = in_register(to[j] + sums[j]);
+            else
+                for (std::int64_t j = 0; j < real; ++j) to[j] += sums[j];
             sums += width;
         }
     }

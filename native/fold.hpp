@@ -80,10 +80,10 @@ BACKBLOCKS_INLINED inline void take(State<N>& a, const Vector<N>& cell, Lane<N> 
         a.least = a.least < bits ? a.least : bits;
         a.most = a.most > bits ? a.most : bits;
     } else if constexpr (fold == Fold::largest) {
-        // In this form, which a NaN in a leaves with the cell, it is one instruction. Compilers would
-        // join it with what follows, to more.
-        const Vector<N> ordered = in_register(a.value > cell ? a.value : cell);
-        a.value = a.value != a.value ? a.value : ordered;
+        // In this form, which a NaN in a leaves with the cell, it is one instruction, if compilers
+        // do not join it with what follows.
+        const Vector<N> larger = in_register(a.value > cell ? a.value : cell);
+        a.value = a.value != a.value ? a.value : larger;
     } else {
         const auto better = cell > a.value;
         a.value = better ? cell : a.value;
@@ -186,9 +186,9 @@ struct Box {
     std::int64_t real() const { return depth * height * width; }
 };
 
-// Folds windows, and calls finish(i, state, lanes) for their vectors of results. From one number of a
-// vector to the next it is `every` numbers of the input, 1 or 2, or as many as the box says: 0. Inlined,
-// it would have to share its registers with what is around it.
+// Folds windows, and calls finish(i, state, lanes) for their vectors of results. From one number of
+// a vector to the next it is `every` numbers of the input, 1 or 2, or as many as the box says: 0.
+// Inlined, it would have to share its registers with what is around it.
 template <Fold fold, class T, int every, bool numbered = kNumbered<fold>, class Finish>
 __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& given,
                                         const Finish& finish) {
@@ -205,13 +205,17 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
         if constexpr (every == 0) return load_every(from + i * box.apart, box.apart);
         else if constexpr (every == 1) return load(from + i, lanes);
         else {
-            const S* const last = from + 2 * i + kLanes<N> - 1;  // and nothing after it is read
-            return every_second<0, 1>(load(from + 2 * i), load(last), all);
+            const S* const first = from + 2 * i;
+            const S* const second = first + kLanes<N> - 1;  // nothing after the last number is read
+            return every_second<0, 1>(load(first), load(second), all);
         }
+    };
+    struct Two {
+        Vector<N> first{}, second{};
     };
     const auto fetch_two = [=](const S* from, std::int64_t i) BACKBLOCKS_INLINED {
         const Vector<N> a = load(from + 2 * i), b = load(from + 2 * i + kLanes<N>);
-        return std::pair(every_second<0, 0>(a, b, all), every_second<1, 1>(a, b, all));
+        return Two{every_second<0, 0>(a, b, all), every_second<1, 1>(a, b, all)};
     };
     const auto fold_all = [=](std::int64_t i, auto lanes, auto vectors) BACKBLOCKS_INLINED {
         typename decltype(vectors)::template Of<State<N>> states;
@@ -238,13 +242,14 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
                         for (; w + 1 < box.width; w += 2, at += 2, number += 2)
                             states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
                                 const std::int64_t from = i + v * kLanes<N>;
-                                std::pair<Vector<N>, Vector<N>> others;
-                                if constexpr (fold == Fold::pick) others = fetch_two(from_v + at, from);
-                                auto [one, two] = fetch_two(x + at, from);
-                                if constexpr (as_bits && best) one = in_order<T>(one);
-                                if constexpr (as_bits && best) two = in_order<T>(two);
-                                f(state, one, number, others.first);
-                                f(state, two, static_cast<Lane<N>>(number + 1), others.second);
+                                Two others, cells = fetch_two(x + at, from);
+                                if constexpr (fold == Fold::pick)
+                                    others = fetch_two(from_v + at, from);
+                                if constexpr (as_bits && best)
+                                    cells = {in_order<T>(cells.first), in_order<T>(cells.second)};
+                                const auto next = static_cast<Lane<N>>(number + 1);
+                                f(state, cells.first, number, others.first);
+                                f(state, cells.second, next, others.second);
                             });
                     for (; w < box.width; ++w, at += box.cell, ++number)
                         states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
@@ -276,9 +281,9 @@ __attribute__((noinline)) void fold_box(const FoldInputs<T>& in, const Box& give
         states.each([&](State<N>& state, int v) BACKBLOCKS_INLINED {
             if constexpr (as_bits && fold == Fold::largest) end_largest<T>(state);
             if constexpr (every == 2) {
-                state.value = ordered(state.value, all);
-                if constexpr (numbered) state.at = ordered(state.at, all);
-                if constexpr (fold == Fold::pick) state.picked = ordered(state.picked, all);
+                state.value = side_by_side(state.value, all);
+                if constexpr (numbered) state.at = side_by_side(state.at, all);
+                if constexpr (fold == Fold::pick) state.picked = side_by_side(state.picked, all);
             }
             finish(i + v * kLanes<N>, state, lanes);
         });

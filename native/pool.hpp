@@ -37,6 +37,15 @@ struct Pool {
         return {images, {axes[0].trimmed(), axes[1].trimmed(), axes[2].trimmed()}, channels, axes};
     }
 
+    // The same windows over rows that are taken for cells of more channels, if each cell of a row is
+    // by itself: along the width windows have one cell, and every cell has one.
+    Pool with_rows_as_cells() const {
+        const auto& [depth, height, width] = axes;
+        if (width.k > 1 || width.out < width.n) return *this;
+        constexpr WindowAxis one{1, 1, 1, 0, 1};
+        return {images, {one, depth, height}, channels * width.n, {one, asked[0], asked[1]}};
+    }
+
     // Whether the kernels can take these windows, trimmed: they number a window's cells, padding
     // included, with 30 bits, and along the width padding has a place in their lines.
     bool can_be_taken() const {

@@ -35,7 +35,7 @@ BACKBLOCKS_INLINED inline Bits<T> stays(const V& best, const V& cell) {
 //
 // With few channels no window makes a whole vector. Then, for max, columns come first: all cells of
 // the windows that stand at one place of the width. Every column has its share, and the row that
-// takes it, if its window's winner is there. Of one channel, pairs of cells make vectors of windows.
+// takes it, if its window's winner is there. Pairs of cells of one channel make vectors of windows.
 template <class T, Grad grad>
 class Apart {
     using B = Bit<T>;
@@ -62,7 +62,7 @@ class Apart {
     }
 
     Apart(const Pool& pool, const T* x, const T* dy, T* dx)
-        : pool_(pool), x_(x), dy_(dy), dx_(dx), pairs_(max && in_pairs(pool)),
+        : pool_(pool), x_(x), dy_(dy), dx_(dx), pairs_(in_pairs(pool)),
           few_(max && pool.channels < lanes && !pairs_), whole_(width().whole()),
           covered_(width().cells(width().out - 1).last * pool.channels) {
         const std::int64_t count = width().out * pool.channels + lanes, row = row_size() + lanes;
@@ -72,10 +72,10 @@ class Apart {
         large_ = outgrows_cache<T>(pool.numbers(max ? 2 : 1));
         const bool no_gaps = width().out == 1 || width().k == width().s;
         by_cell_ = !max && !large_ && no_gaps && pool.channels * std::int64_t{sizeof(T)} >= 256;
-        // Then vectors end where cells do, or rows, and cache lines are made of them.
         const std::int64_t before = pairs_ ? width().cells(whole_.first).first : 0;
-        past_.cache = max && large_ && kCanStream &&
-                      (few_ || pairs_ ? row_size() | covered_ | before : pool.channels) % lanes == 0 &&
+        const std::int64_t ends = few_ || pairs_ ? row_size() | covered_ | before : pool.channels;
+        // Then vectors end where cells do, or rows, and cache lines are made of them.
+        past_.cache = max && large_ && kCanStream && ends % lanes == 0 &&
                       reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
         const std::int64_t ahead = pool.axes[1].s * row_size() * std::int64_t{sizeof(T)};
         past_.next = reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(dx) +
@@ -93,12 +93,15 @@ class Apart {
         for (std::int64_t d = ds.first; d < ds.last; ++d)
             for (std::int64_t h = hs.first; h < hs.last; ++h) rows_.push_back(row_of(d, h));
         const T* const dy = dy_ + place.row(pool_) * width().out * pool_.channels;
-        if (pairs_) find_in_pairs(bits_of(dy));
-        else find_shares(dy);
-        if (few_) find_takers();
-        else if (pairs_) send_alone(bits_of(dy));
-        else if (max) find_winners();
-        else if (!by_cell_) give(found_, 0);
+        if (max && pairs_) {
+            find_in_pairs(bits_of(dy));
+            send_alone(dy);
+        } else {
+            find_shares(dy);
+            if (few_) find_takers();
+            else if (max) find_winners();
+            else if (!by_cell_) give(found_, 0);
+        }
         const Range all_ds = depth.territory({place.d, place.d + 1});
         const Range all_hs = height.territory({place.h, place.h + 1});
         B number = 0;
@@ -107,7 +110,7 @@ class Apart {
                 B* const to = reinterpret_cast<B*>(dx_ + row_of(d, h));
                 const bool real = ds.has(d) && hs.has(h);
                 if (real && few_) give_columns(to, number++);
-                else if (real && pairs_) give_pairs(to, number++);
+                else if (real && max && pairs_) give_pairs(to, number++);
                 else if (real && (max || by_cell_)) give(to, number++);
                 if (real && !max && !by_cell_) copy_line(found_, row_size(), to, large_);
                 else if (!real || covered_ < row_size())
@@ -260,10 +263,11 @@ class Apart {
         }
     }
 
-    // Where what is found of a vector of whole windows is kept: the last one may begin within another.
+    // Where what is found of a vector of whole windows is kept. The last ones may begin within
+    // others, but less than a vector before a place that none of those has.
     static std::int64_t slot(std::int64_t window) { return (window + lanes - 1) / lanes * lanes; }
 
-    // winners[o], shares[o] of whole windows that are two cells wide, in the order of every_second()
+    // winners[o], shares[o] of whole windows that are two cells wide, parted
     void find_in_pairs(const B* dy) const {
         constexpr std::make_index_sequence<lanes> all;
         const std::int64_t *rows = rows_.data(), *end = rows + rows_.size();
@@ -283,13 +287,13 @@ class Apart {
             best.each([&](const Best& one, int v) BACKBLOCKS_INLINED {
                 const std::int64_t window = i + v * lanes;
                 store(one.at, found_ + slot(window));
-                store(unordered(share_of(load(dy + window)), all), shares_ + slot(window));
+                store(parted(share_of(load(dy + window)), all), shares_ + slot(window));
             });
         });
     }
 
-    // Fills all cells of the other windows.
-    void send_alone(const B* dy) const {
+    // Fills all cells of the windows that are not whole, one at each end at most.
+    void send_alone(const T* dy) const {
         const auto send = [&](std::int64_t o) {
             const Range cells = width().cells(o);
             std::int64_t winner = rows_.front() + cells.first;
@@ -299,7 +303,7 @@ class Apart {
                     if (best == best && !(other <= best)) winner = cell;
                     dx_[cell] = T{};
                 }
-            dx_[winner] = std::bit_cast<T>(share_of(dy[o]));
+            dx_[winner] = std::bit_cast<T>(share_of(std::bit_cast<B>(dy[o])));
         };
         for (std::int64_t o = 0; o < whole_.first; ++o) send(o);
         for (std::int64_t o = whole_.last; o < width().out; ++o) send(o);
@@ -313,10 +317,11 @@ class Apart {
         each_vectors<B, 2>(whole_.size(), [=, winners = found_, shares = shares_, past = past_](
                                               std::int64_t i, auto, auto vectors)
                                               BACKBLOCKS_INLINED {
-            typename decltype(vectors)::template Of<Bits<T>> some;
-            some.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Bits<T>> every;
+            every.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
                 const std::int64_t window = i + v * lanes;
-                const Bits<T> winner = load(winners + slot(window)), share = load(shares + slot(window));
+                const Bits<T> winner = load(winners + slot(window));
+                const Bits<T> share = load(shares + slot(window));
                 Bits<T> a = share & (winner == first), b = share & (winner == second);
                 join_pairs(a, b, all);
                 put(a, to + 2 * window, Whole{}, past);
@@ -348,7 +353,7 @@ class Apart {
             const auto first = static_cast<B>(row_number * cells.size());
             const B *shares = shares_ + o * channels, *winners = found_ + o * channels;
             B* to = row + cells.first * channels;
-            if (!max && count > 1 && in_pairs(pool_))
+            if (!max && count > 1 && pairs_)
                 return each_vector<B>(count, [=](std::int64_t i, auto) BACKBLOCKS_INLINED {
                     Bits<T> even = load(shares + i), odd = even;
                     in_turn(even, odd, std::make_index_sequence<lanes>{});

@@ -339,7 +339,8 @@ class Gatherer {
 };
 
 template <Grad grad, class T>
-void gather_all(const T* x, const T* dy, T* dx, const Pool& pool) {
+void gather_all(const T* x, const T* dy, T* dx, const Pool& given) {
+    const Pool pool = given.with_rows_as_cells();
     if (pool.images * pool.windows() * pool.channels == 0) {
         std::fill_n(dx, pool.images * pool.cells() * pool.channels, T{});
         return;

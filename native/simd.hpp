@@ -151,35 +151,39 @@ BACKBLOCKS_INLINED inline Vector<Wide<T>> load_every(const T* from, std::int64_t
     return load_every(from, s, std::make_index_sequence<kLanes<Wide<T>>>{});
 }
 
-// Every second number of two vectors, from the given one of each on, in an order that takes the
-// processor one instruction.
+// Bytes of a vector within which the processor moves numbers with one instruction: a piece.
+constexpr std::size_t kPiece = 16;
+
+// Every second number of two vectors, from the given one of each on. Those of a piece of a come first,
+// then those of the same piece of b: they are parted. Of floats and doubles that is one instruction.
 template <int in_a, int in_b, class V, std::size_t... lane>
 BACKBLOCKS_INLINED inline V every_second(const V& a, const V& b, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), piece = 16 / sizeof a[0], half = piece / 2;
+    constexpr std::size_t lanes = sizeof...(lane), piece = kPiece / sizeof a[0], half = piece / 2;
     return __builtin_shufflevector(
-        a, b, (lane / piece * piece + lane % half * 2 + (lane % piece < half ? in_a : lanes + in_b))...);
+        a, b,
+        (lane / piece * piece + lane % half * 2 + (lane % piece < half ? in_a : lanes + in_b))...);
 }
 
-// Ends that order.
+// Parts numbers that stand side by side.
 template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V ordered(const V& v, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), half = 8 / sizeof v[0], pieces = lanes / half / 2;
-    return __builtin_shufflevector(
-        v, v, ((lane / half % pieces * 2 + lane / half / pieces) * half + lane % half)...);
-}
-
-// Begins it.
-template <class V, std::size_t... lane>
-BACKBLOCKS_INLINED inline V unordered(const V& v, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), half = 8 / sizeof v[0], pieces = lanes / half / 2;
+BACKBLOCKS_INLINED inline V parted(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t half = kPiece / 2 / sizeof v[0], pieces = sizeof v / kPiece;
     return __builtin_shufflevector(
         v, v, ((lane / half % 2 * pieces + lane / half / 2) * half + lane % half)...);
 }
 
-// The two vectors of which a has the first numbers of pairs and b the second, both in that order.
+// Puts parted numbers side by side.
+template <class V, std::size_t... lane>
+BACKBLOCKS_INLINED inline V side_by_side(const V& v, std::index_sequence<lane...>) {
+    constexpr std::size_t half = kPiece / 2 / sizeof v[0], pieces = sizeof v / kPiece;
+    return __builtin_shufflevector(
+        v, v, ((lane / half % pieces * 2 + lane / half / pieces) * half + lane % half)...);
+}
+
+// The two vectors of which a has the first numbers of pairs and b the second, both parted.
 template <class V, std::size_t... lane>
 BACKBLOCKS_INLINED inline void join_pairs(V& a, V& b, std::index_sequence<lane...>) {
-    constexpr std::size_t lanes = sizeof...(lane), piece = 16 / sizeof a[0], half = piece / 2;
+    constexpr std::size_t lanes = sizeof...(lane), piece = kPiece / sizeof a[0], half = piece / 2;
     const V lower = __builtin_shufflevector(
         a, b, (lane / piece * piece + lane % piece / 2 + lane % 2 * lanes)...);
     b = __builtin_shufflevector(
@@ -303,7 +307,8 @@ struct BitSums<Float16> {
 #endif
 };
 
-// A number that is in a register from here on. Compilers would rather read it again for each use.
+// A number that is in a register from here on. Compilers would rather read it again for each use, or
+// join what makes it with what is done with it.
 template <class V>
 BACKBLOCKS_INLINED inline V in_register(V x) {
 #ifdef __SSE2__

@@ -108,37 +108,90 @@ def test_long_rows_agree_with_the_meaning(channels, k, s, dtype):
         np.testing.assert_array_equal(fast, naive, err_msg=name)
 
 
+def random_cells(rng, shape, dtype):
+    """Cells of which most have equals, some are infinite and some are not numbers."""
+    x = rng.integers(0, 9, shape).astype(dtype)
+    x[rng.random(shape) < 0.2] = -np.inf
+    x[rng.random(shape) < 0.02] = np.nan
+    return x
+
+
+def assert_meanings(x, **attrs):
+    """Compares all pools over volumes with their meanings, bit for bit but for NaN and zeros."""
+    rng = np.random.default_rng(0)
+    y = bb.raw_ops.MaxPool3D(input=x, **attrs)
+    v = rng.integers(0, 9, x.shape).astype(x.dtype)
+    dy = rng.choice(np.array([-0.0, 1, 2, -3], x.dtype), y.shape)
+    for name, inputs in {
+        "MaxPool3D": [x],
+        "MaxPool3DGrad": [x, y, dy],
+        "MaxPool3DGradGrad": [x, y, v],
+        "AvgPool3D": [v],
+        "AvgPool3DGrad": [np.array(x.shape, np.int32), dy],
+    }.items():
+        op = bb.ops.REGISTRY[name]
+        _, how, _ = op.bind(inputs, attrs)
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        fast, naive = fast.astype(np.float64), naive.astype(np.float64)  # where NaN equals NaN
+        np.testing.assert_array_equal(fast, naive, err_msg=f"{name} {x.shape}")
+        if name == "MaxPool3DGrad":
+            assert not np.signbit(fast[fast == 0]).any(), "a sum that begins with zero is never -0"
+
+
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("k", [2, 3, 4])
+@pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_windows_of_one_channel_two_apart_agree_with_the_meaning(padding, k, dtype):
+def test_windows_of_one_channel_two_apart_agree_with_the_meaning(padding, rows, k, dtype):
     rng = np.random.default_rng(0)
-    attrs = {
-        "ksize": (1, 1, 1, 2, k),
-        "strides": (1, 1, 1, 2, 2),
-        "padding": padding,
-        "data_format": "NCDHW",
-    }
     # Whether windows make whole vectors, and what is left of them, depends on the width.
-    for width in range(8, 80):
-        shape = (1, 2, 2, 5, width)
-        x, v = rng.integers(0, 9, (2, *shape)).astype(dtype)
-        x[rng.random(shape) < 0.02] = np.nan
-        x[rng.random(shape) < 0.2] = -np.inf
-        y = bb.raw_ops.MaxPool3D(input=x, **attrs)
-        dy = rng.integers(-9, 9, y.shape).astype(dtype)
-        for name, inputs in {
-            "MaxPool3D": [x],
-            "MaxPool3DGrad": [x, y, dy],
-            "MaxPool3DGradGrad": [x, y, v],
-            "AvgPool3D": [v],
-            "AvgPool3DGrad": [np.array(shape, np.int32), dy],
-        }.items():
-            op = bb.ops.REGISTRY[name]
-            _, how, _ = op.bind(inputs, attrs)
-            (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
-            fast, naive = fast.astype(np.float64), naive.astype(np.float64)  # where NaN equals NaN
-            np.testing.assert_array_equal(fast, naive, err_msg=f"{name} {width}")
+    for width in range(8, 128):
+        assert_meanings(
+            random_cells(rng, (1, 1, 2, 3, width), dtype),
+            ksize=(1, 1, 1, rows, k),
+            strides=(1, 1, 1, 2, 2),
+            padding=padding,
+            data_format="NCDHW",
+        )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 2, 3])
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+@pytest.mark.parametrize("cached", [True, False])
+def test_few_channels_of_windows_apart_agree_with_the_meaning(cached, k, channels, dtype, request):
+    if not cached:
+        request.getfixturevalue("no_cache")
+    rng = np.random.default_rng(0)
+    for width in (1, 5, 16, 31, 32, 64):
+        assert_meanings(
+            random_cells(rng, (2, 4, 5, width, channels), dtype),
+            ksize=(1, 2, 3, k, 1),
+            strides=(1, 2, 3, k, 1),
+            padding="SAME",
+        )
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("width", [32, 33, 64])
+@pytest.mark.parametrize("cached", [True, False])
+def test_pairs_with_padding_before_them_agree_with_the_meaning(cached, width, dtype, request):
+    if not cached:
+        request.getfixturevalue("no_cache")
+    rng = np.random.default_rng(0)
+    windows = width // 2 + 1
+    x = random_cells(rng, (1, 2, 3, width, 1), dtype)
+    dy = rng.integers(-9, 9, (1, 2, 3, windows, 1)).astype(dtype)
+    # Only results that begin a cache line go around the cache.
+    memory = np.empty(x.nbytes + 64, np.uint8)
+    dx = memory[-memory.ctypes.data % 64 :][: x.nbytes].view(dtype).reshape(x.shape)
+    run("max_pool_grad", x, dy, dx, window=(1, 1, 2), strides=(1, 1, 2), pads=(0, 0, 1))
+    expected = np.zeros_like(x)
+    for o in range(windows):
+        cells = x[:, :, :, max(2 * o - 1, 0) : 2 * o + 1]
+        winner = max(2 * o - 1, 0) + cells.astype(np.float64).argmax(3)
+        np.put_along_axis(expected, winner[..., None, :], dy[:, :, :, o : o + 1], 3)
+    np.testing.assert_array_equal(dx.astype(float), expected.astype(float))
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
