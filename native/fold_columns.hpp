@@ -20,6 +20,8 @@ template <Fold fold, class T>
 class Columns {
     using N = Folded<fold, T>;
     using Numbers = Vector<Lane<N>>;
+    using Natural = std::make_unsigned_t<Lane<N>>;
+    using Naturals = Vector<Natural>;
     static constexpr std::int64_t lanes = kLanes<N>;
     static constexpr bool picks = fold == Fold::pick, numbered = picks || fold == Fold::place;
     static constexpr bool as_bits = std::is_integral_v<N>;
@@ -184,7 +186,9 @@ class Columns {
             state.value = fetch(values + at, i);
             if constexpr (as_bits && !numbered) begin_largest<T>(state, state.value);
             if constexpr (numbered) {
-                state.at = (Numbers)fetch(numbers + at, i) + number;
+                // Beyond the last column there may be any numbers: only unsigned ones may overflow.
+                const auto row = (Naturals)fetch(numbers + at, i);
+                state.at = (Numbers)(row + static_cast<Natural>(number));
                 if constexpr (picks) state.picked = fetch(picked + at, i);
             }
             return state;
