@@ -38,12 +38,14 @@ struct Pool {
     }
 
     // The same windows over rows that are taken for cells of more channels, if each cell of a row is
-    // by itself: along the width windows have one cell, and every cell has one.
+    // by itself: along the width windows have one cell, and every cell has one. Heights may have more
+    // padding than widths can.
     Pool with_rows_as_cells() const {
         const auto& [depth, height, width] = axes;
         if (width.k > 1 || width.out < width.n) return *this;
         constexpr WindowAxis one{1, 1, 1, 0, 1};
-        return {images, {one, depth, height}, channels * width.n, {one, asked[0], asked[1]}};
+        const Pool cells{images, {one, depth, height}, channels * width.n, {one, asked[0], asked[1]}};
+        return cells.can_be_taken() ? cells : *this;
     }
 
     // Whether the kernels can take these windows, trimmed: they number a window's cells, padding
