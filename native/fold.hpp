@@ -367,13 +367,13 @@ std::int64_t tile_of(const Pool& pool, std::int64_t height) {
     return std::clamp<std::int64_t>(cache / (row * depth.k) / rows.s, 1, height);
 }
 
-// Whether results should be stored around the cache. Then that cannot hold them together with so many
-// `arrays` of cells, and the channels of a window are whole cache lines.
+// Whether results should be stored past the cache. Then that cannot hold them together with so many
+// `arrays` of cells, and the channels of a window are as long as whole cache lines.
 template <class T>
-bool goes_past_cache(const T* to, const Pool& pool, std::int64_t arrays) {
-    return kStreams<T> && outgrows_cache<T>(pool.numbers(arrays)) &&
-           static_cast<std::size_t>(pool.channels) * sizeof(T) % kCacheLine == 0 &&
-           reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0;
+Past past_cache(const T* to, const Pool& pool, std::int64_t arrays) {
+    const bool past = kStreams<T> && outgrows_cache<T>(pool.numbers(arrays)) &&
+                      static_cast<std::size_t>(pool.channels) * sizeof(T) % kCacheLine == 0;
+    return past ? past_from(to) : Past::no;
 }
 
 // Calls work(place) for all rows of windows, as each_row does.

@@ -22,7 +22,7 @@ void store_line(const Wide<T>* line, std::int64_t count, T* to, std::int64_t all
         }
         for (; i + block <= count; i += block)
             for (std::int64_t j = 0; j < block; j += lanes)
-                store_rounded(load(line + i + j), to + i + j, Whole{}, true);
+                store_rounded(load(line + i + j), to + i + j, Whole{}, Past::in_vectors);
     }
     each_vector<Wide<T>>(count - i, [=](std::int64_t j, auto some) {
         store_rounded(load(line + i + j, some), to + i + j, some);

@@ -14,10 +14,10 @@ template <Fold fold, class T>
 struct Results {
     using S = Stored<fold, T>;
     S* y;
-    bool past;
+    Past past;
 
     Results(T* all, const Pool& pool, std::int64_t arrays_read = 1)
-        : y(reinterpret_cast<S*>(all)), past(goes_past_cache(y, pool, arrays_read)) {}
+        : y(reinterpret_cast<S*>(all)), past(past_cache(y, pool, arrays_read)) {}
 
     S* row(const Pool& pool, const RowPlace& place) const {
         return y + place.row(pool) * pool.axes[2].out * pool.channels;

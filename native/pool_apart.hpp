@@ -75,11 +75,11 @@ class Apart {
         const std::int64_t before = pairs_ ? width().cells(whole_.first).first : 0;
         const std::int64_t ends = few_ || pairs_ ? row_size() | covered_ | before : pool.channels;
         // Then vectors end where cells do, or rows, and cache lines are made of them.
-        past_.cache = max && large_ && kCanStream && ends % lanes == 0 &&
-                      reinterpret_cast<std::uintptr_t>(dx) % kCacheLine == 0;
+        const bool streamed = max && large_ && kCanStream && ends % lanes == 0;
+        stores_.past = streamed ? past_from(dx) : Past::no;
         const std::int64_t ahead = pool.axes[1].s * row_size() * std::int64_t{sizeof(T)};
-        past_.next = reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(dx) +
-                     static_cast<std::uintptr_t>(ahead);
+        stores_.next = reinterpret_cast<std::uintptr_t>(x) - reinterpret_cast<std::uintptr_t>(dx) +
+                       static_cast<std::uintptr_t>(ahead);
     }
 
     // Fills the cells from a row of windows on to the next.
@@ -314,7 +314,7 @@ class Apart {
         constexpr std::make_index_sequence<lanes> all;
         const auto first = static_cast<B>(2 * row_number), second = static_cast<B>(first + 1);
         B* const to = row + width().cells(whole_.first).first;
-        each_vectors<B, 2>(whole_.size(), [=, winners = found_, shares = shares_, past = past_](
+        each_vectors<B, 2>(whole_.size(), [=, winners = found_, shares = shares_, stores = stores_](
                                               std::int64_t i, auto, auto vectors)
                                               BACKBLOCKS_INLINED {
             typename decltype(vectors)::template Of<Bits<T>> every;
@@ -324,8 +324,8 @@ class Apart {
                 const Bits<T> share = load(shares + slot(window));
                 Bits<T> a = share & (winner == first), b = share & (winner == second);
                 join_pairs(a, b, all);
-                put(a, to + 2 * window, Whole{}, past);
-                put(b, to + 2 * window + lanes, Whole{}, past);
+                put(a, to + 2 * window, Whole{}, stores);
+                put(b, to + 2 * window + lanes, Whole{}, stores);
             });
         });
     }
@@ -333,13 +333,13 @@ class Apart {
     // row[w, c] = share[w, c] where it is the row that takes it
     void give_columns(B* row, B number) const {
         const Column from = column(0);
-        each_vectors<B, 4>(covered_, [=, past = past_](std::int64_t i, auto some, auto vectors)
+        each_vectors<B, 4>(covered_, [=, stores = stores_](std::int64_t i, auto some, auto vectors)
                                         BACKBLOCKS_INLINED {
             typename decltype(vectors)::template Of<Bits<T>> all;
             all.each([&](const Bits<T>&, int v) BACKBLOCKS_INLINED {
                 const std::int64_t at = i + v * lanes;
                 const Bits<T> takes = load(from.takes + at) == number;
-                put(takes & load(from.share + at), row + at, some, past);
+                put(takes & load(from.share + at), row + at, some, stores);
             });
         });
     }
@@ -347,7 +347,7 @@ class Apart {
     // row[w, c] = shares[o, c], for max where winners[o, c] is the number of cell w of the row
     void give(B* row, B row_number) const {
         const std::int64_t channels = pool_.channels;
-        const Past past = past_;
+        const Stores stores = stores_;
         each_alike([=, this](std::int64_t o, std::int64_t count) {
             const Range cells = width().cells(o);
             const auto first = static_cast<B>(row_number * cells.size());
@@ -377,7 +377,7 @@ class Apart {
                             const std::int64_t at = i + v * lanes;
                             Bits<T> share = load(shares + at, some);
                             if constexpr (max) share &= load(winners + at, some) == number;
-                            put(share, to + at, some, past);
+                            put(share, to + at, some, stores);
                         });
                     });
                 shares += channels;
@@ -386,20 +386,20 @@ class Apart {
         });
     }
 
-    // How to store around the cache, if at all. At the same time what the next row of windows reads
+    // How to store past the cache, if at all. At the same time what the next row of windows reads
     // is brought: else the memory would read and write by turns.
-    struct Past {
-        bool cache;
+    struct Stores {
+        Past past;
         std::uintptr_t next;  // from dx there
     };
 
     template <class Some>
-    static BACKBLOCKS_INLINED void put(const Bits<T>& bits, B* to, Some some, Past past) {
+    static BACKBLOCKS_INLINED void put(const Bits<T>& bits, B* to, Some some, Stores stores) {
         if constexpr (std::is_same_v<Some, Whole>)
-            if (past.cache) {
-                const auto next = reinterpret_cast<std::uintptr_t>(to) + past.next;
+            if (stores.past != Past::no) {
+                const auto next = reinterpret_cast<std::uintptr_t>(to) + stores.next;
                 __builtin_prefetch(reinterpret_cast<const void*>(next), 0, 2);
-                return stream_bytes<sizeof bits>(&bits, to);
+                return stream_bytes<sizeof bits>(&bits, to, stores.past);
             }
         store(bits, to, some);
     }
@@ -409,7 +409,7 @@ class Apart {
     T* dx_;
     bool pairs_, few_, large_;
     bool by_cell_;  // for average: each row is made anew, as a copy would read more than a share has
-    Past past_;
+    Stores stores_;
     Range whole_;           // windows
     std::int64_t covered_;  // numbers of a row
     Room<B> room_;

@@ -94,9 +94,9 @@ class Gatherer {
         const Above *first = above_.data(), *last = first + above_.size();
         T* const to = all_.dx + all_.row(cells);
         const std::int64_t takes = cells_, count = width().n * channels_;
-        const bool past = kStreams<T> && all_.large &&
-                          reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0 &&
-                          static_cast<std::size_t>(count) * sizeof(T) % kCacheLine == 0;
+        const bool streamed = kStreams<T> && all_.large &&
+                              static_cast<std::size_t>(count) * sizeof(T) % kCacheLine == 0;
+        const Past past = streamed ? past_from(to) : Past::no;
         each_vectors<N, 4>(count, [=](std::int64_t i, auto some, auto vectors) BACKBLOCKS_INLINED {
             typename decltype(vectors)::template Of<Vector<N>> sums;
             for (const Above* above = first; above < last; ++above) {

@@ -74,9 +74,9 @@ class Winners {
         const Above *first = above_.data(), *last = first + above_.size();
         B* to = reinterpret_cast<B*>(all_.dx + all_.row(cells));
         const std::int64_t channels = pool.channels;
-        const bool past = kStreams<B> && all_.large &&
-                          reinterpret_cast<std::uintptr_t>(to) % kCacheLine == 0 &&
-                          static_cast<std::size_t>(channels) * sizeof(T) % kCacheLine == 0;
+        const bool streamed = kStreams<B> && all_.large &&
+                              static_cast<std::size_t>(channels) * sizeof(T) % kCacheLine == 0;
+        const Past past = streamed ? past_from(to) : Past::no;
         for (std::int64_t w = 0; w < width.n; ++w, to += channels) {
             const Range windows = all_.width.over(w);
             const std::int64_t place = w - width.cell(windows.first, 0);

@@ -356,15 +356,15 @@ BACKBLOCKS_INLINED inline void store_unordered(const Vector<Wide<T>> (&from)[vec
 template <class T>
 constexpr bool kStreams = kCanStream && kLanes<Wide<T>> * sizeof(T) >= 16;
 
-// The same, around the cache if `past`; then `to` is a multiple of what is stored.
+// The same, or past the cache.
 template <class T, class Lanes>
 BACKBLOCKS_INLINED inline void store_rounded(const Vector<Wide<T>>& v, T* to, Lanes lanes,
-                                             bool past) {
+                                             Past past) {
     if constexpr (kStreams<T> && std::is_same_v<Lanes, Whole>)
-        if (past) {
+        if (past != Past::no) {
             T all[kLanes<Wide<T>>];
             store_rounded(v, all);
-            return stream_bytes<sizeof all>(all, to);
+            return stream_bytes<sizeof all>(all, to, past);
         }
     store_rounded(v, to, lanes);
 }

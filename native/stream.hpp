@@ -23,8 +23,32 @@ bool outgrows_cache(std::int64_t numbers) {
 
 constexpr std::size_t kCacheLine = 64;
 
-// Stores so many bytes at a multiple of as many. All of a cache line should be stored so.
-// The compiler keeps what it knows to be in registers there.
+// Whether results are stored past the cache, and how: in vectors if they begin a cache line, else in
+// pieces, which can begin where arrays of NumPy do.
+enum class Past { no, in_vectors, in_pieces };
+constexpr std::size_t kStreamed = 16;  // bytes of a piece
+
+// How results that begin here can be stored past the cache.
+inline Past past_from(const void* to) {
+    const auto address = reinterpret_cast<std::uintptr_t>(to);
+    return address % kCacheLine == 0 ? Past::in_vectors
+           : address % kStreamed == 0 ? Past::in_pieces
+                                      : Past::no;
+}
+
+// Stores so many bytes, all of a cache line sooner or later. The compiler keeps what it knows to be in
+// registers there.
+template <std::size_t bytes>
+inline void stream_pieces(const void* from, void* to) {
+#ifdef __SSE2__
+    static_assert(bytes % kStreamed == 0);
+    for (std::size_t i = 0; i < bytes / kStreamed; ++i)
+        _mm_stream_si128(static_cast<__m128i*>(to) + i,
+                         _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
+#endif
+}
+
+// The same at a multiple of as many bytes.
 template <std::size_t bytes>
 inline void stream_bytes(const void* from, void* to) {
 #ifdef __AVX512F__
@@ -43,12 +67,14 @@ inline void stream_bytes(const void* from, void* to) {
         return;
     }
 #endif
-#ifdef __SSE2__
-    static_assert(bytes % sizeof(__m128i) == 0);
-    for (std::size_t i = 0; i < bytes / sizeof(__m128i); ++i)
-        _mm_stream_si128(static_cast<__m128i*>(to) + i,
-                         _mm_loadu_si128(static_cast<const __m128i*>(from) + i));
-#endif
+    stream_pieces<bytes>(from, to);
+}
+
+// The same, as is asked for.
+template <std::size_t bytes>
+inline void stream_bytes(const void* from, void* to, Past past) {
+    if (past == Past::in_vectors) stream_bytes<bytes>(from, to);
+    else stream_pieces<bytes>(from, to);
 }
 
 inline void stream_line(const void* from, void* to) { stream_bytes<kCacheLine>(from, to); }

@@ -14,10 +14,15 @@ FORMATS = pytest.mark.parametrize("first", [False, True], ids=["channels last", 
 UNTOUCHED = 99
 
 
-def guarded(shape, dtype):
-    """An array to be overwritten, and the bytes around it that must stay as they are."""
+def guarded(shape, dtype, begins=None):
+    """An array to be overwritten, and the bytes around it that must stay as they are.
+
+    It may begin so many bytes after a cache line does.
+    """
     size, guard = int(np.prod(shape)), 64
-    around = np.full(size + 2 * guard, UNTOUCHED, dtype)
+    around = np.full(size + 3 * guard, UNTOUCHED, dtype)
+    if begins is not None:
+        guard += (begins - around.ctypes.data) % 64 // around.itemsize
     return around[guard : guard + size].reshape(shape), (around[:guard], around[guard + size :])
 
 

@@ -286,6 +286,30 @@ def test_the_cache_changes_no_result(format, k, s, channels, dtype, request):
         np.testing.assert_array_equal(around, through)
 
 
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("channels", [1, 3, 64])
+@pytest.mark.parametrize("shape", ["apart", "overlapping", "one above the other"])
+def test_past_the_cache_results_begin_anywhere(shape, channels, dtype, request):
+    cells, windows, window, strides, pads = {
+        "apart": ((2, 4, 6, 32), (2, 3, 16), TWOS, TWOS, NONE),
+        "overlapping": ((2, 3, 5, 32), (3, 5, 32), (3, 3, 3), ONES, ONES),
+        "one above the other": ((2, 1, 7, 32), (1, 3, 32), (1, 3, 1), (1, 2, 1), NONE),
+    }[shape]
+    geometry = {"window": window, "strides": strides, "pads": pads}
+    expected = {}
+    for name, inputs, result in calls(cells, windows, channels, dtype):
+        expected[name] = np.empty(result, dtype)
+        run(name, *inputs, expected[name], **geometry)
+    request.getfixturevalue("no_cache")
+    for name, inputs, result in calls(cells, windows, channels, dtype):
+        for begins in range(0, 64, np.dtype(dtype).itemsize):
+            out, guards = guarded(result, dtype, begins)
+            assert out.ctypes.data % 64 == begins
+            run(name, *inputs, out, **geometry)
+            np.testing.assert_array_equal(out, expected[name], err_msg=f"{name} at {begins}")
+            assert_untouched(guards, f"{name} at {begins}")
+
+
 @pytest.mark.parametrize("window", [300, 70000])
 def test_windows_of_many_cells(window):
     x = np.arange(window, dtype=np.float64).reshape(1, 1, 1, window, 1)
@@ -527,6 +551,21 @@ def test_ops_take_padding_far_beyond_the_image_all_the_same():
     attrs = {"ksize": [1, 1, 1000, 1], "strides": [1, 300, 300, 1], "padding": "EXPLICIT"}
     y = bb.raw_ops.MaxPool(input=x, explicit_paddings=[0, 0, 0, 0, 900, 900, 0, 0], **attrs)
     assert (y == x.max(axis=2, keepdims=True)).all()
+
+
+@pytest.mark.parametrize("k", [3, 40, 700])
+@pytest.mark.parametrize("rows", [2, 9])
+def test_rows_under_far_padding_get_the_gradients_of_their_windows(rows, k):
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, 5, (2, rows, 5, 3)).astype(np.float32)
+    attrs = {"ksize": (1, k, 1, 1), "strides": (1, 1, 1, 1), "padding": "EXPLICIT"}
+    attrs["explicit_paddings"] = (0, 0, k - 1, k - 1, 0, 0, 0, 0)
+    y = bb.raw_ops.MaxPool(input=x, **attrs)
+    dy = rng.integers(-5, 5, y.shape).astype(np.float32)
+    op = bb.ops.REGISTRY["MaxPoolGrad"]
+    _, how, _ = op.bind((x, y, dy), attrs)
+    (fast,), (naive,) = (op.run((x, y, dy), how, kernel) for kernel in ("native", "meaning"))
+    np.testing.assert_array_equal(fast, naive)
 
 
 def test_numbers_that_are_not_aligned_are_copied_to_where_they_are():
