@@ -47,6 +47,7 @@ class Columns {
         const bool vectors = column == 1 && width.whole().size() >= lanes;
         // Pairs are parted while they are read.
         if (vectors && width.k == 2 && width.s == 2) return false;
+        if (spreads(pool)) return width.out > 1;
         std::int64_t window = std::max((column + lanes - 1) / lanes * lanes, 2 * lanes);
         if (width.s == 1) window = column;
         else if (vectors) window = 3;
@@ -61,11 +62,13 @@ class Columns {
     }
 
     Columns(const FoldInputs<T>& in, const Pool& pool)
-        : in_(in), pool_(pool), whole_(width().whole()), step_(step(pool)), most_(most_columns(pool)) {
+        : in_(in), pool_(pool), whole_(width().whole()), step_(step(pool)),
+          most_(most_columns(pool)), spreads_(spreads(pool)) {
         const std::int64_t size = most_ * pool.channels + lanes;
-        values_ = room_.of(size * (1 + numbered + picks));
+        values_ = room_.of(size * (1 + numbered + picks + spreads_));
         numbers_ = values_ + size;
-        picked_ = numbers_ + size;
+        picked_ = numbers_ + numbered * size;
+        spread_ = picked_ + picks * size;
     }
 
     // Calls finish(i, state, lanes, real cells of each window) for vectors of results, i of which
@@ -99,8 +102,20 @@ class Columns {
         const std::int64_t rows = std::min(depth.k, kWidest) * std::min(height.k, kWidest);
         // Of windows apart, those of many long cells are read in longer pieces.
         const bool apart = width.s == width.k && width.k >= 5 && pool.channels >= 512;
-        return (width.s == 1 || apart) && width.k <= kWidest && pool.channels <= kLongest &&
-               rows * width.k > (kHalf<T> ? 1 : 2) * rows + width.k;
+        // Of few channels, each window by itself would make a vector that is mostly empty.
+        const bool few = width.s > 1 && pool.channels < 8 &&
+                         (pool.channels > 1 || (rows > 1 && !width.apart()));
+        const bool saves = rows * width.k > (kHalf<T> ? 1 : 2) * rows + width.k;
+        return width.k <= kWidest && pool.channels <= kLongest &&
+               (few || ((width.s == 1 || apart) && saves));
+    }
+
+    // Whether windows of few channels, which do not stand side by side, are folded together with
+    // those that would begin between them.
+    static bool spreads(const Pool& pool) {
+        const WindowAxis& width = pool.axes[2];
+        return width.s > 1 && pool.channels > 1 && pool.channels < lanes &&
+               pool.channels * width.s <= lanes + 12 * lanes / width.k;
     }
 
     // So many windows at a time that their columns stay in the L1 cache, if they share some.
@@ -152,7 +167,7 @@ class Columns {
     template <class IsBetter, class Finish>
     void join(Range windows, IsBetter better, const Box& row, const Finish& finish) const {
         const bool strided = pool_.channels == 1 && width().s > 1;
-        const bool joined = strided || width().s == 1;
+        const bool joined = strided || spreads_ || width().s == 1;
         for (std::int64_t o = windows.first, count; o < windows.last; o += count) {
             count = joined && whole_.has(o) ? std::min(whole_.last, windows.last) - o : 1;
             if (strided && count < lanes) count = 1;
@@ -161,9 +176,37 @@ class Columns {
                                  std::int64_t i, const State<N>& state, auto some)
                                  BACKBLOCKS_INLINED { finish(before + i, state, some, real); };
             // That cells are every second one is worth knowing before.
-            if (!strided || count == 1) join_some<1>(o, count, better, put);
+            if (spreads_ && count > 1) join_between(o, count, better, real, finish);
+            else if (!strided || count == 1) join_some<1>(o, count, better, put);
             else if (width().s == 2) join_some<2>(o, count, better, put);
             else join_some<0>(o, count, better, put);
+        }
+    }
+
+    // The same for whole windows of few channels, and for those that would begin between them: else
+    // each would be a vector that is mostly empty.
+    template <class IsBetter, class Finish>
+    void join_between(std::int64_t o, std::int64_t count, IsBetter better, std::int64_t real,
+                      const Finish& finish) const {
+        const auto result = [](auto& state) BACKBLOCKS_INLINED -> auto& {
+            if constexpr (picks) return state.picked;
+            else if constexpr (numbered) return state.at;
+            else return state.value;
+        };
+        const std::int64_t channels = pool_.channels, s = width().s;
+        join_some<1>(o, (count - 1) * s + 1, better,
+                     [=, to = spread_](std::int64_t i, const State<N>& state, auto some)
+                         BACKBLOCKS_INLINED { store((Vector<N>)result(state), to + i, some); });
+        for (std::int64_t i = 0; i < count; ++i) {
+            State<N> state;
+            auto& found = result(state);
+            found = (std::remove_reference_t<decltype(found)>)load(spread_ + i * s * channels);
+            // What is too much in a vector belongs to the next windows, which come later.
+            const std::int64_t at = (o + i) * channels, left = width().out * channels - at;
+            each_vector<N>(left < lanes ? channels : lanes, [&](std::int64_t, auto some)
+                                                                BACKBLOCKS_INLINED {
+                finish(at, state, some, real);
+            });
         }
     }
 
@@ -228,7 +271,8 @@ class Columns {
     const std::int64_t most_;  // columns that there is room for
     std::int64_t first_ = 0;   // the first column that is there
     Room<N> room_;
-    N *values_, *numbers_, *picked_;
+    const bool spreads_;
+    N *values_, *numbers_, *picked_, *spread_;
 };
 
 // Folds all windows, by columns if that pays: finish(place) gives what is called with each vector of

@@ -54,9 +54,19 @@ class Gatherer {
           lines_(all, cells_ * (max ? 2 : 1)) {
         const std::int64_t windows = width().out * channels_ + lanes;
         step_ = std::max<std::int64_t>(1024 / (channels_ * width().s), 16);
-        shares_ = room_.of((max ? 2 : 1) * windows + max * cells_);
+        spreads_ = channels_ > 1 && width().s > 1 && channels_ <= (max ? 8 : 16) * lanes / width().k;
+        const std::int64_t reach = std::max(width().covered(), width().n + width().pads);
+        const std::int64_t spread = spreads_ ? (width().k + reach) * channels_ + 2 * lanes : 0;
+        constexpr std::int64_t lines = max ? 2 : 1;
+        shares_ = room_.of(lines * (windows + spread) + max * (1 + spreads_) * cells_);
         winners_ = shares_ + windows;
-        largest_ = winners_ + max * windows;
+        spread_shares_ = shares_ + lines * windows;
+        spread_winners_ = spread_shares_ + spread;
+        largest_ = spread_shares_ + lines * spread;
+        spread_found_ = largest_ + cells_;
+        std::fill_n(spread_shares_, lines * spread, N{0});
+        for (std::int64_t lane = 0; lane < lanes; ++lane)
+            ends_[lane] = lane < (channels_ - 1) % lanes + 1 ? -1 : 0;
     }
 
     // Fills a tile of dx.
@@ -136,7 +146,8 @@ class Gatherer {
                 find_winners(windows, nan, line + cells_);
             }
             find_shares(windows, dy, max ? 0 : ds.size() * hs.size());
-            give(width().territory(windows), line);
+            if (spreads_) give_spread(windows, line);
+            else give(width().territory(windows), line);
         }
     }
 
@@ -207,25 +218,41 @@ class Gatherer {
     void find_winners(Range windows, bool nan, const N* takes) const {
         const bool strided = channels_ == 1 && width().s > 1;
         const auto find_all = [&](auto better) {
-            const bool joins = strided || width().s == 1;
+            const bool joins = strided || spreads_ || width().s == 1;
             each_together(windows, joins, [&](std::int64_t o, std::int64_t count) {
-                if (!strided) return find_some<1>(o, count, better, takes);
-                if (count >= lanes && width().s == 2) return find_some<2>(o, count, better, takes);
-                if (count >= lanes) return find_some<0>(o, count, better, takes);
-                for (std::int64_t i = 0; i < count; ++i) find_some<1>(o + i, 1, better, takes);
+                N* const to = winners_ + o * channels_;
+                if (spreads_ && count > 1) return find_between(o, count, better, takes);
+                if (!strided) return find_some<1>(o, count, better, takes, to);
+                if (count >= lanes && width().s == 2)
+                    return find_some<2>(o, count, better, takes, to);
+                if (count >= lanes) return find_some<0>(o, count, better, takes, to);
+                for (std::int64_t i = 0; i < count; ++i)
+                    find_some<1>(o + i, 1, better, takes, to + i);
             });
         };
         if (nan) find_all(BetterOrNan{});
         else find_all(Better{});
     }
 
+    // The same for whole windows of few channels, and for those that would begin between them.
+    template <class IsBetter>
+    void find_between(std::int64_t o, std::int64_t count, IsBetter better, const N* takes) const {
+        const std::int64_t step = width().s * channels_;
+        find_some<1>(o, (count - 1) * width().s + 1, better, takes, spread_found_);
+        for (std::int64_t i = 0; i < count; ++i)
+            for (std::int64_t c = 0; c < channels_; c += lanes)
+                store(load(spread_found_ + i * step + c), winners_ + (o + i) * channels_ + c);
+    }
+
+    // The same for windows side by side, the first of which is o, and from one to the next of which
+    // it is `every` cells, or the stride: 0.
     template <int every, class IsBetter>
-    void find_some(std::int64_t o, std::int64_t count, IsBetter better, const N* all_takes) const {
+    void find_some(std::int64_t o, std::int64_t count, IsBetter better, const N* all_takes,
+                   N* winners) const {
         const std::int64_t channels = channels_, s = every ? every : width().s;
         const Range cells = width().cells(o);
         const N* largest = largest_ + cells.first * channels;
         const N* takes = all_takes + cells.first * channels;
-        N* winners = winners_ + o * channels;
         const auto first = static_cast<Lane<N>>(cells.first - width().cell(o, 0));
         const auto last = static_cast<Lane<N>>(first + cells.size());
         const auto fetch = [=](const N* from, std::int64_t i) BACKBLOCKS_INLINED {
@@ -315,6 +342,43 @@ class Gatherer {
         }
     }
 
+    // The same for cells of few channels, each of which would be a vector that is mostly empty: as if
+    // windows began at every cell. Those between the real ones give nothing.
+    void give_spread(Range windows, N* gives) const {
+        const std::int64_t channels = channels_, k = width().k, s = width().s;
+        for (std::int64_t o = windows.first; o < windows.last; ++o) {
+            const std::int64_t from = o * channels, to = (k - 1 + o * s) * channels;
+            for (std::int64_t i = 0; i < channels; i += lanes) {
+                const Vector<N> share = load(shares_ + from + i);
+                const bool last = i + lanes >= channels;
+                store(last ? (Vector<N>)((Numbers)share & ends_) : share, spread_shares_ + to + i);
+                if constexpr (max) store(load(winners_ + from + i), spread_winners_ + to + i);
+            }
+        }
+        const Range columns = width().territory(windows);
+        const N* shares = spread_shares_ + (columns.first + width().pads) * channels;
+        const N* winners = spread_winners_ + (columns.first + width().pads) * channels;
+        N* const to = gives + columns.first * channels;
+        each_in_line<N, 4>(columns.size() * channels, [=](std::int64_t i, auto vectors)
+                                                          BACKBLOCKS_INLINED {
+            typename decltype(vectors)::template Of<Vector<N>> sums;
+            std::int64_t at = i;
+            for (auto number = static_cast<Lane<N>>(k - 1); number >= 0; --number, at += channels)
+                sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                    const Vector<N> share = load(shares + at + v * lanes);
+                    if constexpr (max) {
+                        const auto won = (Numbers)load(winners + at + v * lanes) == splat(number);
+                        sum += won ? share : Vector<N>{};
+                    } else {
+                        sum += share;
+                    }
+                });
+            sums.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
+                store(sum, to + i + v * lanes);
+            });
+        });
+    }
+
     // How far down a row of cells is in a row of windows.
     Lane<N> row_in(const RowPlace& windows, std::int64_t d, std::int64_t h) const {
         const std::int64_t in_d = d - axis(0).cell(windows.d, 0);
@@ -333,6 +397,10 @@ class Gatherer {
     Lines<T, N> lines_;
     Room<N> room_;
     N *largest_, *shares_, *winners_;
+    bool spreads_;  // few channels of windows that do not stand side by side
+    N *spread_shares_, *spread_winners_;  // k - 1 windows before the first cell, then one at each
+    N* spread_found_;
+    Numbers ends_;  // the lanes of a cell's last vector that are its own
     std::int64_t step_;  // windows
     std::vector<Row> rows_;
     std::vector<Above> above_;

@@ -124,14 +124,47 @@ BACKBLOCKS_INLINED inline auto load(const T* from, Part part) {
     return load(some);
 }
 
+// Without memory between: a vector that was stored in two pieces cannot be loaded at once.
 #if defined(__AVX512F__)
 BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
     return _mm512_maskz_loadu_ps(static_cast<__mmask16>((1 << part.count) - 1), from);
+}
+BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Part part) {
+    return _mm512_maskz_loadu_pd(static_cast<__mmask8>((1 << part.count) - 1), from);
 }
 #elif defined(__AVX2__)
 BACKBLOCKS_INLINED inline Vector<float> load(const float* from, Part part) {
     const Vector<std::int32_t> lanes{0, 1, 2, 3, 4, 5, 6, 7};
     return _mm256_maskload_ps(from, (__m256i)(lanes < static_cast<std::int32_t>(part.count)));
+}
+BACKBLOCKS_INLINED inline Vector<double> load(const double* from, Part part) {
+    const Vector<std::int64_t> lanes{0, 1, 2, 3};
+    return _mm256_maskload_pd(from, (__m256i)(lanes < part.count));
+}
+
+// The first 1 to 7 halves of a vector, widened.
+template <class T>
+    requires std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>
+BACKBLOCKS_INLINED inline Vector<float> load(const T* from, Part part) {
+    const auto bits = [=](auto piece, std::int64_t first) BACKBLOCKS_INLINED {
+        std::memcpy(&piece, from + first, sizeof piece);
+        return static_cast<std::uint64_t>(piece);
+    };
+    const std::int64_t count = part.count;
+    std::uint64_t low = 0, high = 0;
+    if (count > 4) {
+        low = bits(std::uint64_t{}, 0);
+        high = bits(std::uint64_t{}, count - 4) >> (16 * (8 - count));
+    } else if (count > 1) {
+        // Of two or three halves some are in both pieces.
+        const int shift = static_cast<int>(16 * (count - 2));
+        low = bits(std::uint32_t{}, 0) | bits(std::uint32_t{}, count - 2) << shift;
+    } else {
+        low = bits(std::uint16_t{}, 0);
+    }
+    const auto all = _mm_set_epi64x(static_cast<long long>(high), static_cast<long long>(low));
+    if constexpr (std::is_same_v<T, Float16>) return (Vector<float>)_mm256_cvtph_ps(all);
+    else return (Vector<float>)_mm256_slli_epi32(_mm256_cvtepu16_epi32(all), 16);
 }
 #endif
 
