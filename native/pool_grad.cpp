@@ -282,6 +282,13 @@ class Gatherer {
         });
     }
 
+    // Adds a vector of shares to a sum, for max where the winner is the column with the number.
+    static BACKBLOCKS_INLINED void add(const N* shares, const N* winners, Lane<N> number,
+                                       Vector<N>& sum) {
+        if constexpr (max) sum += (Numbers)load(winners) == splat(number) ? load(shares) : Vector<N>{};
+        else sum += load(shares);
+    }
+
     // gives[w, c] = sum over windows o that cover column w: shares[o, c], for max where
     // winners[o, c] is the column's number in o
     void give(Range columns, N* gives) const {
@@ -295,13 +302,7 @@ class Gatherer {
             auto number = static_cast<Lane<N>>(cell + pads - first * s);
             for (std::int64_t o = first; o < last; ++o, at += channels, number -= step)
                 sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-                    const Vector<N> share = load(shares + at + v * lanes);
-                    if constexpr (max) {
-                        const auto won = (Numbers)load(winners + at + v * lanes) == splat(number);
-                        sum += won ? share : Vector<N>{};
-                    } else {
-                        sum += share;
-                    }
+                    add(shares + at + v * lanes, winners + at + v * lanes, number, sum);
                 });
         };
         const auto sum_cells = [=](std::int64_t cell, std::int64_t count) {
@@ -365,13 +366,7 @@ class Gatherer {
             std::int64_t at = i;
             for (auto number = static_cast<Lane<N>>(k - 1); number >= 0; --number, at += channels)
                 sums.each([&](Vector<N>& sum, int v) BACKBLOCKS_INLINED {
-                    const Vector<N> share = load(shares + at + v * lanes);
-                    if constexpr (max) {
-                        const auto won = (Numbers)load(winners + at + v * lanes) == splat(number);
-                        sum += won ? share : Vector<N>{};
-                    } else {
-                        sum += share;
-                    }
+                    add(shares + at + v * lanes, winners + at + v * lanes, number, sum);
                 });
             sums.each([&](const Vector<N>& sum, int v) BACKBLOCKS_INLINED {
                 store(sum, to + i + v * lanes);
