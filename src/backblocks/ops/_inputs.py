@@ -11,12 +11,9 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._spec import MAX_RANK, check_rank
 
 Array = np.ndarray[Any, Any]
-
-
-DEEPEST = 64
-"""More levels of lists than NumPy has dimensions are no array."""
 
 
 _LISTS = (list, tuple)
@@ -26,7 +23,7 @@ _CELLS = frozenset(dtype for dtype in NAMES if not dtype.hasobject)
 
 def is_weak(value: Any, depth: int = 0) -> bool:
     """A Python number, or nested lists of them, has no dtype of its own and takes its neighbours'."""
-    if isinstance(value, _LISTS) and depth < DEEPEST:
+    if isinstance(value, _LISTS) and depth <= MAX_RANK:
         return all(type(each) in _NUMBERS or is_weak(each, depth + 1) for each in value)
     return type(value) in _NUMBERS
 
@@ -37,6 +34,8 @@ def as_array(value: Any, strings: bool = False) -> Array:
     Text is refused unless `strings` are wanted.
     """
     if type(value) is np.ndarray and value.dtype in _CELLS and value.flags.aligned:
+        if value.ndim > MAX_RANK:
+            check_rank(value.ndim)
         return value
     if isinstance(value, np.ma.MaskedArray):
         raise OpError(
@@ -45,6 +44,7 @@ def as_array(value: Any, strings: bool = False) -> Array:
             hint="Fill it first: x.filled(0).",
         )
     array = np.array(value, object) if strings and _has_text(value) else _read(value)
+    check_rank(array.ndim)
     if strings and array.dtype.kind in "SUO":
         return _strings(value, array)
     if array.dtype.hasobject and array.dtype != BY_NAME["resource"]:
@@ -70,7 +70,7 @@ def _no_numbers(value: Any, array: Array) -> OpError:
 
 def _has_text(value: Any, depth: int = 0) -> bool:
     """Text, or nested lists that begin with some: NumPy would cut zero bytes off its end."""
-    if isinstance(value, list | tuple) and value and depth < DEEPEST:
+    if isinstance(value, list | tuple) and value and depth <= MAX_RANK:
         return _has_text(value[0], depth + 1)
     return isinstance(value, str | bytes)
 

@@ -35,7 +35,7 @@ from backblocks.ops._kernels import Prepared, Repeat
 from backblocks.ops._patient import stoppable
 from backblocks.ops._pins import Pin
 from backblocks.ops._plan import MOST_PLANS, call_key
-from backblocks.ops._spec import Spec, shape_text
+from backblocks.ops._spec import Spec, check_rank, shape_text
 from backblocks.ops._stopping import CELL, MOST
 from backblocks.ops._values import (
     Value,
@@ -241,6 +241,7 @@ class Op(Declaration):
         Gives a Spec for each output, and a tuple of them for an output that is a list.
         """
         try:
+            _check_ranks(self.inputs, inputs)
             known = BY_NAME | attrs | self._bind_dtypes(inputs)
             if self.shape_rule is None:
                 raise TypeError(
@@ -251,6 +252,7 @@ class Op(Declaration):
                 _output_spec(pin, known[pin.dtype], shape)
                 for pin, shape in zip(self.outputs, self._each_output(shapes), strict=True)
             )
+            _check_ranks(self.outputs, specs)
             if specs:
                 refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
             return self._with_value(specs, inputs, attrs)
@@ -567,6 +569,13 @@ def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
 
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
+
+
+def _check_ranks(pins: Sequence[Pin], specs: Sequence[Value]) -> None:
+    for pin, value in zip(pins, specs, strict=True):
+        for spec in flat((value,)):
+            if spec.shape is not None:
+                check_rank(len(spec.shape), pin.name)
 
 
 def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:

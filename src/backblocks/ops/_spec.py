@@ -15,6 +15,11 @@ Size = int | None
 Shape = tuple[Size, ...] | None
 """An unknown size is None, and so is a shape of unknown rank."""
 
+MAX_RANK = 32
+"""The most axes that a tensor may have. NumPy has arrays of 64, but its `ufunc.at`, iterators and
+broadcasting of several arrays stop at 32, some of them by ending the process.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -58,6 +63,17 @@ class Spec:
 def is_known(shape: Shape) -> bool:
     """Whether every size is."""
     return shape is not None and None not in shape
+
+
+def check_rank(rank: int, arg: str = "") -> None:
+    """Refuses a tensor of more axes than can be computed with."""
+    if rank > MAX_RANK:
+        raise OpError(
+            f"must have at most {MAX_RANK} dimensions",
+            arg=arg,
+            got=described(f"{rank} dimensions"),
+            hint="Put axes together: x.reshape(...), or Reshape in a graph.",
+        )
 
 
 def which(arg: str, nth: int | None) -> str:

@@ -20,6 +20,7 @@ import numpy as np
 from backblocks.dtypes import DType, as_dtype
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array, as_array
+from backblocks.ops._spec import check_rank
 
 
 @dataclass(frozen=True)
@@ -122,6 +123,7 @@ def _partial_shape(value: Any) -> tuple[int | None, ...] | None:
         return None
     if not isinstance(value, list | tuple):
         raise OpError("must be a list of sizes", got=value, hint="Leave unknown sizes None.")
+    check_rank(len(value))
     sizes = tuple(None if n is None else _integer(n, bits=64) for n in value)
     if any(n is not None and n < -1 for n in sizes):
         raise OpError(

@@ -20,7 +20,8 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, described
-from backblocks.ops._inputs import DEEPEST, Array
+from backblocks.ops._inputs import Array
+from backblocks.ops._spec import MAX_RANK, check_rank
 from backblocks.pages.fields import MOST, Json
 from backblocks.pages.folder import Folder
 
@@ -147,7 +148,8 @@ def _typed(value: Json, folder: Folder) -> Array:
 def _shape(value: Json) -> tuple[int, ...]:
     if type(value) is not list or any(type(n) is not int or n < 0 for n in value):
         raise OpError("must have a shape of sizes from 0", got=value, hint="Write such as [2, 3].")
-    if len(value) > DEEPEST or math.prod(n for n in value if n) >= 2**62:
+    check_rank(len(value))
+    if math.prod(n for n in value if n) >= 2**62:
         raise OpError("has more cells than can be counted", got=value, hint="Use smaller sizes.")
     return tuple(value)
 
@@ -159,7 +161,7 @@ def _flattened(value: Json) -> tuple[tuple[int, ...], list[Any]]:
     while cells and type(cells[0]) is list:
         length = len(cells[0])
         if any(type(row) is not list or len(row) != length for row in cells) or (
-            len(shape) == DEEPEST
+            len(shape) == MAX_RANK
         ):
             raise _ragged(value)
         shape.append(length)
@@ -171,7 +173,7 @@ def _flattened(value: Json) -> tuple[tuple[int, ...], list[Any]]:
 
 def _ragged(value: Json) -> OpError:
     return OpError(
-        f"must have rows of one length, at most {DEEPEST} levels deep",
+        f"must have rows of one length, at most {MAX_RANK} levels deep",
         got=value,
         hint="Fill the short rows up.",
     )
