@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import textwrap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -51,61 +51,84 @@ def files() -> dict[Path, str]:
 
 # -- stubs ---------------------------------------------------------------------------------------
 
-# There is an op called Any.
+# There is an op called Any. In a Scope every call adds a block and gives symbols: a type checker cannot
+# know that of a call on arrays alone, and takes its results for arrays.
 STUB_HEADER = f"""# {GENERATED}
+# mypy: disable-error-code="overload-overlap"
 
 from collections.abc import Sequence
-from typing import Any as Value, NamedTuple
+from typing import Any as Unknown, Generic, Literal, NamedTuple, TypeVar, overload
 
+import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
+from backblocks.graph.symbol import Symbol
 from backblocks.ops._op import Op
+
+Array = np.ndarray[Unknown, np.dtype[Unknown]]
+Tensor = ArrayLike | Symbol
+Result = TypeVar("Result")
 """
 
 
 NAME = "name: str | None = None"
-OUT = "out: Value = None"
+OUT = "out: Array | Sequence[Array] | None = None"
 
 
 def ops_stub(ops: list[Op]) -> str:
     """Types of `backblocks.ops`: tensors by position or name, attributes by name."""
     parts = [STUB_HEADER, "REGISTRY: dict[str, Op]\n", *_results(ops)]
     for op in ops:
-        tensors = [_tensor(pin) for pin in op.inputs]
-        attrs = ["*", *(_attribute(a) for a in op.attrs.values()), NAME, OUT]
-        parts.append(_function(op.snake_name, [*tensors, *attrs], op))
+        attrs = ["*", *map(_attribute, op.attrs.values()), NAME]
+        parts.append(_function(op, op.snake_name, (), attrs))
     return "\n".join(parts)
 
 
 def raw_ops_stub(ops: list[Op]) -> str:
     """Types of `backblocks.raw_ops`: everything by name, ours after TensorFlow's."""
-    parts = [STUB_HEADER.replace("\nfrom backblocks.ops._op import Op\n", ""), *_results(ops)]
+    parts = [STUB_HEADER.replace("from backblocks.ops._op import Op\n", ""), *_results(ops)]
     for op in ops:
-        theirs = [a for a in op.attrs.values() if not a.beyond_tensorflow]
-        ours = [a for a in op.attrs.values() if a.beyond_tensorflow]
-        arguments = [
-            "*",
-            *(_tensor(pin) for pin in op.inputs),
-            *(_attribute(a) for a in theirs),
-            NAME,
-            *(_attribute(a) for a in ours),
-            OUT,
-        ]
-        parts.append(_function(op.name, arguments, op))
+        theirs = [_attribute(a) for a in op.attrs.values() if not a.beyond_tensorflow]
+        ours = [_attribute(a) for a in op.attrs.values() if a.beyond_tensorflow]
+        parts.append(_function(op, op.name, ("*",), [*theirs, NAME, *ours]))
     return "\n".join(parts)
 
 
 def _results(ops: list[Op]) -> Iterator[str]:
     for op in ops:
         if len(op.outputs) > 1:
-            fields = "\n".join(f"    {pin.name}: Value" for pin in op.outputs)
-            yield f"class {op.Result.__name__}(NamedTuple):\n{fields}\n"
+            fields = "\n".join(map(_field, op.outputs))
+            yield f"class {op.Result.__name__}(NamedTuple, Generic[Result]):\n{fields}\n"
 
 
-def _tensor(pin: Pin) -> str:
+def _field(pin: Pin) -> str:
+    hides = "  # type: ignore[assignment]" if hasattr(tuple, pin.name) else ""
+    return f"    {pin.name}: {_many('Result') if pin.is_list else 'Result'}{hides}"
+
+
+def _function(op: Op, name: str, before: Sequence[str], after: Sequence[str]) -> str:
+    """The types of a call: arrays give arrays, and where one input is a symbol, symbols come out."""
+
+    def variant(tensor: str, result: str, body: str, *more: str) -> str:
+        arguments = [*before, *(_tensor(pin, tensor) for pin in op.inputs), *after, *more]
+        lines = "".join(f"    {argument},\n" for argument in arguments)
+        return f"def {name}(\n{lines}) -> {_returned(op, result)}:{body}\n"
+
+    text = f"\n{_docstring(op)}"
+    if not op.inputs:
+        return variant("", "Unknown", text, OUT)
+    arrays = variant("ArrayLike", "Array", text, OUT)
+    return f"@overload\n{arrays}\n@overload\n{variant('Tensor', 'Symbol', ' ...')}"
+
+
+def _many(element: str) -> str:
+    return f"list[{element}]"
+
+
+def _tensor(pin: Pin, element: str) -> str:
     if pin.is_list:
-        return f"{pin.name}: Sequence[Value]"
-    return f"{pin.name}: Value = None" if pin.count == "optional" else f"{pin.name}: Value"
+        return f"{pin.name}: Sequence[{element}]"
+    return f"{pin.name}: {element}" + (" | None = None" if pin.count == "optional" else "")
 
 
 def _attribute(attr: Attr) -> str:
@@ -113,16 +136,16 @@ def _attribute(attr: Attr) -> str:
     return f"{attr.name}: {attr.kind.type_text}{default}"
 
 
-def _function(name: str, arguments: list[str], op: Op) -> str:
-    result = op.Result.__name__ if len(op.outputs) > 1 else "Value"
-    if op.outputs and op.outputs[0].is_list:
-        result = "list[Value]"
-    body = "".join(f"    {argument},\n" for argument in arguments)
-    return f"def {name}(\n{body}) -> {result}:\n{_docstring(op)}\n"
+def _returned(op: Op, element: str) -> str:
+    if not op.outputs:
+        return "None"
+    if len(op.outputs) > 1:
+        return f"{op.Result.__name__}[{element}]"
+    return _many(element) if op.outputs[0].is_list else element
 
 
 def _docstring(op: Op) -> str:
-    text = op.__doc__ or ""
+    text = op.description
     return textwrap.indent(f'"""{text}\n"""' if "\n" in text else f'"""{text}"""', "    ")
 
 
@@ -134,7 +157,7 @@ def op_page(op: Op) -> str:
     sections = [
         f"<!-- {GENERATED} -->",
         f"# {op.name}",
-        op.__doc__ or "",
+        op.description,
         f"`{call(op)}`",
         _pins_table(op),
         _attributes_table(op),

@@ -24,12 +24,12 @@ from backblocks.ops._values import each_value, flat
 
 def summary(op: Op) -> str:
     """The first line of its documentation."""
-    return (op.__doc__ or "").splitlines()[0]
+    return op.description.splitlines()[0]
 
 
 def details(op: Op) -> str:
     """What its documentation says besides summary and formula."""
-    paragraphs = (op.__doc__ or "").split("\n\n")[1:]
+    paragraphs = op.description.split("\n\n")[1:]
     return "\n\n".join(text for text in paragraphs if not text.startswith(INDENT))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
+from backblocks.ops._help import docstring
 from backblocks.ops._kept import chance, keeping
 from backblocks.ops._kernels import Repeating
 from backblocks.ops._op import Op, builders
@@ -15,13 +16,17 @@ from backblocks.ops._plan import call_key
 
 
 class RawOp(Repeating):
-    """An op called as `tf.raw_ops` calls it: every argument by its name, and `name=` accepted."""
+    # An op called as `tf.raw_ops` calls it: every argument by its name, and `name=` accepted.
+    # Not a docstring: `help` asks the class for one, and is answered for the op.
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return docstring(self.op, self.op.name, self.__signature__)
 
     def __init__(self, op: Op) -> None:
         super().__init__(call_key, op.plans, op.by_value, builders.get)
         self.op = op
         self.__name__ = op.name
-        self.__doc__ = op.__doc__
 
     def in_general(self, *args: Any, **arguments: Any) -> Any:
         """Answers a call that is not like an earlier one."""

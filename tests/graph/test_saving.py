@@ -1,5 +1,8 @@
 """Variables in files: what is written is what is read, or nothing changes."""
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -23,6 +26,13 @@ def test_a_file_is_not_saved_under_the_name_of_another_format(tmp_path):
     with pytest.raises(bb.OpError, match=r"Session\.path: .* Let its name end in \.safetensors"):
         bb.Session(page()).save(tmp_path / "v.npz")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("carry", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_a_session_says_why_it_cannot_be_pickled(carry):
+    with pytest.raises(bb.OpError, match=r"Session: cannot be pickled .* session\.save\("):
+        carry(bb.Session(page()))
+    assert bb.Session(pickle.loads(pickle.dumps(page()))).value("w").shape == (2,)  # noqa: S301
 
 
 def test_variables_and_chance_go_on_where_they_were_saved(tmp_path):

@@ -124,6 +124,11 @@ def test_graphs_do_not_mix():
 # -- runs ---------------------------------------------------------------------------------------
 
 
+def test_evaluate_needs_no_feeds_where_there_are_none():
+    (got,) = bb.evaluate([ops.square(bb.constant(np.float32([3])))])
+    np.testing.assert_array_equal(got, [9])
+
+
 def test_only_what_is_fetched_runs():
     with bb.Scope() as page:
         x = bb.placeholder([2], "float64", name="x")

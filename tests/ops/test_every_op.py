@@ -80,7 +80,7 @@ def assert_close(got, expected, **how):
 
 @pytest.mark.parametrize("op", OPS)
 def test_is_complete(op):
-    assert op.__doc__, "say in one sentence what it computes"
+    assert op.description, "say in one sentence what it computes"
     assert op.shape_rule, "say what shape comes out"
     assert op.cases or op.fed or op.holds or op.files, "give a worked case"
     assert op.stateful or not op.files, "its answer depends on files"

@@ -55,7 +55,7 @@ def test_it_names_what_the_op_has(op):
 
 @pytest.mark.parametrize("op", FORMULAS)
 def test_it_is_shown_once(op):
-    assert op.formula.replace("\n", "\n    ") in op.__doc__
+    assert op.formula.replace("\n", "\n    ") in op.description
     assert op.formula not in details(op)
     assert summary(op) not in details(op)
 
@@ -76,7 +76,7 @@ def test_it_is_known_by_what_it_begins_with():
             op(f"Doubled{number}", "T -> y: T", also=("twice",), T=("float32",))(doubled)
         first, second, third = (REGISTRY[f"Doubled{number}"] for number in range(3))
         assert first.formula == second.formula == "y = x + x"
-        assert first.__doc__ == "x twice.\n\n    y = x + x"
+        assert first.description == "x twice.\n\n    y = x + x"
         assert details(second) == "It has no end."
         assert third.formula == ""
         assert details(third) == "A paragraph = no formula."

@@ -3,6 +3,8 @@
 import ctypes
 import inspect
 import pickle
+import pydoc
+import re
 
 import ml_dtypes
 import numpy as np
@@ -234,7 +236,19 @@ def test_raw_ops_have_signatures_and_documentation():
         "orig_input", "orig_output", "grad", "ksize", "strides", "padding", "data_format", "name",
         "explicit_paddings", "ties", "out",
     ]  # fmt: skip
-    assert "first" in bb.raw_ops.MaxPool3DGrad.__doc__
+
+
+@pytest.mark.parametrize("op", [bb.raw_ops.MaxPool3DGrad, bb.ops.max_pool_3d_grad], ids=repr)
+def test_help_shows_signature_parameters_and_types(op):
+    text = pydoc.plain(pydoc.render_doc(op))
+    names = list(inspect.signature(op).parameters)
+    assert f"{inspect.signature(op)}" in text
+    assert [line for line in text.splitlines() if re.match(r" *(\w+) : ", line)]
+    parameters = text.partition("Parameters")[2].partition("Returns")[0]
+    assert set(re.findall(r"^ *(\w+) : ", parameters, re.MULTILINE)) == set(names)
+    assert 'padding : Literal["SAME", "VALID", "EXPLICIT"]' in text
+    assert "orig_input : tensor of T" in text
+    assert "T : bfloat16, float16, float32" in text
 
 
 @pytest.mark.parametrize(

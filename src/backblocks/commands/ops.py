@@ -79,7 +79,7 @@ def _text(op: Op) -> str:
     paint = painter(sys.stdout)
     sections = [
         paint(op.name, "bold") + f"  group {op.group}, version {op.version}",
-        op.__doc__ or "",
+        op.description,
         _wrapped(call(op)),
         _titled(paint("Inputs", "bold"), _pins(op, op.inputs)),
         _titled(paint("Attributes", "bold"), _attributes(op)),
@@ -135,7 +135,7 @@ def _document(op: Op) -> dict[str, Any]:
         "group": op.group,
         "version": op.version,
         "summary": summary(op),
-        "about": op.__doc__,
+        "about": op.description,
         "inputs": _pins_document(op, op.inputs),
         "attrs": [
             {

@@ -8,7 +8,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 
@@ -99,6 +99,11 @@ class Session:
         self._stop = Stop()
         """Of the run whose turn it is."""
         self._running = threading.Lock()
+
+    def __reduce__(self) -> NoReturn:
+        # Locks, compiled plans and open files of a process mean nothing in another.
+        hint = 'Pickle its graph, and keep its variables in a file: session.save("values.safetensors").'
+        raise OpError("cannot be pickled or copied", op="Session", hint=hint)
 
     # -- running ------------------------------------------------------------------------
 
@@ -687,7 +692,9 @@ def _fed(symbol: Symbol, value: Any) -> Array:
     return array
 
 
-def evaluate(fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any]) -> list[Array]:
+def evaluate(
+    fetches: Sequence[Symbol | None], feeds: Mapping[Symbol, Any] | None = None
+) -> list[Array]:
     """The values of `fetches` in a session that lasts for this call."""
     if not isinstance(fetches, list | tuple):
         raise _mistake("must be a list", "fetches", "Write [symbol], even for one.", fetches)

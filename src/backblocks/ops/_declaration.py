@@ -164,7 +164,7 @@ class Declaration:
         self.snake_name = snake(self.name)
         self.group = _group_of(self.meaning.__module__)
         results = {*self.writes, *(pin.name for pin in self.outputs)}
-        self.__doc__, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
+        self.description, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
 
     def shape(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The shape rule: Specs of the inputs and the attributes in, the shape of each output out."""

@@ -30,6 +30,7 @@ from backblocks.errors import OpError, OpMemoryError, described, nearest
 from backblocks.ops import _memory
 from backblocks.ops._cells import Way
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
+from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
 from backblocks.ops._kernels import Prepared, Repeat
 from backblocks.ops._patient import stoppable
@@ -76,7 +77,12 @@ class Plan:
 
 
 class Op(Declaration):
-    """One op: its meaning and everything that hangs on it. Call it on arrays or on symbols."""
+    # One op: its meaning and everything that hangs on it. Call it on arrays or on symbols.
+    # Not a docstring: `help` asks the class for one, and is answered for the op.
+
+    @property
+    def __doc__(self) -> str:  # type: ignore[override]
+        return docstring(self, self.snake_name, self.__signature__)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -155,7 +155,8 @@ def choice(about: str, *options: str) -> Kind:
             raise OpError(f"must be {words}", got=value, hint=about)
         return word
 
-    return Kind("choice", "str", about, parse, options)
+    words = ", ".join(f'"{option}"' for option in options)
+    return Kind("choice", f"Literal[{words}]", about, parse, options)
 
 
 def dtype_of(*names: str) -> Kind:
@@ -251,7 +252,7 @@ Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
 Tensor = Annotated[
-    Any, Kind("tensor", "Value", "A number, nested lists of numbers, or an array.", _tensor)
+    Any, Kind("tensor", "ArrayLike", "A number, nested lists of numbers, or an array.", _tensor)
 ]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Text = Annotated[str, Kind("text", "str", "Words or letters.", _text)]

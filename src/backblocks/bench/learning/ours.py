@@ -21,6 +21,7 @@ def steps(network: Network) -> dict[str, Callable[[], Any]]:
         targets = [
             ops.apply_gradient_descent(variable, network.rate, slope).block
             for variable, slope in zip(variables.values(), slopes, strict=True)
+            if slope is not None
         ]
     session = bb.Session(page)
     return {"backblocks": lambda: session.run(loss, targets=targets)}

@@ -200,7 +200,8 @@ def _(y: Spec, indices: Sequence[Spec], data: Sequence[Spec]) -> list[Way]:
 def _(dy: Value, y: Value, indices: Sequence[Value], data: Sequence[Value]) -> list[Value]:
     # Slices are numbered throughout. The numbers, stitched, tell which of several is the one kept.
     flat = [ops.reshape(where, [-1]) for where in indices]
-    numbers, start = [], 0
+    numbers: list[Value] = []
+    start: Value = 0
     for where in flat:
         end = ops.add_v2(start, ops.size(where))
         numbers.append(ops.range(start, end, 1))
