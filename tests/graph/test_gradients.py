@@ -259,3 +259,42 @@ def test_gradients_are_of_symbols(ys, xs, arg):
     y = bb.ops.neg(bb.placeholder([2])) if ys is None else ys
     with pytest.raises(bb.OpError, match=rf"gradients\.{arg}: must be a symbol, or a list of them"):
         bb.gradients(y, xs)
+
+
+UNKNOWN_UNTIL_RUN = {
+    "Reshape beside a size of 0": ("Reshape", "tensor", (0, 6), "shape", [0, -1, 3], {}, (0, 2, 3)),
+    "Reshape to a size alone": ("Reshape", "tensor", (2, 3), "shape", 6, {}, (6,)),
+    "Transpose from the end": ("Transpose", "x", (2, 3, 4), "perm", [-1, 0, -2], {}, (4, 2, 3)),
+    "Fill of one size": ("Fill", "value", (1,), "dims", 3, {}, (3,)),
+    "Fill of no sizes": ("Fill", "value", (1,), "dims", [], {}, ()),
+    "ExpandDims in brackets": ("ExpandDims", "input", (2,), "axis", [[0]], {}, (1, 2)),
+    "Sum over a table": ("Sum", "input", (2, 3), "axis", [[-1]], {}, (2,)),
+    "SplitV in brackets": (
+        *("SplitV", "value", (2, 3), "axis", [[0]]),
+        {"size_splits": [1, 1], "num_split": 2},
+        (1, 3),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN_UNTIL_RUN.values(), ids=UNKNOWN_UNTIL_RUN)
+def test_shapes_and_axes_that_are_fed(case):
+    op, arg, size, by, value, more, expected = case
+    x, sizes = bb.placeholder(None, "float64"), bb.placeholder(None, "int32")
+    y = getattr(bb.raw_ops, op)(**{arg: x, by: sizes}, **more)
+    y = y[0] if isinstance(y, list) else y
+    (dx,) = bb.gradients([y], [x])
+    result, slope = bb.evaluate([y, dx], {x: np.ones(size), sizes: np.array(value, np.int32)})
+    assert result.shape == expected
+    assert slope.shape == size
+    assert slope.sum() == result.sum()
+
+
+@pytest.mark.parametrize("axis", [0, [0]])
+def test_the_axis_of_a_join_that_is_fed(axis):
+    at = bb.placeholder(None, "int32")
+    a, b = bb.placeholder(None, "float64"), bb.placeholder(None, "float64")
+    y = bb.raw_ops.ConcatV2(values=[a, b], axis=at)
+    feeds = {a: np.ones((2, 3)), b: np.ones((1, 3)), at: np.array(axis, np.int32)}
+    slopes = bb.evaluate(bb.gradients([y], [a, b]), feeds)
+    assert [slope.shape for slope in slopes] == [(2, 3), (1, 3)]

@@ -52,14 +52,27 @@ def either(i: int, values: Any) -> Array:
 
 def reshape(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    table = [
+    table: list[tuple[tuple[int, ...], Any]] = [
         ((6,), (2, 3)),
+        ((2, 3), 6),
+        ((2, 3), -1),
         ((2, 3), (-1,)),
         ((2, 3), (3, -1, 1)),
         ((), (1, 1)),
         ((1,), ()),
         ((0, 3), (3, 0)),
         ((0, 2), (-1, 2)),
+    ]
+    # Beside a size of 0, -1 is what the other sizes leave over, rounded down.
+    table += [
+        ((0, 6), (0, -1, 3)),
+        ((2, 0), (-1, 0)),
+        ((0,), (-1, 0)),
+        ((0, 3), (-1, 0, 2)),
+        ((4, 0), (0, 5, -1)),
+        ((0, 5), (2, -1)),
+        ((3, 0, 2), (-1, 0, 0)),
+        ((0, 0), (0, -1)),
     ]
     for i, (a, b) in enumerate(table):
         yield Call({"tensor": source.whole(a, dtype), "shape": either(i, b)}, {}, tags(a))
@@ -68,7 +81,17 @@ def reshape(op: str, dtype: str) -> Iterator[Call]:
 def expand_dims(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
     for i, (shape, axis) in enumerate(
-        [((), 0), ((), -1), ((3,), 0), ((3,), 1), ((3,), -2), ((2, 3), 1), ((2, 0), -1)]
+        [
+            ((), 0),
+            ((), -1),
+            ((3,), [0]),
+            ((3,), [[-1]]),
+            ((3,), 0),
+            ((3,), 1),
+            ((3,), -2),
+            ((2, 3), 1),
+            ((2, 0), -1),
+        ]
     ):
         yield Call({"input": source.whole(shape, dtype), "axis": either(i, axis)}, {}, tags(shape))
 
@@ -125,6 +148,8 @@ def transpose(op: str, dtype: str) -> Iterator[Call]:
         ((2, 3, 5), (2, 0, 1)),
         ((1, 2, 3, 2), (0, 3, 1, 2)),
         ((2, 1, 3, 1, 2), (4, 2, 0, 1, 3)),
+        ((2, 3), (-1, -2)),
+        ((2, 3, 5), (-1, 0, -2)),
         ((0, 3), (1, 0)),
     ]
     for i, (shape, order) in enumerate(table):
@@ -278,6 +303,7 @@ def reduction(op: str, dtype: str) -> Iterator[Call]:
             ((2, 3), [1]),
             ((2, 3), [-1]),
         ),
+        *(((2, 3), [[0]]), ((2, 3), [[0], [-1]])),
         *(((2, 3), [0, 1]), ((2, 3, 5), [0, 2]), ((2, 3, 5), [1]), ((2, 1, 3, 2), [-1, 0, 2])),
         *(((0,), [0]), ((0, 3), [0]), ((0, 3), [1]), ((3, 0), [1])),
     ]
@@ -324,6 +350,10 @@ def range_(op: str, dtype: str) -> Iterator[Call]:
             "delta": scalar(delta, dtype),
         }
         yield Call(inputs, {}, ["empty"] if start == limit else [])
+        brackets = {arg: x.reshape(1) for arg, x in inputs.items()}
+        for arg in inputs:
+            yield Call({**inputs, arg: brackets[arg]}, {}, ["empty"] if start == limit else [])
+        yield Call(brackets, {}, ["empty"] if start == limit else [])
 
 
 INDEX_TYPES: tuple[dict[str, Any], ...] = ({}, {"out_type": "int32"}, {"out_type": "int64"})

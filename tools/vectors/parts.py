@@ -26,6 +26,7 @@ def concat(op: str, dtype: str) -> Iterator[Call]:
         values = [source.whole(shape, dtype) for shape in shapes]
         name, at = ("axis", either(i, axis)) if op == "ConcatV2" else ("concat_dim", sizes(axis)[0])
         yield Call({"values": values, name: np.asarray(at)}, {}, tags(*shapes))
+        yield Call({"values": values, name: np.reshape(at, 1)}, {}, tags(*shapes))
 
 
 def concat_offset(op: str, dtype: str) -> Iterator[Call]:
@@ -58,6 +59,7 @@ def split(op: str, dtype: str) -> Iterator[Call]:
         inputs: dict[str, Any] = {"value": source.whole(shape, dtype), "axis": np.int32(axis)}
         if op == "SplitV":
             inputs["size_splits"] = np.array(lengths, ("int8", *INDEX)[i % 3])
+            inputs["axis"] = inputs["axis"].reshape((1,) * (i % 3))
         yield Call(inputs, {"num_split": len(lengths)}, tags(shape))
 
 
@@ -219,6 +221,9 @@ def fill(op: str, dtype: str) -> Iterator[Call]:
     for i, shape in enumerate([(), (3,), (2, 3), (0,), (2, 0, 3)]):
         inputs = {"dims": either(i, shape), "value": source.whole((), dtype)}
         yield Call(inputs, {}, tags(shape))
+        yield Call({**inputs, "value": inputs["value"].reshape(1)}, {}, tags(shape))
+    for dims in (sizes(3)[0], sizes(0)[0]):
+        yield Call({"dims": np.array(dims), "value": source.whole((), dtype)}, {}, [])
     if is_float(dtype):
         value = source.sprinkled(source.real((), dtype), 1, np.nan)
         yield Call({"dims": sizes(2), "value": value}, {}, ["nan"])

@@ -111,6 +111,25 @@ def histogram(op: str, dtype: str) -> Iterator[Call]:
             ends = np.array([low, high], x.dtype)
             inputs = {"values": x, "value_range": ends, "nbins": scalar(count, "int32")}
             yield Call(inputs, {"dtype": INDEX[i % 2]}, tags(shape))
+    # Differences that do not fit in the type, and values at the ends of parts.
+    limits = np.finfo(dtype) if is_float(dtype) else np.iinfo(dtype)
+    low, high = np.array([limits.min, limits.max], dtype)
+    for first, last in (
+        (low, high),
+        (low, high // 8),
+        (low // 3, high),
+        (np.array(5, dtype), high),
+    ):
+        for count in (1, 2, 3, 7):
+            ends = np.array([first, last], dtype)
+            x = np.array([low, low // 2, 0, 5, high // 3, high], dtype)
+            inputs = {"values": x, "value_range": ends, "nbins": scalar(count, "int32")}
+            yield Call(inputs, {}, [])
+    for count in (3, 7, 10):
+        ends = np.array([-0.7, 1.1] if is_float(dtype) else [-71, 113], dtype)
+        x = np.linspace(*ends.tolist(), count + 1).astype(dtype)
+        inputs = {"values": x, "value_range": ends, "nbins": scalar(count, "int32")}
+        yield Call(inputs, {}, [])
 
 
 def lin_space(op: str, dtype: str) -> Iterator[Call]:

@@ -157,11 +157,23 @@ def sizes_from(
     return sizes
 
 
-def scalar_value(arg: str, spec: Spec) -> Any:
-    """The one number in a tensor that must be a scalar, or None if it is not known yet."""
-    if spec.shape is not None and spec.shape != ():
+def as_vector(spec: Spec) -> Spec:
+    """A scalar as a vector of one entry, which it stands for in some arguments; others as they are."""
+    if spec.shape != ():
+        return spec
+    known = None if spec.known is None else spec.known.reshape(1)
+    return Spec((1,), spec.dtype, known, spec.looked)
+
+
+def scalar_value(arg: str, spec: Spec, rank: int = 0) -> Any:
+    """The one number in a tensor that must be a scalar, or None if it is not known yet.
+
+    Some arguments may also be a tensor with one entry, of at most this rank.
+    """
+    sizes = spec.shape or ()
+    if len(sizes) > rank or any(n not in (1, None) for n in sizes):
         raise OpError(
-            "must be a scalar",
+            "must have one entry" if rank else "must be a scalar",
             arg=arg,
             got=described(f"shape {shape_text(spec.shape)}"),
             hint="Pass a plain number, or one entry of the array: x[0].",

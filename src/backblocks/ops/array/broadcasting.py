@@ -5,7 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._cells import Cells, Coordinate, Way, over
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
@@ -14,6 +14,7 @@ from backblocks.ops._spec import (
     Size,
     Spec,
     agreed,
+    as_vector,
     broadcast,
     known_value,
     ranked,
@@ -165,12 +166,13 @@ def fill(dims: Array, value: Array) -> Array:
 
     output[…] = value
     """
-    return np.full(dims.tolist(), value, value.dtype)
+    return np.full(dims.reshape(-1).tolist(), value, value.dtype)
 
 
 @fill.shape
 def _(dims: Spec, value: Spec) -> Shape:
-    scalar_value("value", Spec(value.shape, value.dtype))
+    scalar_value("value", Spec(value.shape, value.dtype), rank=1)
+    dims = as_vector(dims)
     (rank,) = ranked("dims", dims, 1)
     return None if rank is None else sizes_from("dims", dims, [rank])
 
@@ -178,19 +180,27 @@ def _(dims: Spec, value: Spec) -> Shape:
 @fill.cells
 def _(y: Spec, dims: Spec, value: Spec) -> list[Way]:
     loops, at = over(y.sizes)
-    return [Way("copy", ("value",), loops, {"value": Cells(()), "output": Cells(at)})]
+    only = Cells((Coordinate(0),) * len(value.sizes))
+    return [Way("copy", ("value",), loops, {"value": only, "output": Cells(at)})]
 
 
 @fill.grad
 def _(dy: Value, y: Value, dims: Value, value: Value) -> list[Value]:
-    return [None, fit(dy, value)]
+    if value.shape == ():
+        return [None, fit(dy, value)]
+    # Dimensions of none at all are fewer than those of a value in brackets.
+    return [None, ops.reshape(fit(dy, np.zeros((), dy.dtype)), shape_of(value))]
 
 
 fill.case("a row of fives", dims=np.array([1, 2]), value=np.array(5.0), out=np.array([[5.0, 5]]))
+fill.case("one size alone", dims=np.array(2), value=np.array(5.0), out=np.array([5.0, 5]))
+fill.case(
+    "a value in brackets", dims=np.zeros(0, np.int32), value=np.array([5.0]), out=np.array(5.0)
+)
 fill.case("nothing", dims=np.array([0, 2]), value=np.array(5.0), out=np.zeros((0, 2)))
 fill.case("a scalar", dims=np.zeros(0, np.int32), value=np.array(5.0), out=np.array(5.0))
 fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
-fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must be a scalar")
+fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must have one entry")
 
 
 @op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=ALL, Tmultiples=INDEX)

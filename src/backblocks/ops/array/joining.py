@@ -12,6 +12,7 @@ from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
+    MAX_RANK,
     Shape,
     Size,
     Spec,
@@ -35,7 +36,7 @@ def _check_several(arg: str, tensors: Sequence[Any]) -> None:
 def _joined(arg: str, values: tuple[Spec, ...], axis: Spec, tensors: str = "values") -> Shape:
     """The shape of tensors joined along an axis, which `arg` gives; `tensors` gives their shapes."""
     _check_several(tensors, values)
-    at = scalar_value(arg, axis)
+    at = scalar_value(arg, axis, rank=1)
     rank = next((len(spec.shape) for spec in values if spec.shape is not None), None)
     if rank is None:
         return None
@@ -65,10 +66,17 @@ def _sum(sizes: Sequence[Size]) -> Size:
 
 def _parts(dy: Value, values: Sequence[Value], axis: Value) -> list[Value]:
     """The part of `dy` that belongs to each of the tensors that were joined."""
-    at = known_value(axis)
     sizes = [shape_of(x) for x in values]
-    begins = concat_offset(ops.cast(axis if at is None else at, DstT="int32"), sizes)
+    begins = concat_offset(ops.cast(_scalar(axis), DstT="int32"), sizes)
     return [ops.slice(dy, begin, size) for begin, size in zip(begins, sizes, strict=True)]
+
+
+def _scalar(axis: Value) -> Value:
+    """The axis that a tensor of one entry names, as a scalar."""
+    at = known_value(axis)
+    if at is not None:
+        return at.reshape(())
+    return axis if axis.shape == () else ops.reshape(axis, np.zeros(0, np.int32))
 
 
 @op(
@@ -192,6 +200,12 @@ for _op, _axis, _last in ((concat_v2, "axis", -1), (concat, "concat_dim", -1)):
         **{_axis: np.array(-1, np.int32)},
         out=np.array([[3.0, 4, 7], [5, 6, 8]]),
     )
+    _op.case(
+        "an axis in brackets",
+        values=[_row, _row],
+        **{_axis: np.array([0], np.int32)},
+        out=np.array([[1.0, 2], [1, 2]]),
+    )
     _op.fails("a lone tensor", values=[_row], **{_axis: 0}, error="at least two")
     _op.fails("scalars", values=[1.0, 2.0], **{_axis: 0}, error="at least 1 dimension")
     _op.fails("an axis too far", values=[_row, _row], **{_axis: 2}, error="must lie in")
@@ -219,13 +233,16 @@ concat_offset.fails("ranks differ", concat_dim=0, shape=[[2, 3], [2]], error="le
 # -- cutting apart -------------------------------------------------------------------------------
 
 
-def _cut(value: Spec, axis: Spec, num_split: int) -> tuple[int | None, Size]:
-    """The axis to cut along, counted from the front, and its size; None for what is not known yet."""
+def _cut(value: Spec, axis: Spec, num_split: int, rank: int = 0) -> tuple[int | None, Size]:
+    """The axis to cut along, counted from the front, and its size; None for what is not known yet.
+
+    `axis` has one entry, and at most this rank.
+    """
     if not 1 <= num_split <= MOST_PARTS:
         hint = "Use Slice for the parts you need."
         rule = f"must lie between 1 and {MOST_PARTS}"
         raise OpError(rule, arg="num_split", got=num_split, hint=hint)
-    at = scalar_value("axis", axis)
+    at = scalar_value("axis", axis, rank)
     if value.shape is None:
         return None, None
     rank = len(value.shape)
@@ -254,7 +271,7 @@ def _cut_shapes(value: Spec, at: int | None, lengths: Sequence[Size]) -> tuple[S
 def _whole(dy: Sequence[Value], y: Sequence[Value], axis: Value) -> Value:
     """The gradients of the parts, joined again."""
     parts = [ops.zeros_like(part) if d is None else d for d, part in zip(dy, y, strict=True)]
-    return concat_v2(parts, axis) if len(parts) > 1 else parts[0]
+    return concat_v2(parts, _scalar(axis)) if len(parts) > 1 else parts[0]
 
 
 @op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=ALL)
@@ -309,7 +326,7 @@ def _filled(total: int, lengths: list[int]) -> list[int]:
 
 @split_v.shape
 def _(value: Spec, size_splits: Spec, axis: Spec, *, num_split: int) -> tuple[Shape, ...]:
-    at, total = _cut(value, axis, num_split)
+    at, total = _cut(value, axis, num_split, MAX_RANK)
     hint = "Give a size for each part; one may be -1."
     agreed("size_splits", size_splits, (num_split,), "an entry for each of num_split parts", hint)
     if size_splits.value is None:
@@ -364,6 +381,14 @@ split_v.case(
     out=(np.array([[1.0], [5]]), np.array([[2.0, 3], [6, 7]]), np.array([[4.0], [8]])),
 )
 split_v.case(
+    "an axis in brackets",
+    value=_wide,
+    size_splits=np.array([1, 1]),
+    axis=np.array([[0]], np.int32),
+    num_split=2,
+    out=(_wide[:1], _wide[1:]),
+)
+split_v.case(
     "a part of nothing",
     value=_wide,
     size_splits=np.array([0, 2], np.int32),
@@ -371,6 +396,7 @@ split_v.case(
     num_split=2,
     out=(np.zeros((0, 4)), _wide),
 )
+split.fails("an axis in brackets", axis=[0], value=_wide, num_split=2, error="must be a scalar")
 split.fails("parts of one and a half", axis=0, value=np.zeros(3), num_split=2, error="must divide")
 split_v.fails("too much", value=_wide, size_splits=[1, 2], axis=0, num_split=2, error="must add up")
 split_v.fails(

@@ -52,33 +52,38 @@ def _(x: Spec, perm: Spec) -> Shape:
     sizes = ranked("x", x, rank, hint="Give perm one entry for each dimension of x.")
     if perm.value is None:
         return (None,) * rank
-    order = _checked_order("perm", perm.value)
-    return tuple(sizes[axis] for axis in order)
+    order = _from_front(perm.value)
+    _check_order("perm", perm.value, order)
+    return tuple(sizes[axis] for axis in order.tolist())
 
 
-def _checked_order(arg: str, perm: Array) -> list[int]:
-    order: list[int] = perm.tolist()
-    if sorted(order) != list(range(len(order))):
+def _from_front(perm: Array) -> Array:
+    """Axes counted from 0 at the front, also those that are counted from -1 at the end."""
+    return np.where(perm < 0, perm + len(perm), perm)
+
+
+def _check_order(arg: str, given: Array, order: Array) -> None:
+    if not _is_order(order):
         raise OpError(
             f"must hold each of 0 to {len(order) - 1} once",
             arg=arg,
-            got=order,
+            got=given.tolist(),
             hint="Write the axes in their new order, counted from 0 at the front.",
         )
-    return order
 
 
 @transpose.cells
 def _(y: Spec, x: Spec, perm: Spec) -> list[Way]:
     loops, at = over(x.sizes)
-    moved = tuple(at[axis] for axis in perm.contents.tolist())
+    moved = tuple(at[axis] for axis in _from_front(perm.contents).tolist())
     return [Way("copy", ("x",), loops, {"x": Cells(at), "y": Cells(moved)})]
 
 
 @transpose.grad
 def _(dy: Value, y: Value, x: Value, perm: Value) -> list[Value]:
     order = known_value(perm)
-    back = invert_permutation(perm if order is None else order)
+    axes = ops.floor_mod(perm, ops.size(perm, out_type=perm.dtype)) if order is None else order
+    back = invert_permutation(axes if order is None else _from_front(order))
     return [transpose(dy, back), None]
 
 
@@ -88,8 +93,15 @@ transpose.case(
     perm=np.array([1, 0]),
     out=np.array([[1.0, 3], [2, 4]]),
 )
+transpose.case(
+    "axes counted from the end",
+    x=np.arange(6.0).reshape(1, 2, 3),
+    perm=np.array([-1, 0, -2]),
+    out=np.arange(6.0).reshape(1, 2, 3).transpose(2, 0, 1),
+)
+transpose.fails("one axis twice", x=np.zeros((1, 2)), perm=[0, -2], error="each of 0 to 1")
 transpose.fails(
-    "CVE-2021-41216: negative axis", x=np.zeros((1, 2)), perm=[0, -1], error="each of 0 to 1"
+    "CVE-2021-41216: an axis before the first", x=np.zeros((1, 2)), perm=[0, -3], error="each of 0"
 )
 
 
@@ -107,8 +119,8 @@ def invert_permutation(x: Array) -> Array:
 @invert_permutation.shape
 def _(x: Spec) -> Shape:
     shape = ranked("x", x, 1)
-    if x.value is not None and not _is_order(x.value):
-        _checked_order("x", x.value)
+    if x.value is not None:
+        _check_order("x", x.value, x.value)
     return shape
 
 

@@ -15,9 +15,11 @@ from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
+    MAX_RANK,
     Shape,
     Size,
     Spec,
+    as_vector,
     check_axis,
     is_known,
     ranked,
@@ -162,11 +164,12 @@ def reshape(tensor: Array, shape: Array) -> Array:
     output[i] = tensor[j]
     where i and j are index vectors with the same number in row-major order
     """
-    return tensor.reshape(_filled(tensor.size, tuple(shape.tolist())))
+    return tensor.reshape(_filled(tensor.shape, tuple(shape.reshape(-1).tolist())))
 
 
 @reshape.shape
 def _(tensor: Spec, shape: Spec) -> Shape:
+    shape = as_vector(shape)
     (rank,) = ranked("shape", shape, 1)
     if shape.value is None:
         return None if rank is None else (None,) * rank
@@ -180,9 +183,9 @@ def _(tensor: Spec, shape: Spec) -> Shape:
         )
     if tensor.shape is None or None in tensor.shape:
         return tuple(None if n == -1 else n for n in sizes)
-    total = int(np.prod([n for n in tensor.shape if n is not None], dtype=object))
-    filled = _filled(total, sizes)
-    if int(np.prod(filled, dtype=object)) != total:
+    known = tuple(n for n in tensor.shape if n is not None)
+    total, filled = math.prod(known), _filled(known, sizes)
+    if math.prod(filled) != total:
         raise OpError(
             f"must have room for the {total} cells of {shape_text(tensor.shape)}",
             arg="shape",
@@ -192,10 +195,15 @@ def _(tensor: Spec, shape: Spec) -> Shape:
     return filled
 
 
-def _filled(total: int, sizes: tuple[int, ...]) -> tuple[int, ...]:
-    """`sizes` with the -1 replaced by what is left over."""
-    rest = int(np.prod([n for n in sizes if n != -1], dtype=object))
-    return tuple(total // max(rest, 1) if n == -1 else n for n in sizes)
+def _filled(old: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
+    """`sizes` with the -1 replaced by what is left over of the sizes `old`.
+
+    Beside a size of 0, any size would fit: it is what the sizes other than 0 leave over.
+    """
+    others = [n for n in sizes if n != -1]
+    if 0 in others:
+        old, others = tuple(n for n in old if n), [n for n in others if n]
+    return tuple(math.prod(old) // math.prod(others) if n == -1 else n for n in sizes)
 
 
 @reshape.grad
@@ -209,6 +217,20 @@ reshape.case(
     shape=np.array([2, -1]),
     out=np.arange(6.0).reshape(2, 3),
 )
+reshape.case(
+    "what is left over of the sizes other than 0",
+    tensor=np.zeros((0, 6)),
+    shape=np.array([0, -1, 3]),
+    out=np.zeros((0, 2, 3)),
+)
+reshape.case(
+    "no cells, and no 0 to leave out",
+    tensor=np.zeros((0, 5)),
+    shape=np.array([2, -1]),
+    out=np.zeros((2, 0)),
+)
+reshape.case("a size alone", tensor=np.eye(2), shape=np.array(4), out=np.array([1.0, 0, 0, 1]))
+reshape.fails("a table of sizes", tensor=np.zeros(6), shape=[[2, 3]], error="1 dimension")
 reshape.fails("too few cells", tensor=np.zeros(6), shape=[4, 2], error="room for the 6 cells")
 reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -1")
 
@@ -227,7 +249,7 @@ def expand_dims(input: Array, axis: Array) -> Array:
 
 @expand_dims.shape
 def _(input: Spec, axis: Spec) -> Shape:
-    at = scalar_value("axis", axis)
+    at = scalar_value("axis", axis, MAX_RANK)
     if input.shape is None:
         return None
     rank = len(input.shape) + 1
@@ -245,6 +267,10 @@ def _(dy: Value, y: Value, input: Value, axis: Value) -> list[Value]:
 
 
 expand_dims.case("at the end", input=np.zeros((2, 3)), axis=np.array(-1), out=np.zeros((2, 3, 1)))
+expand_dims.case(
+    "an axis in brackets", input=np.zeros(2), axis=np.array([[0]]), out=np.zeros((1, 2))
+)
+expand_dims.fails("two axes", input=np.zeros(2), axis=[0, 1], error="one entry")
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
 
 

@@ -169,11 +169,13 @@ def histogram_fixed_width(
 
     Values below the range count in the first part, values above it in the last.
     """
-    low, high = value_range
+    low, high = value_range.astype(np.float64)
     count = nbins.item()
-    step = float(high - low) / count
-    # The end of the range is in the last part, where all is that lies beyond.
-    part = np.minimum((np.maximum(values, low) - low) / np.float64(step), count - 1)
+    # The ends are divided first: what lies between them may have no room in the type.
+    step = high / count - low / count
+    # The end of the range is in the last part, where all is that lies beyond. A single part may be
+    # infinitely wide: infinity divided by it is NaN, and fmin then gives that part.
+    part = np.fmin((np.maximum(values.astype(np.float64), low) - low) / step, count - 1)
     return np.bincount(part.reshape(-1).astype(np.int64), minlength=count)
 
 
@@ -211,6 +213,14 @@ histogram_fixed_width.case(
     nbins=5,
     out=np.array([2, 1, 1, 0, 2]),
 )
+for _widest in (np.array([-3e38, 3e38], np.float32), np.array([-(2**31), 2**31 - 1], np.int32)):
+    histogram_fixed_width.case(
+        f"a range wider than {_widest.dtype} can say",
+        values=np.append(_widest, _widest.dtype.type(1)),
+        value_range=_widest,
+        nbins=3,
+        out=np.array([1, 1, 1]),
+    )
 histogram_fixed_width.case(
     "no values", values=_nothing, value_range=np.array([0.0, 5]), nbins=2, out=np.zeros(2)
 )

@@ -112,15 +112,18 @@ _STATELESS = [
 
 
 def _limits(shape: Spec, minval: Spec, maxval: Spec, **attrs: Any) -> Shape:
+    sizes = _shape(shape)
     low, high = scalar_value("minval", minval), scalar_value("maxval", maxval)
-    if low is not None and high is not None and low >= high:
+    # Where nothing is drawn, nothing has to lie between them.
+    draws = sizes is not None and None not in sizes and 0 not in sizes
+    if draws and low is not None and high is not None and low >= high:
         raise OpError(
             f"must be above minval, {low}",
             arg="maxval",
             got=high,
             hint="Numbers are drawn from minval up to but without maxval.",
         )
-    return _shape(shape)
+    return sizes
 
 
 @op("RandomUniformInt", "T, Tout, Tout -> output: Tout", stateful=True, T=INDEX, Tout=INDEX)
@@ -310,6 +313,9 @@ random_uniform_int.case(
 random_uniform_int.case(
     "no choice", shape=np.array([2]), minval=np.array(-5), maxval=np.array(-4), out=[-5, -5]
 )
+random_uniform_int.case(
+    "nothing drawn", shape=np.array([2, 0]), minval=3, maxval=3, out=np.zeros((2, 0), np.int32)
+)
 random_uniform_int.fails("no numbers", shape=[2], minval=3, maxval=3, error="above minval")
 stateless_random_uniform_int.case(
     "no choice",
@@ -326,6 +332,9 @@ stateless_random_uniform_int.case(
     minval=np.int32(0),
     maxval=np.int32(100),
     out=np.array([40, 49, 94, 79], np.int32),
+)
+stateless_random_uniform_int.case(
+    "nothing drawn", shape=[0], seed=[1, 2], minval=3, maxval=1, out=np.zeros(0, np.int32)
 )
 stateless_random_uniform_int.fails(
     "no numbers", shape=[2], seed=[1, 2], minval=3, maxval=3, error="above minval"
