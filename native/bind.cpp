@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -26,6 +27,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -50,6 +52,69 @@ void require(bool holds, const char* op, const char* rule) {
     if (!holds) throw std::invalid_argument(std::string(op) + ": " + rule);
 }
 
+// -- the interpreter lock -------------------------------------------------------------------------
+
+// Calls what may wait for the interpreter lock. Once Python finalizes, nobody gets it any more: since
+// 3.14 a thread that asks for it sleeps until the process ends, before that it is ended by
+// pthread_exit, which unwinds its stack like an exception. That would end the process in the first
+// noexcept frame, and drop references without the lock, so the thread sleeps here too.
+template <class Function>
+auto or_sleep(const Function& function) noexcept {
+    static_assert(std::is_trivial_v<std::invoke_result_t<Function>> ||
+                      std::is_void_v<std::invoke_result_t<Function>>,
+                  "must call functions of C only, whose one exception is that of pthread_exit");
+    try {
+        return function();
+    } catch (...) {
+        for (;;) std::this_thread::sleep_for(std::chrono::hours(1));
+    }
+}
+
+// Gives the interpreter lock to others for as long as it lives.
+class Unlocked {
+   public:
+    Unlocked() : state_(PyEval_SaveThread()) { current_ = this; }
+    ~Unlocked() { lock(); }
+    Unlocked(const Unlocked&) = delete;
+    Unlocked& operator=(const Unlocked&) = delete;
+
+    // Calls a function that needs the lock, from a thread that has it or has given it away. Not by
+    // PyGILState_Ensure, which may not be called at all once Python has finalized.
+    template <class Function>
+    static auto locked(const Function& function) {
+        struct Again {
+            Unlocked* unlocked = std::exchange(current_, nullptr);
+            Again() { if (unlocked) unlocked->lock(); }
+            ~Again() {
+                if (!unlocked) return;
+                unlocked->state_ = PyEval_SaveThread();
+                current_ = unlocked;
+            }
+        } const again;
+        return function();
+    }
+
+   private:
+    void lock() {
+        current_ = nullptr;
+        or_sleep([this] { PyEval_RestoreThread(state_); });
+    }
+
+    PyThreadState* state_;
+    static thread_local Unlocked* current_;
+};
+
+thread_local Unlocked* Unlocked::current_ = nullptr;
+
+// Calls a callable of Python's: bytecode lets other threads have the lock now and then.
+nb::object call_python(nb::handle function, PyObject* args = nullptr, PyObject* by_name = nullptr) {
+    PyObject* const result = or_sleep([&] {
+        return args ? PyObject_Call(function.ptr(), args, by_name) : PyObject_CallNoArgs(function.ptr());
+    });
+    if (!result) throw nb::python_error();
+    return nb::steal(result);
+}
+
 // -- stopping -------------------------------------------------------------------------------------
 
 // A kernel was told to stop; what it has computed is of no use.
@@ -69,14 +134,15 @@ class Stop {
             Stop* stop;
             ~Outer() { current_ = stop; }
         } const outer{std::exchange(current_, this)};
-        return function(*args);
+        return call_python(function, args.ptr());
     }
 
     // For kernels that run long: whoever set a Stop, or pressed Ctrl-C, wants them to end.
     static void look() {
         if (current_ && current_->is_set()) throw Stopped();
-        const nb::gil_scoped_acquire locked;
-        if (PyErr_CheckSignals() != 0) throw nb::python_error();
+        Unlocked::locked([] {
+            if (or_sleep(PyErr_CheckSignals) != 0) throw nb::python_error();
+        });
     }
 
    private:
@@ -235,7 +301,7 @@ class Prepared {
         std::size_t bytes = 0;
         for (std::size_t i = 0; i < operands_.size(); ++i) bytes += memory[i].size();
         if (bytes > kTiny) {
-            nb::gil_scoped_release unlocked;
+            const Unlocked unlocked;
             run_(data.data());
         } else {
             run_(data.data());
@@ -484,7 +550,7 @@ PyType_Slot alike_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Alike::call)},
 // -- calls that are alike -------------------------------------------------------------------------
 
 // Writes what calls of an op must have in common to share a plan: the names of the arguments, shape
-// and dtype of arrays, type and value of everything else. Every call pays for it, which is why it is
+// and dtype of arrays and whether they are in row-major order, type and value of everything else. Every call pays for it, which is why it is
 // here: in Python it takes as long as a small kernel.
 class CallKey {
    public:
@@ -562,8 +628,17 @@ class CallKey {
         return true;
     }
 
+    // NumPy counts a single cell as in order whatever its stride, and looks at the stride all the same.
+    static bool in_row_order(PyArrayObject* array) {
+        const auto* const strides = PyArray_STRIDES(array);
+        const auto forward = [](auto step) { return step >= 0; };
+        return PyArray_ISCARRAY_RO(array) &&
+               (PyArray_SIZE(array) != 1 ||
+                std::all_of(strides, strides + PyArray_NDIM(array), forward));
+    }
+
     bool shape(PyArrayObject* array, std::string& key) const {
-        key += 'a';
+        key += in_row_order(array) ? 'a' : 'v';
         const auto* const dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
         const auto known = std::ranges::find(dtypes_, dtype, [](auto& each) { return each.ptr(); });
         number(known - dtypes_.begin(), key);
@@ -597,7 +672,8 @@ class Repeat {
 
     nb::object operator()(const nb::dict& given, nb::handle out) const {
         nb::object result = out.is_none() ? run(given) : nb::object();
-        return result.is_valid() ? result : otherwise_(given, out);
+        if (result.is_valid()) return result;
+        return call_python(otherwise_, nb::make_tuple(given, out).ptr());
     }
 
     // The result; null if an array is in another order, or there is no room.
@@ -612,7 +688,7 @@ class Repeat {
             arrays[count] = held[count].ptr();
             ++count;
         }
-        nb::object result = make_();
+        nb::object result = call_python(make_);
         arrays[count] = result.ptr();
         return prepared_.run(arrays.data()) ? result : nb::object();
     } catch (const std::bad_alloc&) {
@@ -647,7 +723,7 @@ class Repeating {
                 nb::object result = nb::inst_ptr<Repeating>(self)->repeated(given);
                 if (result.is_valid()) return result.release().ptr();
             }
-            return PyObject_Call(nb::getattr(self, "in_general").ptr(), args, given);
+            return call_python(nb::getattr(self, "in_general"), args, given).release().ptr();
         });
     }
 
@@ -688,12 +764,12 @@ void stream(const std::vector<ReadOnlyBytes>& inputs, const Bytes& output, bool 
     for (const auto& input : inputs)
         spans.push_back(std::as_bytes(std::span(input.data(), input.size())));
     const auto to = std::as_writable_bytes(std::span(output.data(), output.size()));
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     limits().stream(spans, to, around_cache);
 }
 
 double multiply_add(bool doubles, std::int64_t steps) {
-    nb::gil_scoped_release unlocked;
+    const Unlocked unlocked;
     return limits().multiply_add(doubles, steps);
 }
 

@@ -1,5 +1,6 @@
 """Tensor computation in which every op is a block: TensorFlow's ops on NumPy arrays, without TensorFlow."""
 
+import concurrent.futures.thread  # noqa: F401 (its hooks of os.fork come before ours: see below)
 import importlib
 import os
 from typing import TYPE_CHECKING, Any
@@ -77,7 +78,9 @@ def _import_all() -> None:
         globals().get(name) or __getattr__(name)
 
 
-# A child that is forked while another thread imports would wait for that thread, which it has not.
+# A child that is forked while another thread imports would wait for that thread, which it has not. Modules
+# that add hooks of their own while these run would have theirs called after the fork, and not before it, to
+# release a lock that was not acquired: concurrent.futures.thread and logging, which it imports.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_import_all)
 

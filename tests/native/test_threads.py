@@ -175,6 +175,76 @@ def test_a_forked_child_can_call(threads):
     subprocess.run(command, check=True, timeout=60)  # noqa: S603
 
 
+FIRST_FORK = """
+import os, sys
+import backblocks
+
+child = os.fork()
+if child == 0:
+    os._exit(0 if backblocks.ops.relu([-1.0, 2.0]).tolist() == [0, 2] else 1)
+sys.exit(os.waitpid(child, 0)[1])
+"""
+
+
+def test_the_first_fork_prints_nothing():
+    command = [sys.executable, "-c", FIRST_FORK]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)  # noqa: S603
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+EXITS = """
+import sys, threading, time
+import numpy as np
+import backblocks as bb
+
+x, f = np.ones((4, 32, 32, 32), np.float32), np.ones((3, 3, 32, 32), np.float32)
+a = np.ones((300, 300), np.float32)
+y = bb.raw_ops.Conv2D(input=bb.constant(x), filter=bb.constant(f), strides=[1] * 4, padding="SAME")
+bb.set_num_threads(2)
+
+
+def conv():
+    bb.raw_ops.Conv2D(input=x, filter=f, strides=[1] * 4, padding="SAME")
+
+
+def pool():
+    bb.raw_ops.MaxPool(input=x, ksize=[1, 2, 2, 1], strides=[1] * 4, padding="SAME")
+
+
+def tiny():
+    bb.raw_ops.MaxPool(input=x[:1, :4, :4, :8], ksize=[1, 2, 2, 1], strides=[1] * 4, padding="SAME")
+
+
+def product():
+    bb.raw_ops.MatMul(a=a, b=a)
+
+
+def session():
+    bb.Session(remember=0).run(y)
+
+
+def again_and_again(call):
+    while True:
+        call()
+
+
+call = globals()[sys.argv[1]]
+call()
+for _ in range(3):
+    threading.Thread(target=again_and_again, args=[call], daemon=True).start()
+time.sleep(float(sys.argv[2]))
+sys.stdout.write("not flushed")
+"""
+
+
+@pytest.mark.parametrize("kind", ["conv", "pool", "tiny", "product", "session"])
+def test_python_exits_while_kernels_run_in_daemon_threads(kind):
+    for delay in range(6):
+        command = [sys.executable, "-c", EXITS, kind, str(delay / 100)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60)  # noqa: S603
+        assert (done.returncode, done.stdout, done.stderr) == (0, "not flushed", "")
+
+
 INTERRUPTED = """
 import numpy as np
 import backblocks as bb

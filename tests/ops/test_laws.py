@@ -1,4 +1,7 @@
-"""Identities that hold of pooling and convolution whatever the sizes. They need no oracle."""
+"""Identities that hold of pooling and convolution whatever the sizes, and of all ops whatever the strides.
+
+They need no oracle.
+"""
 
 from dataclasses import dataclass
 
@@ -7,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from recorded import RECORDED, recorded
 
 import backblocks as bb
 from backblocks.ops._spec import Spec
@@ -499,3 +503,57 @@ def test_fast_kernels_agree_with_the_meaning(dtype, first, p, special):
         np.testing.assert_allclose(
             fast.astype(float), naive.astype(float), rtol=rtol, atol=rtol, err_msg=name
         )
+
+
+# -- strides ------------------------------------------------------------------------------------------
+
+
+def reversed_view(x):
+    turned = (slice(None, None, -1),) * x.ndim
+    return x[turned].copy()[turned]
+
+
+def every_second(x):
+    wide = np.zeros((*x.shape, 2), x.dtype)
+    wide[..., 0] = x
+    return wide[..., 0]
+
+
+def unaligned(x):
+    view = np.ndarray(x.shape, x.dtype, bytearray(x.nbytes + 1), 1)
+    view[...] = x
+    return view
+
+
+def broadcast(x):
+    """Its first entries along the first axis, again and again: other numbers, without memory for them."""
+    return np.broadcast_to(x[:1], x.shape) if x.ndim and x.dtype.kind in "fcV" else x
+
+
+VIEWS = [reversed_view, np.asfortranarray, every_second, unaligned, broadcast]
+
+
+def bits(results):
+    if isinstance(results, list | tuple):
+        return [bits(each) for each in results]
+    return results.tolist() if results.dtype.hasobject else (results.dtype, results.tobytes())
+
+
+@pytest.mark.parametrize("name", [n for n in RECORDED if not bb.ops.REGISTRY[n].stateful])
+def test_a_view_gives_the_bits_of_a_contiguous_array(name):
+    op = getattr(raw, name)
+    for call in recorded(name):
+        arrays = {
+            k: v
+            for k, v in call["inputs"].items()
+            if isinstance(v, np.ndarray) and not v.dtype.hasobject
+        }
+        others = {k: v for k, v in call["inputs"].items() if k not in arrays} | call["attrs"]
+        for view in VIEWS:
+            views = {k: view(v) for k, v in arrays.items()}
+            try:
+                expected = bits(op(**{k: v.copy() for k, v in views.items()}, **others))
+            except bb.OpError:
+                continue
+            for _ in range(2):  # the first call, and one like an earlier call
+                assert bits(op(**views, **others)) == expected, (view.__name__, call["attrs"])

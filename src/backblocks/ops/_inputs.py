@@ -135,7 +135,7 @@ def as_constant(value: Any, dtype: DType | None = None) -> Array:
     if array.dtype == BY_NAME["resource"]:
         got, hint = described("a handle"), "Make the queue or reader inside the graph."
         raise OpError("must be a value that stays as it is", got=got, hint=hint)
-    kept = array.astype(dtype or array.dtype)
+    kept = array.astype(dtype or array.dtype, order="C")
     kept.flags.writeable = False
     return kept
 

@@ -40,10 +40,12 @@ from backblocks.ops._spec import Spec, check_rank, shape_text
 from backblocks.ops._stopping import CELL, MOST
 from backblocks.ops._values import (
     Value,
-    as_kernels_read,
     bytes_of,
     each_value,
     flat,
+    in_row_order,
+    is_in_row_order,
+    numbers_in_row_order,
     owned,
     refuse_what_cannot_fit,
     why_not_out,
@@ -164,12 +166,13 @@ class Op(Declaration):
             return
         if len(self.plans) >= MOST_PLANS:
             self.plans.pop(next(iter(self.plans)), None)
-        self.plans[key] = self._repeat(plan, constants)
+        ordered = all(is_in_row_order(x) for x in given.values() if isinstance(x, np.ndarray))
+        self.plans[key] = self._repeat(plan, constants, ordered)
 
     def _repeat(
-        self, plan: Plan, constants: dict[str, Value]
+        self, plan: Plan, constants: dict[str, Value], ordered: bool
     ) -> Callable[[dict[str, Any], Any], Any]:
-        """The function that answers a call by a plan."""
+        """The function that answers a call by a plan; `ordered` calls have arrays in row-major order only."""
         names = [pin.name for pin in self.inputs]
         fill, warns, makers = plan.fill, plan.warns, plan.makers
 
@@ -177,7 +180,7 @@ class Op(Declaration):
             given.update(constants)
             return self.result(self._compute(plan, [given[name] for name in names], out))
 
-        if fill is None or plan.large or len(makers) > 1:
+        if fill is None or plan.large or len(makers) > 1 or not ordered:
             return in_general
         (make,) = makers
         take = itemgetter(*names) if len(names) > 1 else lambda given: (given[names[0]],)
@@ -302,7 +305,7 @@ class Op(Declaration):
     def new_values(self, given: Mapping[str, Any]) -> list[Array]:
         """Checks a call, and computes the new value of every variable that it changes."""
         inputs, attrs, _ = self.bind((), given)
-        arrays = self.arrays(inputs)
+        arrays = self._read(self.arrays(inputs))
         self.infer(each_value(Spec.of, arrays), attrs)
         with np.errstate(all="ignore"):
             values = self.values(self.meaning_on(arrays)(*arrays, **attrs))
@@ -432,6 +435,10 @@ class Op(Declaration):
         large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
         return stoppable(self.meaning) if large else self.meaning
 
+    def _read(self, arrays: Sequence[Value]) -> Sequence[Value]:
+        """The inputs as the meaning computes on them: one layout, so that views give the same bits."""
+        return arrays if self.group in _MOVING else each_value(numbers_in_row_order, arrays)
+
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
         return lambda: self.by_value.add(pin.name)
@@ -440,12 +447,12 @@ class Op(Declaration):
         given = None if out is None else self._check_out(plan, arrays, out)
         try:
             if plan.fill is None:
-                return self._by_meaning(plan, arrays, given)
+                return self._by_meaning(plan, self._read(arrays), given)
             if plan.large and given is None:
                 refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
             results = [make() for make in plan.makers] if given is None else given
             with np.errstate(all="ignore"):
-                plan.fill(*each_value(as_kernels_read, arrays), *results)
+                plan.fill(*each_value(in_row_order, arrays), *results)
             return results
         except MemoryError:
             raise OpMemoryError(
@@ -562,6 +569,10 @@ def op(
         fed,
         also,
     )
+
+
+_MOVING = ("array", "control_flow", "data_flow", "state")
+"""Groups of ops that pass cells on, or change each by itself: they take views as they are."""
 
 
 def _registered(name: str) -> Op:

@@ -12,6 +12,6 @@ MOST_PLANS = 256
 call_key = _kernels.CallKey([dtype for dtype in NAMES if not dtype.hasobject])
 """What calls must have in common to share a plan; None if there is no telling.
 
-That is shape and dtype of the arrays, for those named in `by_value` their numbers too, and type and
-value of everything else.
+That is shape and dtype of the arrays and whether they lie in row-major order, for those named in `by_value`
+their numbers too, and type and value of everything else.
 """

@@ -64,12 +64,33 @@ def why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
     return ""
 
 
-def as_kernels_read(array: Array) -> Array:
-    """In row-major order, each number where the processor wants it."""
+def is_in_row_order(array: Array) -> bool:
+    """Whether it lies in row-major order without gaps, each number where the processor wants it."""
     flags = array.flags
-    if flags.c_contiguous and flags.aligned:  # asked here, as NumPy takes its time to
+    if not (flags.c_contiguous and flags.aligned):
+        return False
+    # NumPy counts a single cell as in order whatever its stride, and looks at the stride all the same.
+    return array.size != 1 or all(step >= 0 for step in array.strides)
+
+
+def in_row_order(array: Array) -> Array:
+    """The array in row-major order without gaps; a copy if it is laid out otherwise.
+
+    The order in which NumPy adds up, and for some functions the last bit, depends on strides.
+    """
+    if is_in_row_order(array):
         return array
-    return np.require(array, requirements=("C", "A"))
+    if array.nbytes > _memory.SMALL and not _memory.has(array.nbytes):
+        raise MemoryError  # a broadcast view may have more cells than the machine
+    return copied(array, array.dtype)
+
+
+def numbers_in_row_order(array: Array) -> Array:
+    """The same where strides can be seen in results: whole numbers are exact in any order."""
+    return array if array.dtype.kind in _EXACT else in_row_order(array)
+
+
+_EXACT = frozenset("biuO")
 
 
 def can_be(shape: tuple[int, ...], known: Shape) -> bool:

@@ -151,7 +151,7 @@ softsign_grad = activation_gradient(
 # fmt: on
 
 
-@relu_grad.kernel("bits")
+@relu_grad.kernel("bits", warns=True)
 def _(gradients: Spec, features: Spec) -> Fill:
     """Bits times 1 are themselves and times 0 none, which takes a tenth of the time of np.where."""
     bits = np.dtype(f"i{gradients.dtype.itemsize}")
