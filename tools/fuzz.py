@@ -128,6 +128,10 @@ class Geometry:
                     drawn[attr.name] = self.padding
                 case "choice", options if self.layout in options:
                     drawn[attr.name] = self.layout
+                case "choice", options if "CHANNELS_LAST" in options:
+                    drawn[attr.name] = "CHANNELS_FIRST" if self.first else "CHANNELS_LAST"
+                case _ if attr.name == "groups":
+                    drawn[attr.name] = self.groups
                 case "choice" | "dtype", options if rng or attr.required:
                     drawn[attr.name] = str(rng.choice(options)) if rng else options[0]
                 case "flag", _ if rng:

@@ -298,3 +298,32 @@ def test_the_axis_of_a_join_that_is_fed(axis):
     feeds = {a: np.ones((2, 3)), b: np.ones((1, 3)), at: np.array(axis, np.int32)}
     slopes = bb.evaluate(bb.gradients([y], [a, b]), feeds)
     assert [slope.shape for slope in slopes] == [(2, 3), (1, 3)]
+
+
+@pytest.mark.parametrize("batch", [(), (2,), (2, 3)])
+@pytest.mark.parametrize(
+    ("space", "channels"), [((3, 4), "CHANNELS_LAST"), ((2, 3, 2), "CHANNELS_FIRST")]
+)
+def test_the_gradient_of_conv_with_sizes_that_are_fed(batch, space, channels):
+    last = channels == "CHANNELS_LAST"
+    x, f = bb.placeholder(None, "float64"), bb.placeholder(None, "float64")
+    y = bb.ops.conv(
+        *(x, f),
+        strides=(1,) * (len(space) + 2),
+        padding="SAME",
+        data_format=channels,
+        batch_dims=len(batch),
+        groups=2,
+    )
+    slopes = bb.gradients(bb.ops.square(y), [x, f])
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((*batch, *space, 4) if last else (*batch, 4, *space))
+    filters = rng.standard_normal((*(2,) * len(space), 2, 6))
+    (dx, df), (ddf,) = slopes, bb.gradients(slopes[0], [f])
+    at = {x: images, f: filters}
+    for pin, slope, of in ((x, dx, bb.ops.square(y)), (f, df, bb.ops.square(y)), (f, ddf, dx)):
+        step = rng.standard_normal(at[pin].shape)
+        ends = (bb.evaluate([of], {**at, pin: at[pin] + e * step})[0].sum() for e in (1e-4, -1e-4))
+        high, low = ends
+        (found,) = bb.evaluate([slope], at)
+        np.testing.assert_allclose(np.vdot(found, step), (high - low) / 2e-4, rtol=1e-6)

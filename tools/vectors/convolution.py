@@ -107,6 +107,47 @@ def convolution(role: str, dims: int) -> Calls:
     return calls
 
 
+def generic(op: str, dtype: str) -> Iterator[Call]:
+    """Images and volumes, with batches of no axis, of one and of two. Explicit padding of volumes would
+    end the process."""
+    source = Source(op, dtype)
+    images = [*slides(source, 2), *explicit_slides(source, 24)]
+    images += list(slides(source, 2, dilations=(2, 3)))[::3]
+    every = images[::2] + list(slides(source, 3))[::3]
+    every = every if dtype == "float32" else every[::6]
+
+    def call(i: int, slide: Slide, channels: tuple[int, int, int], *tags: str) -> Call:
+        ins, outs, groups = channels
+        batch = ((2,), (), (2, 1), (1,))[i % 4]
+        shapes = (*batch, *slide.n, ins), (*slide.k, ins // groups, outs)
+        x, f = _values(source, i // 4, dtype, *shapes)
+        attrs = slide.convolution | ({"groups": groups} if groups > 1 else {})
+        attrs |= {} if len(batch) == 1 else {"batch_dims": len(batch)}
+        return Call({"input": x, "filter": f}, attrs, [*slide.tags, *tags])
+
+    for i, slide in enumerate(every):
+        yield call(i, slide, CHANNELS[i % 5])
+    yield call(0, plain_slide(2), GROUPED[0], "groups")
+    yield call(0, plain_slide(3), GROUPED[0], "groups")
+    yield call(0, next(slides(source, 3, dilations=(2,))), CHANNELS[1])
+    plain = call(0, plain_slide(2), CHANNELS[1])
+    yield _channels_first(plain, "CHANNELS_FIRST")
+    if is_float(dtype):
+        for i, slide in enumerate(every[:: len(every) // 6]):
+            for tag, values in (("nan", [np.nan]), ("inf", [np.inf, -np.inf])):
+                special = call(4 * i, slide, CHANNELS[i % 5], tag)
+                arg = ("input", "filter")[i % 2]
+                special.inputs[arg] = source.sprinkled(special.inputs[arg], 0.2, *values)
+                yield special
+    for batch, tags in (((0,), ["empty"]), ((2, 0), ["empty batches of several axes"])):
+        none = np.zeros((*batch, *plain.inputs["input"].shape[1:]), plain.inputs["input"].dtype)
+        yield Call({**plain.inputs, "input": none}, plain.attrs | {"batch_dims": len(batch)}, tags)
+    yield call(0, empty_slide(2), (2, 3, 1))
+    if is_half(dtype):
+        yield _long_sum("forward", 2, dtype)
+        yield _long_sum("forward", 3, dtype)
+
+
 def first_version(op: str, dtype: str) -> Iterator[Call]:
     """The gradients that take a tensor for its shape; TensorFlow has given them up."""
     shapes = {"input": (1, 3, 3, 3, 2), "filter": (2, 2, 2, 2, 3), "out_backprop": (1, 2, 2, 2, 3)}
@@ -277,6 +318,7 @@ def shift_tags(slide: Slide) -> list[str]:
 
 WITH_INT32 = (*FLOATS, "int32")
 TABLE = {
+    "Conv": (WITH_INT32, generic),
     "Conv2D": (WITH_INT32, convolution("forward", 2)),
     "Conv2DBackpropInput": (WITH_INT32, convolution("input", 2)),
     "Conv2DBackpropFilter": (FLOATS, convolution("filter", 2)),

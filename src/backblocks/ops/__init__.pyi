@@ -1957,6 +1957,50 @@ def control_trigger(
     """Does nothing, as NoOp. It stands for the blocks that it runs after."""
 
 @overload
+def conv(
+    input: ArrayLike,
+    filter: ArrayLike,
+    *,
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID", "EXPLICIT"],
+    explicit_paddings: Sequence[int] = (),
+    data_format: Literal["CHANNELS_LAST", "CHANNELS_FIRST"] = 'CHANNELS_LAST',
+    dilations: Sequence[int] = (),
+    batch_dims: int = 1,
+    groups: int = 1,
+    name: str | None = None,
+    out: Array | Sequence[Array] | None = None,
+) -> Array:
+    """Slides a filter over images or volumes and sums the products (cross-correlation).
+
+        output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
+        where n stands for the first batch_dims axes, o and j for those of space; cells outside add nothing
+        where p is the padding before: with SAME, for an axis of this size with so many taps on it,
+            ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
+        with channels first they stand behind the batch: output[n, k, o]
+        with groups the channels of input and the k fall into so many groups, each on its own
+
+    `filter` is (*window, in channels, out channels), with a window of 2 or 3 axes. `strides`, `dilations`
+    and `explicit_paddings` are those of Conv2D or Conv3D: they count the batch as one axis, whatever
+    `batch_dims` is. Without `dilations` taps read neighbours.
+    """
+
+@overload
+def conv(
+    input: Tensor,
+    filter: Tensor,
+    *,
+    strides: Sequence[int],
+    padding: Literal["SAME", "VALID", "EXPLICIT"],
+    explicit_paddings: Sequence[int] = (),
+    data_format: Literal["CHANNELS_LAST", "CHANNELS_FIRST"] = 'CHANNELS_LAST',
+    dilations: Sequence[int] = (),
+    batch_dims: int = 1,
+    groups: int = 1,
+    name: str | None = None,
+) -> Symbol: ...
+
+@overload
 def conv_2d(
     input: ArrayLike,
     filter: ArrayLike,
