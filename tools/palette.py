@@ -116,23 +116,30 @@ def _attr(attr: Attr) -> AttrInfo:
 def _ranks(op: Op) -> dict[str, list[int]]:
     """By pin the numbers of axes that the shape rule lets through, unless any. "-> " marks outputs.
 
-    An output's are known where inputs leave no choice, and neither attributes nor values decide them.
+    An output's are known where it has one with all that inputs may have, and neither attributes nor
+    values decide them.
     """
     found: dict[str, set[int]] = {}
     open_outputs = set()
     for inputs, attrs in worked_calls(op):
         specs = each_value(_spec, inputs)
+        results = [_given(op, specs, attrs)]
         for place, pin in enumerate(op.inputs):
             if isinstance(specs[place], Spec) and specs[place].dtype != RESOURCE:
-                fits = {rank for rank in RANKS if _fits(op, specs, attrs, place, rank)}
-                found.setdefault(pin.name, set()).update(fits)
-        for pin, given in zip(op.outputs, _given(op, specs, attrs), strict=True):
-            for each in flat([given]):
+                found.setdefault(pin.name, set())
+                for rank in RANKS:
+                    given = _given_with(op, specs, attrs, place, rank)
+                    found[pin.name] |= {rank} if given else set()
+                    results += given
+        for pin, *given in zip(op.outputs, *results, strict=True):
+            for each in flat(given):
                 if each.shape is None:
                     open_outputs.add(f"-> {pin.name}")
                 else:
                     found.setdefault(f"-> {pin.name}", set()).add(len(each.shape))
-    fixed = bool(op.inputs) and all(len(found.get(pin.name, ())) == 1 for pin in op.inputs)
+    fixed = bool(op.inputs) and all(
+        0 < len(found.get(pin.name, ())) < len(RANKS) for pin in op.inputs
+    )
     for name in [*found]:
         ranks = found[name]
         is_known = ranks < set(RANKS)
@@ -165,15 +172,21 @@ def _axes(op: Op) -> dict[str, str]:
     return {pin: letters.pop() for pin, letters in all_letters.items() if len(letters) == 1}
 
 
-def _fits(op: Op, specs: list[Value], attrs: dict[str, Any], place: int, rank: int) -> bool:
-    """Whether the rule takes an input of this rank, alone or with those that had the rank it had."""
+def _given_with(
+    op: Op, specs: list[Value], attrs: dict[str, Any], place: int, rank: int
+) -> list[tuple[Value, ...]]:
+    """What the rule gives with an input of this rank, alone or with those that had the rank it had.
+
+    Nothing if it takes neither.
+    """
     had = len(specs[place].shape)
     alone = [_open(spec, rank) if i == place else spec for i, spec in enumerate(specs)]
     together = [
         _open(spec, rank) if isinstance(spec, Spec) and len(spec.shape or ()) == had else spec
         for spec in specs
     ]
-    return any(_accepted(op, each, attrs) for each in (alone, together))
+    accepted = (each for each in (alone, together) if _accepted(op, each, attrs))
+    return [tuple(op.infer(each, attrs)) for each in accepted]
 
 
 def _open(spec: Spec, rank: int) -> Spec:

@@ -21,6 +21,8 @@ export const topicsKo: Record<string, string> = {
   "dilations and groups": "팽창과 그룹",
   "eager calls": "즉시 호출",
   empty: "빈 텐서",
+  "empty batches of several axes": "축이 여럿인 빈 배치",
+  "explicit padding of volumes": "3차원 입력의 명시적 패딩",
   files: "파일",
   float64: "float64",
   format: "형식",
