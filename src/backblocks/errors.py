@@ -51,7 +51,8 @@ class OpError(ValueError):
         got = self._got_text
         if self.axis is not None and f"axis {self.axis}" not in self.problem:
             got += f" (axis {self.axis})"
-        return f"{start}{self.problem}{got}." + (f" {self.hint}" if self.hint else "")
+        text = f"{start}{self.problem}{got}." + (f" {self.hint}" if self.hint else "")
+        return text.encode(errors="backslashreplace").decode()  # half a character cannot be printed
 
 
 class OpMemoryError(OpError, MemoryError):

@@ -28,7 +28,7 @@ class RawOp(Repeating):
         self.op = op
         self.__name__ = op.name
 
-    def in_general(self, *args: Any, **arguments: Any) -> Any:
+    def in_general(self, /, *args: Any, **arguments: Any) -> Any:
         """Answers a call that is not like an earlier one."""
         if args:
             raise OpError(
@@ -43,7 +43,7 @@ class RawOp(Repeating):
             error.op = error.op or self.op.name
             raise
 
-    def new_values(self, **arguments: Any) -> list[Any]:
+    def new_values(self, /, **arguments: Any) -> list[Any]:
         """What an op that changes variables leaves in each of them; a call gives its outputs only."""
         try:
             return self.op.new_values(arguments)

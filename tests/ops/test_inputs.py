@@ -289,3 +289,17 @@ def test_strings_are_constants_and_can_be_fed():
     y = bb.ops.decode_raw(x, out_type="uint8")
     assert bb.evaluate([y], {x: [b"ab", b"cd"]})[0].tolist() == [[97, 98], [99, 100]]
     assert bb.constant("text").value.item() == b"text"
+
+
+@pytest.mark.parametrize("call", [bb.raw_ops.Neg, bb.ops.neg], ids=["raw_ops", "ops"])
+@pytest.mark.parametrize("name", ["self", "args", "kwargs", "arguments"])
+def test_stray_arguments_may_have_any_name(call, name):
+    with pytest.raises(bb.OpError, match=rf"Neg\.{name}: is not an argument"):
+        call(x=RAMP, **{name: 1})
+
+
+def test_errors_can_be_printed_whatever_they_name():
+    with pytest.raises(bb.OpError) as caught:
+        bb.raw_ops.Neg(x=RAMP, **{"\ud800": 1})
+    assert "Neg.\\ud800: is not an argument" in str(caught.value)
+    str(caught.value).encode()

@@ -122,7 +122,7 @@ class Op(Declaration):
 
     # -- calling ------------------------------------------------------------------------
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.call(self._by_name(args, kwargs) if args else kwargs)
         except OpError as error:
