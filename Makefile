@@ -9,7 +9,7 @@ MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test check web browser sanitize fuzz bench bench-studio screenshots wheel generate vectors \
+.PHONY: help run test test-all check web browser sanitize fuzz bench bench-studio screenshots wheel generate vectors \
 	exports clean
 
 help: ## show this list
@@ -21,6 +21,9 @@ run: $(READY) web ## start the studio
 test: $(READY) web browser ## run the tests, those in a real browser too
 	$(BIN)/pytest -n 2
 	cd web && npm test && npm run e2e
+
+test-all: test ## run the tests, and every fuzzer for a short while
+	$(MAKE) fuzz SECONDS=180 SEED=1
 
 check: $(READY) $(MODULES) ## check style, format, types and the direction of imports
 	$(BIN)/ruff check
@@ -49,9 +52,11 @@ sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer a
 	$(SANITIZED) tests/native
 	$(SANITIZED) tests/ops -k "Pool or Conv or Dilation"
 
+# With SEED=1 the tries are the same each time: test-all is to fail by what was changed.
 SECONDS = 60
-fuzz: $(READY) ## compare kernels and meanings on random calls for SECONDS=60
-	$(BIN)/python tools/fuzz.py --seconds $(SECONDS)
+TARGETS = ops,kernels,page,npy,npz,safetensors,checkpoint,bundle,message
+fuzz: .venv/fuzz ## try random calls, files and messages for SECONDS=60 in all, all or TARGETS=ops,page
+	$(BIN)/python tools/fuzz $(TARGETS) --seconds $(SECONDS) $(if $(SEED),--first $(SEED))
 
 bench: .venv-bench/ready ## time the ops beside their peers; ARGS=--quick for minutes
 	.venv-bench/bin/backblocks bench --json bench/results.json --svg bench/results.svg $(ARGS)
@@ -70,7 +75,7 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-sanitize .venv-tf bench dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-sanitize .venv-tf .fuzz bench dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Python files are used where they stand; only these sources ask for a new build.
@@ -81,6 +86,11 @@ $(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install -q --upgrade pip
 	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
+	touch $@
+
+# What the fuzzers of files and messages need. It is not there for every Python: they say so then.
+.venv/fuzz: $(READY)
+	$(BIN)/pip install -q --group fuzz || echo "atheris cannot be installed for this Python"
 	touch $@
 
 # Not npm ci: it wants the lock to name the packages of every system, and some registries have only ours.

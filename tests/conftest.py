@@ -1,8 +1,13 @@
 """What holds for all tests."""
 
 import signal
+import sys
+from pathlib import Path
 
 from hypothesis import settings
+
+# The fuzzers, which some tests share.
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 
 # Shells have what they start in the background ignore Ctrl-C, and that is handed on to children. Tests of
 # Ctrl-C are to find it as it is in the foreground.

@@ -4,17 +4,15 @@ are exactly the declared ones; and the value that a rule gives is the op's own.
 Read off the registry: an op that declares its cells is tested from its worked cases, and in random sizes.
 """
 
-import importlib.util
 import math
 import re
-import sys
 import zlib
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import ml_dtypes
 import numpy as np
 import pytest
+from fuzz import kernels as fuzz
 
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
@@ -23,13 +21,6 @@ from backblocks.ops._cell_points import every_point, linked, meant, points, valu
 from backblocks.ops._cells import Factor, pin_names
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value, flat
-
-PATH = Path(__file__).parents[2] / "tools" / "fuzz.py"
-if "fuzz" not in sys.modules:
-    spec = importlib.util.spec_from_file_location("fuzz", PATH)
-    sys.modules["fuzz"] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(sys.modules["fuzz"])
-fuzz = sys.modules["fuzz"]
 
 DECLARED = sorted(name for name, op in REGISTRY.items() if op.cell_rule is not None)
 MOST_POINTS = 2_500

@@ -1,8 +1,4 @@
-"""Compares the compiled kernels with the ops' meanings on random calls.
-
-    python tools/fuzz.py                       every op that has a compiled kernel, for a minute
-    python tools/fuzz.py --seconds 600 Conv2D  one op, longer
-    python tools/fuzz.py Conv2D 1234           one call again
+"""Compares the compiled kernels with the reference implementations on random calls.
 
 Ops are read off the registry. What an op takes is found by trying: the shape rule says which of the
 tensors that windows have to do with go where. So a new op joins by itself, and if none of its calls
@@ -13,19 +9,12 @@ Results lie between guards that must stay as they are, and inputs between NaN th
 
 from __future__ import annotations
 
-import argparse
 import itertools
-import random
-import sys
-import time
 import zlib
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
 import backblocks as bb
@@ -36,17 +25,13 @@ from backblocks.ops._op import Op
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec
 from backblocks.ops.nn._windows import Sliding, first
+from fuzz.arrays import GUARD, VALUES, Rng, between, info
+from fuzz.findings import Finding
 
 OPS = {n: op for n, op in bb.ops.REGISTRY.items() if any(k.name == "native" for k in op.kernels)}
 DTYPES = [BY_NAME[name] for name in FLOATS]
 CACHE = _kernels.cache_bytes()
-GUARD = 64
 UNTOUCHED = 99
-Rng = np.random.Generator
-
-
-class Different(AssertionError):
-    """A kernel and the meaning do not agree."""
 
 
 # -- geometry -------------------------------------------------------------------------------------
@@ -220,7 +205,7 @@ def roles(op: Op) -> tuple[int, tuple[str, ...]]:
             inputs = _inputs(op, [tensors[name] for name in chosen], np.zeros, DTYPES[2])
             if _planned(op, inputs, attrs):
                 return rank, chosen
-    raise Different(f"{op.name}: no call that tools/fuzz.py can think of reaches its kernel")
+    raise Finding(f"{op.name}: no call that tools/fuzz can think of reaches its kernel")
 
 
 def _real(op: Op, pin: Pin) -> bool:
@@ -251,25 +236,8 @@ def _planned(op: Op, inputs: list[Any], attrs: dict[str, Any]) -> tuple[Any, Any
     return (bound, results) if kernel.plan(*specs, **bound) else None
 
 
-ODD = [np.nan, np.inf, -np.inf, -np.inf, -0.0, 0, 1, 1, 2, 2]
-VALUES: dict[str, Callable[[Rng, Any, Any], Any]] = {
-    "whole": lambda rng, shape, dtype: rng.integers(-3, 4, shape),
-    "normal": lambda rng, shape, dtype: rng.standard_normal(shape),
-    "tiny": lambda rng, shape, dtype: rng.standard_normal(shape) * 4 * _info(dtype).tiny,
-    "odd": lambda rng, shape, dtype: rng.choice(ODD, shape),
-    "some odd": lambda rng, shape, dtype: np.where(
-        rng.random(shape) < 0.01, rng.choice(ODD[:4]), rng.standard_normal(shape)
-    ),
-    "bottomless": lambda rng, shape, dtype: rng.choice([-np.inf, -np.inf, 1], shape),
-}
-
-
-def _info(dtype: Any) -> Any:
-    return ml_dtypes.finfo(dtype)
-
-
 def check(op: Op, seed: int) -> str:
-    """Makes the call of a seed both ways. Gives what became of it; raises Different."""
+    """Makes the call of a seed both ways. Gives what became of it; raises Finding."""
     rng = np.random.default_rng([zlib.crc32(op.name.encode()), seed])
     geometry = draw_geometry(op, rng)
     values, dtype = str(rng.choice(list(VALUES))), DTYPES[rng.integers(len(DTYPES))]
@@ -302,7 +270,7 @@ def check(op: Op, seed: int) -> str:
     if any(whys):
         way = "around" if around_cache else "through"
         told = f"{np.dtype(dtype).name}, {values} numbers, {threads} threads, {way} the cache, {geometry}"
-        raise Different(f"{op.name}: {'; '.join(filter(None, whys))}. {told}")
+        raise Finding(f"{'; '.join(filter(None, whys))}. {told}", "differs")
     return "the same"
 
 
@@ -314,11 +282,8 @@ def _guarded(spec: Spec) -> tuple[Any, tuple[Any, Any]]:
 
 def _between_nan(array: Any, rng: Rng) -> Any:
     """The same at any distance from a cache line, with numbers around that would spoil a result."""
-    before = int(rng.integers(1, GUARD))
     spoiling = np.nan if array.dtype in DTYPES else np.iinfo(array.dtype).max
-    around = np.full(array.size + before + GUARD, spoiling, array.dtype)
-    around[before : before + array.size] = array.ravel()
-    return around[before : before + array.size].reshape(array.shape)
+    return between(array, int(rng.integers(1, GUARD)), spoiling)
 
 
 def _scale(op: Op, inputs: list[Any], attrs: Any, naive: Any) -> float:
@@ -332,41 +297,15 @@ def _difference(fast: Any, right: Any, whole: bool, scale: float) -> str:
     """How a result differs; empty if it does only by the order in which sums ran."""
     if right.dtype not in DTYPES:
         return "" if np.array_equal(fast, right) else "another place"
-    info = _info(right.dtype)
+    limits = info(right.dtype)
     fast, right = fast.astype(float).ravel(), right.astype(float).ravel()
     finite = np.isfinite(right)
     if not np.array_equal(fast[~finite], right[~finite], equal_nan=True):
         return "other infinities or NaN"
     exact = whole and np.array_equal(right, np.rint(right))
-    summed = min(float(info.eps), float(_info(np.float32).eps))  # half types are summed in float32
-    allowed = 2 * float(info.eps) * np.abs(right) + 100 * summed * scale + float(info.tiny)
+    summed = min(float(limits.eps), float(info(np.float32).eps))  # half types are summed in float32
+    allowed = 2 * float(limits.eps) * np.abs(right) + 100 * summed * scale + float(limits.tiny)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         wrong = finite & ~(np.abs(fast - right) <= (0 if exact else allowed))
     at = np.argmax(wrong)
     return f"{fast[at]} instead of {right[at]} at {at}" if wrong.any() else ""
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("op", nargs="?", choices=sorted(OPS), help="this one only")
-    parser.add_argument("seed", nargs="?", type=int, help="this call only")
-    parser.add_argument("--seconds", type=float, default=60)
-    given = parser.parse_args()
-    ops = [OPS[given.op]] if given.op else list(OPS.values())
-    seeds = itertools.count(random.randrange(2**32)) if given.seed is None else [given.seed]  # noqa: S311
-    end, became, wrong = time.monotonic() + given.seconds, Counter[str](), 0
-    for seed, op in ((seed, op) for seed in seeds for op in ops):
-        if time.monotonic() > end:
-            break
-        try:
-            became[check(op, seed)] += 1
-        except Different as different:
-            print(f"{different}\n    python tools/fuzz.py {op.name} {seed}", flush=True)
-            wrong += 1
-    counts = (f"{count} {what}" for what, count in became.most_common())
-    print(f"{len(ops)} ops: {wrong} calls differ", *counts, sep=", ")
-    return 1 if wrong else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
