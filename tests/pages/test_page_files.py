@@ -1,5 +1,6 @@
 """The file of a page: nothing is lost, nothing is moved, and nothing is believed."""
 
+import contextlib
 import json
 import os
 import stat
@@ -332,6 +333,58 @@ def test_there_is_a_file_of_every_version():
 
 
 # -- saving ---------------------------------------------------------------------------------------
+
+
+SAVES_AND_WAITS = """
+import os, sys
+import numpy as np
+import backblocks as bb
+from backblocks.pages.model import PageBlock
+from backblocks.pages.page import Page
+replace = os.replace
+
+def wait_and_replace(new, path):
+    if str(path).endswith(sys.argv[2]):
+        print("waits", flush=True)
+        sys.stdin.readline()
+    replace(new, path)
+
+os.replace = wait_and_replace
+page = Page(title="theirs")
+page.blocks["a"] = PageBlock("Const", attrs={"value": np.zeros(999)})
+bb.save_page(page, sys.argv[1])
+print("saved", flush=True)
+"""
+
+
+@pytest.mark.parametrize("where", [".page.json", ".npy"])
+def test_temporary_files_of_killed_saves_are_swept_and_those_of_running_ones_are_not(
+    tmp_path, where
+):
+    path = tmp_path / "p.page.json"
+    command = [sys.executable, "-c", SAVES_AND_WAITS, str(path), where]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with contextlib.ExitStack() as stack:
+        saves = [stack.enter_context(subprocess.Popen(command, **pipes)) for _ in range(3)]  # noqa: S603
+        stack.callback(lambda: [each.kill() for each in saves])
+        for each in saves:
+            assert each.stdout.readline() == "waits\n"
+        assert len(temporary(tmp_path)) == 3
+        for each in saves[:2]:
+            each.kill()
+            each.wait()
+        other = subprocess.run(  # noqa: S603
+            [*command[:-1], "nowhere"], capture_output=True, text=True, check=True
+        )
+        assert other.stdout == "saved\n"
+        assert len(temporary(tmp_path)) == 1, "that of the save that still runs"
+        assert saves[2].communicate("\n")[0] == "saved\n"
+    assert temporary(tmp_path) == []
+    assert bb.open_page(path).title == "theirs"
+
+
+def temporary(folder):
+    return [each for each in folder.rglob(".*") if each.is_file()]
 
 
 def test_saving_keeps_rights_and_links(tmp_path):

@@ -10,7 +10,8 @@ import pytest
 from conftest import page_file
 
 from backblocks.studio import drafts
-from backblocks.studio.drafts import Journal, State, Taken
+from backblocks.studio.document import applied
+from backblocks.studio.drafts import Found, Journal, State, Taken
 from backblocks.studio.messages import Edit
 
 START = {"title": "start", "blocks": {"a": {"op": "Const", "attrs": {"value": 1.0}}}}
@@ -31,8 +32,8 @@ def test_a_journal_gives_back_every_change_and_what_it_began_with(tmp_path):
     state = State(tmp_path)
     journal = Journal(state, "page")
     journal.begin(Path("/page"), "digest", {"title": "a"})
-    journal.add([Edit(["title"], "b")], "rename")
-    journal.add([Edit(["n"], 1.0)], "")
+    journal.add([Edit(["title"], "b")], "rename", {"title": "b"})
+    journal.add([Edit(["n"], 1.0)], "", {"title": "b", "n": 1.0})
     journal.leave()
     found = drafts.read(journal.path)
     assert (found.page, found.digest, found.changes) == ("/page", "digest", 2)
@@ -46,7 +47,7 @@ def test_a_journal_that_was_cut_off_loses_the_last_line_at_most(tmp_path, cut):
     journal = Journal(state, "page")
     journal.begin(None, "", {"n": 0})
     for n in range(3):
-        journal.add([Edit(["n"], n)], "")
+        journal.add([Edit(["n"], n)], "", {"n": n})
     journal.leave()
     data = journal.path.read_bytes()
     journal.path.write_bytes(data[: len(data) - cut])
@@ -54,7 +55,7 @@ def test_a_journal_that_was_cut_off_loses_the_last_line_at_most(tmp_path, cut):
     found = again.found()
     assert (found.document, found.changes) == ({"n": 1}, 2)
     again.go_on(found)
-    again.add([Edit(["n"], 7)], "")
+    again.add([Edit(["n"], 7)], "", {"n": 7})
     again.leave()
     assert drafts.read(journal.path).document == {"n": 7}
 
@@ -70,9 +71,9 @@ def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
 
     monkeypatch.setattr(drafts.os, "write", half)
     with pytest.raises(OSError, match="No space"):
-        journal.add([Edit(["n"], 1)], "")
+        journal.add([Edit(["n"], 1)], "", {"n": 1})
     monkeypatch.undo()
-    journal.add([Edit(["n"], 2)], "")
+    journal.add([Edit(["n"], 2)], "", {"n": 2})
     journal.leave()
     assert drafts.read(journal.path).document == {"n": 2}
 
@@ -81,6 +82,95 @@ def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
 def test_what_is_no_journal_is_none(tmp_path, data):
     (tmp_path / "x.jsonl").write_bytes(data)
     assert drafts.read(tmp_path / "x.jsonl") is None
+
+
+def journal_of(state, *changes):
+    """A journal of `{"n": 0}` with these changes, and the document that they make."""
+    journal = Journal(state, "page")
+    document = {"n": 0}
+    journal.begin(None, "", document)
+    for edit in changes:
+        document, _ = applied(document, [edit])
+        journal.add([edit], "", document)
+    journal.sync()
+    journal.leave()
+    return journal.path, document
+
+
+def test_a_flipped_bit_costs_the_line_it_is_in_and_no_other(tmp_path):
+    state, chance = State(tmp_path), random.Random(3)  # noqa: S311
+    path, whole = journal_of(state, *(Edit([f"key {n}"], n) for n in range(5)))
+    data = path.read_bytes()
+    base = Found("", "", {"n": 0}, {"n": 0})
+    lines = [n for n, line in enumerate(data.splitlines(keepends=True)) for _ in line]
+    for place, line in enumerate(lines):
+        damaged = bytearray(data)
+        damaged[place] ^= 1 << chance.randrange(8)
+        path.write_bytes(damaged)
+        found = drafts.read(path, base)
+        left = {key: value for key, value in whole.items() if key != f"key {line - 1}"}
+        assert found.document == left, (place, bytes(damaged))
+        assert found.damage.lines in (1, 2), "two where the bit made an end of a line"
+        assert (found.damage.unapplied, found.changes) == (0, 5 - (line > 0))
+
+
+def test_a_damaged_journal_is_set_aside_and_goes_on_without_what_needs_the_lost_line(tmp_path):
+    state = State(tmp_path)
+    edits = [Edit(["a"], {}), Edit(["a", "x"], 1), Edit(["b"], 2), Edit(["a", "x"])]
+    path, _ = journal_of(state, *edits)
+    data = path.read_bytes()
+    at = data.index(b'["a"]')
+    path.write_bytes(damaged := data[:at] + b"?" + data[at + 1 :])
+    journal = Journal(state, "page")
+    found = journal.go_on(journal.found())
+    assert (found.document, found.changes) == ({"n": 0, "b": 2}, 1)
+    assert (found.damage.lines, found.damage.unapplied) == (1, 2)
+    assert Path(found.damage.copy).read_bytes() == damaged
+    journal.add([Edit(["c"], 3)], "", {"n": 0, "b": 2, "c": 3})
+    journal.leave()
+    again = drafts.read(path)
+    assert (again.document, again.changes) == ({"n": 0, "b": 2, "c": 3}, 2)
+    assert not again.is_damaged
+    assert again.damage == found.damage, "it is told until the page is saved"
+
+
+def test_a_journal_without_checksums_opens_and_goes_on(tmp_path):
+    state = State(tmp_path)
+    lines = [
+        {"page": "", "digest": "", "document": {"n": 0}},
+        {"time": 1.5, "edits": [{"path": ["n"], "value": 1}], "label": "set"},
+    ]
+    file = state.drafts / "page.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    journal = Journal(state, "page")
+    found = journal.found()
+    assert (found.document, found.changes, found.since, found.damage) == ({"n": 1}, 1, 1.5, None)
+    journal.go_on(found)
+    journal.add([Edit(["m"], 2)], "", {"n": 1, "m": 2})
+    journal.leave()
+    again = drafts.read(file)
+    assert (again.document, again.changes, again.damage) == ({"n": 1, "m": 2}, 2, None)
+    file.write_bytes(file.read_bytes().replace(b'"label"', b'"lab?l'))
+    assert drafts.read(file).document == {"n": 0, "m": 2}
+
+
+def test_a_journal_is_compacted_when_it_is_large_beside_its_document(tmp_path):
+    state = State(tmp_path)
+    journal = Journal(state, "page")
+    journal.begin(Path("/page"), "digest", {"n": 0})
+    size = 3 << 20
+    for n in range(8):
+        document = {"n": 0, "text": str(n) * size}
+        journal.add([Edit(["text"], document["text"])], "", document)
+        journal.sync()
+        assert journal.path.stat().st_size < 3 * size
+    journal.saving("new digest")
+    journal.leave()
+    found = drafts.read(journal.path)
+    assert (found.page, found.digest, found.saving) == ("/page", "digest", "new digest")
+    assert (found.start, found.document, found.changes) == ({"n": 0}, document, 8)
+    assert sorted(os.listdir(state.drafts)) == ["page.jsonl", "page.lock"]
+    assert journal.path.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_page_is_held_by_one_studio_at_a_time(tmp_path):
@@ -101,6 +191,30 @@ def test_the_last_versions_are_kept(tmp_path):
     assert kept[0][1:] == (1000.0 + drafts.MOST_VERSIONS + 4, 1)
     assert state.version("page", kept[0][0]).endswith(b" " * (drafts.MOST_VERSIONS + 4))
     assert state.version("page", "../page/" + kept[0][0]) is None
+
+
+def test_a_clock_that_goes_back_deletes_no_new_version(tmp_path):
+    state = State(tmp_path)
+    for n in range(drafts.MOST_VERSIONS):
+        state.keep("page", b"{}" + b" " * n, 2e9 + n)
+    for n in range(3):
+        state.keep("page", b"[]" + b" " * n, 1e9 - n)
+    kept = state.kept("page")
+    assert len(kept) == drafts.MOST_VERSIONS
+    assert [when for _, when, _ in kept[:4]] == [1e9 - 2, 1e9 - 1, 1e9, 2e9 + 49]
+    assert [state.version("page", name) for name, _, _ in kept[:3]] == [b"[]  ", b"[] ", b"[]"]
+    assert state.version("page", kept[-1][0]) == b"{}   "
+
+
+def test_versions_from_before_there_was_a_counter_are_older_than_those_with_one(tmp_path):
+    state = State(tmp_path)
+    (state.versions / "page").mkdir()
+    for name in ("002000000000000-1.json", "001000000000000-7.json", ".DS_Store"):
+        (state.versions / "page" / name).write_text(name)
+    state.keep("page", b"{}", -1.5)
+    kept = state.kept("page")
+    assert [each[1:] for each in kept] == [(-1.5, 0), (2e9, 1), (1e9, 7)]
+    assert state.version("page", "001000000000000-7") == b"001000000000000-7.json"
 
 
 # -- after a power cut ----------------------------------------------------------------------------
@@ -144,6 +258,72 @@ def test_random_kills_lose_no_change_that_was_confirmed(start):
             tab.send("change", page=opened["page"], number=900 + more, edits=edits)
         time.sleep(chance.random() * 0.02)
         studio.kill()
+
+
+def damaged(studio, words):
+    """Damages the line of the one journal that has these words, and gives the journal as it is then."""
+    (journal,) = (studio.folder.parent / "state/backblocks/drafts").glob("*.jsonl")
+    data = journal.read_bytes()
+    at = data.rindex(words)
+    journal.write_bytes(data[:at] + b"?" + data[at + 1 :])
+    return journal.read_bytes()
+
+
+def test_damage_to_a_journal_is_told_in_the_tab(start):
+    studio = start()
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    for name in ("b", "c"):
+        tab.change(page, block(name))
+    tab.change(page, {"path": ["blocks", "b", "attrs", "value"], "value": 2.0})
+    tab.hear("journaled", revision=3)
+    studio.kill()
+    journal = damaged(studio, b'["blocks","b"]')
+    for _ in range(2):  # told until the page is saved
+        studio = start()
+        opened = studio.tab().open(path="p.page.json")
+        assert list(opened["document"]["blocks"]) == ["a", "c"]
+        damage = opened["draft"]["damage"]
+        assert (opened["draft"]["changes"], damage["lines"], damage["unapplied"]) == (1, 1, 1)
+        assert Path(damage["copy"]).read_bytes() == journal
+        studio.kill()
+
+
+@pytest.mark.parametrize("path", ["p.page.json", ""], ids=["file", "no file"])
+def test_damage_to_the_only_change_is_told_too(start, path):
+    studio = start()
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    opened = tab.open(**({"path": path} if path else {}))
+    tab.change(opened["page"], title("mine"))
+    tab.hear("journaled")
+    studio.kill()
+    journal = damaged(studio, b'["title"]')
+    studio = start()
+    tab = studio.tab()
+    which = {"path": path} if path else {"unsaved": tab.heard[0]["unsaved"][0]["name"]}
+    again = tab.open(**which)
+    assert again["document"] == opened["document"]
+    assert again["draft"]["changes"] == 0
+    assert Path(again["draft"]["damage"]["copy"]).read_bytes() == journal
+
+
+def test_a_journal_that_lost_its_first_line_is_applied_to_the_file(start):
+    studio = start()
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("mine"))
+    tab.hear("journaled")
+    studio.kill()
+    damaged(studio, b'"digest"')
+    tab = start().tab()
+    opened = tab.open(path="p.page.json")
+    assert opened["document"]["title"] == "mine"
+    assert opened["draft"]["damage"]["lines"] == 1
+    tab.send("save", page=opened["page"])
+    tab.hear("saved")
 
 
 def test_a_page_without_a_file_is_found_again(start):
@@ -218,7 +398,7 @@ def test_a_kill_between_writing_the_file_and_ending_the_journal_offers_nothing(s
     tab.hear("saved")
     digest = drafts.hashlib.sha256(file.read_bytes()).hexdigest()
     studio.kill()
-    journal.write_bytes(held + json.dumps({"saving": digest}).encode() + b"\n")
+    journal.write_bytes(held + drafts._line(drafts._Entry(saving=digest)))
     assert "draft" not in start().tab().open(path="p.page.json")
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from backblocks._durable import atomic_write
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
-from backblocks.ops._files import whole
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import in_words
 from backblocks.pages.folder import write_array
@@ -84,6 +84,6 @@ def write(array: Array, folder: Path, name: str) -> Path:
             raise OpError("cannot be written", op=name, hint=hint)
         array = texts
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path) as file:
+    with atomic_write(path) as file:
         write_array(file, array)
     return path

@@ -1,4 +1,4 @@
-"""The files that ops read and write: where their names begin, which are allowed, and how they are kept whole.
+"""The files that ops read and write: where their names begin, and which are allowed.
 
 A file is named by text, as in TensorFlow. Called on arrays, an op looks for it from the working directory.
 A session can say otherwise: it sets `place` while it runs, and names that lead out of its folder are
@@ -7,7 +7,6 @@ refused. All ops find their files through this module.
 
 from __future__ import annotations
 
-import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import BinaryIO
 
+from backblocks._durable import atomic_write
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
 
@@ -110,53 +110,7 @@ def written(arg: str, name: bytes) -> Iterator[BinaryIO]:
         if os.path.isdir(path):
             hint = "It is a folder: write the name of a file in it."
             raise OpError("must name a file", arg=arg, got=os.fsdecode(name), hint=hint)
-        with whole(path) as file:
+        with atomic_write(path) as file:
             yield file
     except OSError as error:
         raise _trouble(arg, os.fsdecode(name), error) from None
-
-
-@contextmanager
-def whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another in one step, with the rights that it had."""
-    import tempfile  # only who writes pays for it
-
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise OSError(errno.EINVAL, "It is no plain file", os.fspath(path))
-    folder, last = os.path.split(os.path.abspath(path))
-    try:
-        handle, new = tempfile.mkstemp(prefix=f".{last[:50]}.", dir=folder)
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, os.fspath(path)) from None
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(new, _usual_mode(path))
-        os.replace(new, path)
-    except BaseException:
-        os.unlink(new)
-        raise
-    settle(folder)
-
-
-def _usual_mode(path: str | os.PathLike[str]) -> int:
-    """The rights of the file that is replaced, or those that a new file gets."""
-    if os.path.exists(path):
-        return stat.S_IMODE(os.stat(path).st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-def settle(folder: str | os.PathLike[str]) -> None:
-    """Has the disk keep which names a folder holds."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
+from backblocks._durable import atomic_write, make_folder, remove, sweep, sync_folder
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
-from backblocks.ops._files import settle, whole
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import constant, in_words, is_in_file
 from backblocks.pages.fields import Json, as_json
@@ -79,8 +79,8 @@ def _take_along(page: PageFile, folder: Path) -> None:
         if not to.exists():
             copies.append((file, to))
     for file, to in copies:
-        to.parent.mkdir(parents=True, exist_ok=True)
-        with open(file, "rb") as old, whole(to) as new:
+        make_folder(to.parent)
+        with open(file, "rb") as old, atomic_write(to) as new:
             shutil.copyfileobj(old, new)
 
 
@@ -91,7 +91,7 @@ def _same(a: Path, b: Path) -> bool:
 
 
 def _write(path: Path, data: bytes) -> None:
-    with whole(path) as file:
+    with atomic_write(path) as file:
         file.write(data)
 
 
@@ -102,6 +102,8 @@ class _Arrays:
         self.folder = path.parent / f"{path.name.removesuffix(SUFFIX)}.arrays"
         self.old = old
         """Where the page stood before, if its arrays have to come along."""
+        self.is_synced = False
+        sweep(self.folder)
 
     def put_away(self, page: Json) -> Json:
         """The JSON of a page without arrays in it. Their files are named after the blocks."""
@@ -131,10 +133,11 @@ class _Arrays:
         stem = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:40]
         file = self.folder / f"{stem}-{hashlib.sha256(data).hexdigest()[:16]}.npy"
         if not file.exists():
-            if not self.folder.exists():
-                self.folder.mkdir()
-                settle(self.folder.parent)
+            make_folder(self.folder, parents=False)
             _write(file, data)
+        elif not self.is_synced:
+            sync_folder(self.folder)  # whoever wrote it may have been killed before this
+            self.is_synced = True
         return {
             "dtype": NAMES[array.dtype],
             "shape": list(array.shape),
@@ -153,4 +156,4 @@ def _remove_unused(path: Path, before: bytes, after: bytes) -> None:
         others = [p.read_bytes() for p in path.parent.glob("*.json") if p != path]
         for name in unused:
             if not any(name.rpartition("/")[2].encode() in text for text in others):
-                (path.parent / name).unlink(missing_ok=True)
+                remove(path.parent / name)

@@ -1,33 +1,54 @@
 """What keeps work from being lost: a journal of every change, and the versions that saves replaced.
 
-A journal is a file of lines of JSON that is only ever added to. The first has the document it starts from
-and the digest of the page's file then; every other one is a change. It lies in the folder for state of the
-user, never beside the page, and is gone once the page is saved.
+A journal is a file of lines that is appended to. The first has the document it starts from and the digest
+of the page's file then; every other one is a change. Once it is much larger than the document it is
+replaced by one that has the document as it is in place of the changes. It lies in the folder for state of
+the user, never beside the page, and is gone once the page is saved.
+
+A line is a record separator, the CRC-32 of the JSON that follows, the JSON, and a line feed. CRC-32 finds
+every damage of up to 32 bits in a row and all but one in four thousand million others, costs less than
+writing the JSON, and Python brings it along. With a separator at both ends a damaged line costs no other.
+Lines of journals from before there were checksums are JSON alone.
 """
 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
+import re
 import secrets
+import threading
 import time
+import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
+from backblocks._durable import (
+    AppendOnly,
+    atomic_write,
+    make_folder,
+    open_locked,
+    remove,
+    sweep,
+    sync_folder,
+)
+from backblocks.pages.model import FORMAT
 from backblocks.studio.document import BadEdit, applied
-from backblocks.studio.messages import Edit
+from backblocks.studio.messages import Damage, Edit
 
 MOST_VERSIONS = 50
 """Of each page are kept."""
 
 _NEW = "new-"
+_SMALL = 1 << 20
+"""Bytes of a journal that are not worth compacting."""
 
 
 class _First(msgspec.Struct):
@@ -37,12 +58,17 @@ class _First(msgspec.Struct):
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
-    """A change; or, with `saving`, that the file is about to become what has this digest."""
+    """A change; or, with `saving`, that the file is about to become what has this digest; or, with
+    `document`, what all changes so far came to.
+    """
 
     time: float = 0.0
     edits: list[Edit] = msgspec.field(default_factory=list)
     label: str = ""
     saving: str = ""
+    document: dict[str, Any] | UnsetType = UNSET
+    changes: int = 1
+    damage: Damage | None = None
 
 
 @dataclass(frozen=True)
@@ -53,14 +79,15 @@ class Found:
     """The file of the page, if it had one."""
     digest: str
     """Of the file that it starts from."""
-    saving: str
-    """Of the file that was being written when it ended, if one was."""
     start: dict[str, Any]
     document: dict[str, Any]
-    changes: int
-    since: float
-    sound_bytes: int
-    """How far it can be read: the last line may have been cut off."""
+    saving: str = ""
+    """Of the file that was being written when it ended, if one was."""
+    changes: int = 0
+    since: float = 0.0
+    damage: Damage | None = None
+    is_damaged: bool = False
+    """Whether the file itself has lines that cannot be read or applied: it has to be set aside."""
 
     @property
     def has_file(self) -> bool:
@@ -76,7 +103,10 @@ class State:
         self.drafts = self.folder / "drafts"
         self.versions = self.folder / "versions"
         for each in (self.drafts, self.versions):
-            each.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_folder(each, 0o700)
+        for each in (self.folder, self.folder.parent):
+            sync_folder(each)  # whoever made them may have been killed before this
+        sweep(self.drafts)
 
     def name_of(self, page: Path | None) -> str:
         """By which the journal and the versions of a page are found; a new one if it has no file."""
@@ -88,45 +118,72 @@ class State:
         """The journals of pages that have no file, or none any longer, and that no studio has open."""
         for file in sorted(self.drafts.glob("*.jsonl")):
             name = file.stem
-            with contextlib.suppress(Taken), Lock(self.drafts, name):
-                found = read(file)
-                if found is not None and found.changes and not found.has_file:
+            with contextlib.suppress(Taken, OSError), Lock(self.drafts, name):
+                found = read(file, _base(name))
+                if found is None or found.has_file:
+                    continue
+                if found.changes or found.damage:
                     yield name, found
 
     def is_unsaved(self, name: str) -> bool:
         """Whether it names the journal of a page without a file."""
         if not name.removeprefix(_NEW).isalnum():
             return False
-        found = read(self.drafts / f"{name}.jsonl")
+        found = read(self.drafts / f"{name}.jsonl", _base(name))
         return found is not None and not found.has_file
 
     # -- versions -------------------------------------------------------------------------
 
     def keep(self, name: str, content: bytes, saved: float) -> None:
-        """Keeps what a page's file held before it is replaced, and forgets the oldest."""
+        """Keeps what a page's file held before it is replaced, and forgets the oldest.
+
+        Versions are in the order of a counter: by a clock that was put back, the newest would be oldest.
+        """
         folder = self.versions / name
-        folder.mkdir(exist_ok=True, mode=0o700)
-        kept = folder / f"{round(saved * 1000):015d}-{_blocks(content)}.json"
-        with open(kept, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        for old in sorted(folder.iterdir())[:-MOST_VERSIONS]:
-            old.unlink()
+        make_folder(folder, 0o700)
+        kept = self._versions(name)
+        number = kept[-1].number + 1 if kept else 1
+        file = folder / f"{number:08d}_{round(saved * 1000)}_{_blocks(content)}.json"
+        with atomic_write(file) as new:
+            new.write(content)
+        for old in kept[: 1 - MOST_VERSIONS]:
+            with contextlib.suppress(OSError):  # the next save tries again
+                remove(folder / f"{old.name}.json")
 
     def kept(self, name: str) -> list[tuple[str, float, int]]:
         """Versions, the newest first: name, when it was saved, and how many blocks it has."""
+        versions = reversed(self._versions(name))
+        return [(each.name, each.milliseconds / 1000, each.blocks) for each in versions]
+
+    def _versions(self, name: str) -> list[_Version]:
+        """The oldest first. Files that are no versions are passed over."""
         folder = self.versions / name
-        files = sorted(folder.iterdir(), reverse=True) if folder.is_dir() else []
-        found = []
-        for file in files:
-            when, _, blocks = file.stem.partition("-")
-            found.append((file.stem, int(when) / 1000, int(blocks)))
-        return found
+        files = folder.iterdir() if folder.is_dir() else ()
+        found = [_VERSION.fullmatch(file.name) for file in files]
+        return sorted(
+            _Version(
+                int(match["number"] or 0), int(match["time"]), int(match["blocks"]), match["name"]
+            )
+            for match in found
+            if match
+        )
 
     def version(self, name: str, version: str) -> bytes | None:
         known = {each for each, _, _ in self.kept(name)}
         return (self.versions / name / f"{version}.json").read_bytes() if version in known else None
+
+
+_VERSION = re.compile(
+    r"(?P<name>((?P<number>[0-9]+)_)?(?P<time>-?[0-9]+)[-_](?P<blocks>[0-9]+))\.json"
+)
+"""The file of a version; before there was a counter, names began with the time."""
+
+
+class _Version(NamedTuple):
+    number: int
+    milliseconds: int
+    blocks: int
+    name: str
 
 
 def _blocks(content: bytes) -> int:
@@ -144,13 +201,10 @@ class Lock:
     """Holds a page for this process; the system lets go of it however the process ends."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self._file = open(folder / f"{name}.lock", "wb")  # noqa: SIM115
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            self._file.close()
+            self._handle = open_locked(folder / f"{name}.lock")
+        except BlockingIOError as error:
             raise Taken from error
-        self._path = folder / f"{name}.lock"
 
     def __enter__(self) -> Lock:
         return self
@@ -159,7 +213,7 @@ class Lock:
         self.release()
 
     def release(self) -> None:
-        self._file.close()
+        os.close(self._handle)
 
 
 class Journal:
@@ -169,54 +223,125 @@ class Journal:
         self.name = name
         self.path = state.drafts / f"{name}.jsonl"
         self._lock = Lock(state.drafts, name)
-        self._handle: int | None = None
+        self._file: AppendOnly | None = None
+        self._holds = Found("", "", {}, {})
+        """What the file holds, if there is one."""
+        self._compact_bytes = 0
+        """Of the file when it had no changes yet, or was compacted."""
+        self._replacing = threading.Lock()
+        """Held while the file is appended to or replaced: it is synced and compacted in other threads."""
 
-    def found(self) -> Found | None:
-        """What an earlier studio left."""
-        return read(self.path)
+    def found(self, base: Found | None = None) -> Found | None:
+        """What an earlier studio left. A journal whose first line is damaged starts from `base`."""
+        return read(self.path, base)
 
-    def go_on(self, found: Found) -> None:
-        """Adds to what was found."""
-        self._handle = os.open(self.path, os.O_WRONLY | os.O_APPEND)
-        os.ftruncate(self._handle, found.sound_bytes)
+    def go_on(self, found: Found) -> Found:
+        """Adds to what was found. A journal that is damaged is set aside in a copy, and goes on without
+        what cannot be read; the damage then names the copy.
+        """
+        if found.is_damaged:
+            damage = found.damage or Damage(0, 0, "")
+            damage = msgspec.structs.replace(damage, copy=self._set_aside())
+            found = replace(found, damage=damage)
+        with self._replacing:
+            if found.is_damaged:
+                self._replace(found)
+            else:
+                self._file = AppendOnly(self.path)
+            self._holds = found
+        return found
+
+    def _set_aside(self) -> str:
+        """Copies the file, and gives the name of the copy. The same content is copied once."""
+        data = self.path.read_bytes()
+        copy = self.path.with_suffix(f".{hashlib.sha256(data).hexdigest()[:12]}.damaged")
+        if not copy.exists():
+            with atomic_write(copy) as file:
+                file.write(data)
+        return str(copy)
 
     def begin(self, page: Path | None, digest: str, document: dict[str, Any]) -> None:
         """Starts from a document, if nothing was written yet."""
-        if self._handle is None:
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC
-            self._handle = os.open(self.path, flags, 0o600)
-            self._write(_First("" if page is None else str(page), digest, document))
+        if self._file is not None:
+            return
+        first = _First("" if page is None else str(page), digest, document)
+        file = AppendOnly(self.path, new=True)
+        try:
+            file.append(_line(first))
+        except BaseException:
+            file.close()
+            raise
+        self._file, self._compact_bytes = file, file.size
+        self._holds = Found(first.page, digest, document, document)
 
-    def add(self, edits: list[Edit], label: str) -> None:
-        """Adds a change to what has begun."""
-        self._write(_Entry(time.time(), edits, label))
+    def add(self, edits: list[Edit], label: str, document: dict[str, Any]) -> None:
+        """Adds a change, which makes this document, to what has begun."""
+        now, changes = time.time(), self._holds.changes + 1
+        holds = replace(self._holds, document=document, changes=changes, since=now, saving="")
+        self._append(_Entry(now, edits, label), holds)
 
     def saving(self, digest: str) -> None:
         """Says that the file is about to be replaced: if it then has this digest, the journal is over."""
-        self._write(_Entry(saving=digest))
-        self.sync()
+        if self._file is not None:
+            self._append(_Entry(saving=digest), replace(self._holds, saving=digest))
+            self.sync()
 
-    def _write(self, line: msgspec.Struct) -> None:
-        if self._handle is None:
-            return
-        data = msgspec.json.encode(line) + b"\n"
-        before = os.fstat(self._handle).st_size
-        try:
-            while data:
-                data = data[os.write(self._handle, data) :]
-        except OSError:
-            os.ftruncate(self._handle, before)  # half a line would hide those that follow
-            raise
+    def _append(self, entry: _Entry, holds: Found) -> None:
+        with self._replacing:
+            if self._file is None or not self._file.is_sound:
+                self._replace(holds)
+            else:
+                self._file.append(_line(entry))
+            self._holds = holds
 
     def sync(self) -> None:
-        """Returns when what was written is on the disk."""
-        if self._handle is not None:
-            os.fsync(self._handle)
+        """Returns when what was written is on the disk. A journal that has become large is compacted."""
+        with self._replacing:
+            if self._file is None:
+                return
+            if not self._file.is_sound:
+                self._replace(self._holds)
+                return
+            if self._file.size > 2 * self._compact_bytes + _SMALL:
+                try:
+                    self._replace(self._holds)
+                    return
+                except OSError:
+                    if not self._file.is_sound:
+                        raise
+                    self._compact_bytes = self._file.size  # it goes on as it is for a while
+            finish = self._file.sync()
+        finish()
+
+    def _replace(self, holds: Found) -> None:
+        """Replaces the file, in one step, by one that has the document in place of the changes."""
+        first = _First(holds.page, holds.digest, holds.start)
+        lines = [_line(first)]
+        if holds.changes or holds.damage:
+            changes, damage = holds.changes, holds.damage
+            entry = _Entry(holds.since, document=holds.document, changes=changes, damage=damage)
+            lines.append(_line(entry))
+        if holds.saving:
+            lines.append(_line(_Entry(saving=holds.saving)))
+        old = self._file
+        try:
+            with atomic_write(self.path) as new:
+                new.writelines(lines)
+            self._file = AppendOnly(self.path)
+        except OSError:
+            if old is not None and old.was_replaced():
+                old.is_sound = False
+            raise
+        if old is not None:
+            old.close()
+        self._compact_bytes = self._file.size
 
     def end(self) -> None:
         """The page is saved, or has no change: there is nothing to be found again."""
         self._close()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a journal that stays says itself that it was saved
+            remove(self.path)
+            sync_folder(self.path.parent)
 
     def leave(self) -> None:
         """Closes it, and leaves what it holds to be found."""
@@ -224,29 +349,103 @@ class Journal:
         self._lock.release()
 
     def _close(self) -> None:
-        if self._handle is not None:
-            os.close(self._handle)
-            self._handle = None
+        with self._replacing:
+            if self._file is not None:
+                self._file.close()
+                self._file = None
 
 
-def read(path: Path) -> Found | None:
-    """What a journal holds, up to the first line that cannot be read."""
+_SEPARATOR = b"\x1e"
+
+
+def _line(record: msgspec.Struct) -> bytes:
+    text = msgspec.json.encode(record)
+    return b"%b%08x %b\n" % (_SEPARATOR, zlib.crc32(text), text)
+
+
+def _records(data: bytes) -> Iterator[bytes | None]:
+    """The JSON of each line, or None where the checksum says that it is damaged or it was cut off."""
+    *lines, cut_off = data.split(b"\n")
+    has_checksums = False
+    for line in lines:
+        before, *records = line.split(_SEPARATOR)
+        if before:
+            yield None if records or has_checksums else before
+        for number, record in enumerate(records, 1):
+            text = record[9:]
+            if number == len(records) and record[:9] == b"%08x " % zlib.crc32(text):
+                has_checksums = True
+                yield text
+            else:
+                yield None
+    if cut_off:
+        yield None
+
+
+def _base(name: str) -> Found | None:
+    """What a journal whose first line is damaged starts from, if its page has no file."""
+    document = {"format": FORMAT, "blocks": {}}
+    return Found("", "", document, document) if name.startswith(_NEW) else None
+
+
+_first = msgspec.json.Decoder(_First)
+_entry = msgspec.json.Decoder(_Entry)
+
+
+def read(path: Path, base: Found | None = None) -> Found | None:
+    """What a journal holds: every change that can be read and still be made after those before it.
+
+    Its first line may be damaged too: then it starts from `base`, or is None if there is no base.
+    """
     try:
-        lines = path.read_bytes().splitlines(keepends=True)
-        first = msgspec.json.decode(lines[0], type=_First)
-    except (FileNotFoundError, IndexError, msgspec.DecodeError):
+        data = path.read_bytes()
+    except FileNotFoundError:
         return None
-    document, changes, since, saving, sound = first.document, 0, 0.0, "", len(lines[0])
-    decoder = msgspec.json.Decoder(_Entry)
-    for line in lines[1:]:
+    if b"\n" not in data:  # nothing that was ever confirmed
+        return None
+    found = base
+    lines = unapplied = 0
+    is_first = True
+    for record in _records(data):
         try:
-            entry = decoder.decode(line)
-            if not line.endswith(b"\n"):
-                break
-            document, _ = applied(document, entry.edits)
-        except (msgspec.DecodeError, BadEdit):
-            break
-        saving = entry.saving
-        changes, since = changes + (not saving), entry.time or since
-        sound += len(line)
-    return Found(first.page, first.digest, saving, first.document, document, changes, since, sound)
+            if record is None:
+                raise msgspec.DecodeError
+            if is_first and (first := _as_first(record)):
+                found = first
+            elif found is not None:
+                found = _after(found, _entry.decode(record))
+        except msgspec.DecodeError:
+            lines += 1
+        except BadEdit:
+            unapplied += 1
+        else:
+            is_first = False
+    if found is not None and (lines or unapplied):
+        told = found.damage or Damage(0, 0, "")
+        damage = Damage(told.lines + lines, told.unapplied + unapplied, told.copy)
+        found = replace(found, damage=damage, is_damaged=True)
+    return found
+
+
+def _as_first(record: bytes) -> Found | None:
+    try:
+        first = _first.decode(record)
+    except msgspec.DecodeError:
+        return None
+    return Found(first.page, first.digest, first.document, first.document)
+
+
+def _after(found: Found, entry: _Entry) -> Found:
+    """What a journal holds with one entry more."""
+    if entry.document is not UNSET:
+        document = entry.document
+    else:
+        document, _ = applied(found.document, entry.edits)
+    return replace(
+        found,
+        document=document,
+        saving=entry.saving,
+        changes=found.changes + (0 if entry.saving else entry.changes),
+        since=entry.time or found.since,
+        damage=entry.damage or found.damage,
+    )

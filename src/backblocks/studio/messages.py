@@ -260,12 +260,24 @@ class Opened(Message, tag="opened"):
     """By which a page without a file can be opened again."""
 
 
-class Draft(Struct):
+class Draft(Struct, omit_defaults=True):
     """Changes that were never saved, found in the journal."""
 
     changes: int
     since: float
     """When the last of them was made, in seconds since 1970."""
+    damage: Damage | None = None
+
+
+class Damage(Struct, omit_defaults=True):
+    """What of a journal is not in the document, because the disk did not give back what was written."""
+
+    lines: int
+    """Lines whose checksum is wrong, each a change."""
+    unapplied: int
+    """Changes that could be read but not made, because they build on one that is lost."""
+    copy: str
+    """The file that the whole journal was copied to before it went on without them."""
 
 
 class Changed(Message, tag="changed"):

@@ -10,6 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any, Protocol
 
+from backblocks._durable import atomic_write, make_folder
 from backblocks.errors import OpError
 from backblocks.pages.fields import read
 from backblocks.pages.model import FORMAT, PageFile
@@ -18,12 +19,14 @@ from backblocks.pages.versions import of_today
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
 from backblocks.studio.document import BadEdit, applied, between
-from backblocks.studio.drafts import Journal, State, Taken
+from backblocks.studio.drafts import Found, Journal, State, Taken
 from backblocks.studio.running import Children, Running
 from backblocks.studio.workspace import Outside, Workspace
 
 _SYNC = 0.5
 """Seconds until a change is on the disk, at most."""
+_SYNC_AGAIN = 5.0
+"""Seconds after which a sync that failed is tried again."""
 
 
 _LONGEST_PATH = 64
@@ -64,6 +67,8 @@ class OpenPage:
         """What its file held when it was read or written last."""
         self._known = ""
         """The digest of the file that the document goes back to."""
+        self._writing = ""
+        """The digest of what the last save wrote, if it failed: the file may hold it all the same."""
         try:
             self._journal = Journal(desk.state, unsaved or desk.state.name_of(path))
         except Taken:
@@ -96,20 +101,25 @@ class OpenPage:
             self.saved_revision = 0
         elif start is not None:
             self.document = self._start = start
-        found = self._journal.found()
+        name = "" if self.path is None else str(self.path)
+        found = self._journal.found(Found(name, self._known, self.document, self.document))
         if found is None:
             return
+        if self.path is not None and found.saving == self._known:
+            self._journal.end()  # it was saved
+            return
+        found = self._journal.go_on(found)
         if self.path is not None:
-            if found.saving == self._known or not between(found.document, self.document):
-                self._journal.end()  # it was saved
+            if not between(found.document, self.document):
+                self._journal.end()  # nothing of it is left, or can be read
+                self.draft = m.Draft(0, found.since, found.damage) if found.damage else None
                 return
             if found.digest != self._known:
                 self._known, self.saved_revision = found.digest, -1
         self.document, self.revision = found.document, found.changes
         self._start = found.start
         self._lost_file = self.path is None and bool(found.page)
-        self.draft = m.Draft(found.changes, found.since)
-        self._journal.go_on(found)
+        self.draft = m.Draft(found.changes, found.since, found.damage)
 
     def opened(self, request: int) -> m.Opened:
         name = "" if self.path is None else self._desk.workspace.name(self.path)
@@ -149,7 +159,8 @@ class OpenPage:
         for task in (self._checking, self._foreseeing, self._syncing):
             if task is not None:
                 task.cancel()
-        self._journal.sync()
+        with contextlib.suppress(OSError):  # no tab is left that could be told
+            self._journal.sync()
         if self.revision == self.saved_revision or (
             self.path is None and not self._lost_file and not between(self.document, self._start)
         ):
@@ -181,7 +192,7 @@ class OpenPage:
             raise Refusal(f"The page has changed meanwhile: {error}.") from None
         try:
             self._journal.begin(self.path, self._known, self.document)
-            self._journal.add(edits, label)
+            self._journal.add(edits, label, document)
         except OSError as error:
             raise Refusal(f"The journal cannot be written: {error.strerror}.") from None
         self.document = document
@@ -195,12 +206,25 @@ class OpenPage:
         self.running.edited(self.revision, self.document)
 
     async def _sync(self) -> None:
-        await asyncio.sleep(_SYNC)
-        self._syncing = None
-        revision = self.revision
-        with contextlib.suppress(OSError):  # a disk that fails, or a save that ended the journal
-            await asyncio.to_thread(self._journal.sync)
+        """Syncs the journal a little after a change, and tries again until the disk takes it."""
+        wait, told = _SYNC, False
+        while True:
+            await asyncio.sleep(wait)
+            revision = self.revision
+            try:
+                await asyncio.to_thread(self._journal.sync)
+            except OSError as error:
+                wait = _SYNC_AGAIN
+                if not told:
+                    text = f"The journal cannot be written: {error.strerror}. It is tried again."
+                    self._hand_on(0, m.Refused(text, page=self.number))
+                told = True
+                continue
+            wait, told = _SYNC, False
             self._hand_on(0, m.Journaled(self.number, revision))
+            if revision == self.revision:
+                self._syncing = None
+                return
 
     # -- checking -------------------------------------------------------------------------
 
@@ -246,7 +270,11 @@ class OpenPage:
             return m.SaveRefused(self.number, "failed", "The page must be given a name.")
         same = target == self.path
         now = target.read_bytes() if target.exists() else None
-        if not overwrite and now is not None and not (same and _digest(now) == self._known):
+        if (
+            not overwrite
+            and now is not None
+            and not (same and _digest(now) in (self._known, self._writing))
+        ):
             reason = "changed outside" if same else "exists"
             text = "was changed by something else" if same else "is there already"
             text = f"{target.name} {text}."
@@ -255,18 +283,20 @@ class OpenPage:
             return m.SaveRefused(self.number, "failed", f"{target.name} is open in the studio.")
         try:
             await self._write(target, now)
+        except Taken:
+            text = f"Another studio has {target.name} open. Close it there first."
+            return m.SaveRefused(self.number, "failed", text)
         except (OSError, OpError) as error:
             return m.SaveRefused(self.number, "failed", str(error))
         return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
         await asyncio.to_thread(load_library)
-        from backblocks.ops._files import whole
         from backblocks.pages.saving import put_away
 
         state = self._desk.state
         same, revision = target == self.path, self.revision
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         if same and self._source and not between(self.document, read_document(self._source)):
             data = self._source
         else:
@@ -277,15 +307,22 @@ class OpenPage:
             state.keep(state.name_of(target), now, target.stat().st_mtime)
         if same:
             self._journal.saving(_digest(data))
-        with whole(target) as file:
-            file.write(data)
-        self._journal.end()
-        if not same:
-            self._journal.leave()
-            self.path = target
-            self._journal = Journal(state, state.name_of(target))
-            self._journal.end()
-        self._source, self._known = data, _digest(data)
+            self._writing = _digest(data)
+        old, name = self._journal, state.name_of(target)
+        new = old if old.name == name else Journal(state, name)
+        try:
+            with atomic_write(target) as file:
+                file.write(data)
+        except BaseException:
+            if new is not old:
+                new.leave()
+            raise
+        new.end()
+        if new is not old:
+            old.end()
+            old.leave()
+        self.path, self._journal = target, new
+        self._source, self._known, self._writing = data, _digest(data), ""
         self.saved_revision, self.draft, self._lost_file = revision, None, False
 
     def revert(self, version: str) -> None:

@@ -238,6 +238,17 @@ export interface Draft {
   changes: number;
   /** When the last of them was made, in seconds since 1970. */
   since: number;
+  damage?: Damage | null;
+}
+
+/** What of a journal is not in the document, because the disk did not give back what was written. */
+export interface Damage {
+  /** Lines whose checksum is wrong, each a change. */
+  lines: number;
+  /** Changes that could be read but not made, because they build on one that is lost. */
+  unapplied: number;
+  /** The file that the whole journal was copied to before it went on without them. */
+  copy: string;
 }
 
 /** The document has changed, by this tab's own change (then `number` is not 0) or by another's. */

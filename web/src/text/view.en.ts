@@ -53,6 +53,10 @@ export const viewEn = {
     `${count(blocks, "block", "blocks")}, ${count(wires, "wire", "wires")}`,
   draftFound: (changes: number, since: Date) =>
     `${count(changes, "change", "changes")} from ${moment.format(since)} had not been saved and ${changes === 1 ? "is" : "are"} in this page.`,
+  draftDamaged: (lines: number, unapplied: number, copy: string) =>
+    `The journal of this page is damaged: ${count(lines, "line", "lines")} could not be read${
+      unapplied > 0 ? `, and ${count(unapplied, "change", "changes")} could not be made without` : ""
+    }. The other changes are in this page. The whole journal was copied to ${copy}.`,
   keepDraft: "Keep",
   discardDraft: "Discard",
   when: (at: Date) => moment.format(at),

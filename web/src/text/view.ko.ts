@@ -64,6 +64,10 @@ export const viewKo: ViewWords = {
   counted: (blocks, wires) => `블록 ${number.format(blocks)}개, 선 ${number.format(wires)}개`,
   draftFound: (changes, since) =>
     `${moment.format(since)}에 저장하지 않은 변경 ${number.format(changes)}개가 이 페이지에 들어 있습니다.`,
+  draftDamaged: (lines, unapplied, copy) =>
+    `이 페이지의 저널이 손상되어 ${number.format(lines)}줄을 읽지 못했습니다.${
+      unapplied > 0 ? ` 그 때문에 변경 ${number.format(unapplied)}개도 적용하지 못했습니다.` : ""
+    } 나머지 변경은 이 페이지에 있습니다. 저널 전체를 ${copy}에 복사해 두었습니다.`,
   keepDraft: "유지",
   discardDraft: "버리기",
   when: (at) => moment.format(at),

@@ -134,19 +134,23 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
   );
 }
 
-/** Says that changes of an earlier session are in the page, and offers to discard them. */
+/** Says that changes of an earlier session are in the page, or got lost, and offers to discard them. */
 function DraftBanner({ page }: { page: PageState }): ReactElement | null {
   const w = useWords();
   if (page.draft === null) return null;
+  const { changes, since, damage } = page.draft;
   return (
     <div className="banner" role="status">
-      <span>{w.draftFound(page.draft.changes, new Date(page.draft.since * 1000))}</span>
+      {changes > 0 && <span>{w.draftFound(changes, new Date(since * 1000))}</span>}
+      {damage && <span>{w.draftDamaged(damage.lines, damage.unapplied, damage.copy)}</span>}
       <button type="button" className="button" onClick={() => studio.draftSeen(page.page)}>
-        {w.keepDraft}
+        {changes > 0 ? w.keepDraft : w.dismiss}
       </button>
-      <button type="button" className="button" onClick={() => studio.revert(page.page)}>
-        {w.discardDraft}
-      </button>
+      {changes > 0 && (
+        <button type="button" className="button" onClick={() => studio.revert(page.page)}>
+          {w.discardDraft}
+        </button>
+      )}
     </div>
   );
 }
