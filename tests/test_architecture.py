@@ -33,8 +33,9 @@ def test_every_public_name_is_there():
 def test_public_names():
     names = in_fresh_python("import backblocks; print(*backblocks.__all__)").split()
     assert names == [
-        "Cancelled", "Event", "Graph", "OpError", "Page", "PageError", "Placeholder", "Runner", "Scope",
-        "Session", "Symbol", "constant", "evaluate", "get_num_threads", "gradients", "memory",
+        "BackblocksError", "Cancelled", "Event", "Graph", "InternalError", "OpError", "Page", "PageError",
+        "Placeholder", "Runner", "Scope", "Session", "Symbol", "constant", "evaluate", "get_num_threads",
+        "gradients", "memory",
         "open_page", "ops", "placeholder", "raw_ops", "save_page", "set_num_threads", "variable",
     ]  # fmt: skip
 

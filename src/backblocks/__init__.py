@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from backblocks import memory, ops, raw_ops
-    from backblocks.errors import OpError, PageError
+    from backblocks.errors import BackblocksError, InternalError, OpError, PageError
     from backblocks.graph.events import Cancelled, Event
     from backblocks.graph.gradients import gradients
     from backblocks.graph.runner import Runner
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BackblocksError",
     "Cancelled",
     "Event",
     "Graph",
+    "InternalError",
     "OpError",
     "Page",
     "PageError",
@@ -46,7 +48,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "errors": "OpError PageError",
+    "errors": "BackblocksError InternalError OpError PageError",
     "graph.events": "Cancelled Event",
     "graph.gradients": "gradients",
     "graph.runner": "Runner",

@@ -49,10 +49,11 @@ def as_dtype(value: Any) -> DType:
     if isinstance(value, str):
         name = _TENSORFLOW_CODES.get(value, value)
         return BY_NAME[QUANTIZED.get(name, name)]
-    if hasattr(value, "as_numpy_dtype"):  # TensorFlow's own dtype objects
-        return as_dtype(value.name)
-    if value is None:
-        raise TypeError("None is no element type")  # NumPy would take it for float64
+    if hasattr(type(value), "as_numpy_dtype") and isinstance(value.name, str):
+        return as_dtype(value.name)  # TensorFlow's own dtype objects
+    if not isinstance(value, np.dtype | type):
+        # NumPy would take None for float64, and lists for records, however deep they are.
+        raise TypeError(f"a {type(value).__name__} is no element type")
     dtype: DType = np.dtype(value)
     if dtype not in NAMES:
         raise KeyError(value)

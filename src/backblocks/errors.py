@@ -1,18 +1,18 @@
-"""Every error a user can cause. One sentence of what is wrong, what was got, and what to do."""
+"""Every error of the library. One sentence of what is wrong, what was got, and what to do."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 _NOTHING: Any = object()
 
 
-class OpError(ValueError):
-    """An op was called with something it cannot accept.
+class BackblocksError(Exception):
+    """Whatever leaves the library: a refusal of what was given (OpError), or a fault of ours (InternalError).
 
     The parts are kept apart so that a page can mark the very pin or field at fault.
-    Rules and attribute kinds leave out the op's name; the op that was called fills it in.
     """
 
     def __init__(
@@ -55,6 +55,21 @@ class OpError(ValueError):
         return text.encode(errors="backslashreplace").decode()  # half a character cannot be printed
 
 
+class OpError(BackblocksError, ValueError):
+    """An op was called with something it cannot accept.
+
+    Rules and attribute kinds leave out the op's name; the op that was called fills it in.
+    """
+
+
+class InternalError(BackblocksError, RuntimeError):
+    """An op failed in a way that nobody foresaw: a fault of the library, with what to send to its authors.
+
+    It is no OpError: whoever expects a refusal, as tests do, must not take a fault for one. The exception
+    that it comes from is its `__cause__`.
+    """
+
+
 class OpMemoryError(OpError, MemoryError):
     """The result would not fit in memory. Raised before anything is allocated where that can be known."""
 
@@ -75,10 +90,40 @@ class PageError(OpError):
 def _short(value: Any) -> str:
     """The value as text, cut so that an error stays one readable line."""
     try:
-        text = value if isinstance(value, _Plain) else " ".join(repr(value).split())
+        text = value if isinstance(value, _Plain) else " ".join(_repr(value, _LONGEST + 1).split())
     except Exception:  # the value is what is wrong; that it cannot be shown must not hide why
         text = f"a {type(value).__name__}"
-    return text if len(text) <= 120 else text[:117] + "..."
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
+
+
+_LONGEST = 120
+"""Letters of a value that stand in an error."""
+
+
+def _repr(value: Any, room: int) -> str:
+    """The first `room` letters of repr(value), or some more.
+
+    Lists may have more cells than can be written, where they hold one list many times.
+    """
+    if isinstance(value, str | bytes):
+        return repr(value[:room])
+    if hasattr(value, "tolist"):  # an array, which is not imported for this
+        if not getattr(value, "ndim", 0):
+            return repr(value.tolist())
+        value = value[:room]
+        value = value.tolist() if value.ndim == 1 else list(value)
+    if type(value) not in (list, tuple):
+        return reprlib.repr(value) if isinstance(value, dict | set | frozenset) else repr(value)
+    parts, left = [], room
+    for each in value:
+        parts.append(_repr(each, left) if left > 0 else "...")
+        left -= len(parts[-1]) + 2
+        if left <= 0:
+            break
+    text = ", ".join(parts)
+    if type(value) is list:
+        return f"[{text}]"
+    return f"({text},)" if len(value) == 1 else f"({text})"
 
 
 class _Plain(str):

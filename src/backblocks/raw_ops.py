@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from backblocks.errors import OpError, described, nearest
+from backblocks.errors import BackblocksError, OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._help import docstring
 from backblocks.ops._kept import chance, keeping
@@ -39,17 +39,13 @@ class RawOp(Repeating):
             )
         try:
             return self.op.call(arguments)
-        except OpError as error:
+        except BackblocksError as error:
             error.op = error.op or self.op.name
             raise
 
     def new_values(self, /, **arguments: Any) -> list[Any]:
         """What an op that changes variables leaves in each of them; a call gives its outputs only."""
-        try:
-            return self.op.new_values(arguments)
-        except OpError as error:
-            error.op = error.op or self.op.name
-            raise
+        return self.op.new_values(arguments)
 
     def from_step_to_step(self) -> Callable[..., Any]:
         """The op for calls that go on where the last one ended, as in a session: of random numbers, say."""

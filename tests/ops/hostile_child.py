@@ -14,6 +14,7 @@ import resource
 import signal
 import sys
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -55,10 +56,179 @@ def of_rank(rank: int) -> Iterator[Call]:
     return changed(lambda x: ones((1,) * rank, x).copy(), f"of rank {rank}")
 
 
+class Raises:
+    """An object that fails whatever it is asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+    def __repr__(self) -> str:
+        raise RuntimeError("repr")
+
+
+class RaisesArray:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise KeyError("no")
+
+
+class GivesText:
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return "no array"
+
+
+class Own(np.ndarray[Any, Any]):
+    """A subclass of NumPy's array."""
+
+
+def nested(depth: int, value: Any = 1) -> Any:
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+def odd_values() -> dict[str, Any]:
+    """Values that are wrong almost everywhere, each with a name."""
+    itself: list[Any] = []
+    itself.append(itself)
+    twice: list[Any] = [1]
+    twice += [twice, twice]
+    wide: Any = [1.0, 2.0]
+    for _ in range(30):
+        wide = [wide, wide]
+    pair = np.zeros(2, [("a", "f4"), ("b", object)])
+    numbers = [True, 0, -1, 2**31 - 1, 2**31, -(2**63), 2**64, 2**70, -(2**70), 10**400, 0.5, 1e30]
+    numbers += [float("nan"), float("inf"), 1j, np.float128(1), np.uint64(2**64 - 1), np.int8(-1)]
+    lists: list[Any] = [
+        [],
+        [[]],
+        [0],
+        [-1],
+        [None],
+        [True],
+        [2**31 - 1],
+        [2**62],
+        [2**70],
+        [0.5],
+        ["a"],
+    ]
+    lists += [
+        [1, [2]],
+        [[1], [1, 2]],
+        [1] * 100,
+        (),
+        {},
+        {1: 2},
+        set(),
+        [np.nan],
+        [[0, 1]],
+        [b"a", 1],
+    ]
+    texts = ["", "a", "\ud800", ["\ud800"], b"\xff", "float32", "SAME", "\0", ["a", True], "%", "é"]
+    objects: list[Any] = [
+        None,
+        object(),
+        len,
+        int,
+        Raises(),
+        RaisesArray(),
+        GivesText(),
+        range(3),
+        ...,
+    ]
+    objects += [
+        np.dtype("f4"),
+        np.dtype([("a", "f4")]),
+        memoryview(b"abc"),
+        bytearray(b"abc"),
+        1 == 1,
+    ]
+    arrays = [
+        np.zeros(0),
+        np.zeros((0, 3), "i4"),
+        np.zeros((3, 0, 2), "f4"),
+        np.ones(3),
+        np.ones((2, 2), "i8"),
+    ]
+    arrays += [
+        np.array(2**40),
+        np.array([2**63], "u8"),
+        np.array([-(2**63)]),
+        np.ones((2, 2, 2, 2, 2), "f4"),
+    ]
+    arrays += [
+        np.full((1, 2, 2, 1), np.nan, "f4"),
+        np.array([1 + 2j]),
+        np.ones(2, ">f4"),
+        np.ones(2, "g"),
+    ]
+    arrays += [
+        np.ones((2, 3), "f4").view(Own),
+        np.ma.masked_array([1.0], [True]),
+        np.array(["a"]),
+        pair,
+    ]
+    arrays += [
+        np.array([None]),
+        np.array(["\ud800"], object),
+        np.array([b"a", 1], object),
+        np.zeros(3, "M8[s]"),
+    ]
+    arrays += [
+        np.array([], object),
+        np.zeros(3, bool),
+        np.array([2**70], object),
+        np.zeros(2, "V3"),
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        arrays += [np.matrix([[1.0, 2.0]])]
+    found = {f"{type(v).__name__} number {n}": v for n, v in enumerate(numbers)}
+    for about, values in (("list", lists), ("text", texts), ("object", objects), ("array", arrays)):
+        found |= {f"{about} {n}": value for n, value in enumerate(values)}
+    found |= {
+        "nested 33 deep": nested(33),
+        "nested 70 deep": nested(70),
+        "nested far": nested(100_000),
+    }
+    return found | {
+        "a list in itself": itself,
+        "twice in itself": twice,
+        "2**31 shared cells": wide,
+    }
+
+
+def odd_arguments(named: Callable[[Any], Iterator[str]]) -> Iterator[Call]:
+    """A worked case of every op, in which each argument is each of the odd values."""
+    values = odd_values()
+    for op in REGISTRY.values():
+        args = op.cases[0].args if op.cases else {}
+        for name in named(op):
+            for about, value in values.items():
+                yield (
+                    op.name,
+                    f"{name} = {about}",
+                    {**(op.cases[0].args if op.cases else args), name: value},
+                )
+                if name in (pin.name for pin in op.inputs if pin.is_list):
+                    yield op.name, f"{name} = [{about}]", {**args, name: [value, value]}
+
+
+def odd_outs() -> Iterator[Call]:
+    """A worked case of every op, with each of the odd values as `out`."""
+    for op in REGISTRY.values():
+        for case in op.cases[:1]:
+            for about, value in odd_values().items():
+                yield op.name, f"out = {about}", {**case.args, "out": value}
+                yield op.name, f"out = [{about}]", {**case.args, "out": [value] * len(op.outputs)}
+
+
 KINDS: dict[str, Callable[[], Iterator[Call]]] = {
     "rank 33": lambda: of_rank(MAX_RANK + 1),
     "rank 64": lambda: of_rank(64),
     "rank 32": lambda: of_rank(MAX_RANK),
+    "inputs": lambda: odd_arguments(lambda op: (pin.name for pin in op.inputs)),
+    "attributes": lambda: odd_arguments(lambda op: (name for name in op.attrs)),
+    "outs": odd_outs,
 }
 
 

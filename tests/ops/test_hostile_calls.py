@@ -52,6 +52,11 @@ def test_as_many_axes_as_there_can_be_are_computed_with_or_refused():
     assert bad("rank 32", "answer", "refusal") == []
 
 
+@pytest.mark.parametrize("kind", ["inputs", "attributes", "outs"])
+def test_odd_values_are_taken_or_refused(kind):
+    assert bad(kind, "answer", "refusal") == []
+
+
 DEEP = np.ones((1,) * MAX_RANK, np.float32)
 
 

@@ -303,3 +303,93 @@ def test_errors_can_be_printed_whatever_they_name():
         bb.raw_ops.Neg(x=RAMP, **{"\ud800": 1})
     assert "Neg.\\ud800: is not an argument" in str(caught.value)
     str(caught.value).encode()
+
+
+def test_a_fault_of_ours_is_told_as_one(monkeypatch):
+    def faulty(x):
+        raise IndexError("list index out of range")
+
+    erf = bb.ops.REGISTRY["Erf"]
+    x = np.ones((3, 5), np.float32)
+    for part in ("meaning", "shape_rule"):
+        with monkeypatch.context() as patch:
+            patch.setattr(erf, part, faulty)
+            erf.plans.clear()
+            for call in (lambda: bb.raw_ops.Erf(x=x), lambda: bb.ops.erf(x)):
+                with pytest.raises(bb.InternalError) as caught:
+                    call()
+                error = caught.value
+                assert not isinstance(error, bb.OpError), "a test of refusals would take it for one"
+                assert isinstance(error, bb.BackblocksError)
+                assert isinstance(error.__cause__, IndexError)
+                for words in (
+                    "Erf: failed by a fault of backblocks, not of the call",
+                    "IndexError: list index out of range",
+                    "Please report it, with this line and the traceback",
+                    "x=float32 [3, 5]",
+                    f"NumPy {np.__version__}",
+                ):
+                    assert words in str(error)
+                assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
+    erf.plans.clear()
+
+
+class Own(np.ndarray):
+    """A subclass of NumPy's array, which may have ways of its own."""
+
+
+def test_a_fault_of_ours_names_its_block(monkeypatch):
+    def faulty(x):
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "meaning", faulty)
+    with bb.Scope() as scope:
+        x = bb.placeholder([None], name="x")
+        y = bb.ops.erf(x, name="gate")
+    with pytest.raises(bb.InternalError, match='block "gate": Erf: failed by a fault'):
+        bb.Session(scope).run([y], {x: [1.0, 2.0]})
+
+
+@pytest.mark.parametrize("ending", [KeyboardInterrupt, SystemExit, _kernels.Stopped])
+def test_what_ends_a_call_is_no_fault(monkeypatch, ending):
+    def ended(x):
+        raise ending
+
+    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "meaning", ended)
+    bb.ops.REGISTRY["Erf"].plans.clear()
+    with pytest.raises(ending):
+        bb.ops.erf(np.ones(3))
+    bb.ops.REGISTRY["Erf"].plans.clear()
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: bb.raw_ops.StringLength(input=True), "StringLength.input: must fit in string"),
+        (lambda: bb.raw_ops.StringLength(input="\ud800"), "StringLength.input: .*that UTF-8 can write"),
+        (lambda: bb.ops.string_join(["a"], separator="\ud800"), "StringJoin.separator: .*UTF-8"),
+        (lambda: bb.ops.relu([1.0], out=np.dtype("f4")), "Relu.out: must be a NumPy array"),
+        (lambda: bb.ops.relu([1.0], out=memoryview(b"ab")), "Relu.out: must be a NumPy array"),
+        (lambda: bb.ops.squeeze([[1.0]], out=np.ones(1).view(Own)), "Squeeze.out: must be a NumPy array"),
+        (lambda: bb.raw_ops.VariableV2(shape=[None], dtype="float32"), "VariableV2.ref: has no value"),
+        (lambda: bb.raw_ops.Placeholder(shape=[None], dtype="float32"), "Placeholder.output: "),
+    ],
+)  # fmt: skip
+def test_odd_calls_are_refused_in_our_own_words(call, words):
+    with pytest.raises(bb.OpError, match=words):
+        call()
+
+
+def test_a_long_list_is_read_in_pieces():
+    values = list(range(3 * 2**20 + 1))
+    np.testing.assert_array_equal(bb.ops.identity(values), np.arange(len(values)))
+    rows = [values, values]
+    np.testing.assert_array_equal(bb.ops.identity(rows), np.tile(np.arange(len(values)), (2, 1)))
+
+
+def test_an_error_shows_the_beginning_of_a_value():
+    for value in ([1, (2,), ()], [[1, 2], [3]], "text", {"a": 1}, [], (1, "b"), list(range(20))):
+        assert bb.OpError("no", got=value).got_in_words == repr(value)
+    assert bb.OpError("no", got=np.array([[1, 2], [3, 4]])).got_in_words == "[[1, 2], [3, 4]]"
+    long = list(range(1000))
+    assert bb.OpError("no", got=long).got_in_words == repr(long)[:117] + "..."

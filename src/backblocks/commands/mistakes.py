@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from backblocks.commands.terminal import painter
-from backblocks.errors import OpError, PageError, nearest
+from backblocks.errors import BackblocksError, OpError, PageError, nearest
 
 _FROM_PYTHON = {
     "in `feeds`.": "such as --feed {block}=x.npy or --feed {block}=[1, 2].",
@@ -30,7 +30,7 @@ class Mistake(OpError):
         return same
 
 
-def tell(error: OpError, given: argparse.Namespace) -> None:
+def tell(error: BackblocksError, given: argparse.Namespace) -> None:
     """Says what went wrong on stderr; with --json also as the document on stdout."""
     for python, ours in _FROM_PYTHON.items():
         error.hint = error.hint.replace(python, ours.replace("{block}", error.block))
@@ -39,7 +39,7 @@ def tell(error: OpError, given: argparse.Namespace) -> None:
     say(error)
 
 
-def say(error: OpError) -> None:
+def say(error: BackblocksError) -> None:
     """Says what went wrong on stderr."""
     paint = painter(sys.stderr)
     first, *more = str(error).split("\n")
@@ -48,7 +48,7 @@ def say(error: OpError) -> None:
         print(note, file=sys.stderr)
 
 
-def as_json(error: OpError) -> list[dict[str, Any]]:
+def as_json(error: BackblocksError) -> list[dict[str, Any]]:
     """Each problem with its parts, so that nobody has to take sentences apart."""
     problems = error.problems if isinstance(error, PageError) else [error]
     return [

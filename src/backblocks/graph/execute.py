@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
-from backblocks.errors import OpError
+from backblocks.errors import BackblocksError, OpError
 from backblocks.graph.events import DEAD, Began, Cancelled, Event
 from backblocks.graph.program import Step, is_dead, looked_at
 from backblocks.graph.straight import Compute, Todo
 from backblocks.graph.symbol import Block
 from backblocks.ops._kernels import Stop, Stopped
-from backblocks.ops._values import flat
+from backblocks.ops._values import each_value, flat
 
 
 class Execution:
@@ -56,23 +56,23 @@ class Execution:
             return
         if self._began is not None:
             self._began[0] = step.block.number
+        if self._tell is None:
+            self._compute(step, compute)
+            self.executed.append(step)
+        else:
+            self._watched(step, compute)
+
+    def _compute(self, step: Step, compute: Compute) -> None:
         try:
-            if self._tell is None:
-                compute(self.slots)
-                self.executed.append(step)
-            else:
-                self._watched(step, compute)
-        except OpError as error:
-            name_block(error, step)
-            raise
-        except Stopped as error:
-            raise Cancelled("the run was cancelled") from error
+            compute(self.slots)
+        except Exception as error:
+            raise_named(error, step, self.slots)
 
     def _watched(self, step: Step, compute: Compute) -> None:
         self._say("started", step)
         begun = time.perf_counter()
         try:
-            compute(self.slots)
+            self._compute(step, compute)
         except BaseException:
             self._say("failed", step, time.perf_counter() - begun)
             raise
@@ -86,9 +86,21 @@ class Execution:
             self._tell(Event(kind, step.block, seconds, size, done, self._total))
 
 
-def name_block(error: OpError, step: Step) -> None:
-    error.op = error.op or step.block.op.name
-    error.block = error.block or step.block.name
+def raise_named(error: Exception, step: Step, slots: list[Any]) -> NoReturn:
+    """Raises what whoever runs a session gets for an exception out of a step, with the block's name."""
+    if isinstance(error, Cancelled):
+        raise error
+    if isinstance(error, Stopped):
+        raise Cancelled("the run was cancelled") from error
+    block = step.block
+    try:
+        if isinstance(error, BackblocksError):
+            raise error
+        block.op.rethrow(error, each_value(slots.__getitem__, step.takes), block.attrs)
+    except BackblocksError as ours:
+        ours.op = ours.op or block.op.name
+        ours.block = ours.block or block.name
+        raise
 
 
 class Live:

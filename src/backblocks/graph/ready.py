@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import DType
-from backblocks.errors import OpError
+from backblocks.errors import BackblocksError
 from backblocks.graph.events import DEAD, Began
 from backblocks.graph.program import Program, Step, followers_of
 from backblocks.graph.remembering import BRANCHING, Key, Memory, foreseen_key
@@ -120,7 +120,7 @@ class Ready:
             if _is_small_and_known(block, inputs, given):
                 arrays = each_value(lambda spec: spec.known, inputs)
                 given = tuple(each_value(Spec.of, op.run(arrays, block.attrs)))
-        except OpError as error:
+        except BackblocksError as error:
             error.block = block.name
             raise
         specs.update(zip(flat(step.outputs), flat(given), strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.events import DEAD, Began, Cancelled, Event, Report
-from backblocks.graph.execute import Execution, name_block
+from backblocks.graph.execute import Execution, raise_named
 from backblocks.graph.program import Step, program, starts, unfed
 from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
@@ -25,7 +25,7 @@ from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops import _files, _handles, _stopping
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import KEPT, chance
-from backblocks.ops._kernels import Stop, Stopped
+from backblocks.ops._kernels import Stop
 from backblocks.ops._memory import SMALL, available_bytes, has
 from backblocks.ops._spec import Spec, differing
 from backblocks.ops.io import _safetensors as safetensors
@@ -307,11 +307,8 @@ class Session:
     def _straight_on(self, straight: Straight, slots: list[Any]) -> None:
         try:
             straight.run(slots, self._stop.is_set)
-        except OpError as error:
-            name_block(error, straight.failed(error.__traceback__))
-            raise
-        except Stopped as error:
-            raise Cancelled("the run was cancelled") from error
+        except Exception as error:
+            raise_named(error, straight.failed(error.__traceback__), slots)
 
     def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> Todo:
         """The steps that must run; values of others that are known from earlier runs are put in place."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from backblocks import ops
 from backblocks.dtypes import ALL, NAMES, DType
-from backblocks.errors import OpError, described
+from backblocks.errors import BackblocksError, OpError, described
 from backblocks.ops._inputs import Array, as_constant
 from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders
 from backblocks.ops._spec import Shape, Spec
@@ -212,7 +212,7 @@ def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> 
         specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
         if scope is not None:
             scope.graph.add(block)
-    except OpError as error:
+    except BackblocksError as error:
         if scope is not None:
             error.block = block.name
             scope.graph.give_back(block.name)

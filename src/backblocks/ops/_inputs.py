@@ -11,21 +11,70 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._memory import SMALL, refuse_bytes
 from backblocks.ops._spec import MAX_RANK, check_rank
-
-Array = np.ndarray[Any, Any]
-
+from backblocks.ops._stopping import Array as Array
+from backblocks.ops._stopping import copied, extreme, one_by_one
 
 _LISTS = (list, tuple)
 _NUMBERS = (bool, int, float, complex)
 _CELLS = frozenset(dtype for dtype in NAMES if not dtype.hasobject)
 
 
-def is_weak(value: Any, depth: int = 0) -> bool:
+def is_weak(value: Any) -> bool:
     """A Python number, or nested lists of them, has no dtype of its own and takes its neighbours'."""
-    if isinstance(value, _LISTS) and depth <= MAX_RANK:
-        return all(type(each) in _NUMBERS or is_weak(each, depth + 1) for each in value)
+    if isinstance(value, _LISTS):
+        return _all_numbers(value, set(), 0)
     return type(value) in _NUMBERS
+
+
+def _all_numbers(values: Any, seen: set[int], depth: int) -> bool:
+    """Whether nested lists have only Python's numbers in them. A list that they hold twice is read once."""
+    for each in values:
+        if type(each) in _NUMBERS:
+            continue
+        if not isinstance(each, _LISTS) or depth == MAX_RANK:
+            return False
+        if id(each) not in seen:
+            if not _all_numbers(each, seen, depth + 1):
+                return False
+            seen.add(id(each))
+    return True
+
+
+def _count(values: Any, counts: dict[int, int], depth: int = 1) -> int:
+    """How many cells nested lists have, which may hold one list many times, or contain themselves."""
+    if depth > MAX_RANK:
+        check_rank(depth)
+    total = 0
+    for each in values:
+        if isinstance(each, _LISTS):
+            known = counts.get(id(each))
+            total += _count(each, counts, depth + 1) if known is None else known
+        else:
+            total += 1
+    counts[id(values)] = total
+    return total
+
+
+def _from_lists(values: Any, dtype: DType | None = None) -> Array:
+    """np.asarray(values, dtype), some rows after the others if they are many, for the sake of Ctrl-C."""
+    cells = _count(values, {}) if isinstance(values, _LISTS) else 1
+    if cells <= _AT_ONCE:
+        return np.asarray(values, dtype)
+    refuse_bytes(2 * 8 * cells, "an array of it needs", f"{cells:,} entries in lists")
+    rows = max(_AT_ONCE * len(values) // cells, 1)
+    parts = [values[i : i + rows] for i in range(0, len(values), rows)]
+    return np.concatenate(
+        [
+            np.asarray(part, dtype) if len(part) > 1 else _from_lists(part[0], dtype)[None]
+            for part in parts
+        ]
+    )
+
+
+_AT_ONCE = 1 << 20
+"""Entries of lists that NumPy reads at once: a tenth of a second."""
 
 
 def as_array(value: Any, strings: bool = False) -> Array:
@@ -34,8 +83,8 @@ def as_array(value: Any, strings: bool = False) -> Array:
     Text is refused unless `strings` are wanted.
     """
     if type(value) is np.ndarray and value.dtype in _CELLS and value.flags.aligned:
-        if value.ndim > MAX_RANK:
-            check_rank(value.ndim)
+        if value.ndim > MAX_RANK or value.nbytes > SMALL:
+            _check_size(value)
         return value
     if isinstance(value, np.ma.MaskedArray):
         raise OpError(
@@ -43,21 +92,38 @@ def as_array(value: Any, strings: bool = False) -> Array:
             got=described("a masked array"),
             hint="Fill it first: x.filled(0).",
         )
-    array = np.array(value, object) if strings and _has_text(value) else _read(value)
-    check_rank(array.ndim)
+    texts = strings and _has_text(value)
+    array = _from_lists(value, BY_NAME["string"]) if texts else _read(value)
+    _check_size(array)
     if strings and array.dtype.kind in "SUO":
         return _strings(value, array)
     if array.dtype.hasobject and array.dtype != BY_NAME["resource"]:
         raise _no_numbers(value, array)
     if array.dtype in NAMES:
         # Kernels read numbers where they stand.
-        return array if array.flags.aligned else array.copy()
+        return array if array.flags.aligned else _copied(array, array.dtype)
     swapped = array.dtype.newbyteorder("=")
     if swapped in NAMES:  # a big-endian array, from a file say
-        return array.astype(swapped)
+        return _copied(array, swapped)
     if array.dtype.names and len(array.dtype.names) == 1:  # TensorFlow's quantized dtypes
         return as_array(array[array.dtype.names[0]])
     raise _no_numbers(value, array)
+
+
+def _check_size(array: Array) -> None:
+    """Refuses too many axes, and a view that shows cells many times and more of them than memory can hold."""
+    check_rank(array.ndim)
+    if array.nbytes > SMALL:
+        steps = zip(array.shape, array.strides, strict=True)
+        extent = array.itemsize + sum((n - 1) * abs(step) for n, step in steps)
+        if extent < array.nbytes:
+            rule = "the cells of a view, if they were copied, need"
+            refuse_bytes(array.nbytes, rule, f"{array.dtype} {list(array.shape)}")
+
+
+def _copied(array: Array, dtype: DType) -> Array:
+    refuse_bytes(array.nbytes, "a copy needs", f"{array.dtype} {list(array.shape)}")
+    return copied(array, dtype)
 
 
 def _no_numbers(value: Any, array: Array) -> OpError:
@@ -77,26 +143,37 @@ def _has_text(value: Any, depth: int = 0) -> bool:
 
 def _strings(value: Any, array: Array) -> Array:
     """An array of bytes; text becomes UTF-8."""
-    if array.dtype.kind == "O" and all(type(cell) is bytes for cell in array.flat):
+    if array.dtype.kind == "O" and all(type(cell) is bytes for cell in one_by_one(array.flat)):
         return array
     out = np.empty(array.shape, object)
-    for i, cell in enumerate(array.flat):
+    for i, cell in enumerate(one_by_one(array.flat)):
         if not isinstance(cell, str | bytes):
             raise _no_numbers(value, array)
-        out.flat[i] = cell.encode() if isinstance(cell, str) else bytes(cell)
+        out.flat[i] = as_utf8(cell) if isinstance(cell, str) else bytes(cell)
     return out
+
+
+def as_utf8(text: str) -> bytes:
+    """The bytes of a text; refused if it has half a character in it, which no bytes stand for."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        hint = 'Replace lone surrogates: x.encode("utf-8", "replace").'
+        raise OpError("must be text that UTF-8 can write", got=text, hint=hint) from None
 
 
 def _read(value: Any) -> Array:
     """Reads `value` by the first of its ways that works; if none does, the first says why."""
     reason: Exception | None = None
-    ways: list[Any] = [np.asarray]
-    if not isinstance(value, np.ndarray | np.generic) and hasattr(value, "__dlpack__"):
+    ways: list[Any] = [_from_lists if isinstance(value, _LISTS) else np.asarray]
+    if not isinstance(value, np.ndarray | np.generic) and hasattr(type(value), "__dlpack__"):
         by_dlpack = [np.from_dlpack, _bfloat16_from_dlpack]
-        ways = [np.asarray, *by_dlpack] if hasattr(value, "__array__") else by_dlpack
+        ways = [np.asarray, *by_dlpack] if hasattr(type(value), "__array__") else by_dlpack
     for way in ways:
         try:
             return way(value)  # type: ignore[no-any-return]
+        except OpError:
+            raise
         except Exception as why:
             # Foreign array types fail in ways of their own; all of them mean the same to the caller.
             reason = reason or why
@@ -150,19 +227,17 @@ def as_integers(array: Array, dtype: DType) -> Array:
     if array.dtype.kind not in "iu" or dtype.kind not in "iu" or array.dtype == dtype:
         return array
     if not _fits(array, dtype):
-        raise OpError(
-            f"every entry must fit in {NAMES[dtype]}", got=array.tolist(), hint=_what_fits(dtype)
-        )
-    return array.astype(dtype)
+        raise OpError(f"every entry must fit in {NAMES[dtype]}", got=array, hint=_what_fits(dtype))
+    return _copied(array, dtype)
 
 
 def _fits(array: Array, dtype: DType) -> bool:
-    if array.size == 0 or array.dtype.kind == "b":
+    if array.size == 0 or (array.dtype.kind == "b" and not dtype.hasobject):
         return True
     if dtype.kind in "iu":
         limits = _limits(dtype)
         return array.dtype.kind in "iu" and bool(
-            array.min() >= limits.min and array.max() <= limits.max
+            extreme(np.minimum, array) >= limits.min and extreme(np.maximum, array) <= limits.max
         )
     if dtype.hasobject or dtype.kind == "b" or (array.dtype.kind == "c" and dtype.kind != "c"):
         return False

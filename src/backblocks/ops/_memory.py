@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import DType
+from backblocks.errors import OpMemoryError, described
 from backblocks.ops import _kernels
 
 SMALL = 1 << 26
@@ -41,6 +42,17 @@ def available_bytes() -> int:
 def has(size: int) -> bool:
     """Whether there is room for `size` bytes, if need be in what was kept for results to come."""
     return size <= available_bytes() or (_kernels.trim_memory() > 0 and size <= available_bytes())
+
+
+def refuse_bytes(size: int, rule: str, got: str, arg: str = "") -> None:
+    """Refuses what needs more memory than there is, before it is allocated. `rule` says what needs it."""
+    if size > SMALL and not has(size):
+        raise OpMemoryError(
+            f"{rule} {size / 2**30:,.1f} GiB and only {available_bytes() / 2**30:,.1f} GiB are free",
+            arg=arg,
+            got=described(got),
+            hint="Use smaller tensors or a smaller type.",
+        )
 
 
 _NO_LIMIT = 1 << 63

@@ -15,25 +15,33 @@ from __future__ import annotations
 
 import inspect
 import math
+import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, wraps
 from operator import itemgetter
-from typing import Any
+from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
 from backblocks.dtypes import BY_NAME, NAMES, DType
-from backblocks.errors import OpError, OpMemoryError, described, nearest
+from backblocks.errors import (
+    BackblocksError,
+    InternalError,
+    OpError,
+    OpMemoryError,
+    described,
+    nearest,
+)
 from backblocks.ops import _memory
 from backblocks.ops._cells import Way
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
-from backblocks.ops._kernels import Prepared, Repeat
-from backblocks.ops._patient import stoppable
+from backblocks.ops._kernels import Prepared, Repeat, Stopped
+from backblocks.ops._patient import interruptible, plain, stoppable
 from backblocks.ops._pins import Pin
 from backblocks.ops._plan import MOST_PLANS, call_key
 from backblocks.ops._spec import Spec, check_rank, shape_text
@@ -76,6 +84,28 @@ class Plan:
     makers: tuple[Callable[[], Array], ...]
     empty: bool
     large: bool
+
+
+_Given = ParamSpec("_Given")
+_Found = TypeVar("_Found")
+
+
+def _guarded(
+    method: Callable[Concatenate[Op, _Given], _Found],
+) -> Callable[Concatenate[Op, _Given], _Found]:
+    """A method of Op out of which only errors of the library come, with the op's name."""
+
+    @wraps(method)
+    def guarded(self: Op, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Found:
+        try:
+            return method(self, *args, **kwargs)
+        except BackblocksError as error:
+            error.op = error.op or self.name
+            raise
+        except Exception as error:
+            self.rethrow(error, *args[:2])
+
+    return guarded
 
 
 class Op(Declaration):
@@ -125,7 +155,7 @@ class Op(Declaration):
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             return self.call(self._by_name(args, kwargs) if args else kwargs)
-        except OpError as error:
+        except BackblocksError as error:
             error.op = error.op or self.name
             raise
 
@@ -141,7 +171,7 @@ class Op(Declaration):
         inputs, attrs, name = self.bind((), given)
         # Symbols and lazy arrays take the call over, and so does a scope.
         for value in (*flat(inputs), *builders.get()[-1:]):
-            if hasattr(value, "__apply_op__"):
+            if hasattr(type(value), "__apply_op__"):
                 if out is not None:
                     hint = "Leave it out; each run of a graph makes new arrays."
                     raise OpError("takes arrays, and the inputs are symbols", arg="out", hint=hint)
@@ -151,6 +181,7 @@ class Op(Declaration):
         self._remember(plan, given, arrays)
         return self.result(self._compute(plan, arrays, out))
 
+    @_guarded
     def _remember(self, plan: Plan, given: dict[str, Any], arrays: Sequence[Value]) -> None:
         """Keeps the plan for calls with the same key, if the key tells all that the plan rests on."""
         self.by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
@@ -202,6 +233,7 @@ class Op(Declaration):
             return Repeat(fill, make, names, constants, in_short)
         return in_short
 
+    @_guarded
     def bind(
         self, args: Sequence[Any], kwargs: Mapping[str, Any]
     ) -> tuple[list[Value], Attrs, str]:
@@ -228,6 +260,7 @@ class Op(Declaration):
             raise OpError("is not an argument of this op", arg=unknown, hint=hint)
         return inputs, attrs, name or ""
 
+    @_guarded
     def arrays(self, inputs: Sequence[Value]) -> list[Value]:
         """The inputs as arrays; those without a dtype of their own take the one that fits the others."""
         bound: dict[str, DType] = {}
@@ -244,31 +277,28 @@ class Op(Declaration):
                     arrays[i] = read(pin, arrays[i], weak)
         return arrays
 
+    @_guarded
     def infer(self, inputs: Sequence[Value], attrs: Attrs) -> tuple[Value, ...]:
         """Checks Specs of the inputs and says what comes out. No kernel runs unless this has passed.
 
         Gives a Spec for each output, and a tuple of them for an output that is a list.
         """
-        try:
-            _check_ranks(self.inputs, inputs)
-            known = BY_NAME | attrs | self._bind_dtypes(inputs)
-            if self.shape_rule is None:
-                raise TypeError(
-                    f"{self.name} has no shape rule"
-                )  # a fault of ours, not of the caller
-            shapes = self.shape_rule(*inputs, **attrs)
-            specs = tuple(
-                _output_spec(pin, known[pin.dtype], shape)
-                for pin, shape in zip(self.outputs, self._each_output(shapes), strict=True)
-            )
-            _check_ranks(self.outputs, specs)
-            if specs:
-                refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
-            return self._with_value(specs, inputs, attrs)
-        except OpError as error:
-            error.op = error.op or self.name
-            raise
+        _check_ranks(self.inputs, inputs)
+        inputs = each_value(_read_in_pieces, inputs)
+        known = BY_NAME | attrs | self._bind_dtypes(inputs)
+        if self.shape_rule is None:
+            raise TypeError(f"{self.name} has no shape rule")
+        shapes = self.shape_rule(*inputs, **attrs)
+        specs = tuple(
+            _output_spec(pin, known[pin.dtype], shape)
+            for pin, shape in zip(self.outputs, self._each_output(shapes), strict=True)
+        )
+        _check_ranks(self.outputs, specs)
+        if specs:
+            refuse_what_cannot_fit(self.outputs[0].name, list(flat(specs)))
+        return self._with_value(specs, inputs, attrs)
 
+    @_guarded
     def ways(
         self, inputs: Sequence[Value], attrs: Attrs, outputs: Sequence[Value] | None = None
     ) -> list[Way]:
@@ -287,7 +317,7 @@ class Op(Declaration):
         self, specs: tuple[Value, ...], inputs: Sequence[Value], attrs: Attrs
     ) -> tuple[Value, ...]:
         value = None if self.value_rule is None else self.value_rule(*inputs, **attrs)
-        return specs if value is None else (Spec(specs[0].shape, specs[0].dtype, value),)
+        return specs if value is None else (Spec(specs[0].shape, specs[0].dtype, plain(value)),)
 
     def run(
         self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "", out: Any = None
@@ -302,6 +332,7 @@ class Op(Declaration):
         """The outputs of a call that was planned."""
         return self._compute(plan, arrays, None)
 
+    @_guarded
     def new_values(self, given: Mapping[str, Any]) -> list[Array]:
         """Checks a call, and computes the new value of every variable that it changes."""
         inputs, attrs, _ = self.bind((), given)
@@ -367,7 +398,9 @@ class Op(Declaration):
         allowed = self._dtypes[pin.dtype] if variable else (BY_NAME[pin.dtype],)
         try:
             array: Array
-            if hasattr(value, "__apply_op__"):  # a symbol has a dtype, and no value to convert
+            if hasattr(
+                type(value), "__apply_op__"
+            ):  # a symbol has a dtype, and no value to convert
                 array = value
             elif weak:
                 dtype = bound.get(pin.dtype) if variable else BY_NAME[pin.dtype]
@@ -414,11 +447,13 @@ class Op(Declaration):
         ]
         return self.plan(inputs, attrs, wanted)
 
+    @_guarded
     def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
         """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
+        inputs = each_value(_read_in_pieces, inputs)
         specs = self.infer(inputs, attrs)
         fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
-        if self.open_sizes and any(map(_is_open, flat(specs))):
+        if (self.open_sizes or self.fed) and any(map(_is_open, flat(specs))):
             return Plan(attrs, specs, meaning, fill, warns, (), empty=False, large=False)
         pure = not (self.stateful or self.writes)
         empty = pure and all(0 in spec.sizes for spec in flat(specs))
@@ -454,14 +489,54 @@ class Op(Declaration):
             with np.errstate(all="ignore"):
                 plan.fill(*each_value(in_row_order, arrays), *results)
             return results
-        except MemoryError:
+        except BackblocksError as error:
+            error.op = error.op or self.name
+            raise
+        except Exception as error:
+            self.rethrow(error, arrays, plan.attrs, plan.specs)
+
+    def rethrow(
+        self, error: Exception, inputs: Any = (), attrs: Any = None, specs: Any = ()
+    ) -> NoReturn:
+        """Raises what a caller gets for an exception that is none of the library's own.
+
+        `inputs`, `attrs` and `specs` of outputs are told as far as they are known.
+        """
+        if isinstance(error, Stopped):
+            raise error
+        if isinstance(error, MemoryError):
             raise OpMemoryError(
                 "needs more memory than there is",
                 op=self.name,
                 arg=self.outputs[0].name if self.outputs else "",
-                got=described(", ".join(map(str, flat(plan.specs)))),
+                got=described(", ".join(map(str, flat(specs))) or "a call that does not fit"),
                 hint="Use smaller tensors or a smaller type.",
             ) from None
+        if isinstance(error, OSError):
+            raise OpError(
+                "cannot read or write",
+                op=self.name,
+                got=described(error.strerror or str(error)),
+                hint="Look after the file or stream that it uses.",
+            ) from error
+        own = self.group == "own"
+        raise InternalError(
+            f"failed by a fault of {'its declaration' if own else 'backblocks'}, not of the call",
+            op=self.name,
+            got=described(f"{type(error).__name__}: {_one_line(str(error), 300)}"),
+            hint=f"Please report it{' to whoever declared the op' if own else ''}, with this line and the "
+            f"traceback: {_one_line(self._told(inputs, attrs), 1000)}.",
+        ) from error
+
+    def _told(self, inputs: Any, attrs: Any) -> str:
+        """Shapes, dtypes and attributes of a call, and the versions it was made with, for a report."""
+        given = dict(inputs) if isinstance(inputs, Mapping) else {}
+        if not given and isinstance(inputs, list | tuple):
+            given = dict(zip((pin.name for pin in self.inputs), inputs, strict=False))
+        given |= attrs if isinstance(attrs, Mapping) else {}
+        told = [f"{name}={_about(value)}" for name, value in given.items()]
+        versions = f"NumPy {np.__version__}, Python {sys.version.split()[0]} on {sys.platform}"
+        return f"{self.name}({', '.join(told)}), {versions}"
 
     def _by_meaning(
         self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None
@@ -486,6 +561,7 @@ class Op(Declaration):
                 np.copyto(array, result, casting="unsafe")
             return out
 
+    @_guarded
     def _check_out(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
         """The arrays that a caller gives for the outputs, if the outputs fit in them exactly."""
         specs = list(flat(plan.specs))
@@ -501,11 +577,11 @@ class Op(Declaration):
         others = list(flat(arrays))
         for array, spec in zip(given, specs, strict=True):
             if rule := why_not_out(array, spec, others):
-                got = f"{array.dtype} {shape_text(array.shape)}" if hasattr(array, "shape") else ""
+                got = _about(array) if isinstance(array, np.ndarray) else ""
                 raise OpError(
                     rule,
                     arg="out",
-                    got=described(got or type(array).__name__),
+                    got=described(f"{type(array).__name__} {got}".removeprefix("ndarray ").strip()),
                     hint=f"Make one for it: np.empty({list(spec.shape or ())}, {NAMES[spec.dtype]!r}).",
                 )
             others.append(array)
@@ -584,8 +660,33 @@ def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
     return [None] * len(inputs)
 
 
+def _one_line(text: str, most: int) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= most else f"{words[: most - 3]}..."
+
+
+def _about(value: Any) -> str:
+    if isinstance(value, tuple | list) and any(hasattr(each, "dtype") for each in value):
+        return f"[{', '.join(map(_about, value))}]"
+    if isinstance(value, np.ndarray):
+        return str(Spec.of(value)) if value.dtype in NAMES else f"{value.dtype} {value.shape}"
+    if isinstance(value, Spec):
+        return str(value)
+    try:
+        return _one_line(repr(value), 100)
+    except Exception:  # it is only told of
+        return type(value).__name__
+
+
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
+
+
+def _read_in_pieces(spec: Spec) -> Spec:
+    """A Spec whose value, if it is large, can be looked at without being deaf to Ctrl-C."""
+    if spec.known is None or interruptible(spec.known) is spec.known:
+        return spec
+    return Spec(spec.shape, spec.dtype, interruptible(spec.known), spec.looked)
 
 
 def _check_ranks(pins: Sequence[Pin], specs: Sequence[Value]) -> None:

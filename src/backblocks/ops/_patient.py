@@ -19,9 +19,11 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._stopping import (
     CELL,
     MOST,
+    alone,
     cell_by_cell,
     copied,
     copy_cells,
+    extreme,
     look,
     pieces,
     sorted_order,
@@ -32,9 +34,15 @@ def stoppable(meaning: Callable[..., Any]) -> Callable[..., Any]:
     """The meaning, which ends within a moment when it is told to, however large its arrays are."""
 
     def in_pieces(*arrays: Any, **attrs: Any) -> Any:
-        return _plain(meaning(*_each(_patient, arrays), **attrs))
+        return plain(meaning(*_each(_patient, arrays), **attrs))
 
     return in_pieces
+
+
+def interruptible(array: Array) -> Array:
+    """The array itself; if it is large, as one that is read in pieces."""
+    large = type(array) is np.ndarray and array.size * CELL > MOST
+    return _patient(array) if large else array
 
 
 def is_whole(array: Array) -> bool:
@@ -46,8 +54,8 @@ def is_whole(array: Array) -> bool:
 class _Patient(np.ndarray[Any, Any]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
         look()
-        inputs = [_plain(x) for x in args]
-        options = {name: _plain(value) for name, value in kwargs.items()}
+        inputs = [plain(x) for x in args]
+        options = {name: plain(value) for name, value in kwargs.items()}
         if method == "at":
             return _at(ufunc.at, *inputs)
         if method == "accumulate" and options.get("axis", 0) == 0 and "out" not in options:
@@ -63,41 +71,41 @@ class _Patient(np.ndarray[Any, Any]):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         look()
         if function is np.where and len(args) == 3:
-            return _patient(_cells(np.where, [_plain(x) for x in args]))
+            return _patient(_cells(np.where, [plain(x) for x in args]))
         if function is np.searchsorted and not kwargs:
-            ordered, cells, *side = _plain(args)
+            ordered, cells, *side = plain(args)
             return _patient(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
         if function is np.argsort:
             return args[0].argsort(*args[1:], **kwargs)
         if function is np.copyto and len(args) == 2 and not kwargs:
-            return cell_by_cell(copy_cells, _plain(args[1]), _plain(args[0]))
+            return cell_by_cell(copy_cells, plain(args[1]), plain(args[0]))
         return _patient(super().__array_function__(function, types, args, kwargs))
 
     def __getitem__(self, index: Any) -> Any:
-        return _patient(_picked(_plain(self), _plain(index)))
+        return _patient(_picked(plain(self), plain(index)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _put(_plain(self), _plain(index), _plain(value))
+        _put(plain(self), plain(index), plain(value))
 
     def astype(self, *args: Any, **kwargs: Any) -> Any:
         (dtype,) = args
         if kwargs == {"copy": False} and self.dtype == dtype:
             return self
-        out = np.empty_like(_plain(self), dtype)
-        cell_by_cell(copy_cells, _plain(self), out)
+        out = np.empty_like(plain(self), dtype)
+        cell_by_cell(copy_cells, plain(self), out)
         return _patient(out)
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
-        return _patient(copied(_plain(self), self.dtype))
+        return _patient(copied(plain(self), self.dtype))
 
     def reshape(self, *args: Any, **kwargs: Any) -> Any:
         # NumPy would copy what lies in another order too, but all of it at once.
         whole = self if self.flags.c_contiguous else self.copy()
-        return _patient(_plain(whole).reshape(*args, **kwargs))
+        return _patient(plain(whole).reshape(*args, **kwargs))
 
     def take(self, *args: Any, **kwargs: Any) -> Any:
         look()
-        x, (places, *rest) = _plain(self), _plain(args)
+        x, (places, *rest) = plain(self), plain(args)
         if rest == [0] and not kwargs:
             return self[np.asarray(places)]
         if len(rest) != 1 or rest[0] < 0 or kwargs:
@@ -108,20 +116,20 @@ class _Patient(np.ndarray[Any, Any]):
     def argsort(self, *args: Any, **kwargs: Any) -> Any:
         look()
         if self.ndim == 1:  # whatever kind is asked for, one that keeps equals in order will do
-            return _patient(sorted_order(_plain(self)))
-        return _patient(_plain(self).argsort(*args, **kwargs))
+            return _patient(sorted_order(plain(self)))
+        return _patient(plain(self).argsort(*args, **kwargs))
 
 
 def _patient(value: Any) -> Any:
     """An array as one of these; everything else as it is, and so are texts, which NumPy cannot cut."""
-    plain = type(value) is np.ndarray and not value.dtype.hasobject
-    return value.view(_Patient) if plain else value
+    numbers = type(value) is np.ndarray and not value.dtype.hasobject
+    return value.view(_Patient) if numbers else value
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """An array of NumPy's own class, without copying it; the one that it was made of if that is all of it."""
     if isinstance(value, tuple | list):
-        return type(value)(map(_plain, value))
+        return type(value)(map(plain, value))
     if type(value) is not _Patient:
         return value
     base = value.base
@@ -129,6 +137,10 @@ def _plain(value: Any) -> Any:
     if type(base) is np.ndarray and (base.shape, base.strides, base.dtype) == layout:
         return base
     return value.view(np.ndarray)
+
+
+_ORDERLESS = (np.minimum, np.maximum, np.logical_or, np.logical_and)
+"""Functions whose reduction gives the same in every order of the cells."""
 
 
 def _each(function: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
@@ -179,7 +191,12 @@ def _reduced(ufunc: np.ufunc, x: Array, options: dict[str, Any]) -> Any:
     """ufunc.reduce, some rows after the others where rows are not reduced to one."""
     axis = options.get("axis", 0)
     axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % max(x.ndim, 1)
-    if x.size * CELL <= MOST or 0 in axes:
+    if x.size * CELL <= MOST:
+        return ufunc.reduce(x, **options)
+    used = {name for name, value in options.items() if value not in (None, False, np._NoValue)}
+    if ufunc in _ORDERLESS and len(axes) == x.ndim and used <= {"axis"}:
+        return extreme(ufunc, x)
+    if 0 in axes:
         return ufunc.reduce(x, **options)
     parts = pieces(len(x), x.size * CELL)
     return np.concatenate([ufunc.reduce(x[part], **options) for part in parts])
@@ -201,7 +218,7 @@ def _picked(x: Array, index: Any) -> Any:
         return x[places]
     out = np.empty(shape, x.dtype)
     for part in pieces(len(out), cost):
-        one = _alone(part, places[0])
+        one = alone(part, places[0])
         out[one] = _picked(x, tuple(place[one] for place in places))
     return out
 
@@ -226,13 +243,8 @@ def _at(change: Callable[..., Any], x: Array, index: Any, value: Any) -> None:
         return
     values = np.broadcast_to(value, shape)
     for part in pieces(len(values), cost):
-        one = _alone(part, places[0])
+        one = alone(part, places[0])
         _at(change, x, tuple(place[one] for place in places), values[one])
-
-
-def _alone(part: slice, array: Array) -> slice | int:
-    """A part of one row as that row, which is cut in turn."""
-    return part.start if array.ndim > 1 and part.stop == part.start + 1 else part
 
 
 def _places(index: Any) -> tuple[Array, ...] | None:

@@ -188,7 +188,7 @@ def check_rows(arg: str, indices: Spec, rows: Size, hint: str) -> None:
     """Refuses indices that are known and name no row."""
     at = indices.value
     if rows is not None and at is not None and at.size and not (0 <= at.min() <= at.max() < rows):
-        raise OpError(f"every entry must lie in [0, {rows})", arg=arg, got=at.tolist(), hint=hint)
+        raise OpError(f"every entry must lie in [0, {rows})", arg=arg, got=at, hint=hint)
 
 
 def check_axis(arg: str, axis: int, rank: int) -> None:

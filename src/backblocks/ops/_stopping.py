@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import DType
-from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop, Stopped
+
+Array = np.ndarray[Any, Any]
 
 MOST = 1 << 32
 """What a piece costs at most, in products of float32 that are added up: a quarter of a second."""
@@ -73,8 +74,21 @@ def cell_by_cell(fill: Callable[..., Any], *arrays: Array) -> None:
         return
     wide = [np.broadcast_to(x, out.shape) for x in inputs]
     for part in pieces(len(out), cost):
-        one = part.start if out.ndim > 1 and part.stop == part.start + 1 else part
+        one = alone(part, out)
         cell_by_cell(fill, *(x[one] for x in wide), out[one])
+
+
+def extreme(ufunc: np.ufunc, x: Array, **options: Any) -> Any:
+    """ufunc.reduce over all cells, for a ufunc to which their order does not matter, such as np.minimum."""
+    if x.size * CELL <= MOST:
+        return ufunc.reduce(x, axis=None, **options)
+    found = [extreme(ufunc, x[alone(part, x)], **options) for part in pieces(len(x), x.size * CELL)]
+    return ufunc.reduce(np.array(found), axis=None, **options)
+
+
+def alone(part: slice, x: Array) -> slice | int:
+    """A part of one row as that row, which is cut in turn."""
+    return part.start if x.ndim > 1 and part.stop == part.start + 1 else part
 
 
 def copied(x: Array, dtype: DType) -> Array:

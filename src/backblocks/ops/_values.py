@@ -53,7 +53,7 @@ def bytes_of(spec: Spec) -> int:
 
 def why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
     """The rule that keeps an output from being computed into an array; empty if none does."""
-    if not isinstance(array, np.ndarray):
+    if type(array) not in (np.ndarray, np.memmap):  # a matrix, say, has ways of its own
         return "must be a NumPy array"
     if array.dtype != spec.dtype or not can_be(array.shape, spec.shape):
         return f"must be {spec}"
@@ -114,11 +114,5 @@ def refuse_what_cannot_fit(arg: str, specs: Sequence[Spec]) -> None:
                 hint="Use smaller sizes.",
             )
         total += count * spec.dtype.itemsize
-    if total > _memory.SMALL and not _memory.has(total):
-        raise OpMemoryError(
-            f"the result needs {total / 2**30:.1f} GiB and only "
-            f"{_memory.available_bytes() / 2**30:.1f} GiB are free",
-            arg=arg,
-            got=described(", ".join(map(str, specs))),
-            hint="Use smaller tensors or a smaller type.",
-        )
+    if total > _memory.SMALL:
+        _memory.refuse_bytes(total, "the result needs", ", ".join(map(str, specs)), arg)

@@ -19,7 +19,7 @@ import numpy as np
 
 from backblocks.dtypes import DType, as_dtype
 from backblocks.errors import OpError
-from backblocks.ops._inputs import Array, as_array
+from backblocks.ops._inputs import Array, as_array, as_utf8
 from backblocks.ops._spec import check_rank
 
 
@@ -101,6 +101,7 @@ def _number(value: Any) -> float:
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
+        as_utf8(value)
         return value
     raise OpError("must be text", got=value, hint='Put it in quotes: "text".')
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from backblocks.errors import OpError
+from backblocks.errors import BackblocksError
 from backblocks.studio.messages import Problem
 
 
-def problem(error: OpError, block: str) -> Problem:
+def problem(error: BackblocksError, block: str) -> Problem:
     """The words of the library, without the name of the block, at which they stand."""
     text = str(error).removeprefix(f'block "{error.block}": ').removesuffix(f" {error.hint}")
     return Problem(text, block, error.arg, error.axis, error.hint)

@@ -22,7 +22,7 @@ from typing import Any
 
 import msgspec
 
-from backblocks.errors import OpError, OpMemoryError, PageError
+from backblocks.errors import InternalError, OpError, OpMemoryError, PageError
 from backblocks.graph.events import Cancelled, Event, Report
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
@@ -209,6 +209,9 @@ class Worker:
         except OpError as error:
             wrong = problem(error, self._block_of(error.block))
             before = self._computed_before(error, wrong.block)
+        except InternalError as error:
+            traceback.print_exc()
+            wrong = problem(error, self._block_of(error.block))
         except MemoryError:
             text = "There is not enough memory for it."
             hint = "Make its inputs smaller."

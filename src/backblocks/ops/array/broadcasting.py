@@ -136,7 +136,7 @@ def broadcast_args(s0: Array, s1: Array) -> Array:
     r0[a] = s1[a] if s0[a] = 1 else s0[a]
     where the shorter of both gets ones in front
     """
-    return np.array(np.broadcast_shapes(tuple(s0.tolist()), tuple(s1.tolist())), s0.dtype)
+    return np.array(broadcast("s1", tuple(s0.tolist()), tuple(s1.tolist())), s0.dtype)
 
 
 @broadcast_args.shape
@@ -146,7 +146,7 @@ def _(s0: Spec, s1: Spec) -> Shape:
         for arg, sizes in (("s0", s0.value), ("s1", s1.value)):
             if sizes.size and sizes.min() < 0:
                 hint = "Write every size out, or take it from x.shape."
-                raise OpError("sizes must not be negative", arg=arg, got=sizes.tolist(), hint=hint)
+                raise OpError("sizes must not be negative", arg=arg, got=sizes, hint=hint)
         broadcast("s1", tuple(s0.value.tolist()), tuple(s1.value.tolist()))
     return (None if m is None or n is None else max(m, n),)
 
@@ -156,6 +156,9 @@ broadcast_args.case(
     "a row against a matrix", s0=np.array([3]), s1=np.array([2, 1]), out=np.array([2, 3])
 )
 broadcast_args.case("a scalar", s0=np.zeros(0, np.int64), s1=np.array([0]), out=np.array([0]))
+broadcast_args.case(
+    "sizes of no array", s0=np.array([2**62]), s1=np.array([2**62, 1]), out=np.array([2**62, 2**62])
+)
 broadcast_args.fails("apart", s0=[2, 3], s1=[2, 2], error="must broadcast")
 broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
 

@@ -34,7 +34,7 @@ def _refuse_zero(x: Spec, y: Spec) -> None:
         raise OpError(
             "whole numbers cannot be divided by 0",
             arg="y",
-            got=y.value.reshape(-1).tolist(),
+            got=y.value.reshape(-1),
             hint="Put another number in place of each 0, or divide in a float type.",
         )
 
@@ -44,7 +44,7 @@ def _refuse_negative_powers(x: Spec, y: Spec) -> None:
         raise OpError(
             "whole numbers cannot be raised to negative powers",
             arg="y",
-            got=y.value.reshape(-1).tolist(),
+            got=y.value.reshape(-1),
             hint="Convert both to a float type.",
         )
 

@@ -189,7 +189,7 @@ def _(values: Spec, value_range: Spec, nbins: Spec, *, dtype: Any) -> Shape:
         raise OpError(
             "must go from a finite number to a larger one",
             arg="value_range",
-            got=known.tolist(),
+            got=known,
             hint="Use [low, high], with low below high.",
         )
     count = scalar_value("nbins", nbins)

@@ -52,7 +52,7 @@ def _segments(data: Spec, segment_ids: Spec) -> Shape:
         raise OpError(
             "must not be negative and must not go down",
             arg="segment_ids",
-            got=ids.tolist(),
+            got=ids,
             hint="Use UnsortedSegmentSum and its kin for rows in any order.",
         )
     if data.shape is None:

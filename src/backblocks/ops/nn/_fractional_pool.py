@@ -153,14 +153,12 @@ def window_count(arg: str, spec: Spec, n: Size) -> Size:
     if spec.value is not None:
         borders = spec.value
         if borders[0] != 0 or (borders[1:] <= borders[:-1]).any():
-            raise OpError(
-                "must start at 0 and increase", arg=arg, got=borders.tolist(), hint=_FROM_FORWARD
-            )
+            raise OpError("must start at 0 and increase", arg=arg, got=borders, hint=_FROM_FORWARD)
         if n is not None and borders[-1] != n:
             raise OpError(
                 f"must end at the size of its axis, {n}",
                 arg=arg,
-                got=borders.tolist(),
+                got=borders,
                 hint=_FROM_FORWARD,
             )
     return None if length is None else length - 1

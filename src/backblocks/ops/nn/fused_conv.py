@@ -43,7 +43,7 @@ def _padded_conv_shape(
         raise OpError(
             "must be 0 for batch and channels",
             arg="paddings",
-            got=paddings.value.tolist(),
+            got=paddings.value,
             hint="Pad only height and width, as in [[0, 0], [1, 1], [1, 1], [0, 0]].",
         )
     # The result may be small even though what is in between is not.
