@@ -9,7 +9,7 @@ MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check web browser sanitize fuzz bench bench-studio screenshots wheel generate vectors \
+.PHONY: help run test test-all check web browser sanitize fuzz bench bench-studio screenshots wheel test-oldest lock generate vectors \
 	exports clean
 
 help: ## show this list
@@ -55,14 +55,33 @@ sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer a
 # With SEED=1 the tries are the same each time: test-all is to fail by what was changed.
 SECONDS = 60
 TARGETS = ops,kernels,page,npy,npz,safetensors,checkpoint,bundle,message
-fuzz: .venv/fuzz ## try random calls, files and messages for SECONDS=60 in all, all or TARGETS=ops,page
+fuzz: $(READY) ## try random calls, files and messages for SECONDS=60 in all, all or TARGETS=ops,page
 	$(BIN)/python tools/fuzz $(TARGETS) --seconds $(SECONDS) $(if $(SEED),--first $(SEED))
 
 bench: .venv-bench/ready ## time the ops beside their peers; ARGS=--quick for minutes
 	.venv-bench/bin/backblocks bench --json bench/results.json --svg bench/results.svg $(ARGS)
 
-wheel: $(READY) web ## build the wheel into dist/
-	$(BIN)/pip wheel -q . --no-deps --wheel-dir dist
+wheel: $(READY) web ## build the wheel into dist/, with its bill of materials
+	rm -f dist/backblocks-*
+	$(BIN)/pip wheel -q . --no-deps --no-build-isolation $(STRICT) --wheel-dir dist
+	$(BIN)/python tools/sbom.py dist/*.whl
+
+# The wheel as a user may have it: installed, on the oldest versions of what it needs.
+test-oldest: wheel ## run the Python tests on the built wheel with the lowest versions that it allows
+	rm -rf .venv-oldest
+	$(PYTHON) -m venv .venv-oldest
+	$(BIN)/python tools/lowest.py > .venv-oldest/lowest.txt
+	.venv-oldest/bin/pip install -q -c .venv-oldest/lowest.txt "$$(echo dist/*.whl)[studio]" \
+		pytest pytest-timeout pytest-xdist hypothesis jsonschema mypy
+	.venv-oldest/bin/pytest -n 2 -q -p no:cacheprovider
+
+# Every package of the development environment, with its hash. uv is needed for this alone.
+lock: ## write requirements-dev.txt anew, with the newest versions that pyproject.toml allows
+	$(PYTHON) -m venv .venv-lock
+	.venv-lock/bin/pip install -q uv
+	$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		| .venv-lock/bin/uv pip compile -q --universal --python-version 3.11 --generate-hashes --upgrade --no-emit-index-url \
+		--no-annotate --custom-compile-command "make lock" --extra studio --group dev pyproject.toml - -o requirements-dev.txt
 
 generate: $(READY) ## rewrite the generated files
 	$(BIN)/python tools/generate.py
@@ -75,22 +94,18 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-sanitize .venv-tf .fuzz bench dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-lock .venv-oldest .venv-sanitize .venv-tf .fuzz bench build dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
-# Python files are used where they stand; only these sources ask for a new build.
-# --group needs pip 25.1, newer than the pip that venv brings.
 # Warnings are errors here and not in CMakeLists.txt: another compiler's new warning must not
 # keep a user from installing.
-$(READY): pyproject.toml CMakeLists.txt $(wildcard native/*)
-	$(PYTHON) -m venv .venv
-	$(BIN)/pip install -q --upgrade pip
-	$(BIN)/pip install -q -e . --group dev -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
-	touch $@
+STRICT := -C cmake.define.CMAKE_COMPILE_WARNING_AS_ERROR=ON
 
-# What the fuzzers of files and messages need. It is not there for every Python: they say so then.
-.venv/fuzz: $(READY)
-	$(BIN)/pip install -q --group fuzz || echo "atheris cannot be installed for this Python"
+# Python files are used where they stand; only these sources ask for a new build.
+$(READY): pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install -q --require-hashes -r requirements-dev.txt
+	$(BIN)/pip install -q -e . --no-deps --no-build-isolation $(STRICT)
 	touch $@
 
 # Not npm ci: it wants the lock to name the packages of every system, and some registries have only ours.
@@ -106,10 +121,10 @@ $(STATIC)/index.html: $(MODULES) web/index.html web/vite.config.ts $(shell find 
 $(STATIC)/ops.json: $(READY) tools/palette.py $(shell find src/backblocks/ops -name '*.py')
 	$(BIN)/python tools/palette.py
 
-.venv-sanitize/ready: pyproject.toml CMakeLists.txt $(wildcard native/*)
+.venv-sanitize/ready: pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv-sanitize
-	.venv-sanitize/bin/pip install -q --upgrade pip
-	.venv-sanitize/bin/pip install -q -e . --group dev -C cmake.define.SANITIZE=ON \
+	.venv-sanitize/bin/pip install -q --require-hashes -r requirements-dev.txt
+	.venv-sanitize/bin/pip install -q -e . --no-deps --no-build-isolation -C cmake.define.SANITIZE=ON \
 		-C build-dir=.venv-sanitize/build
 	touch $@
 
@@ -133,5 +148,5 @@ PEERS := tensorflow-cpu==2.21.0 torch==2.13.0+cpu jax==0.10.2
 	touch $@
 
 .venv-bench/ready: .venv-bench/peers pyproject.toml CMakeLists.txt $(wildcard native/*)
-	.venv-bench/bin/pip install -q -e .
+	.venv-bench/bin/pip install -q -e . -C build-dir=.venv-bench/build
 	touch $@
