@@ -256,10 +256,15 @@ def differences_page(ops: list[Op]) -> str:
         "missing something, disagrees with itself or is wrong, ours differs as said here."
     )
     for_all = (
-        "One difference holds for all ops: of inputs that must have one type, TensorFlow converts the "
+        "Three differences hold for all ops. Of inputs that must have one type, TensorFlow converts the "
         "later ones to the type of the first in silence, an array of float64 beside one of float32 say, "
         "or any array beside a plain number. Ours refuses an array of another type and says how to "
-        "convert it; plain numbers and lists take the type of the arrays beside them."
+        "convert it; plain numbers and lists take the type of the arrays beside them.\n\n"
+        "TensorFlow takes denormals, numbers below the smallest that have all their digits (1.2e-38 in "
+        "float32, 2.2e-308 in float64), for 0 and gives 0 for them, in most ops and not in every cell: "
+        "Ceil(1e-40) is 0. Ours computes with them, as IEEE 754 says.\n\n"
+        "TensorFlow's kernels lack types that the op declares. Ours has every type that it lists: "
+        "[support.md](support.md) sets both side by side."
     )
     return (
         "\n\n".join(
@@ -276,7 +281,10 @@ def differences_page(ops: list[Op]) -> str:
 
 
 def support_page(ops: list[Op]) -> str:
-    """Types and formats of the nn ops, beside those of TensorFlow's CPU kernels as recorded."""
+    """Types and formats of the nn ops, beside those of TensorFlow's CPU kernels as recorded.
+
+    Of ops in other groups, those of which TensorFlow's kernels take less.
+    """
     tests = ROOT / "tests/ops"
     recorded = json.loads((tests / "vectors/support.json").read_text())
     signatures = json.loads((tests / "tf_signatures.json").read_text())
@@ -285,18 +293,26 @@ def support_page(ops: list[Op]) -> str:
         "|---|---|---|---|---|",
     ]
     for op in ops:
-        if op.group != "nn" or op.name not in recorded or op.name not in signatures:
+        if op.name not in recorded or op.name not in signatures:
             continue
         accepted = recorded[op.name]["accepts"]
-        data = _data_pin(op)
-        # An input of one fixed type is no matter of which types were accepted.
-        fixed = signatures[op.name]["fixed types"].get(data.name)
-        theirs = [fixed] if fixed else [QUANTIZED.get(name, name) for name in accepted]
         formats = {layout for layouts in accepted.values() for layout in layouts}
         have = op.attrs["data_format"].kind.options if "data_format" in op.attrs else ()
+        if op.group == "nn":
+            data = _data_pin(op)
+            # An input of one fixed type is no matter of which types were accepted.
+            fixed = signatures[op.name]["fixed types"].get(data.name)
+            theirs = [fixed] if fixed else [QUANTIZED.get(name, name) for name in accepted]
+            ours: Iterable[str] = _allowed(op, data)
+        else:
+            declared = {name for names in op.dtypes.values() for name in names}
+            theirs = list(accepted)
+            ours = {*accepted, *recorded[op.name]["refuses"]} & declared
+            if ours <= {*accepted} and formats >= {*have}:
+                continue
         cells = [
             _types_text(theirs) or "none",
-            _types_text(_allowed(op, data)),
+            _types_text(ours),
             ", ".join(layout for layout in have if layout in formats),
             ", ".join(have),
         ]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks.dtypes import BY_NAME
 from backblocks.ops import _memory
 
 
@@ -174,3 +175,38 @@ def test_what_is_made_on_the_way_must_fit_too(monkeypatch):
             padding="VALID",
         )
     assert caught.value.arg == "paddings"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_denormals_are_numbers_like_others(dtype):
+    """TensorFlow takes them for 0. Compiled kernels run on threads of their own, which must not either."""
+    kind = BY_NAME[dtype]
+    bits = np.dtype(f"u{kind.itemsize}")
+    # As bits: a processor that takes them for 0 would say of any two that they are equal.
+    row = np.array([1, 1 | 1 << 8 * kind.itemsize - 1, 2, 0], bits)
+    cells = np.tile(row, (64, 64, 4, 1))
+    x = cells.view(kind)
+    slide = {"strides": (1, 1, 1, 1), "padding": "VALID"}
+    same = {
+        "Conv2D": bb.ops.conv_2d(x, np.eye(4).astype(kind)[None, None], **slide),
+        "Conv": bb.ops.conv(x, np.eye(4).astype(kind)[None, None], **slide),
+        "DepthwiseConv2dNative": bb.ops.depthwise_conv_2d_native(
+            x, np.ones((1, 1, 4, 1), kind), **slide
+        ),
+        "MaxPool": bb.ops.max_pool(x, ksize=(1, 1, 1, 1), **slide),
+        "AvgPool": bb.ops.avg_pool(x, ksize=(1, 1, 1, 1), **slide),
+        "MatMul": bb.ops.mat_mul(x[0, 0], np.eye(4).astype(kind)),
+        "AddV2": bb.ops.add_v2(x, np.zeros_like(x)),
+        "Mul": bb.ops.mul(x, np.ones_like(x)),
+        "Sum": bb.ops.sum(x[None], [0]),
+        "Tanh": bb.ops.tanh(x),
+        "Neg": bb.ops.neg(bb.ops.neg(x)),
+    }
+    for op, y in same.items():
+        expected = cells[0, 0] if op == "MatMul" else cells
+        np.testing.assert_array_equal(y.view(bits), expected, op)
+    np.testing.assert_array_equal(
+        bb.ops.relu(x[0, 0]).view(bits), np.tile(row * [1, 0, 1, 1], (4, 1))
+    )
+    np.testing.assert_array_equal(bb.ops.ceil(x[0, 0, 0]), np.array([1, 0, 1, 0], kind))
+    assert bb.ops.equal(x[0, 0, 0], np.zeros(4, kind)).tolist() == [False, False, False, True]

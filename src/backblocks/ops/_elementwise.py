@@ -28,6 +28,17 @@ Cases = dict[str, tuple[Any, ...]]
 """What each case is about, and its values: those of the inputs, and the answer."""
 
 
+def rounded_once(*each: Op) -> None:
+    """Declares that these compute half types in float32, where TensorFlow rounds after every step."""
+    for one in each:
+        one.differs(
+            "rounding of half types",
+            tensorflow="float16 and bfloat16 are rounded after every step of the formula.",
+            ours="They are computed in float32 and rounded once.",
+            agree="Allow a few units in the last place.",
+        )
+
+
 def unary(
     name: str,
     meaning: Callable[[Array], Array],

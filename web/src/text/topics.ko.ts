@@ -10,6 +10,7 @@ export const topicsKo: Record<string, string> = {
   "a window without a real cell": "실제 셀이 없는 창",
   "alpha in float64": "float64의 alpha",
   batches: "배치",
+  "broadcasting of three axes and more": "세 축 이상의 브로드캐스팅",
   "channel windows": "채널에 걸친 창",
   "channels first when not training": "학습이 아닐 때 채널 우선",
   checks: "검사",

@@ -462,6 +462,12 @@ for _op, _in, _out in (
         data_format="NCHW",
         out=np.moveaxis(_out, 3, 1),
     )
+    _op.differs(
+        "formats",
+        at="layout",
+        tensorflow="NHWC only on the CPU.",
+        ours="NHWC and NCHW, every dtype.",
+    )
     _op.fails("no multiple", input=_in, block_size=3, error="a multiple of")
     _op.fails("blocks of one", input=_in, block_size=1, error="at least 2")
     _op.fails("a lone image", input=_in[0], block_size=2, error="4 dimensions")

@@ -9,7 +9,13 @@ from backblocks import ops
 from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, SMOOTH, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, over
-from backblocks.ops._elementwise import activation_gradient, binary, cell_to_cell, unary
+from backblocks.ops._elementwise import (
+    activation_gradient,
+    binary,
+    cell_to_cell,
+    rounded_once,
+    unary,
+)
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, shape_text
@@ -346,6 +352,14 @@ for each in (div, xdivy):
         "complex numbers divided by 0",
         tensorflow="Both parts are NaN.",
         ours="The parts are infinite, as those of RealDiv.",
+    )
+rounded_once(squared_difference, xlogy, xlog1py, reciprocal_grad, inv_grad)
+for each in (xlogy, xlog1py):
+    each.case(
+        "a half type, rounded once",
+        x=np.array(3.0, np.float16),
+        y=np.array(3.5, np.float16),
+        out=np.array(3 * np.log(4.5 if each is xlog1py else 3.5), np.float16),
     )
 truncate_div.differs(
     "quotients of half types",

@@ -4,7 +4,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import SMOOTH, is_half
-from backblocks.ops._elementwise import activation_gradient, unary
+from backblocks.ops._elementwise import activation_gradient, rounded_once, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value
 from backblocks.ops._spec import Spec
@@ -148,5 +148,6 @@ sqrt_grad.differs(
     tensorflow="Both parts are NaN.",
     ours="The parts are infinite.",
 )
+rounded_once(rsqrt, sigmoid, sqrt_grad, rsqrt_grad, sigmoid_grad, tanh_grad)
 for each in (sqrt_grad, rsqrt_grad, sigmoid_grad, tanh_grad):
     each.fails("another shape", y=np.zeros(2), dy=np.zeros(3), error="the shape of y")

@@ -732,3 +732,28 @@ einsum.differs(
     tensorflow="Sums of half types are kept in the half type, and products are rounded to it.",
     ours="They are computed in float32 and rounded once.",
 )
+for _each in (mat_mul, batch_mat_mul, batch_mat_mul_v2, batch_mat_mul_v3):
+    _each.differs(
+        "rounding of half types",
+        at="half",
+        tensorflow="Sums of bfloat16 are cut off to bfloat16: 10300 becomes 10240.",
+        ours="They are rounded to the nearest: 10300 becomes 10304.",
+        agree="Allow a unit in the last place.",
+    )
+for _each, _missing in (
+    (mat_mul, "No product of unsigned types"),
+    (batch_mat_mul, "No product of int8, int16 and unsigned types"),
+    (batch_mat_mul_v2, "No product of int8 and unsigned types"),
+    (einsum, "No product of int8, int16 and unsigned types"),
+):
+    _each.differs(
+        "types",
+        tensorflow=f"{_missing} on the CPU.",
+        ours="Every type of numbers; whole ones that have no room in the type go round.",
+    )
+batch_mat_mul_v3.differs(
+    "types",
+    tensorflow="On the CPU both inputs and the result have one type, or are int8 and uint8 with a "
+    "result of int32. There are no unsigned types but uint8.",
+    ours="Every type of numbers, of either input and of the result.",
+)

@@ -8,7 +8,7 @@ from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, over
-from backblocks.ops._elementwise import broadcast_cells
+from backblocks.ops._elementwise import broadcast_cells, rounded_once
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, ranked, shape_text
@@ -293,6 +293,7 @@ _dense.fails("two vectors", features=[1.0], labels=[1.0], error="must make a mat
 _dense.fails(
     "other classes", features=np.zeros((2, 3)), labels=np.zeros((2, 4)), error="must broadcast"
 )
+rounded_once(softmax, log_softmax, _dense, _sparse)
 _dense.differs(
     "a label of 0 for a logit of -inf",
     tensorflow="The loss is NaN: 0 times infinity.",

@@ -149,6 +149,18 @@ substr.differs(
     tensorflow="Takes all bytes to the end, but no letters, and refuses letters counted from the end.",
     ours="Takes all to the end, of bytes and of letters.",
 )
+substr.differs(
+    "broadcasting of three axes and more",
+    tensorflow="Refused: texts and positions are broadcast up to tables.",
+    ours="They are broadcast whatever their rank.",
+)
+substr.case(
+    "a cube of texts, a position for each column",
+    input=[[["hello", "world"]]],
+    pos=[1, 2],
+    len=[1, 2],
+    out=np.array([[[b"e", b"rl"]]], object),
+)
 substr.fails("behind the end", input="hello", pos=6, len=1, error=r"lie in \[-5, 5\]")
 substr.fails("two positions, one length", input="a", pos=[0, 0], len=[1], error="the shape of pos")
 

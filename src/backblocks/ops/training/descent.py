@@ -3,6 +3,7 @@
 import numpy as np
 
 from backblocks.dtypes import NUMBERS, is_half, wide
+from backblocks.ops._elementwise import rounded_once
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, op
 from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
@@ -48,6 +49,7 @@ def _(var: Spec, alpha: Spec, delta: Spec, *, use_locking: bool) -> Fill | None:
     return fill
 
 
+rounded_once(apply_gradient_descent)
 apply_gradient_descent.no_gradient("It changes a variable. Differentiate the loss, not the step.")
 apply_gradient_descent.case(
     "one step", var=[1.0, 2], alpha=0.5, delta=[2.0, -2], out=np.array([0.0, 3])
