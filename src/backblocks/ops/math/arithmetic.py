@@ -354,13 +354,6 @@ for each in (div, xdivy):
         ours="The parts are infinite, as those of RealDiv.",
     )
 rounded_once(squared_difference, xlogy, xlog1py, reciprocal_grad, inv_grad)
-for each in (xlogy, xlog1py):
-    each.case(
-        "a half type, rounded once",
-        x=np.array(3.0, np.float16),
-        y=np.array(3.5, np.float16),
-        out=np.array(3 * np.log(4.5 if each is xlog1py else 3.5), np.float16),
-    )
 truncate_div.differs(
     "quotients of half types",
     tensorflow="float16 and bfloat16 quotients are rounded before the fraction is cut off.",
