@@ -2,12 +2,16 @@
 
 import json
 import random
+import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+import backblocks as bb
 from backblocks import examples
 from backblocks.cli import main
+from backblocks.pages.references import references
 
 EXPORTED = Path(__file__).resolve().parents[1] / "pages/exported"
 SOURCES = [*map(examples.path, examples.names()), *sorted(EXPORTED.glob("*.page.json"))]
@@ -103,3 +107,203 @@ def test_spoiled_pages_are_told_of_in_words(seed, tmp_path, capsys):
             assert told.out or told.err or code == 0
             if "--json" in options:
                 assert bool(json.loads(told.out).get("problems")) == (code == 1)
+
+
+# -- pages that multiply --------------------------------------------------------------------------
+
+X = {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [2]}}
+ONE = {"op": "Const", "attrs": {"value": 1.5}}
+MANY = 2000
+
+
+def use(name, **more):
+    return {"op": "page", "attrs": {"page": name}, **more}
+
+
+def chain(count, first, name="c", op="Neg"):
+    """Blocks that each take what the one before gives."""
+    wires = [first, *(f"{name}{i}" for i in range(count))]
+    return {f"{name}{i}": {"op": op, "in": {"x": wires[i]}} for i in range(count)}
+
+
+def nested(folder, last, width=4, depth=12):
+    """Pages of which each uses the next several times."""
+    for i in range(depth):
+        part = {f"p{j}": use(f"{i + 1}.page.json") for j in range(width)}
+        saved(folder / f"{i}.page.json", part)
+    saved(folder / f"{depth}.page.json", last)
+    return folder / "0.page.json"
+
+
+def saved(path, blocks, **rest):
+    path.write_text(json.dumps({"format": 1, "blocks": blocks, **rest}))
+    return path
+
+
+def of_part(folder, part, blocks):
+    saved(folder / "part.page.json", part)
+    return saved(folder / "0.page.json", blocks)
+
+
+def gradients(y, x="x"):
+    return {"op": "gradients", "in": {"ys": [y], "xs": [x]}}
+
+
+BOMBS = {
+    "pages in pages": lambda d: nested(d, {"c": ONE}),
+    "empty pages in pages": lambda d: nested(d, {}),
+    "gradients of gradients": lambda d: saved(
+        d / "0.page.json",
+        {"x": X, "g0": {"op": "Tanh", "in": {"x": "x"}}}
+        | {f"g{i + 1}": gradients(f"g{i}") for i in range(40)},
+    ),
+    "many gradients of a long chain": lambda d: saved(
+        d / "0.page.json",
+        {"x": X, **chain(MANY, "x")} | {f"g{i}": gradients(f"c{MANY - 1}") for i in range(MANY)},
+    ),
+    "many gradients that are none": lambda d: saved(
+        d / "0.page.json",
+        {"x": X, "z": ONE, **chain(MANY, "x")}
+        | {f"g{i}": gradients(f"c{MANY - 1}", "z") for i in range(MANY)},
+    ),
+    "lists that are taken apart": lambda d: saved(
+        d / "0.page.json",
+        {"x": {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [60000]}}}
+        | {
+            f"u{i}": {"op": "Unpack", "in": {"value": "x"}, "attrs": {"num": 60000}}
+            for i in range(99)
+        },
+    ),
+    "blocks after all of a page": lambda d: of_part(
+        d,
+        {f"c{i}": ONE for i in range(MANY)},
+        {"p": use("part.page.json")} | {f"q{i}": {**ONE, "after": ["p"]} for i in range(MANY)},
+    ),
+    "all of a page after all of a page": lambda d: of_part(
+        d,
+        {f"n{i}": {"op": "NoOp"} for i in range(2 * MANY)},
+        {"p": use("part.page.json"), "q": use("part.page.json", after=["p"])},
+    ),
+    "a long constant many times": lambda d: of_part(
+        d,
+        {"c": {"op": "Const", "attrs": {"value": [0.5] * 10**6}}},
+        {f"p{i}": use("part.page.json") for i in range(400)},
+    ),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_pages_that_multiply_end_the_check(bomb, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("backblocks.pages.making.MOST_BLOCKS", 20_000)
+    path = BOMBS[bomb](tmp_path)
+    begun = time.process_time()
+    assert main(["check", str(path), "--json"]) == 1
+    assert time.process_time() - begun < 30
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "at most 20000 blocks" in problem["text"]
+    assert main(["run", str(path)]) == 1
+    assert capsys.readouterr().err.count("at most 20000 blocks") == 1
+
+
+WRONG = {
+    "of pages in pages": lambda d: nested(d, {"c": {"op": "Nothing"}}),
+    "of wires": lambda d: saved(
+        d / "0.page.json",
+        {f"block{i}": {"op": "Neg", "in": {"x": f"blok{i}"}} for i in range(20_000)},
+    ),
+    "of pins": lambda d: saved(
+        d / "0.page.json",
+        {f"b{i}": ONE for i in range(20_000)}
+        | {f"c{i}": {"op": "Neg", "in": {"x": f"b{i}:z"}} for i in range(20_000)},
+    ),
+    "of settings": lambda d: saved(
+        d / "0.page.json",
+        {f"b{i}": ONE for i in range(20_000)},
+        run={"fetch": [f"bb{i}" for i in range(20_000)]},
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_problems_that_multiply_end_the_check(wrong, tmp_path, capsys):
+    path = WRONG[wrong](tmp_path)
+    begun = time.process_time()
+    assert main(["check", str(path), "--json"]) == 1
+    assert time.process_time() - begun < 20
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert len(problems) == 1001
+    assert "has more problems than the first 1000" in problems[-1]["text"]
+
+
+def test_pages_in_pages_have_a_depth(tmp_path, capsys):
+    path = nested(tmp_path, {"c": ONE}, width=1, depth=300)
+    assert main(["check", str(path), "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "more than 32 levels deep" in problem["text"]
+    assert main(["check", str(nested(tmp_path, {"c": ONE}, width=1, depth=32))]) == 0
+
+
+def test_names_have_a_length(tmp_path, capsys):
+    path = of_part(tmp_path, {f"c{i}": ONE for i in range(9)}, {"x" * 1001: use("part.page.json")})
+    assert main(["check", str(path), "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "at most 1000" in problem["text"]
+
+
+WRITES = {
+    "one after the other": {
+        "a0": {"op": "VariableV2", "initial": 1.5},
+        **{f"a{i + 1}": {"op": "Assign", "in": {"ref": f"a{i}", "value": 2}} for i in range(8000)},
+    },
+    "each by itself": {
+        "v": {"op": "VariableV2", "initial": 1.5},
+        **{f"a{i}": {"op": "Assign", "in": {"ref": "v", "value": 2}} for i in range(8000)},
+        **{f"r{i}": {"op": "Neg", "in": {"x": "v"}} for i in range(4000)},
+    },
+}
+
+
+@pytest.mark.parametrize("how", WRITES)
+def test_thousands_of_writes_to_a_variable_are_put_in_order(how, tmp_path, capsys):
+    path = saved(tmp_path / "0.page.json", WRITES[how])
+    begun = time.process_time()
+    assert main(["check", str(path)]) == 0
+    assert time.process_time() - begun < 15
+    assert "no problems" in capsys.readouterr().out
+
+
+def test_too_many_writes_are_refused_before_they_are_put_in_order(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("backblocks.graph.program.MOST_PAIRS", 10**6, raising=False)
+    path = saved(tmp_path / "0.page.json", WRITES["each by itself"])
+    assert main(["check", str(path), "--json"]) == 1
+    (problem,) = json.loads(capsys.readouterr().out)["problems"]
+    assert "more writes to variables than can be put in order" in problem["text"]
+
+
+def test_a_file_is_read_once_for_all_constants_that_name_it(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), "f4"))
+    large = {"dtype": "float32", "file": "x.npy"}
+    blocks = {f"c{i}": {"op": "Const", "attrs": {"value": large}} for i in range(50)}
+    blocks |= {f"n{i}": {"op": "Neg", "in": {"x": large}} for i in range(50)}
+    saved(tmp_path / "part.page.json", blocks)
+    blocks |= {"p": use("part.page.json")}
+    page = bb.open_page(saved(tmp_path / "0.page.json", blocks))
+    graph = page.graph()
+    values = {id(b.attrs["value"]) for b in graph if b.op.name == "Const"}
+    assert len(values) == 1
+    np.save(tmp_path / "x.npy", np.ones((2, 3), "f4"))
+    assert page.session().run("n3").tolist() == [[-1] * 3] * 2
+
+
+def test_links_from_a_folder_to_itself_give_files_no_end_of_names(tmp_path):
+    for link in "stuv":
+        (tmp_path / link).symlink_to(".")
+    for i in range(12):
+        parts = {link: use(f"{link}/{i + 1}.page.json") for link in "stuv"}
+        saved(tmp_path / f"{i}.page.json", parts)
+    saved(tmp_path / "12.page.json", {"c": ONE})
+    (tmp_path / "own").symlink_to(".")
+    saved(tmp_path / "itself.page.json", {"i": use("own/itself.page.json")})
+    assert len(references(bb.open_page(tmp_path / "itself.page.json"))) == 1
+    with pytest.raises(bb.OpError, match="at most 10000 files"):
+        references(bb.open_page(tmp_path / "0.page.json"))

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 import backblocks as bb
 from backblocks.errors import OpMemoryError
 from backblocks.graph.events import Cancelled
+from backblocks.graph.program import program
+from backblocks.graph.ready import _side_by_side
 from backblocks.ops._op import REGISTRY
 
 ops = bb.ops
@@ -259,3 +262,18 @@ def test_values_that_share_their_place_with_another_are_those_of_the_run():
         now = start + k
         np.testing.assert_allclose(sums, np.sum(now**2) + np.sum(now**4), rtol=1e-6)
         np.testing.assert_array_equal(negative, -now.ravel())
+
+
+def test_to_see_what_can_run_side_by_side_takes_memory_in_proportion():
+    with bb.Scope():
+        x = y = bb.placeholder([1 << 18])
+        for _ in range(5000):
+            y = bb.ops.neg(y)
+    steps = program([y], [x], []).steps
+    sizes = dict.fromkeys(range(10_000), 1 << 20)
+    tracemalloc.start()
+    try:
+        assert _side_by_side(steps, sizes) == set()
+        assert tracemalloc.get_traced_memory()[1] < 3 << 20
+    finally:
+        tracemalloc.stop()

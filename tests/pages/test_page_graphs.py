@@ -220,8 +220,8 @@ def test_pages_that_multiply_are_stopped(tmp_path, monkeypatch):
         (tmp_path / f"{depth}.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
         use = {"op": "page", "attrs": {"page": f"{depth}.page.json"}}
         blocks = {f"b{i}": use for i in range(9)}
-    problems = bb.open_page(tmp_path / "3.page.json").check()
-    assert "at most 100 blocks" in str(problems[0])
+    (problem,) = bb.open_page(tmp_path / "3.page.json").check()
+    assert "at most 100 blocks" in str(problem)
 
 
 def test_the_page_of_the_guide_finds_its_line(tmp_path):

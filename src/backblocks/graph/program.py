@@ -16,13 +16,13 @@ data, so a queue is filled before others take from it; where TensorFlow would wa
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from backblocks.errors import OpError, described
-from backblocks.graph.symbol import Block, Symbol, holds_state, variable_of
+from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops._op import Value
 from backblocks.ops._values import each_value, flat
 
@@ -160,8 +160,8 @@ class _Slots:
         return Step(block, takes, outputs, changes, list(block.after), mortal)
 
     def _change(self, block: Block, name: str) -> Version:
-        variable = _variable_behind(block, name)
-        at = self._rows[variable].writers.index(block)
+        variable = block.variables[name]
+        at = self._rows[variable].writers[block]
         return Version(self[variable, at], self[variable, at + 1])
 
     def _given(self, symbol: Symbol) -> int:
@@ -270,64 +270,170 @@ def _unfed(block: Block) -> OpError:
 # -- variables ------------------------------------------------------------------------------------
 
 
+MOST_PAIRS = 1 << 31
+"""Blocks times blocks that write variables: which of them must run before which is a bit for each pair."""
+
+Bits = dict[Block, int]
+"""Sets of blocks as the bits of a number: one for each block."""
+
+
 @dataclass(eq=False)
 class _Row:
     """A variable, and the blocks that write it in the order in which they do."""
 
     variable: Block
-    writers: list[Block]
+    writers: dict[Block, int]
+    """In order, each with its place."""
     loaded: int
     """How many of them run before others read it."""
-    ahead: list[set[Block]]
-    """For each writer, the blocks that must run before it."""
-    behind: list[set[Block]]
-    """For each writer, the blocks that must run after it."""
+    first_bit: int
+    """That of its first writer among all writers; the others follow."""
+    before: Bits
+    """For each block the writers that must run before it."""
+    after: Bits
+    """For each block the writers that must run after it."""
 
     def seen_by(self, reader: Block | None) -> int:
         """How many of the writers have written when `reader` reads."""
+        if reader is None or not self.writers:
+            return self.loaded
         if reader in self.writers:
-            return self.writers.index(reader)
-        earliest = max((i + 1 for i, after in enumerate(self.behind) if reader in after), default=0)
-        latest = min(
-            (i for i, first in enumerate(self.ahead) if reader in first), default=len(self.writers)
-        )
+            return self.writers[reader]
+        earliest = self._own(self.before[reader]).bit_length()
+        later = self._own(self.after[reader])
+        latest = (later & -later).bit_length() - 1 if later else len(self.writers)
         return min(max(self.loaded, earliest), latest)
+
+    def _own(self, bits: int) -> int:
+        return (bits >> self.first_bit) & ((1 << len(self.writers)) - 1)
 
 
 def _rows_of_versions(blocks: Sequence[Block], fed: set[int]) -> dict[Block, _Row]:
     writers: dict[Block, list[Block]] = {block: [] for block in blocks if holds_state(block)}
     for block in blocks:
         for name in block.op.writes:
-            writers[_variable_behind(block, name)].append(block)
-    followers: dict[Block, list[Block]] = {}
-    if any(writers.values()):
-        for block in blocks:
-            for first in _behind(block, fed):
-                followers.setdefault(first, []).append(block)
-    return {variable: _row(variable, each, fed, followers) for variable, each in writers.items()}
+            writers[block.variables[name]].append(block)
+    count = sum(map(len, writers.values()))
+    if not count:
+        return {variable: _Row(variable, {}, 0, 0, {}, {}) for variable in writers}
+    if count * len(blocks) > MOST_PAIRS:
+        raise OpError(
+            "has more writes to variables than can be put in order",
+            op="Session",
+            arg="run",
+            got=described(f"{count} in {len(blocks)} blocks"),
+            hint="Run parts of the graph one after another.",
+        )
+    first = {block: _behind(block, fed) for block in blocks}
+    followers: dict[Block, list[Block]] = {block: [] for block in blocks}
+    for block, needed in first.items():
+        for each in needed:
+            followers[each].append(block)
+    in_turn = _in_turn(first, followers)
+    ordered, loaded = _writers_in_order(writers, in_turn, first, fed)
+    bits: Bits = dict.fromkeys(blocks, 0)
+    first_bit = {}
+    count = 0
+    for variable, row in ordered.items():
+        first_bit[variable] = count
+        for block in row:
+            bits[block] |= 1 << count
+            count += 1
+    before = _gathered(in_turn, first, bits)
+    after = _gathered(in_turn[::-1], followers, bits)
+    return {
+        v: _Row(v, {w: i for i, w in enumerate(row)}, loaded[v], first_bit[v], before, after)
+        for v, row in ordered.items()
+    }
 
 
-def _row(
-    variable: Block, writers: list[Block], fed: set[int], followers: dict[Block, list[Block]]
-) -> _Row:
-    ahead = {w: _reached(w, lambda b: _behind(b, fed)) for w in writers}
-    loading = (w for w in writers if w.op.replaces or w.op.fills)
-    loads = {w for w in loading if variable not in _reached_by_values(w, fed)}
-    ordered: list[Block] = []
-    left = set(writers)
-    while left:
-        free = [w for w in left if not (ahead[w] & left)]
-        if not free:
-            raise _circle(sorted(left, key=lambda b: b.number))
-        ordered.append(min(free, key=lambda w: (w not in loads, not w.op.fills, w.number)))
-        left.remove(ordered[-1])
-    return _Row(
-        variable,
-        ordered,
-        max((i + 1 for i, w in enumerate(ordered) if w in loads), default=0),
-        [ahead[w] for w in ordered],
-        [_reached(w, lambda b: followers.get(b, [])) for w in ordered],
-    )
+def _in_turn(first: dict[Block, list[Block]], followers: dict[Block, list[Block]]) -> list[Block]:
+    """The blocks so that each comes after those it needs."""
+    waiting = {block: len(needed) for block, needed in first.items()}
+    ordered = [block for block, count in waiting.items() if not count]
+    for block in ordered:  # which grows meanwhile
+        for follower in followers[block]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ordered.append(follower)
+    if len(ordered) < len(waiting):
+        raise _circle([block for block, count in waiting.items() if count])
+    return ordered
+
+
+def _gathered(in_turn: Sequence[Block], following: Mapping[Block, list[Block]], bits: Bits) -> Bits:
+    """For each block the bits of all blocks that are reached from it: a transitive closure."""
+    found: Bits = {}
+    for block in in_turn:
+        reached = 0
+        for other in following[block]:
+            reached |= found[other] | bits[other]
+        found[block] = reached
+    return found
+
+
+def _writers_in_order(
+    writers: dict[Block, list[Block]],
+    in_turn: list[Block],
+    first: dict[Block, list[Block]],
+    fed: set[int],
+) -> tuple[dict[Block, list[Block]], dict[Block, int]]:
+    """The writers of each variable in the order in which they write, and how many of them load data."""
+    everyone = dict.fromkeys(writer for row in writers.values() for writer in row)
+    bits: Bits = dict.fromkeys(in_turn, 0)
+    bits |= {writer: 1 << i for i, writer in enumerate(everyone)}
+    before = _gathered(in_turn, first, bits)
+    own: Bits = dict.fromkeys(in_turn, 0)
+    own |= {variable: 1 << i for i, variable in enumerate(writers)}
+    behind = _gathered(in_turn, first, own)
+
+    def loads(writer: Block, variable: Block) -> bool:
+        """Whether what it writes does not depend on the variable."""
+        if not (writer.op.replaces or writer.op.fills):
+            return False
+        values = (s.block for s in _values_read(writer) if id(s) not in fed)
+        return not any((behind[block] | own[block]) & own[variable] for block in values)
+
+    ordered, loaded = {}, {}
+    for variable, row in writers.items():
+        loading = {writer for writer in row if loads(writer, variable)}
+        key = {w: (w not in loading, not w.op.fills, w.number) for w in row}
+        ordered[variable] = _by_key(key, before, bits)
+        places = (i + 1 for i, w in enumerate(ordered[variable]) if w in loading)
+        loaded[variable] = max(places, default=0)
+    return ordered, loaded
+
+
+def _by_key(key: Mapping[Block, tuple[Any, ...]], before: Bits, bits: Bits) -> list[Block]:
+    """Blocks so that each comes after those which must run before it, else by key."""
+    left = sum(bits[block] for block in key)
+    ready: list[tuple[tuple[Any, ...], Block]] = []
+    waiting: dict[int, list[Block]] = {}
+
+    def sort_in(block: Block) -> None:
+        needed = before[block] & left
+        if needed:  # it waits for one of them, and is looked at again when that is through
+            waiting.setdefault(needed.bit_length(), []).append(block)
+        else:
+            heapq.heappush(ready, (key[block], block))
+
+    for block in key:
+        sort_in(block)
+    ordered = []
+    while ready:
+        block = heapq.heappop(ready)[1]
+        ordered.append(block)
+        left &= ~bits[block]
+        for other in waiting.pop(bits[block].bit_length(), ()):
+            sort_in(other)
+    return ordered
+
+
+def _values_read(writer: Block) -> Iterator[Symbol]:
+    """What it takes besides the variables that it writes."""
+    for pin, value in zip(writer.op.inputs, writer.inputs, strict=True):
+        if pin.name not in writer.op.writes:
+            yield from flat((value,))
 
 
 def _reached(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[Block]:
@@ -339,25 +445,6 @@ def _reached(start: Block, further: Callable[[Block], Iterable[Block]]) -> set[B
             found.add(block)
             todo += further(block)
     return found
-
-
-def _reached_by_values(writer: Block, fed: set[int]) -> set[Block]:
-    """The blocks that what it writes is computed from; the variables that it writes do not count."""
-    found: set[Block] = set()
-    for pin, value in zip(writer.op.inputs, writer.inputs, strict=True):
-        for symbol in flat((value,)) if pin.name not in writer.op.writes else ():
-            if id(symbol) not in fed:
-                found |= {symbol.block, *_reached(symbol.block, lambda b: _behind(b, fed))}
-    return found
-
-
-def _variable_behind(block: Block, name: str) -> Block:
-    """The variable that is wired to an input which is written."""
-    place = [pin.name for pin in block.op.inputs].index(name)
-    variable = variable_of(block.inputs[place])
-    if variable is None:
-        raise TypeError(f"{block} writes to what is no variable")  # add_block sees to it
-    return variable
 
 
 # -- order ----------------------------------------------------------------------------------------

@@ -368,14 +368,15 @@ def _side_by_side(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
     if len(heavy) < 2:
         return set()
     _, followers = followers_of(steps)
-    place = {step: 1 << i for i, step in enumerate(steps)}
     before: dict[Step, int] = dict.fromkeys(steps, 0)
-    waiting_heavy = 0
+    """How many heavy steps must run before it: as long as those wait for each other, they are the first."""
+    seen = 0
     for step in steps:
         if step in heavy:
-            if waiting_heavy & ~before[step]:
+            if before[step] < seen:
                 return heavy
-            waiting_heavy |= place[step]
+            seen += 1
+        done = seen if step in heavy else before[step]
         for follower in followers.get(step, ()):
-            before[follower] |= before[step] | place[step]
+            before[follower] = max(before[follower], done)
     return set()

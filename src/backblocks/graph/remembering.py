@@ -131,7 +131,9 @@ class Memory:
         self.sources -= self.giver.keys() | constants.keys()
         """Slots of what is fed and of variables: their content may differ from run to run."""
         self._natures = [_nature(step.block) for step in self.steps]
-        self._constants = {slot: content(value) for slot, value in constants.items()}
+        contents = {id(value): value for value in constants.values()}  # blocks may share one
+        keys = {each: content(value) for each, value in contents.items()}
+        self._constants = {slot: keys[id(value)] for slot, value in constants.items()}
         self._last: tuple[dict[int, Key], dict[Step, Key]] | None = None
 
     def keys(self, sources: dict[int, Key]) -> dict[Step, Key]:

@@ -40,6 +40,8 @@ class Block:
     after: tuple[Block, ...] = ()
     initial: Symbol | None = None
     outputs: tuple[Value, ...] = ()
+    variables: dict[str, Block] = field(default_factory=dict)
+    """By the pins that it writes to, the blocks whose state that is."""
     number: int = field(default_factory=lambda: next(_numbers))
 
     def __repr__(self) -> str:
@@ -173,15 +175,19 @@ def variable_of(symbol: Symbol) -> Block | None:
         return block
     for name, output in zip(block.op.gives_back, block.outputs, strict=False):
         if output is symbol:
-            place = [pin.name for pin in block.op.inputs].index(name)
-            return variable_of(block.inputs[place])
+            return block.variables[name]
     return None
 
 
-def check_variables(block: Block) -> None:
-    """Refuses a block that writes to what is no variable."""
+def find_variables(block: Block) -> None:
+    """Notes whose state a block writes to, and refuses one that writes to what is no variable."""
     for pin, symbol in zip(block.op.inputs, block.inputs, strict=True):
-        if pin.name in block.op.writes and variable_of(symbol) is None:
+        if pin.name not in block.op.writes:
+            continue
+        variable = variable_of(symbol)
+        if variable is not None:
+            block.variables[pin.name] = variable
+        else:
             handle = pin.dtype == "resource"
             raise OpError(
                 "must be what a block gives that holds a state" if handle else "must be a variable",
@@ -208,8 +214,12 @@ def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> 
     if scope is not None:
         block.name, block.after = scope.unique_name(name or op.name), scope.after
     try:
-        check_variables(block)
+        find_variables(block)
         specs = op.infer(each_value(lambda s: s.spec, symbols), attrs)
+        block.outputs = tuple(
+            each_value(lambda spec, pin=pin: Symbol(spec, block, pin.name), (each,))[0]  # type: ignore[misc]
+            for each, pin in zip(specs, op.outputs, strict=True)
+        )
         if scope is not None:
             scope.graph.add(block)
     except BackblocksError as error:
@@ -217,10 +227,6 @@ def add_block(op: Op, inputs: Sequence[Value], attrs: Attrs, name: str = "") -> 
             error.block = block.name
             scope.graph.give_back(block.name)
         raise
-    block.outputs = tuple(
-        each_value(lambda spec, pin=pin: Symbol(spec, block, pin.name), (each,))[0]  # type: ignore[misc]
-        for each, pin in zip(specs, op.outputs, strict=True)
-    )
     return block
 
 

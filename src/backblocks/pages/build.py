@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from backblocks.errors import OpError
@@ -20,7 +21,7 @@ from backblocks.pages import problems
 from backblocks.pages.fields import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.gradient_blocks import add_gradients
-from backblocks.pages.making import Making, PageGraph, Waiting, agrees, typed
+from backblocks.pages.making import Making, PageGraph, TooMuch, Waiting, agrees, typed
 from backblocks.pages.model import GRADIENTS, PAGE, PageBlock, PageFile, Port
 from backblocks.pages.op_blocks import add_op
 from backblocks.pages.order import in_order, needed_by, rings
@@ -47,17 +48,20 @@ class Built:
 def build(page: PageFile) -> Built:
     """Builds all that can be built."""
     making = Making(PageGraph(), page, Folder.of(page.path))
-    _add_blocks(making)
     graph = making.graph
+    try:
+        _add_blocks(making)
+        check_settings(making)
+    except TooMuch as end:
+        return Built(PageGraph(), [*making.problems, ("", end.problem)])
     graph.wires, graph.parts = making.wires, making.made
-    check_settings(making)
     return Built(graph, making.problems)
 
 
 def _add_blocks(making: Making) -> None:
     blocks = making.page.blocks
     for name in blocks:
-        if not _NAME.fullmatch(name):
+        if len(name) > problems.LONGEST_NAME or not _NAME.fullmatch(name):
             making.problem(problems.bad_name(name), name)
         elif name in making.ports:
             continue
@@ -80,6 +84,7 @@ def _add_blocks(making: Making) -> None:
 
 def _add(making: Making, name: str, block: PageBlock) -> None:
     add = {GRADIENTS: add_gradients, PAGE: _add_page}.get(block.op, add_op)
+    making.graph.count(1 + len(making.prefix) // 256)
     try:
         add(making, name, block)
     except Waiting:
@@ -118,10 +123,11 @@ def _add_page(making: Making, name: str, block: PageBlock) -> None:
         ports,
         (*making.inside, _own_file(making)),
         making.alike,
+        problems=making.problems,
     )
+    told = len(making.problems)
     _add_blocks(inner)
-    making.problems += inner.problems
-    if inner.problems:
+    if len(making.problems) > told:
         raise Waiting
     making.make_of(name, making.joined_since(before), after)
     for pin, port in page.ports.outputs.items():
@@ -132,22 +138,36 @@ def _add_page(making: Making, name: str, block: PageBlock) -> None:
 
 
 def _own_file(making: Making) -> Any:
-    return making.page.path.resolve() if making.page.path else None
+    path = making.page.path
+    return path if making.inside or path is None else path.resolve()  # those inside are resolved
 
 
 def _part(making: Making, name: Json) -> tuple[PageFile, Folder]:
-    file = making.folder.file(name)
+    pages, key = making.alike.pages, (making.folder.here, name if type(name) is str else None)
+    if key not in pages:
+        file = making.folder.file(name)
+        _refuse_itself(making, file, name)
+        data = read_file(file)
+        making.graph.count(len(data) >> 10)
+        try:
+            page = parse(data, PageFile)
+        except OpError as error:
+            error.op, error.problem = "", f"{error.arg} of {name} {error.problem}"
+            raise
+        page.path = file
+        pages[key] = page, making.folder.of_part(file), len(data)
+    page, folder, size = pages[key]
+    _refuse_itself(making, page.path, name)
+    making.graph.count(size >> 10)  # its constants are read each time
+    return page, folder
+
+
+def _refuse_itself(making: Making, file: Path | None, name: str) -> None:
     if file in (*making.inside, _own_file(making)):
         hint = "A page cannot stand on itself, nor on one that uses it."
         raise OpError("must be another page", got=name, hint=hint)
-    data = read_file(file)
-    try:
-        page = parse(data, PageFile)
-    except OpError as error:
-        error.op, error.problem = "", f"{error.arg} of {name} {error.problem}"
-        raise
-    page.path = file
-    return page, making.folder.of_part(file)
+    if len(making.inside) >= problems.DEEPEST_PAGES:
+        raise problems.nested()
 
 
 def _port(

@@ -7,7 +7,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -33,6 +33,8 @@ class Folder:
 
     here: Path | None = None
     root: Path | None = None
+    known: dict[Any, Array] = field(default_factory=dict, compare=False, repr=False)
+    """Arrays that were read: each file once for all constants that name it."""
 
     @classmethod
     def of(cls, page: Path | None) -> Folder:
@@ -44,7 +46,7 @@ class Folder:
 
     def of_part(self, file: Path) -> Folder:
         """That of a page which is used by another."""
-        return Folder(file.parent, self.root)
+        return Folder(file.parent, self.root, self.known)
 
     def file(self, name: Any) -> Path:
         """The file of this name, which must exist inside the folder once links are followed."""
@@ -81,7 +83,13 @@ class Folder:
     def array(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> Array:
         """The array in a file; what the file says of itself is checked before memory is taken for it."""
         with self._opened(name) as file:
-            return _array_in(file, name, dtype, shape)
+            about = os.fstat(file.fileno())
+            key = about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, dtype
+            if key not in self.known:
+                self.known[key] = _array_in(file, name, dtype, shape)
+            elif shape not in (None, self.known[key].shape):
+                _head(file, name, dtype, shape)  # says what is there instead
+            return self.known[key]
 
     def cells(self, name: Any, dtype: DType, shape: tuple[int, ...] | None) -> int:
         """How many cells the array in a file has. The file is checked in the same way, and not read."""
@@ -131,8 +139,13 @@ def _array_in(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | 
     if not _memory.has(math.prod(found) * stored.itemsize):
         hint = "Use smaller arrays."
         raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
-    flat = np.fromfile(file, stored, math.prod(found)).view(dtype)
-    return flat.reshape(found, order="F" if by_columns else "C")
+    array = np.fromfile(file, stored, math.prod(found))
+    array.dtype = dtype  # type: ignore[misc]
+    if by_columns:
+        array = np.array(array.reshape(found, order="F"), order="C")
+    array.shape = found
+    array.flags.writeable = False  # all constants that name the file share it
+    return array
 
 
 def _unusable(name: str, error: OSError) -> OpError:

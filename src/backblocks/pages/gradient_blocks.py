@@ -7,7 +7,8 @@ from typing import Any
 from backblocks.errors import OpError, described
 from backblocks.graph.gradients import gradients
 from backblocks.graph.scope import Scope
-from backblocks.graph.symbol import Symbol
+from backblocks.graph.symbol import Symbol, blocks_behind
+from backblocks.ops._values import flat
 from backblocks.pages.fields import Json
 from backblocks.pages.making import Making
 from backblocks.pages.model import PageBlock
@@ -30,6 +31,7 @@ def add_gradients(making: Making, name: str, block: PageBlock) -> None:
         return
     graph = making.graph
     before = len(graph)
+    graph.count(sum(1 + len([*flat(each.inputs)]) for each in blocks_behind(ys)) // 16)
     with Scope(graph, making.prefix + name):
         found = gradients(ys, xs, weights)
     added = making.joined_since(before)

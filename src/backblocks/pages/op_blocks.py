@@ -6,7 +6,7 @@ from typing import Any
 
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
-from backblocks.graph.symbol import Block, Symbol, check_variables
+from backblocks.graph.symbol import Block, Symbol, find_variables
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import Attrs, Op, Value
 from backblocks.ops._spec import Spec
@@ -61,7 +61,7 @@ def _fill(making: Making, name: str, block: PageBlock, made: Block) -> None:
         return
     made.attrs = dict(attrs)
     if op.writes:
-        check_variables(made)
+        find_variables(made)
     made.outputs = tuple(
         tuple(Symbol(each, made, pin.name) for each in spec)
         if type(spec) is tuple

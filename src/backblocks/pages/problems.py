@@ -10,6 +10,12 @@ from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.pages.model import GRADIENTS, PAGE, PageFile
 
+LONGEST_NAME = 1000
+"""Letters in the name of a block."""
+DEEPEST_PAGES = 32
+"""Levels of pages that are blocks of pages."""
+_LISTED = 32
+
 
 def other_dtype(got: Any, wanted: Any, whose: str) -> OpError:
     return OpError(
@@ -26,7 +32,8 @@ def unknown_dtype(name: Any) -> OpError:
 
 def bad_name(name: str) -> OpError:
     return OpError(
-        "must begin with a letter or digit and have letters, digits, _ . - only",
+        "must begin with a letter or digit and have letters, digits, _ . - only, "
+        f"at most {LONGEST_NAME}",
         op="Page",
         arg="name",
         got=name,
@@ -61,6 +68,17 @@ def no_block(name: str, page: PageFile) -> OpError:
 
 def no_such(kind: str, name: str, known: Iterable[str]) -> OpError:
     near = nearest(name, known)
-    words = ", ".join(known) or f"no {kind}"
+    words = listed([*known]) or f"no {kind}"
     hint = f"Did you mean {near}?" if near else f"It takes {words}."
     return OpError(f"is no {kind} that is known here", arg=name, hint=hint)
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence, the first of them if there are many."""
+    return ", ".join([*names[:_LISTED], *(["..."] if len(names) > _LISTED else [])])
+
+
+def nested() -> OpError:
+    hint = "Put more of its blocks on one page."
+    rule = f"must not use pages that use pages, more than {DEEPEST_PAGES} levels deep"
+    return OpError(rule, hint=hint)

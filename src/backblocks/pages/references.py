@@ -9,6 +9,7 @@ from pathlib import Path
 from backblocks.errors import OpError
 from backblocks.graph.symbol import Symbol
 from backblocks.ops._values import flat
+from backblocks.pages import problems
 from backblocks.pages.build import build
 from backblocks.pages.constants import is_in_file
 from backblocks.pages.fields import Json, as_json
@@ -19,6 +20,8 @@ from backblocks.pages.text import parse, read_file
 
 _MOST_WORDS = 1000
 """Texts in a constant: more are data and no names of files."""
+MOST_FILES = 10_000
+"""Names of files. Links in a folder give one file any number of them."""
 
 
 def references(page: PageFile, own_arrays: bool = True) -> dict[str, Path]:
@@ -32,7 +35,7 @@ def references(page: PageFile, own_arrays: bool = True) -> dict[str, Path]:
         folder = Folder.of(page.path)
         for name in arrays_in(as_json(page)) if own_arrays else ():
             _add(found, folder, "", name)
-        _add_parts(found, page, folder, "")
+        _add_parts(found, page, folder, "", (page.path.resolve(),), {})
         for name in _names_in(build(page).graph):
             path = _add(found, folder, "", name)
             if path is not None:
@@ -49,21 +52,36 @@ def arrays_in(value: Json) -> Iterator[str]:
             yield from arrays_in(each)
 
 
-def _add_parts(found: dict[str, Path], page: PageFile, folder: Folder, where: str) -> None:
-    """The pages that are blocks of a page, and what they refer to."""
+def _add_parts(
+    found: dict[str, Path],
+    page: PageFile,
+    folder: Folder,
+    where: str,
+    inside: tuple[Path, ...],
+    parts: dict[Path, PageFile | None],
+) -> None:
+    """The pages that are blocks of a page, and what they refer to. `parts` are those read already."""
     for block in page.blocks.values():
         name: Json = block.attrs.get("page") if block.op == PAGE else None
         path = _add(found, folder, where, name)
-        if path is None:
+        if path is None or path in inside or len(inside) > problems.DEEPEST_PAGES:
             continue
-        try:
-            part = parse(read_file(path), PageFile)
-        except OpError:
+        if path not in parts:
+            parts[path] = _page_in(path)
+        part = parts[path]
+        if part is None:
             continue
-        below, inside = folder.of_part(path), os.path.join(where, os.path.dirname(name))
+        below, nested = folder.of_part(path), os.path.join(where, os.path.dirname(name))
         for array in arrays_in(as_json(part)):
-            _add(found, below, inside, array)
-        _add_parts(found, part, below, inside)
+            _add(found, below, nested, array)
+        _add_parts(found, part, below, nested, (*inside, path), parts)
+
+
+def _page_in(path: Path) -> PageFile | None:
+    try:
+        return parse(read_file(path), PageFile)
+    except OpError:
+        return None
 
 
 def _add(found: dict[str, Path], folder: Folder, where: str, name: Json) -> Path | None:
@@ -73,6 +91,9 @@ def _add(found: dict[str, Path], folder: Folder, where: str, name: Json) -> Path
     except OpError:
         return None
     known = os.path.normpath(os.path.join(where, name))
+    if len(found) >= MOST_FILES and known not in found:
+        hint = "Do links lead from a folder to itself?"
+        raise OpError(f"must name at most {MOST_FILES} files", op="Page", got=name, hint=hint)
     return None if found.setdefault(known, path) is not path else path
 
 

@@ -53,7 +53,7 @@ def _look(making: Making, arg: str, look: Callable[..., Any], *given: Any) -> No
         pass
     except OpError as error:
         error.op, error.arg = "Page", arg
-        making.problems.append(("", error))
+        making.tell("", error)
 
 
 def _block(making: Making, name: str) -> None:
