@@ -118,11 +118,10 @@ def shape(rng: Rng, most_rank: int = 5) -> tuple[int, ...]:
 def reshaped(rng: Rng, array: Array) -> Array:
     """The array with another shape, of up to 40 axes."""
     match int(rng.integers(7)):
-        case 0:  # NumPy has 64 axes at most
-            return array.reshape(
-                (1,) * int(rng.integers(1, 41 - min(array.ndim, 40))) + array.shape
-            )
-        case 1:
+        case 0:
+            added = max(0, int(rng.integers(41)) - array.ndim)
+            return array.reshape((1,) * added + array.shape)
+        case 1 if array.ndim < 40:
             return array.reshape(array.shape + (1,))
         case 2 if array.ndim:
             return array[0] if len(array) else array.reshape(-1)
@@ -205,7 +204,7 @@ LAYOUTS: dict[str, Callable[[Rng, Array], Array]] = {
     "read-only": _read_only,
     "overlapping": _overlapping,
     "in a longer array": lambda rng, x: (
-        between(x, int(rng.integers(1, GUARD)), x.flat[0]) if x.size else x
+        between(x, int(rng.integers(1, GUARD)), x.reshape(-1)[0]) if x.size else x
     ),
 }
 
@@ -229,4 +228,5 @@ def plain(value: Any) -> Any:
         return type(value)(plain(x) for x in value)
     if type(value) not in (np.ndarray, Subclass) or is_virtual(value):
         return value
-    return np.array(value.view(np.ndarray), value.dtype.newbyteorder("="), order="C")
+    native = value.dtype if value.dtype.isnative else value.dtype.newbyteorder("=")
+    return np.array(value.view(np.ndarray), native, order="C")

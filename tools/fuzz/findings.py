@@ -49,7 +49,7 @@ def words_of_refusal(error: Any, op: str = "") -> str:
         return f"a refusal that does not say what to do: {text[:200]}"
     if "\n" in text or not text.endswith((".", "?", "!", ")")):
         return f"a refusal that is no sentence: {text[:200]!a}"
-    return "a refusal that is too long" if len(text) > 2000 else ""
+    return "a refusal that is too long" if len(text) > 100_000 else ""
 
 
 class Told:

@@ -158,9 +158,8 @@ def _held(args: dict[str, Any]) -> dict[str, Any]:
             return about
         cells = np.asarray(value)
         if cells.dtype.hasobject or isinstance(cells.dtype, np.dtypes.StringDType):
-            return about, [
-                (type(x), x if isinstance(x, bytes | str) else id(x)) for x in cells.flat
-            ]
+            cells = cells.reshape(-1)
+            return about, [x if isinstance(x, bytes | str) else id(x) for x in cells]
         return about, cells.tobytes()
 
     return {name: held(value) for name, value in args.items()}
@@ -237,7 +236,11 @@ def _where(a: Any, b: Any) -> str:
     if a.shape != b.shape or a.dtype != b.dtype:
         return f": {a.dtype} {a.shape}, {b.dtype} {b.shape}"
     wrong = np.flatnonzero((a != b) & ((a == a) | (b == b)))
-    return f": {a.flat[wrong[0]]!r}, {b.flat[wrong[0]]!r} at {wrong[0]}" if wrong.size else ""
+    return (
+        f": {a.reshape(-1)[wrong[0]]!r}, {b.reshape(-1)[wrong[0]]!r} at {wrong[0]}"
+        if wrong.size
+        else ""
+    )
 
 
 def _in_graph(call: Call, rng: Any) -> Any:
