@@ -393,3 +393,23 @@ def test_an_error_shows_the_beginning_of_a_value():
     assert bb.OpError("no", got=np.array([[1, 2], [3, 4]])).got_in_words == "[[1, 2], [3, 4]]"
     long = list(range(1000))
     assert bb.OpError("no", got=long).got_in_words == repr(long)[:117] + "..."
+
+
+class NoIndex:
+    def __index__(self):
+        raise OverflowError("no number after all")
+
+
+@pytest.mark.parametrize(
+    "given", [{"ksize": [NoIndex()]}, {"ksize": NoIndex()}, {"ksize": [1, NoIndex()]}]
+)
+def test_what_fails_to_be_a_number_is_none(given):
+    with pytest.raises(bb.OpError, match=r"MaxPool\.ksize: must be a (list of )?whole number"):
+        bb.ops.max_pool(RAMP, **TWO | given)
+
+
+def test_an_op_without_outputs_takes_no_out():
+    with pytest.raises(bb.OpError, match=r"ControlTrigger\.out: has no output to hold"):
+        bb.raw_ops.ControlTrigger(out=[])
+    with pytest.raises(bb.OpError, match=r"Assert\.out: has no output to hold"):
+        bb.raw_ops.Assert(condition=True, data=[1], out=RAMP.copy())

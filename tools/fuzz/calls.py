@@ -123,7 +123,7 @@ def _of_facts(call: facts.Call) -> dict[str, Any]:
 
 def _copied(args: dict[str, Any]) -> dict[str, Any]:
     def copy(value: Any) -> Any:
-        if isinstance(value, np.ndarray):
+        if isinstance(value, np.ndarray) and not arrays.is_virtual(value):
             handle = value.dtype == RESOURCE and value.shape == ()
             return fresh(value) if handle else np.array(value)
         return [copy(x) for x in value] if isinstance(value, list | tuple) else value

@@ -8,6 +8,10 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from backblocks.errors import InternalError
+
+FAULT = "Please report it"
+"""What an error says of itself that is a fault of the library and no refusal."""
 SOURCES = str(Path(__file__).parents[2] / "src")
 FOUND = Path(__file__).parents[2] / ".fuzz" / "found"
 """Where bytes that are findings are kept."""
@@ -23,7 +27,7 @@ class Finding(AssertionError):
 
 def of_error(error: BaseException) -> Finding:
     """The finding of an error that is not the library's own: its type, words and place."""
-    if type(error).__name__ == "InternalError" and error.__cause__:  # a fault of ours, told as such
+    if isinstance(error, InternalError) and error.__cause__:  # a fault of ours, told as such
         error = error.__cause__
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if frame.filename.startswith(SOURCES)]
@@ -38,6 +42,8 @@ def of_error(error: BaseException) -> Finding:
 
 def words_of_refusal(error: Any, op: str = "") -> str:
     """What is wrong with a refusal: it must name the op, the rule and what to do, in one printable line."""
+    if isinstance(error, InternalError):
+        return of_error(error).what
     try:
         text = str(error)
         text.encode()

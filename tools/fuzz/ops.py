@@ -71,7 +71,7 @@ def check(op: Op, seed: int) -> str:
             twin, _ = draw(op, seed)
             twin.args = {k: arrays.plain(v) for k, v in twin.args.items() if k != "out"}
             _compare(outcome, _called(twin), op, "contiguous copies")
-        if in_graph and not op.stateful and not op.writes and not {"out", "name"} & {*call.args}:
+        if in_graph and _is_pure(op) and not {"out", "name"} & {*call.args}:
             _compare(outcome, _in_graph(call, rng), op, "a graph")
         if again_and_again and not op.files:
             _find_leaks(op, seed)
@@ -82,6 +82,10 @@ def check(op: Op, seed: int) -> str:
                 "looked at the values of a view of one element", "values before shapes"
             ) from None
         return "interrupted"
+
+
+def _is_pure(op: Op) -> bool:
+    return not (op.stateful or op.writes or op.holds or op.fed)
 
 
 def _words(outcome: Any) -> str:

@@ -27,7 +27,7 @@ from backblocks.ops.io.checkpoints import checkpoint
 from backblocks.pages.folder import Folder
 from backblocks.pages.text import parse, text_of
 from backblocks.studio.arrays import constants
-from fuzz.findings import Finding, words_of_refusal
+from fuzz.findings import FAULT, Finding, words_of_refusal
 from fuzz.limits import Slow
 
 CORPORA = Path(__file__).parents[2] / "tests" / "fuzz" / "corpus"
@@ -104,6 +104,8 @@ def _command(*words: str) -> tuple[int, str]:
         raise Slow
     if code not in (0, 1):
         raise Finding(f"exit code {code} of {words[0]}")
+    if FAULT in printed.getvalue():
+        raise Finding(f"{words[0]} fails: {printed.getvalue()[-1000:]}", f"{words[0]} fails")
     if not printed.getvalue().replace("\n", "").isprintable():
         raise Finding(f"{words[0]} prints characters that are no text")
     return code, printed.getvalue()
@@ -284,6 +286,8 @@ class Socket:
                 continue
             if event["type"] == "websocket.close":
                 raise Finding("the server has closed the socket")
+            if FAULT in (event.get("text") or ""):
+                raise Finding(f"the server fails: {event['text'][:1000]}", "the server fails")
             if json.loads(event.get("text") or "{}").get("kind") == kind:
                 return
         raise Finding(f"the server does not answer: no {kind!r} in 20 s")

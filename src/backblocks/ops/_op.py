@@ -566,6 +566,11 @@ class Op(Declaration):
         """The arrays that a caller gives for the outputs, if the outputs fit in them exactly."""
         specs = list(flat(plan.specs))
         one = len(self.outputs) == 1 and not isinstance(plan.specs[0], tuple)
+        if not specs:
+            hint = "Leave it out; the op gives nothing."
+            raise OpError(
+                "has no output to hold", arg="out", got=described(type(out).__name__), hint=hint
+            )
         given = [out] if one else list(flat(out)) if isinstance(out, list | tuple) else []
         if len(given) != len(specs):
             raise OpError(

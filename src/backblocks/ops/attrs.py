@@ -37,7 +37,7 @@ class Kind:
 def _integer(value: Any, bits: int = 32) -> int:
     try:
         number = operator.index(value)
-    except TypeError:
+    except Exception:  # what is no number may fail in a way of its own
         raise OpError(
             "must be a whole number", got=value, hint="Use an integer, such as 2 or int(x)."
         ) from None
@@ -62,7 +62,7 @@ def _integers(value: Any) -> tuple[int, ...]:
         numbers = tuple(map(operator.index, value))
         if min(numbers, default=0) >= -(2**31) and max(numbers, default=0) < 2**31:
             return numbers
-    except TypeError:
+    except Exception:  # noqa: S110
         pass
     return tuple(map(_integer, value))  # says what is wrong with which
 
