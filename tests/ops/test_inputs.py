@@ -413,3 +413,40 @@ def test_an_op_without_outputs_takes_no_out():
         bb.raw_ops.ControlTrigger(out=[])
     with pytest.raises(bb.OpError, match=r"Assert\.out: has no output to hold"):
         bb.raw_ops.Assert(condition=True, data=[1], out=RAMP.copy())
+
+
+VOLUME = np.zeros((1, 4, 4, 4, 1), np.float32)
+EIGHTHS = {"ksize": [1, 2, 2, 2, 1], "strides": [1, 2, 2, 2, 1], "padding": "VALID"}
+
+
+def test_a_misspelt_argument_is_named_before_the_one_that_is_missing():
+    arguments = {"input": VOLUME, **EIGHTHS}
+    arguments["ksizes"] = arguments.pop("ksize")
+    for call in (bb.raw_ops.MaxPool3D, bb.ops.max_pool_3d):
+        with pytest.raises(bb.OpError, match=r"MaxPool3D\.ksizes: .*Did you mean ksize\?"):
+            call(**arguments)
+
+
+def test_one_number_for_a_window_is_answered_with_as_many_entries_as_there_are_axes():
+    with pytest.raises(bb.OpError, match=r"each of NDHWC: ksize=\[1, 2, 2, 2, 1\]\."):
+        bb.raw_ops.MaxPool3D(input=VOLUME, **{**EIGHTHS, "ksize": 2})
+    with pytest.raises(bb.OpError, match=r"each of NHWC: strides=\[1, 3, 3, 1\]\."):
+        bb.raw_ops.MaxPool(input=RAMP, **{**TWO, "strides": 3})
+
+
+def test_symbols_of_another_dtype_are_advised_to_cast():
+    x, n = bb.placeholder([2], "float32"), bb.placeholder([2], "int32")
+    for call in (lambda: x + n, lambda: bb.ops.erf(n), lambda: x + bb.constant([1, 2])):
+        with pytest.raises(bb.OpError) as caught:
+            call()
+        assert "bb.ops.cast(x, DstT='float32')" in caught.value.hint
+    with pytest.raises(bb.OpError) as caught:
+        bb.gradients([x * 2.0], [x], grad_ys=[n])
+    assert "bb.ops.cast(x, DstT='float32')" in caught.value.hint
+    with pytest.raises(bb.OpError, match=r"x\.astype\('float32'\)"):
+        bb.ops.add(np.float32([1]), np.int32([1]))
+
+
+def test_a_misspelt_op_is_answered_with_the_nearest():
+    with pytest.raises(AttributeError, match=r"did you mean max_pool_3d\?"):
+        bb.ops.max_pol_3d  # noqa: B018

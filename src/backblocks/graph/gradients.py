@@ -91,7 +91,7 @@ def _weight(y: Symbol, dy: Any) -> Symbol:
             raise OpError(
                 f"must be {NAMES[y.dtype]}, as its y",
                 got=described(NAMES[symbol.dtype]),
-                hint=f"Convert it: x.astype({NAMES[y.dtype]!r}).",
+                hint=f"Convert it: bb.ops.cast(x, DstT={NAMES[y.dtype]!r}).",
             )
     except OpError as error:
         error.op, error.arg = "gradients", "grad_ys"

@@ -7,6 +7,7 @@ group folders is found by being there.
 import importlib
 import os
 
+from backblocks.errors import nearest
 from backblocks.ops._op import REGISTRY, Op
 
 _GROUPS = (
@@ -29,4 +30,6 @@ def __getattr__(name: str) -> Op:
     for op in REGISTRY.values():
         if op.snake_name == name:
             return op
-    raise AttributeError(f"there is no op {name!r} in backblocks.ops")
+    near = nearest(name, [op.snake_name for op in REGISTRY.values()])
+    hint = f"; did you mean {near}?" if near else ""
+    raise AttributeError(f"there is no op {name!r} in backblocks.ops{hint}")

@@ -20,6 +20,9 @@ from backblocks.ops.attrs import Kind
 REQUIRED: Any = inspect.Parameter.empty
 """The default of an attribute that has none."""
 
+_BY_AXIS = ("window", "strides", "dilations")
+"""Kinds of attribute that have an entry for each axis of an image or volume."""
+
 OF_EVERY_OP = (("name", None), ("out", None))
 """What every op takes besides its own arguments, and what it is when not given."""
 
@@ -247,6 +250,11 @@ class Declaration:
             return attr.kind.parse(value)
         except OpError as error:
             error.arg = attr.name
+            layout = self.attrs.get("data_format")
+            if attr.kind.name in _BY_AXIS and type(value) is int and layout is not None:
+                axes = layout.kind.options[0]
+                entries = [1 if axis in "NC" else value for axis in axes]
+                error.hint = f"Write one entry for each of {axes}: {attr.name}={entries}."
             raise
 
 

@@ -239,6 +239,7 @@ class Op(Declaration):
     ) -> tuple[list[Value], Attrs, str]:
         """Sorts what was given into inputs, parsed attributes and the block's name."""
         given = self._by_name(args, kwargs)
+        self._refuse_strays(given)
         inputs = [self._take(pin, given) for pin in self.inputs]
         attrs = {}
         for attr in self.attrs.values():
@@ -253,12 +254,16 @@ class Op(Declaration):
             raise OpError(
                 "must be text", arg="name", got=name, hint="Leave it out, or name the block."
             )
-        for unknown in given:
-            known = [*(p.name for p in self.inputs), *self.attrs, "name"]
-            near = nearest(unknown, known)
-            hint = f"Did you mean {near}?" if near else f"It takes {', '.join(known)}."
-            raise OpError("is not an argument of this op", arg=unknown, hint=hint)
         return inputs, attrs, name or ""
+
+    def _refuse_strays(self, given: Mapping[str, Any]) -> None:
+        """Refuses arguments that the op does not have, first of all: one that is missing may be misspelt."""
+        known = [*(p.name for p in self.inputs), *self.attrs, "name"]
+        for stray in given:
+            if stray not in known:
+                near = nearest(stray, [n for n in known if n not in given]) or nearest(stray, known)
+                hint = f"Did you mean {near}?" if near else f"It takes {', '.join(known)}."
+                raise OpError("is not an argument of this op", arg=stray, hint=hint)
 
     @_guarded
     def arrays(self, inputs: Sequence[Value]) -> list[Value]:
@@ -337,7 +342,7 @@ class Op(Declaration):
         """Checks a call, and computes the new value of every variable that it changes."""
         inputs, attrs, _ = self.bind((), given)
         arrays = self._read(self.arrays(inputs))
-        self.infer(each_value(Spec.of, arrays), attrs)
+        self.infer(self._specs_of(arrays), attrs)
         with np.errstate(all="ignore"):
             values = self.values(self.meaning_on(arrays)(*arrays, **attrs))
         old = dict(zip((pin.name for pin in self.inputs), arrays, strict=True))
@@ -427,7 +432,7 @@ class Op(Declaration):
                         f"must be {' or '.join(NAMES[d] for d in allowed)}",
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
-                        hint=_convert(next((d for d in _USUAL if d in allowed), allowed[0])),
+                        hint=_convert(spec, next((d for d in _USUAL if d in allowed), allowed[0])),
                     )
                 if pin.count == "mixed list":
                     bound[pin.dtype] = (*bound.get(pin.dtype, ()), spec.dtype)
@@ -437,15 +442,16 @@ class Op(Declaration):
                         f"must have the dtype of the other {pin.dtype} inputs, {NAMES[bound[pin.dtype]]}",
                         arg=pin.name,
                         got=described(NAMES[spec.dtype]),
-                        hint=_convert(bound[pin.dtype]),
+                        hint=_convert(spec, bound[pin.dtype]),
                     )
         return bound
 
     def _plan(self, arrays: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
-        inputs = [
-            each_value(spec, (value,))[0] for spec, value in zip(self._specs, arrays, strict=True)
-        ]
-        return self.plan(inputs, attrs, wanted)
+        return self.plan(self._specs_of(arrays), attrs, wanted)
+
+    def _specs_of(self, arrays: Sequence[Value]) -> list[Value]:
+        pairs = zip(self._specs, arrays, strict=True)
+        return [each_value(spec, (value,))[0] for spec, value in pairs]
 
     @_guarded
     def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
@@ -711,7 +717,9 @@ def _output_spec(pin: Pin, dtype: Any, shape: Any) -> Value:
 _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
 
 
-def _convert(dtype: DType) -> str:
+def _convert(spec: Spec, dtype: DType) -> str:
     if dtype == BY_NAME["resource"]:
         return "Use a handle, as the block that holds the state gives it."
+    if spec.looked is None and spec.dtype.kind != "O" and dtype.kind != "O":  # a symbol
+        return f"Convert it by a Cast block: bb.ops.cast(x, DstT={NAMES[dtype]!r})."
     return f"Convert it: x.astype({NAMES[dtype]!r})."

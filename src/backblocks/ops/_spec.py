@@ -29,7 +29,10 @@ class Spec:
     dtype: DType
     known: np.ndarray[Any, Any] | None = field(default=None, compare=False, repr=False)
     looked: Callable[[], None] | None = field(default=None, compare=False, repr=False)
-    """Is told when somebody looks at the value: what was decided then holds for that value only."""
+    """Is told when somebody looks at the value: what was decided then holds for that value only.
+
+    Arrays of a call have it, symbols do not.
+    """
 
     @classmethod
     def of(cls, array: np.ndarray[Any, Any], looked: Callable[[], None] | None = None) -> Spec:
