@@ -142,6 +142,16 @@ class Studio:
         tab.hear("welcome")
         return tab
 
+    def processes(self, module: str = "") -> list[int]:
+        """The processes that it has started: all, or those that run pages (`worker`) or `tasks`."""
+        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
+        found = []
+        for each in children.read_text().split():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if f"studio.{module}".encode() in Path(f"/proc/{each}/cmdline").read_bytes():
+                    found.append(int(each))
+        return found
+
     def kill(self) -> None:
         """As a power cut does."""
         self.process.send_signal(signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 import zipfile
 
 import ml_dtypes
@@ -11,6 +12,7 @@ from conftest import page_file
 
 from backblocks.errors import OpError
 from backblocks.pages.folder import Folder, write_array
+from backblocks.studio import arrays
 from backblocks.studio.arrays import constants
 
 SMALL = np.array([[1, 2.5]], np.float32)
@@ -140,3 +142,50 @@ def test_arrays_dropped_on_a_page_without_a_file_come_along_when_it_is_saved(stu
     tab.send("close", page=page)
     page = tab.open(path="deep/er/p.page.json")["page"]
     assert "problem" not in tab.run(page)
+
+
+def test_a_zip_file_that_becomes_too_large_is_refused_by_its_sizes(studio):
+    file = io.BytesIO()
+    head = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "|i1", "fortran_order": False, "shape": (1 << 28,)}
+    )
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in "abcde":
+            with archive.open(f"{name}.npy", "w") as member:
+                member.write(head.getvalue())
+                for _ in range(1 << 4):
+                    member.write(bytes(1 << 24))
+    tab = studio.tab()
+    page = tab.open()["page"]
+    tab.hear("checked")
+    begun = time.monotonic()
+    status, text, _ = studio.post(f"/api/array?page={page}&name=x.npz", file.getvalue())
+    assert time.monotonic() - begun < 2  # nothing was decompressed
+    assert status == 422
+    assert b"must come to at most 1024 MiB of arrays; got 1280.0 MiB, in a file of 1.2 MiB" in text
+    assert not list(studio.folder.iterdir())
+
+
+def test_a_zip_file_that_lies_about_its_sizes_gives_no_more_than_it_says(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "MOST_BYTES", 10_000)
+    (tmp_path / "x").write_bytes(npz(a=np.zeros(500), b=np.zeros(500)))
+    assert len(constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")) == 2
+    honest = npz(x=np.zeros(5000))
+    (tmp_path / "x").write_bytes(honest)
+    with pytest.raises(OpError, match="must come to at most"):
+        constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")
+    said = zipfile.ZipFile(io.BytesIO(honest)).infolist()[0].file_size.to_bytes(4, "little")
+    assert said in honest
+    (tmp_path / "x").write_bytes(honest.replace(said, (200).to_bytes(4, "little")))
+    with pytest.raises(OpError, match="The file is broken"):
+        constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")
+
+
+def test_the_arrays_of_a_file_are_counted_while_they_are_read(tmp_path, monkeypatch):
+    """Where no size is said beforehand."""
+    monkeypatch.setattr(arrays, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(arrays, "_refuse_inflated", lambda _: None)
+    (tmp_path / "x").write_bytes(npz(a=np.zeros(1000), b=np.zeros(1000)))
+    with pytest.raises(OpError, match=r"x.npz: must come to at most 0 MiB of arrays"):
+        constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")

@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import time
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -320,16 +319,10 @@ def alone(studio, content):
     return tab, tab.open(path="p.page.json")["page"]
 
 
-def worker_of(studio):
-    """The processes that the studio has started, those that are gone left out."""
-    children = Path(f"/proc/{studio.process.pid}/task/{studio.process.pid}/children")
-    return [int(each) for each in children.read_text().split()]
-
-
 def test_a_process_that_does_not_answer_is_killed_and_replaced(studio):
     tab, page = alone(studio, COUNTER)
     tab.run(page)
-    (worker,) = worker_of(studio)
+    (worker,) = studio.processes("worker")
     tab.send("run", page=page, mode="free")
     tab.hear("run state", state="running")
     os.kill(worker, signal.SIGSTOP)
@@ -340,7 +333,7 @@ def test_a_process_that_does_not_answer_is_killed_and_replaced(studio):
     assert "did not stop" in ended["problem"]["text"]
     assert "begin again" in ended["problem"]["hint"]
     assert tab.run(page)["step"] == 1
-    assert worker_of(studio) != [worker]
+    assert studio.processes("worker") != [worker]
 
 
 @pytest.mark.parametrize(
@@ -351,7 +344,7 @@ def test_a_crash_is_told_at_the_block_that_ran_and_the_studio_lives(studio, how,
     tab.send("run", page=page)
     while states(tab).get("product") != "running":
         tab.next()
-    (worker,) = worker_of(studio)
+    (worker,) = studio.processes("worker")
     os.kill(worker, how)
     ended = tab.hear("run state", state="idle")
     assert ended["problem"]["block"] == "product"

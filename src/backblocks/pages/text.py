@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import json
 import math
+import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO, TypeVar
 
 from backblocks.errors import OpError, described
 from backblocks.pages.fields import Json, as_json, read
@@ -39,16 +41,31 @@ P = TypeVar("P", bound=PageFile)
 def read_file(path: Path) -> bytes:
     """What a file holds, if it is one that may be a page."""
     try:
-        about = path.stat()
-        if not stat.S_ISREG(about.st_mode):
-            hint = "Give the path of a page."
-            raise _unreadable("must be a plain file", str(path), hint)
-        if about.st_size <= MOST_BYTES:
-            return path.read_bytes()
+        with open_plain(path) as file:
+            size = os.fstat(file.fileno()).st_size
+            if size <= MOST_BYTES:
+                return file.read(MOST_BYTES + 1)
     except OSError as error:
-        hint = "Look at the path, and at whether it may be read."
+        hint = "Give the path of a page that may be read."
         raise _unreadable("cannot be opened", f"{path}: {error.strerror}", hint) from error
-    raise _too_large(about.st_size)
+    raise _too_large(size)
+
+
+def open_plain(path: Path) -> BinaryIO:
+    """A plain file, to read from. Directories, devices and pipes are refused without waiting for them.
+
+    The file is looked at once it is open: a pipe that takes its place meanwhile is refused too.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    kind = stat.S_IFMT(os.fstat(handle).st_mode)
+    if kind != stat.S_IFREG:
+        os.close(handle)
+        text = f"It is {_KINDS.get(kind, 'a device')} and no plain file"
+        raise OSError(errno.EINVAL, text, os.fspath(path))
+    return os.fdopen(handle, "rb")
+
+
+_KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
 def _too_large(size: int) -> OpError:

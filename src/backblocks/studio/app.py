@@ -5,18 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import logging
+import os
 import secrets
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import BinaryIO
+from urllib.parse import quote
 
 import msgspec
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import (
+    FileResponse,
+    JSONResponse,
+    PlainTextResponse,
+    Response,
+    StreamingResponse,
+)
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
@@ -28,7 +37,8 @@ from backblocks.studio import messages as m
 from backblocks.studio import pipe
 from backblocks.studio.drafts import State
 from backblocks.studio.guard import Guard, Keys
-from backblocks.studio.open_pages import Desk, OpenPage, Refusal, load_library, read_document
+from backblocks.studio.open_pages import Desk, OpenPage, Refusal, read_document
+from backblocks.studio.process_pool import ProcessPool, TaskError, fault
 from backblocks.studio.running import Children
 from backblocks.studio.workspace import Outside, Workspace
 
@@ -42,6 +52,7 @@ MOST_WAITING = 20_000
 _KEPT_OPEN = 600.0
 """Seconds that a page stays open after its last tab is gone, as when a browser loads it again."""
 
+_log = logging.getLogger("uvicorn.error")
 _commands = msgspec.json.Decoder(m.Commands)
 _encode = msgspec.json.Encoder().encode
 
@@ -68,13 +79,14 @@ class Tab:
     async def talk(self) -> None:
         """Until the tab is closed."""
         await self._socket.accept()
-        self.send(self._studio.welcome())
+        self.send(await self._studio.welcome())
         self._sending = asyncio.create_task(self._keep_sending())
         try:
             while True:
-                await self._take(await self._socket.receive_text())
-        except (WebSocketDisconnect, KeyError):  # KeyError: bytes, which no tab sends
-            pass
+                message = await self._socket.receive()
+                if message["type"] == "websocket.disconnect":
+                    break
+                await self._take(message.get("text"))
         finally:
             self._sending.cancel()
             for page in list(self._desk.pages.values()):
@@ -88,31 +100,40 @@ class Tab:
                 if isinstance(message, bytes):
                     await self._socket.send_bytes(message)
                 else:
-                    await self._socket.send_text(_encode(message).decode())
+                    await self._socket.send_text(self._text(message))
         except (WebSocketDisconnect, RuntimeError):
             pass
         finally:
             with contextlib.suppress(WebSocketDisconnect, RuntimeError):
                 await self._socket.close()
 
-    async def _take(self, text: str) -> None:
+    def _text(self, message: m.Message) -> str:
         try:
-            command = _commands.decode(text)
-        except msgspec.DecodeError as error:
-            self.send(m.Refused(f"The message cannot be understood: {error}."))
+            return _encode(message).decode()
+        except Exception as error:  # a fault of ours, which is said rather than hidden
+            _log.exception("A message cannot be sent")
+            return _encode(_fault(f"could not send a {type(message).__name__}", error)).decode()
+
+    async def _take(self, text: str | None) -> None:
+        """Does what a message asks for. Whatever is wrong with it, the tab is told and stays connected."""
+        try:
+            command = _commands.decode(text or "")
+        except (msgspec.DecodeError, RecursionError) as error:
+            wrong = "bytes instead of text" if text is None else str(error)
+            self.send(m.Refused(f"The message cannot be understood: {wrong}."))
             return
         try:
             await self._do(command)
-        except (Refusal, OpError, OSError) as error:
-            refused = m.Refused(str(error))
-            for name in ("request", "page", "number"):
-                setattr(refused, name, getattr(command, name, 0))
-            self.send(refused)
+        except (Refusal, TaskError, OpError, OSError) as error:
+            self.send(_answering(command, m.Refused(str(error))))
+        except Exception as error:  # a fault of ours, which is said rather than hidden
+            _log.exception("A command failed")
+            self.send(_answering(command, _fault(f"failed at {type(command).__name__}", error)))
 
     async def _do(self, command: m.Commands) -> None:
         match command:
             case m.Open():
-                self._desk.open(command).join(self, command.request)
+                (await self._desk.open(command)).join(self, command.request)
                 return
             case m.ListFiles():
                 self.send(m.Files(await asyncio.to_thread(self._desk.workspace.files)))
@@ -123,17 +144,20 @@ class Tab:
                 page.leave(self)
                 await self._desk.close(page)
             case m.Change():
-                page.change(command.edits, command.label, self.number, command.number)
+                async with page.changing:
+                    page.change(command.edits, command.label, self.number, command.number)
             case m.Save():
-                answer = await page.save(command.path, command.overwrite)
+                async with page.changing:
+                    answer = await page.save(command.path, command.overwrite)
                 if isinstance(answer, m.Saved):
                     page.tell(answer)
                 else:
                     self.send(answer)
             case m.Revert():
-                page.revert(command.version)
+                async with page.changing:
+                    await page.revert(command.version)
             case m.ListVersions():
-                self.send(page.versions())
+                self.send(await asyncio.to_thread(page.versions))
             case m.Run():
                 page.run(command)
             case m.Control():
@@ -141,7 +165,7 @@ class Tab:
             case m.Watch():
                 page.watch(self, command.pins)
             case m.Export():
-                text, left = await asyncio.to_thread(page.export, command.to)
+                text, left = await page.export(command.to)
                 self.send(m.Exported(command.request, text, left))
             case _:
                 page.running.send(pipe.Asked(self.number, command))
@@ -156,8 +180,9 @@ class Studio:
         self._session = secrets.token_hex(8)
         self._lessons = [_lesson(name) for name in examples.names()]
 
-    def welcome(self) -> m.Welcome:
+    async def welcome(self) -> m.Welcome:
         open_now = {page.unsaved for page in self.desk.pages.values()}
+        found = await asyncio.to_thread(lambda: [*self.desk.state.unsaved()])
         unsaved = [
             m.Unsaved(
                 name,
@@ -166,7 +191,7 @@ class Studio:
                 found.since,
                 found.page,
             )
-            for name, found in self.desk.state.unsaved()
+            for name, found in found
             if name not in open_now
         ]
         folder = str(self.desk.workspace.folder)
@@ -178,6 +203,18 @@ class Studio:
             loop = asyncio.get_running_loop()
             close = self.desk.close
             page.closing = loop.call_later(_KEPT_OPEN, lambda: loop.create_task(close(page)))
+
+
+def _answering(command: m.Commands, refused: m.Refused) -> m.Refused:
+    """With the numbers by which the tab knows what is refused."""
+    for name in ("request", "page", "number"):
+        setattr(refused, name, getattr(command, name, 0))
+    return refused
+
+
+def _fault(what: str, error: Exception) -> m.Refused:
+    problem = fault(what, repr(error))
+    return m.Refused(f"{problem.text} {problem.hint}")
 
 
 def _lesson(name: str) -> m.Lesson:
@@ -196,15 +233,15 @@ def create_app(
 ) -> ASGIApp:
     """The application behind its guard. Nothing of the compute library is imported for it."""
     children = Children(memory)
-    desk = Desk(Workspace(folder), state or State(), children)
+    pool = ProcessPool(memory)
+    desk = Desk(Workspace(folder), state or State(), children, pool)
     studio = Studio(desk, start)
 
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        pool.prepare()
         children.prepare()
-        loading = asyncio.create_task(asyncio.to_thread(load_library))
         yield
-        await loading
         await desk.end()
 
     async def socket(websocket: WebSocket) -> None:
@@ -221,16 +258,21 @@ def create_app(
 
     async def file(request: Request) -> Response:
         try:
-            path = desk.workspace.file(request.query_params.get("path", ""))
+            name = request.query_params.get("path", "")
+            opened = await asyncio.to_thread(desk.workspace.opened, name)
         except Outside as error:
             raise HTTPException(404, str(error)) from None
-        return FileResponse(path, filename=path.name, media_type="application/octet-stream")
+        return _download(opened, Path(name).name)
 
     async def value(request: Request) -> Response:
         return await _value(request, desk)
 
     async def array(request: Request) -> Response:
         return await _array(request, desk)
+
+    async def failed(request: Request, error: Exception) -> Response:
+        """Starlette logs the error."""
+        return PlainTextResponse(_fault(f"failed at {request.url.path}", error).text + "\n", 500)
 
     app = Starlette(
         routes=[
@@ -243,6 +285,7 @@ def create_app(
             Mount("/", StaticFiles(directory=STATIC, check_dir=False)),
         ],
         lifespan=lifespan,
+        exception_handlers={Exception: failed},
     )
     return Guard(app, keys, hosts, port)
 
@@ -287,22 +330,34 @@ async def _array(request: Request, desk: Desk) -> Response:
             await asyncio.to_thread(file.write, chunk)
         file.flush()
         try:
-            found = await asyncio.to_thread(_constants, Path(file.name), name, page.place)
-        except (OpError, OSError) as error:
+            found = await desk.pool.run(pipe.ReadArrays(file.name, name, str(page.place)))
+        except TaskError as error:
             raise HTTPException(422, str(error)) from None
     return JSONResponse({"arrays": found})
 
 
-def _constants(*given: Any) -> list[dict[str, Any]]:
-    load_library()
-    from backblocks.studio.arrays import constants
+def _download(file: BinaryIO, name: str) -> Response:
+    """What an open file holds, which is closed once it is sent."""
 
-    return constants(*given)
+    size = os.fstat(file.fileno()).st_size
+
+    def chunks() -> Iterator[bytes]:
+        left = size  # a file that grows meanwhile is sent as it was
+        with file:
+            while left and (chunk := file.read(min(left, 1 << 20))):
+                left -= len(chunk)
+                yield chunk
+
+    headers = {
+        "content-length": str(size),
+        "content-disposition": f"attachment; filename*=utf-8''{quote(name)}",
+    }
+    return StreamingResponse(chunks(), headers=headers, media_type="application/octet-stream")
 
 
 def _page(request: Request, desk: Desk) -> OpenPage:
     number = request.query_params.get("page", "")
-    page = desk.pages.get(int(number)) if number.isdecimal() else None
+    page = desk.pages.get(int(number)) if number.isdecimal() and len(number) < 20 else None
     if page is None:
         raise HTTPException(404, "This page is not open.")
     return page

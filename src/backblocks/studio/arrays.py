@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from backblocks.pages.folder import Folder, named
 from backblocks.pages.model import PageBlock, PageFile
 from backblocks.pages.saving import put_away
 
+MOST_BYTES = 1 << 30
+"""Of the arrays of a file once they are read: zip files can be a thousand times smaller."""
 MOST_TENSORS = 1000
 """That one file may hold."""
 
@@ -70,9 +73,41 @@ def _npy(file: Path) -> Array:
 
 
 def _tensors(file: Path) -> dict[str, Array]:
+    _refuse_inflated(file)
     with checkpoint("file", os.fsencode(file)) as tensors:
         names = tensors.names()
         if len(names) > MOST_TENSORS:
             hint = "Take out those that the page needs."
             raise OpError(f"must hold at most {MOST_TENSORS} tensors", got=len(names), hint=hint)
-        return {name: tensors.read("file", name) for name in names}
+        found: dict[str, Array] = {}
+        size = 0
+        for name in names:
+            found[name] = tensors.read("file", name)
+            size += found[name].nbytes
+            _refuse_more(size, file)
+        return found
+
+
+def _refuse_inflated(file: Path) -> None:
+    """Refuses a zip file by the sizes that it says its files have once they are decompressed.
+
+    zipfile reads no more of a file than that, so a size that is too small to be true makes the file broken.
+    """
+    with open(file, "rb") as opened:
+        if opened.read(2) != b"PK":
+            return
+        try:
+            with zipfile.ZipFile(opened) as archive:
+                size = sum(each.file_size for each in archive.infolist())
+        except Exception as error:  # a broken one fails in more ways than zipfile tells
+            hint = "Write it with np.savez."
+            raise OpError("must be a zip file", got=described(str(error)), hint=hint) from None
+    _refuse_more(size, file)
+
+
+def _refuse_more(size: int, file: Path) -> None:
+    if size > MOST_BYTES:
+        packed = file.stat().st_size
+        got = described(f"{size / 2**20:.1f} MiB, in a file of {packed / 2**20:.1f} MiB")
+        hint = "Keep in the file only those that the page needs."
+        raise OpError(f"must come to at most {MOST_BYTES >> 20} MiB of arrays", got=got, hint=hint)

@@ -9,9 +9,12 @@ of the draft and what other tabs see are one thing.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+Int = Annotated[int, Meta(ge=-(2**53), le=2**53)]
+"""A whole number from a tab. Browsers have no larger ones, and one in 64 bits cannot overflow here."""
 
 
 class Edit(Struct, omit_defaults=True):
@@ -22,7 +25,7 @@ class Edit(Struct, omit_defaults=True):
     item, which comes at its place and moves those behind it.
     """
 
-    path: list[str | int]
+    path: list[str | Int]
     value: Any | UnsetType = UNSET
     before: str | UnsetType = UNSET
 
@@ -47,21 +50,21 @@ class Open(Command, tag="open"):
     `unsaved`, or a new page if there is none of them.
     """
 
-    request: int
+    request: Int
     path: str = ""
     lesson: str = ""
     unsaved: str = ""
 
 
 class Close(Command, tag="close"):
-    page: int
+    page: Int
 
 
 class Change(Command, tag="change"):
     """One step of editing. `number` counts the changes of this tab; `Changed` gives it back."""
 
-    page: int
-    number: int
+    page: Int
+    number: Int
     edits: list[Edit]
     label: str = ""
 
@@ -72,7 +75,7 @@ class Save(Command, tag="save"):
     A file that something else has changed since is only written with `overwrite`.
     """
 
-    page: int
+    page: Int
     path: str = ""
     overwrite: bool = False
 
@@ -80,12 +83,12 @@ class Save(Command, tag="save"):
 class Revert(Command, tag="revert"):
     """Makes the document what the file holds, or a version of it: by edits, so that it can be undone."""
 
-    page: int
+    page: Int
     version: str = ""
 
 
 class ListVersions(Command, tag="list versions"):
-    page: int
+    page: Int
 
 
 class ListFiles(Command, tag="list files"):
@@ -99,9 +102,9 @@ class Run(Command, tag="run"):
     files only run with `allow_files`.
     """
 
-    page: int
+    page: Int
     mode: Literal["once", "steps", "until", "free"] = "once"
-    steps: int = 1
+    steps: Int = 1
     to: list[str] = field(default_factory=list)
     allow_files: bool = False
 
@@ -109,14 +112,14 @@ class Run(Command, tag="run"):
 class Control(Command, tag="control"):
     """Directs what runs. `reset` lets variables and steps start again."""
 
-    page: int
+    page: Int
     what: Literal["pause", "go on", "step", "stop", "reset"]
 
 
 class Watch(Command, tag="watch"):
     """The outputs whose pictures this tab shows now, in place of those before."""
 
-    page: int
+    page: Int
     pins: list[str]
 
 
@@ -128,10 +131,10 @@ class Look(Command, tag="look"):
     4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
     """
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     pin: str
-    index: list[int | list[int]] = field(default_factory=list)
+    index: list[Int | list[Int]] = field(default_factory=list)
     shades: list[float] | None = None
     against: str = ""
     comparison: Comparison = "difference"
@@ -140,8 +143,8 @@ class Look(Command, tag="look"):
 class Measure(Command, tag="measure"):
     """Asks what an output holds, or how it compares with another one; `Measured` answers."""
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     pin: str
     against: str = ""
     comparison: Comparison = "difference"
@@ -152,34 +155,34 @@ class FindBad(Command, tag="find bad"):
     is one, beginning again from the first at the end; `FoundBad` answers.
     """
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     pin: str
-    after: list[int] | None = None
+    after: list[Int] | None = None
 
 
 class Explain(Command, tag="explain"):
     """Asks which cells of a block's tensors belong together; `Explained` answers."""
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     block: str
 
 
 class CheckCell(Command, tag="check cell"):
     """Asks how one cell of what a gradient block gives compares with a finite difference."""
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     block: str
-    cell: list[int]
+    cell: list[Int]
 
 
 class Leave(Command, tag="leave"):
     """The tab no longer wants to know what it asked: the question is refused if it was not answered yet."""
 
-    page: int
-    request: int
+    page: Int
+    request: Int
 
 
 class Elements(Command, tag="elements"):
@@ -188,19 +191,19 @@ class Elements(Command, tag="elements"):
     With `python` the texts are as Python writes the elements, which of strings tells every byte.
     """
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     pin: str
-    first: int = 0
-    count: int = 200
+    first: Int = 0
+    count: Int = 200
     python: bool = False
 
 
 class Export(Command, tag="export"):
     """Asks for the page as a script, or as a text that can leave its folder: with its arrays inside."""
 
-    page: int
-    request: int
+    page: Int
+    request: Int
     to: Literal["python", "tensorflow", "page"]
 
 

@@ -5,21 +5,20 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-import threading
-import traceback
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
-from backblocks._durable import atomic_write, make_folder
+from backblocks import examples
+from backblocks._durable import atomic_write
 from backblocks.errors import OpError
-from backblocks.pages.fields import read
 from backblocks.pages.model import FORMAT, PageFile
-from backblocks.pages.text import is_too_deep, json_of, parse, read_file
+from backblocks.pages.text import is_too_deep, json_of, open_plain, parse, read_file
 from backblocks.pages.versions import of_today
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
 from backblocks.studio.document import BadEdit, applied, between
 from backblocks.studio.drafts import Found, Journal, State, Taken
+from backblocks.studio.process_pool import ProcessPool, TaskError
 from backblocks.studio.running import Children, Running
 from backblocks.studio.workspace import Outside, Workspace
 
@@ -29,7 +28,6 @@ _SYNC_AGAIN = 5.0
 """Seconds after which a sync that failed is tried again."""
 
 
-_LONGEST_PATH = 64
 _READY_TO_RUN = 4
 """Pages that have a process ready before they are run."""
 _UNTOUCHED = 0.5
@@ -76,6 +74,9 @@ class OpenPage:
         self.running = Running(number, desk.children, self._hand_on)
         self.closing: asyncio.TimerHandle | None = None
         """Closes it, if no tab comes back in time."""
+        self.changing = asyncio.Lock()
+        """Held while the document changes and while it is saved: a save may end the journal, and a change
+        in between would be lost with it."""
         self._checking: asyncio.Task[None] | None = None
         self._to_check = False
         self._foreseeing: asyncio.Task[None] | None = None
@@ -95,8 +96,7 @@ class OpenPage:
     def load(self, start: dict[str, Any] | None = None) -> None:
         """Reads the file, or begins with a document; then makes the changes that a journal has."""
         if self.path is not None:
-            self._source = read_file(self.path)
-            self.document = read_document(self._source)
+            self._source, self.document = _read_page(self.path)
             self._known = _digest(self._source)
             self.saved_revision = 0
         elif start is not None:
@@ -159,6 +159,11 @@ class OpenPage:
         for task in (self._checking, self._foreseeing, self._syncing):
             if task is not None:
                 task.cancel()
+        async with self.changing:
+            await asyncio.to_thread(self._end_journal)
+        await self.running.end()
+
+    def _end_journal(self) -> None:
         with contextlib.suppress(OSError):  # no tab is left that could be told
             self._journal.sync()
         if self.revision == self.saved_revision or (
@@ -166,7 +171,6 @@ class OpenPage:
         ):
             self._journal.end()
         self.let_go()
-        await self.running.end()
 
     def tell(self, message: m.Message) -> None:
         """Tells every tab that shows the page."""
@@ -184,7 +188,7 @@ class OpenPage:
 
     def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
         """Changes the document, and tells every tab. `number` is that of the tab's own change."""
-        if any(len(edit.path) > _LONGEST_PATH or is_too_deep([edit.value]) for edit in edits):
+        if any(is_too_deep(_at(edit.path, edit.value)) for edit in edits):
             raise Refusal("A page cannot be nested so deeply.")
         try:
             document, _ = applied(self.document, edits)
@@ -240,21 +244,30 @@ class OpenPage:
         try:
             while self._to_check:
                 self._to_check = False
-                found = await self._desk.check(
-                    self.number, self.revision, self.document, self.place
-                )
+                found = await self._checked()
                 if found.revision == self.revision:
                     self._hand_on(0, found)
                     self._foreseeing = asyncio.create_task(self._foresee_memory(found))
         finally:
             self._checking = None
 
+    async def _checked(self) -> m.Checked:
+        revision = self.revision
+        task = pipe.CheckPage(self.number, revision, self.document, str(self.place))
+        try:
+            found: m.Checked = await self._desk.pool.run(task)
+            return found
+        except TaskError as error:
+            return m.Checked(self.number, revision, {}, {}, [error.problem])
+
     async def _foresee_memory(self, found: m.Checked) -> None:
         """Says what a run takes, once nobody has changed the page for a while: to find out takes longer."""
         if found.problems:
             return
         await asyncio.sleep(_UNTOUCHED)
-        found.peak_bytes = await asyncio.to_thread(_peak_bytes, self.document, self.place)
+        with contextlib.suppress(TaskError):  # then it is not known
+            task = pipe.EstimateMemory(self.document, str(self.place))
+            found.peak_bytes = await self._desk.pool.run(task)
         if found.peak_bytes is not None:
             self._hand_on(0, found)
 
@@ -269,7 +282,11 @@ class OpenPage:
         if target is None:
             return m.SaveRefused(self.number, "failed", "The page must be given a name.")
         same = target == self.path
-        now = target.read_bytes() if target.exists() else None
+        try:
+            now = await asyncio.to_thread(_content, target)
+        except OSError as error:
+            text = f"{target.name} cannot be replaced: {error.strerror}."
+            return m.SaveRefused(self.number, "failed", text)
         if (
             not overwrite
             and now is not None
@@ -286,26 +303,28 @@ class OpenPage:
         except Taken:
             text = f"Another studio has {target.name} open. Close it there first."
             return m.SaveRefused(self.number, "failed", text)
-        except (OSError, OpError) as error:
+        except (OSError, OpError, TaskError) as error:
             return m.SaveRefused(self.number, "failed", str(error))
         return m.Saved(self.number, self.revision, self._desk.workspace.name(target))
 
     async def _write(self, target: Path, now: bytes | None) -> None:
-        await asyncio.to_thread(load_library)
-        from backblocks.pages.saving import put_away
-
-        state = self._desk.state
         same, revision = target == self.path, self.revision
-        make_folder(target.parent)
         if same and self._source and not between(self.document, read_document(self._source)):
             data = self._source
         else:
-            page = read(PageFile, of_today(self.document))
-            page.path = self.place
-            data = put_away(page, target)
+            task = pipe.WriteArrays(self.document, str(self.place), str(target))
+            data = await self._desk.pool.run(task)
+        self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
+        self.path = target
+        self._source, self._known, self._writing = data, _digest(data), ""
+        self.saved_revision, self.draft, self._lost_file = revision, None, False
+
+    def _replace_file(self, target: Path, now: bytes | None, data: bytes) -> Journal:
+        """Writes the file, in place of what it held `now`, and gives the journal that goes on from it."""
+        state = self._desk.state
         if now is not None and now != data:
             state.keep(state.name_of(target), now, target.stat().st_mtime)
-        if same:
+        if target == self.path:
             self._journal.saving(_digest(data))
             self._writing = _digest(data)
         old, name = self._journal, state.name_of(target)
@@ -321,23 +340,20 @@ class OpenPage:
         if new is not old:
             old.end()
             old.leave()
-        self.path, self._journal = target, new
-        self._source, self._known, self._writing = data, _digest(data), ""
-        self.saved_revision, self.draft, self._lost_file = revision, None, False
+        return new
 
-    def revert(self, version: str) -> None:
+    async def revert(self, version: str) -> None:
         """Makes the document what the file or a version of it holds, by edits that can be undone."""
         if version:
-            data = self._desk.state.version(self._journal.name, version)
+            data = await asyncio.to_thread(self._desk.state.version, self._journal.name, version)
             if data is None:
                 raise Refusal("There is no such version.")
-            wanted = read_document(data)
+            wanted = await asyncio.to_thread(read_document, data)
         elif self.path is None:
             wanted = self._start
         else:
-            self._source = read_file(self.path)
-            self._known = _digest(self._source)
-            wanted = read_document(self._source)
+            source, wanted = await asyncio.to_thread(_read_page, self.path)
+            self._source, self._known = source, _digest(source)
         if edits := between(self.document, wanted):
             self.change(edits, "revert")
         self.draft = None
@@ -373,18 +389,9 @@ class OpenPage:
         else:
             self.running.steer(what)
 
-    def export(self, to: str) -> tuple[str, list[m.LeftBehind]]:
+    async def export(self, to: Literal["python", "tensorflow", "page"]) -> Any:
         """The page as a text that needs no folder, and the constants that are not in it."""
-        load_library()
-        from backblocks.pages.export import to_python, to_tensorflow
-        from backblocks.pages.leaving import with_arrays
-        from backblocks.studio.job import page_of
-
-        if to == "page":
-            text, left = with_arrays(self.document, self.place)
-            return text, [m.LeftBehind(*each) for each in left]
-        page = page_of(self.document, self.place)
-        return to_python(page) if to == "python" else to_tensorflow(page), []
+        return await self._desk.pool.run(pipe.ExportPage(self.document, str(self.place), to))
 
     def watch(self, tab: Tab, pins: list[str]) -> None:
         self.watches[tab.number] = pins
@@ -398,60 +405,67 @@ class OpenPage:
 class Desk:
     """All pages that are open."""
 
-    def __init__(self, workspace: Workspace, state: State, children: Children) -> None:
+    def __init__(
+        self, workspace: Workspace, state: State, children: Children, pool: ProcessPool
+    ) -> None:
         self.workspace = workspace
         self.state = state
         self.children = children
+        self.pool = pool
         self.pages: dict[int, OpenPage] = {}
         self._count = 0
-        self._left: dict[int, float] = {}
-
-    async def check(
-        self, number: int, revision: int, document: dict[str, Any], path: Path
-    ) -> m.Checked:
-        return await asyncio.to_thread(_checked, number, revision, document, path)
+        self._opening: dict[tuple[str, str], asyncio.Task[OpenPage]] = {}
+        """Pages that are being read: a tab that asks for the same one waits for it."""
 
     def is_open(self, path: Path) -> bool:
         return any(page.path == path for page in self.pages.values())
 
-    def open(self, command: m.Open) -> OpenPage:
+    async def open(self, command: m.Open) -> OpenPage:
         """The page that is asked for; the same one if a tab has it open already."""
         try:
-            return self._open(command)
+            return await self._open(command)
         except (Outside, OpError) as error:
             raise Refusal(str(error)) from None
 
-    def _open(self, command: m.Open) -> OpenPage:
-        from backblocks import examples
-
+    async def _open(self, command: m.Open) -> OpenPage:
         if command.path:
-            path = self.workspace.file(command.path)
-            found = [page for page in self.pages.values() if page.path == path]
-            return found[0] if found else self._new(path)
+            path = await asyncio.to_thread(self.workspace.path, command.path)
+            for page in self.pages.values():
+                if page.path == path:
+                    return page
+            return await self._once(("path", str(path)), path)
         if command.unsaved:
             for page in self.pages.values():
                 if page.unsaved == command.unsaved:
                     return page
-            if not self.state.is_unsaved(command.unsaved):
-                raise Refusal("There is no such draft.")
-            return self._new(None, unsaved=command.unsaved)
-        if command.lesson:
-            if command.lesson not in examples.names():
-                raise Refusal(f"There is no lesson {command.lesson!r}.")
-            return self._new(None, read_document(examples.path(command.lesson).read_bytes()))
-        return self._new(None)
+            return await self._once(("unsaved", command.unsaved), None, unsaved=command.unsaved)
+        if command.lesson and command.lesson not in examples.names():
+            raise Refusal(f"There is no lesson {command.lesson[:100]!r}.")
+        return await self._new(None, lesson=command.lesson)
 
-    def _new(
-        self, path: Path | None, start: dict[str, Any] | None = None, unsaved: str = ""
-    ) -> OpenPage:
+    async def _once(self, key: tuple[str, str], path: Path | None, unsaved: str = "") -> OpenPage:
+        if key not in self._opening:
+            task = asyncio.create_task(self._new(path, unsaved=unsaved))
+            self._opening[key] = task
+            task.add_done_callback(lambda _: self._opening.pop(key))
+        return await asyncio.shield(self._opening[key])
+
+    async def _new(self, path: Path | None, lesson: str = "", unsaved: str = "") -> OpenPage:
         self._count += 1
-        page = OpenPage(self._count, self, path, unsaved)
+        page = await asyncio.to_thread(self._read, self._count, path, lesson, unsaved)
+        self.pages[page.number] = page
+        return page
+
+    def _read(self, number: int, path: Path | None, lesson: str, unsaved: str) -> OpenPage:
+        if unsaved and not self.state.is_unsaved(unsaved):
+            raise Refusal("There is no such draft.")
+        start = read_document(examples.path(lesson).read_bytes()) if lesson else None
+        page = OpenPage(number, self, path, unsaved)
         try:
             page.load(start)
         except BaseException:
             page.let_go()
             raise
-        self.pages[page.number] = page
         return page
 
     def page(self, number: int) -> OpenPage:
@@ -468,6 +482,7 @@ class Desk:
             page.tabs.clear()
             await self.close(page)
         self.children.end()
+        await self.pool.end()
 
 
 def read_document(data: bytes) -> dict[str, Any]:
@@ -481,31 +496,26 @@ def _digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest() if data else ""
 
 
-_loading = threading.Lock()
-
-
-def load_library() -> None:
-    """Imports what checks pages, which takes its time: to be called before anything else of it is imported.
-
-    Threads that begin at different ends of it would find each other's modules half imported.
-    """
-    with _loading:
-        import backblocks.studio.checking  # noqa: F401
-
-
-def _checked(number: int, revision: int, document: dict[str, Any], path: Path) -> m.Checked:
-    load_library()
-    from backblocks.studio.checking import checked
-
+def _content(path: Path) -> bytes | None:
+    """What a file holds; None if there is none. What is no plain file is refused."""
     try:
-        return checked(number, revision, document, path)
-    except Exception as error:  # a fault of ours, which is said rather than hidden
-        traceback.print_exc()
-        return m.Checked(number, revision, {}, {}, [m.Problem(f"The check failed: {error!r}.")])
+        with open_plain(path) as file:
+            return file.read()
+    except FileNotFoundError:
+        return None
 
 
-def _peak_bytes(*given: Any) -> int | None:
-    load_library()
-    from backblocks.studio.checking import peak_bytes
+def _read_page(path: Path) -> tuple[bytes, dict[str, Any]]:
+    source = read_file(path)
+    return source, read_document(source)
 
-    return peak_bytes(*given)
+
+def _at(path: list[str | int], value: Any) -> Any:
+    """A value with as many levels of brackets around it as it has in the document."""
+    for _ in path[:_DEEPEST_PATH]:
+        value = [value]
+    return value
+
+
+_DEEPEST_PATH = 1000
+"""Levels that are more than any page has."""

@@ -5,10 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import mmap
-import os
-import signal
-import socket
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -29,6 +25,7 @@ from backblocks.studio.messages import (
     RunState,
     Summary,
 )
+from backblocks.studio.processes import Process, why_ended
 
 PATIENCE = 0.8
 """Seconds that a process has to stop before it is killed."""
@@ -36,24 +33,15 @@ PATIENCE = 0.8
 _decode = msgspec.json.Decoder(Messages).decode
 
 
-class Child:
+class Child(Process):
     """A process that runs a page, started ahead so that it has imported the library when it is needed."""
 
     def __init__(self, memory: int) -> None:
-        self._ours, theirs = socket.socketpair()
         with tempfile.TemporaryFile() as file:
             file.truncate(pipe.MARK_BYTES)
             self._mark = mmap.mmap(file.fileno(), pipe.MARK_BYTES)
             self._mark[:] = pipe.NO_BLOCK.to_bytes(pipe.MARK_BYTES, sys.byteorder, signed=True)
-            handles = (theirs.fileno(), file.fileno())
-            words = [*map(str, handles), str(memory)]
-            self.process = subprocess.Popen(  # noqa: S603
-                [sys.executable, "-m", "backblocks.studio.worker", *words],
-                stdin=subprocess.DEVNULL,
-                pass_fds=handles,
-                start_new_session=True,
-            )
-        theirs.close()
+            super().__init__("backblocks.studio.worker", [str(memory)], file.fileno())
         self.ready = asyncio.Event()
         self.names: dict[int, str] = {}
         self._writer: asyncio.StreamWriter | None = None
@@ -69,8 +57,8 @@ class Child:
 
     async def read(self, got: Callable[[int, int, bytes], None]) -> int:
         """Hands on what comes from the process until it ends, and gives its exit code."""
-        self._ours.setblocking(False)
-        reader, self._writer = await asyncio.open_connection(sock=self._ours)
+        self.socket.setblocking(False)
+        reader, self._writer = await asyncio.open_connection(sock=self.socket)
         for frame in self._unsent:
             self._writer.write(frame)
         self._unsent.clear()
@@ -87,10 +75,6 @@ class Child:
         """The block that the process was in."""
         number = int.from_bytes(self._mark[:], sys.byteorder, signed=True)
         return self.names.get(number, "")
-
-    def kill(self) -> None:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
 
 
 class Children:
@@ -284,10 +268,6 @@ def _end_of(code: int, stopped: bool) -> Problem:
     if stopped:
         text = "It did not stop within a second, so its process was ended."
         return Problem(text, reason="not stopped")
-    if code == -signal.SIGKILL:
-        text = "Its process was ended by the system, most likely because memory ran out."
-        return Problem(text, reason="killed")
-    if code < 0:
-        name = signal.Signals(-code).name
-        return Problem(f"Its process crashed ({name}).", reason="crashed", detail=name)
-    return Problem(f"Its process ended (exit code {code}).", reason="ended", detail=str(code))
+    why = why_ended(code)
+    why.text = f"Its process {why.text}."
+    return why

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ipaddress
+import signal
 import socket
 import threading
 import webbrowser
+from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
 
 from backblocks.studio.app import MOST_BYTES, create_app
+from backblocks.studio.connections import Connection
 from backblocks.studio.guard import Keys
 
 PORT = 8765
@@ -35,12 +40,15 @@ def serve(
     app = create_app(folder, keys, hosts, port, start, memory)
     config = uvicorn.Config(
         app,
+        http=Connection,
         log_level="warning",
         access_log=False,
         server_header=False,
         proxy_headers=False,
         ws="websockets-sansio",
         ws_max_size=MOST_BYTES,
+        ws_ping_interval=20.0,
+        ws_ping_timeout=20.0,
         ws_per_message_deflate=False,  # within a machine it takes longer than sending
         timeout_graceful_shutdown=1,
     )
@@ -50,7 +58,24 @@ def serve(
     if browser:
         # Starting a browser can take a second, which the server need not wait for.
         threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
-    uvicorn.Server(config).run(sockets=[listening])
+    _Server(config).run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """The first Ctrl-C ends the server in peace. Then the system's own way is back: the second one ends
+        it at once, even if a thread waits for a disk that does not answer. Nothing is lost by it: journals
+        hold every change that was acknowledged.
+        """
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self.handle_exit)
+        yield
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        super().handle_exit(sig, frame)
 
 
 def listening(host: str, port: int | None) -> socket.socket:

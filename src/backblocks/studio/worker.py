@@ -10,8 +10,6 @@ import contextlib
 import mmap
 import os
 import queue
-import resource
-import signal
 import socket
 import sys
 import threading
@@ -47,6 +45,7 @@ from backblocks.studio.messages import (
 )
 from backblocks.studio.numbers import MANY
 from backblocks.studio.problems import own_block, problem
+from backblocks.studio.processes import begin, machine_bytes
 from backblocks.studio.shows import Shows
 from backblocks.studio.summaries import summary
 from backblocks.studio.terminal import Terminal
@@ -461,21 +460,12 @@ class Worker:
 _RESET = pipe.Start(0, 0, {}, "", "once")
 
 
-def _limit_memory(limit: int) -> None:
-    """Makes memory run out for this process rather than for the machine."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    most = limit + (1 << 30) if limit else total * 9 // 10
-    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
-        file.write("1000")  # if the machine's memory runs out all the same, this is what goes
-
-
 def main() -> None:
     _, handle, mark, memory = sys.argv
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the studio
-    _limit_memory(int(memory))
+    limit = int(memory)
+    begin(limit + (1 << 30) if limit else machine_bytes() * 9 // 10)
     shared = mmap.mmap(int(mark), pipe.MARK_BYTES)
-    Worker(socket.socket(fileno=int(handle)), shared, int(memory)).run()
+    Worker(socket.socket(fileno=int(handle)), shared, limit).run()
 
 
 if __name__ == "__main__":

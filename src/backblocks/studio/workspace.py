@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
+from backblocks.pages.text import open_plain
 from backblocks.studio.messages import File
 
 PAGE = ".page.json"
@@ -16,8 +18,12 @@ SHOWN = (PAGE, ".npy", ".npz", ".safetensors")
 MOST_LISTED = 5000
 
 
+_LONGEST = 4096
+"""Letters in a path: no system takes more, and to follow links in millions takes for ever."""
+
+
 class Outside(ValueError):
-    """A path that does not lie below the folder."""
+    """A path that the studio does not touch: it leads out of the folder, is hidden, or is no plain file."""
 
 
 class Workspace:
@@ -26,11 +32,14 @@ class Workspace:
 
     def path(self, name: str) -> Path:
         """The path of a name below the folder, with links followed; it need not exist."""
-        if name and "\0" not in name and "\\" not in name and not os.path.isabs(name):
+        if 0 < len(name) <= _LONGEST and not {"\0", "\\"} & {*name} and not os.path.isabs(name):
             path = Path(os.path.realpath(self.folder / name))
             if path != self.folder and path.is_relative_to(self.folder):
+                if _is_hidden(name) or _is_hidden(self.name(path)):
+                    hint = "Rename it: the studio leaves names that begin with a dot alone."
+                    raise Outside(f"{name!r} must not be hidden. {hint}")
                 return path
-        raise Outside(f"{name!r} must be a path below the folder {self.folder}.")
+        raise Outside(f"{name[:_LONGEST]!r} must be a path below the folder {self.folder}.")
 
     def page(self, name: str) -> Path:
         """The path for a page, whose name must end as those of pages do."""
@@ -39,12 +48,13 @@ class Workspace:
             raise Outside(f"{name!r} must be a name for a page, such as first{PAGE}.")
         return path
 
-    def file(self, name: str) -> Path:
-        """A plain file below the folder that can be read."""
-        path = self.path(name)
-        if not path.exists() or not stat.S_ISREG(path.stat().st_mode):
-            raise Outside(f"{name!r} must be a file below the folder.")
-        return path
+    def opened(self, name: str) -> BinaryIO:
+        """A plain file below the folder, to read from."""
+        try:
+            return open_plain(self.path(name))
+        except OSError as error:
+            text = f"{name!r} must be a file below the folder that can be read: {error.strerror}."
+            raise Outside(text) from None
 
     def name(self, path: Path) -> str:
         """As pages and messages write it."""
@@ -53,24 +63,31 @@ class Workspace:
     def files(self) -> list[File]:
         """Pages and arrays, by name."""
         found = []
-        for entry in self._walk(self.folder):
-            about = entry.stat(follow_symlinks=False)
-            found.append(File(self.name(Path(entry.path)), about.st_size, about.st_mtime))
+        for entry in self._walk():
+            with contextlib.suppress(OSError):  # it was taken away meanwhile
+                about = entry.stat(follow_symlinks=False)
+                found.append(File(self.name(Path(entry.path)), about.st_size, about.st_mtime))
             if len(found) == MOST_LISTED:
                 break
         return sorted(found, key=lambda file: file.path)
 
-    def _walk(self, folder: Path) -> Iterator[os.DirEntry[str]]:
+    def _walk(self) -> Iterator[os.DirEntry[str]]:
         """Files that are shown; neither links nor hidden folders are entered."""
-        try:
-            entries = sorted(os.scandir(folder), key=lambda each: each.name)
-        except OSError:
-            return
-        for entry in entries:
-            if entry.name.startswith("."):
+        folders = [str(self.folder)]
+        while folders:
+            try:
+                entries = sorted(os.scandir(folders.pop()), key=lambda each: each.name)
+            except OSError:
                 continue
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name not in ("node_modules", "__pycache__"):
-                    yield from self._walk(Path(entry.path))
-            elif entry.name.endswith(SHOWN) and entry.is_file(follow_symlinks=False):
-                yield entry
+            for entry in entries:
+                if entry.name.startswith("."):
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in ("node_modules", "__pycache__"):
+                        folders.append(entry.path)
+                elif entry.name.endswith(SHOWN) and entry.is_file(follow_symlinks=False):
+                    yield entry
+
+
+def _is_hidden(name: str) -> bool:
+    return any(part.startswith(".") and part not in (".", "..") for part in name.split("/"))

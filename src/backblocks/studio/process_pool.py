@@ -1,0 +1,173 @@
+"""The pool of processes that do what a page could make dangerous: check, export, save, read arrays.
+
+They are apart from those that run pages: a run may keep its process busy for hours while errors are to appear
+within a tenth of a second of an edit, and a check that crashes must not take the variables of a run with it.
+A process of the pool keeps nothing between tasks, so any of them can take any page's. One is held ready. When
+all are busy for longer than a usual check takes, another one is started: a page whose check hangs does not
+hold up the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from backblocks import __version__
+from backblocks.studio import pipe
+from backblocks.studio.messages import Problem
+from backblocks.studio.processes import Process, machine_bytes, why_ended
+
+MOST_PROCESSES = 4
+_USUAL = 0.25
+"""Seconds that a task waits for a busy process before another one is started."""
+_MOST_IDLE = 2
+"""Processes that are kept for tasks to come."""
+_LEAST_MEMORY = 1 << 31
+
+
+class TaskError(Exception):
+    """A task that has no result, with what to tell the tab."""
+
+    def __init__(self, problem: Problem) -> None:
+        super().__init__(f"{problem.text} {problem.hint}".strip())
+        self.problem = problem
+
+
+class _PoolProcess(Process):
+    def __init__(self, memory: int) -> None:
+        super().__init__("backblocks.studio.tasks", [str(memory)])
+        self.socket.setblocking(False)
+        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
+
+    async def answer(self, task: bytes) -> tuple[int, bytes]:
+        """Raises IncompleteReadError or ConnectionError if the process ends first."""
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(sock=self.socket)
+        reader, writer = self._streams
+        writer.write(len(task).to_bytes(4, "little") + task)
+        size, kind = pipe.ANSWER.unpack(await reader.readexactly(pipe.ANSWER.size))
+        return kind, await reader.readexactly(size)
+
+    async def end(self) -> int:
+        """Ends it, if it has not ended, and gives its exit code."""
+        if self._streams is None:
+            self.socket.close()
+        else:
+            self._streams[1].close()
+        self.kill()
+        return await asyncio.to_thread(self.process.wait)
+
+
+class ProcessPool:
+    """`memory` is the limit of a run, if there is one: no task gets more."""
+
+    def __init__(self, memory: int = 0) -> None:
+        most = max(_LEAST_MEMORY, machine_bytes() // 2)
+        self._memory = min(most, memory + (1 << 30)) if memory else most
+        self._idle: asyncio.LifoQueue[_PoolProcess] = asyncio.LifoQueue()
+        self._all: set[_PoolProcess] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def prepare(self) -> None:
+        """Has a process import the library before it is needed."""
+        if not self._all:
+            self._start()
+
+    def _start(self) -> None:
+        process = _PoolProcess(self._memory)
+        self._all.add(process)
+        self._idle.put_nowait(process)
+
+    async def run(self, task: pipe.Tasks) -> Any:
+        """The task's result. Raises TaskError.
+
+        A task whose caller is cancelled is done all the same: to end its process would cost more.
+        """
+        return await asyncio.shield(self._started(self._run(task)))
+
+    def _started(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda done: done.cancelled() or done.exception())
+        return task
+
+    async def _run(self, task: pipe.Tasks) -> Any:
+        order = pipe.encode(task)
+        process = await self._take()
+        try:
+            async with asyncio.timeout(task.seconds):
+                kind, data = await process.answer(order)
+        except TimeoutError:
+            await self._replace(process)
+            why = f"it took longer than {task.seconds:g} s"
+            raise TaskError(_problem(task, why)) from None
+        except (asyncio.IncompleteReadError, ConnectionError):
+            code = await self._replace(process)
+            ended = why_ended(code)
+            raise TaskError(
+                _problem(task, f"its process {ended.text}", ended.reason, ended.detail)
+            ) from None
+        self._give_back(process)
+        if kind == pipe.RESULT:
+            return msgspec.json.decode(data, type=task.result)
+        text = data.decode(errors="replace")
+        raise TaskError(
+            Problem(text) if kind == pipe.REFUSED else fault(f"could not {task.name}", text)
+        )
+
+    async def _take(self) -> _PoolProcess:
+        while True:
+            if not self._all:
+                self._start()
+            may_start = len(self._all) < MOST_PROCESSES
+            try:
+                async with asyncio.timeout(_USUAL if may_start else None):
+                    return await self._idle.get()
+            except TimeoutError:
+                if len(self._all) < MOST_PROCESSES:
+                    self._start()
+
+    def _give_back(self, process: _PoolProcess) -> None:
+        if self._idle.qsize() < _MOST_IDLE:
+            self._idle.put_nowait(process)
+        else:
+            self._started(self._end(process))
+
+    async def _replace(self, process: _PoolProcess) -> int:
+        """Ends a process that crashed or hangs; the next task finds a new one ready."""
+        code = await self._end(process)
+        self.prepare()
+        return code
+
+    async def _end(self, process: _PoolProcess) -> int:
+        self._all.discard(process)
+        return await process.end()
+
+    async def end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for process in list(self._all):
+            await self._end(process)
+
+
+def _problem(task: pipe.Tasks, why: str, reason: Any = "", detail: str = "") -> Problem:
+    hint = (
+        "Undo the last change, or take out what is very large; the next change is checked by a new process."
+        if isinstance(task, pipe.CheckPage)
+        else "Make what it works on smaller, and try again; the studio and its other pages go on."
+    )
+    return Problem(
+        f"The studio could not {task.name}: {why}.", hint=hint, reason=reason, detail=detail
+    )
+
+
+def fault(what: str, error: str) -> Problem:
+    """An exception that nobody foresaw, in words for whoever meets it."""
+    text = f"The studio {what}: {error[:1000]}. This is a fault of backblocks {__version__}."
+    hint = "Please report it: send this text, the page and what the terminal shows."
+    return Problem(text, hint=hint)

@@ -1,0 +1,97 @@
+"""A process of the pool: checks, exports and saves pages and reads arrays, so that the server need not.
+
+One task at a time is read from the socket, done and answered.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import signal
+import socket
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from backblocks.errors import OpError
+from backblocks.ops._files import whole
+from backblocks.pages.export import to_python, to_tensorflow
+from backblocks.pages.fields import read
+from backblocks.pages.leaving import with_arrays
+from backblocks.pages.model import PageFile
+from backblocks.pages.saving import put_away
+from backblocks.pages.versions import of_today
+from backblocks.studio import pipe
+from backblocks.studio.arrays import constants
+from backblocks.studio.checking import checked, peak_bytes
+from backblocks.studio.job import page_of
+from backblocks.studio.messages import LeftBehind
+from backblocks.studio.processes import OUT_OF_MEMORY, begin
+
+_LATE = 5
+"""Seconds after its limit that a task ends its process itself, if there is no server to end it."""
+
+
+def _do(task: pipe.Tasks) -> Any:
+    match task:
+        case pipe.CheckPage():
+            return checked(task.page, task.revision, task.document, Path(task.path))
+        case pipe.EstimateMemory():
+            return peak_bytes(task.document, Path(task.path))
+        case pipe.ExportPage():
+            return _exported(task)
+        case pipe.ReadArrays():
+            return constants(Path(task.file), task.title, Path(task.path))
+        case pipe.WriteArrays():
+            page = read(PageFile, of_today(task.document))
+            page.path = Path(task.path)
+            target = Path(task.target)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            return put_away(page, target)
+        case pipe.ReplaceFile():
+            with whole(task.path) as file:
+                file.write(task.data)
+            return None
+
+
+def _exported(task: pipe.ExportPage) -> tuple[str, list[LeftBehind]]:
+    if task.to == "page":
+        text, left = with_arrays(task.document, Path(task.path))
+        return text, [LeftBehind(*each) for each in left]
+    page = page_of(task.document, Path(task.path))
+    return to_python(page) if task.to == "python" else to_tensorflow(page), []
+
+
+def _answer(data: bytes) -> tuple[int, bytes]:
+    try:
+        task = pipe.decode_task(data)
+        signal.alarm(math.ceil(task.seconds) + _LATE)
+        return pipe.RESULT, pipe.encode(_do(task))
+    except (OpError, OSError) as error:
+        return pipe.REFUSED, str(error).encode(errors="replace")
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    except Exception as error:  # a fault of ours, which is said rather than hidden
+        traceback.print_exc()
+        return pipe.FAILED, repr(error).encode(errors="replace")
+    finally:
+        signal.alarm(0)
+
+
+def _serve(incoming: BinaryIO, connection: socket.socket) -> None:
+    while len(head := incoming.read(4)) == 4:
+        kind, data = _answer(incoming.read(int.from_bytes(head, "little")))
+        connection.sendall(pipe.ANSWER.pack(len(data), kind) + data)
+
+
+def main() -> None:
+    _, handle, memory = sys.argv
+    begin(int(memory))
+    connection = socket.socket(fileno=int(handle))
+    with connection.makefile("rb") as incoming:
+        _serve(incoming, connection)
+
+
+if __name__ == "__main__":
+    main()
