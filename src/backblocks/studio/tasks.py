@@ -15,17 +15,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from backblocks.errors import OpError
-from backblocks.ops._files import whole
-from backblocks.pages.export import to_python, to_tensorflow
-from backblocks.pages.fields import read
-from backblocks.pages.leaving import with_arrays
-from backblocks.pages.model import PageFile
-from backblocks.pages.saving import put_away
-from backblocks.pages.versions import of_today
 from backblocks.studio import pipe
-from backblocks.studio.arrays import constants
 from backblocks.studio.checking import checked, peak_bytes
-from backblocks.studio.job import page_of
 from backblocks.studio.messages import LeftBehind
 from backblocks.studio.processes import OUT_OF_MEMORY, begin
 
@@ -34,6 +25,7 @@ _LATE = 5
 
 
 def _do(task: pipe.Tasks) -> Any:
+    """What checks do not need is imported by the tasks that do: the first check is waited for."""
     match task:
         case pipe.CheckPage():
             return checked(task.page, task.revision, task.document, Path(task.path))
@@ -42,25 +34,41 @@ def _do(task: pipe.Tasks) -> Any:
         case pipe.ExportPage():
             return _exported(task)
         case pipe.ReadArrays():
+            from backblocks.studio.arrays import constants
+
             return constants(Path(task.file), task.title, Path(task.path))
         case pipe.WriteArrays():
-            page = read(PageFile, of_today(task.document))
-            page.path = Path(task.path)
-            target = Path(task.target)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            return put_away(page, target)
+            return _written(task)
         case pipe.ReplaceFile():
+            from backblocks.ops._files import whole
+
             with whole(task.path) as file:
                 file.write(task.data)
             return None
 
 
 def _exported(task: pipe.ExportPage) -> tuple[str, list[LeftBehind]]:
+    from backblocks.pages.export import to_python, to_tensorflow
+    from backblocks.pages.leaving import with_arrays
+    from backblocks.studio.job import page_of
+
     if task.to == "page":
         text, left = with_arrays(task.document, Path(task.path))
         return text, [LeftBehind(*each) for each in left]
     page = page_of(task.document, Path(task.path))
     return to_python(page) if task.to == "python" else to_tensorflow(page), []
+
+
+def _written(task: pipe.WriteArrays) -> bytes:
+    from backblocks.pages.fields import read
+    from backblocks.pages.model import PageFile
+    from backblocks.pages.saving import put_away
+    from backblocks.pages.versions import of_today
+
+    page = read(PageFile, of_today(task.document))
+    page.path, target = Path(task.path), Path(task.target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    return put_away(page, target)
 
 
 def _answer(data: bytes) -> tuple[int, bytes]:
