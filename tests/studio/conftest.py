@@ -143,12 +143,12 @@ class Studio:
         return tab
 
     def processes(self, module: str = "") -> list[int]:
-        """The processes that it has started: all, or those that run pages (`worker`) or `tasks`."""
+        """The processes that it has started: all, or those of studio.worker or studio.tasks."""
         children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         found = []
         for each in children.read_text().split():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-                if f"studio.{module}".encode() in Path(f"/proc/{each}/cmdline").read_bytes():
+                if module.encode() in Path(f"/proc/{each}/cmdline").read_bytes():
                     found.append(int(each))
         return found
 

@@ -59,7 +59,7 @@ def test_whatever_tabs_ask_for_the_server_never_loads_what_computes(studio):
     assert "python" in loaded
     assert "numpy" not in loaded
     assert "_native" not in loaded
-    (worker,) = studio.processes("worker")
+    (worker,) = studio.processes("studio.worker")
     assert "_native" in Path(f"/proc/{worker}/maps").read_text()
 
 
@@ -68,7 +68,7 @@ def test_whatever_tabs_ask_for_the_server_never_loads_what_computes(studio):
 
 def stop_tasks(studio):
     """Stops the process that checks pages, as an endless loop would, once it is idle."""
-    (process,) = studio.processes("tasks")
+    (process,) = studio.processes("studio.tasks")
     os.kill(process, signal.SIGSTOP)
     return process
 
@@ -126,8 +126,8 @@ def test_checks_do_not_wait_for_a_run(studio):
         tab.change(page, {"path": ["title"], "value": str(number)})
         tab.hear("checked", revision=number)
         assert time.monotonic() - begun < 1
-    (worker,) = studio.processes("worker")
-    assert worker not in studio.processes("tasks")
+    (worker,) = studio.processes("studio.worker")
+    assert worker not in studio.processes("studio.tasks")
     tab.send("control", page=page, what="stop")
     tab.hear("run state", state="idle")
 

@@ -120,7 +120,8 @@ class Tab:
             command = _commands.decode(text or "")
         except (msgspec.DecodeError, RecursionError) as error:
             wrong = "bytes instead of text" if text is None else str(error)
-            self.send(m.Refused(f"The message cannot be understood: {wrong}."))
+            refused = m.Refused(f"The message cannot be understood: {wrong}.")
+            self.send(_answering(_numbers(text), refused))
             return
         try:
             await self._do(command)
@@ -205,9 +206,24 @@ class Studio:
             page.closing = loop.call_later(_KEPT_OPEN, lambda: loop.create_task(close(page)))
 
 
-def _answering(command: m.Commands, refused: m.Refused) -> m.Refused:
-    """With the numbers by which the tab knows what is refused."""
-    for name in ("request", "page", "number"):
+class _Numbers(msgspec.Struct):
+    """The numbers by which a tab knows what is refused."""
+
+    request: m.Int = 0
+    page: m.Int = 0
+    number: m.Int = 0
+
+
+def _numbers(text: str | None) -> _Numbers:
+    """Those of a message that cannot be understood, as far as it has any."""
+    try:
+        return msgspec.json.decode(text or "", type=_Numbers)
+    except (msgspec.DecodeError, RecursionError):
+        return _Numbers()
+
+
+def _answering(command: m.Commands | _Numbers, refused: m.Refused) -> m.Refused:
+    for name in _Numbers.__struct_fields__:
         setattr(refused, name, getattr(command, name, 0))
     return refused
 

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-Int = Annotated[int, Meta(ge=-(2**53), le=2**53)]
-"""A whole number from a tab. Browsers have no larger ones, and one in 64 bits cannot overflow here."""
+Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""A whole number from a tab: one of 64 bits, which is more than browsers have."""
 
 
 class Edit(Struct, omit_defaults=True):
