@@ -309,7 +309,7 @@ class OpenPage:
 
     async def _write(self, target: Path, now: bytes | None) -> None:
         same, revision = target == self.path, self.revision
-        if same and self._source and not between(self.document, read_document(self._source)):
+        if same and await asyncio.to_thread(self._is_as_read):
             data = self._source
         else:
             task = pipe.WriteArrays(self.document, str(self.place), str(target))
@@ -318,6 +318,10 @@ class OpenPage:
         self.path = target
         self._source, self._known, self._writing = data, _digest(data), ""
         self.saved_revision, self.draft, self._lost_file = revision, None, False
+
+    def _is_as_read(self) -> bool:
+        """Whether the document is what its file held: then the file is written byte by byte as it was."""
+        return bool(self._source) and not between(self.document, read_document(self._source))
 
     def _replace_file(self, target: Path, now: bytes | None, data: bytes) -> Journal:
         """Writes the file, in place of what it held `now`, and gives the journal that goes on from it."""

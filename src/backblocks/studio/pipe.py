@@ -184,18 +184,7 @@ class WriteArrays(Task):
     target: str
 
 
-class ReplaceFile(Task):
-    """Makes `data` the content of a file: whoever reads it finds the old one or the new."""
-
-    name = "write the file of this page"
-    seconds = 30.0
-    result = None
-
-    path: str
-    data: bytes
-
-
-Tasks = CheckPage | EstimateMemory | ExportPage | ReadArrays | WriteArrays | ReplaceFile
+Tasks = CheckPage | EstimateMemory | ExportPage | ReadArrays | WriteArrays
 
 ANSWER = struct.Struct("<IB")
 RESULT, REFUSED, FAILED = 0, 1, 2

@@ -39,12 +39,6 @@ def _do(task: pipe.Tasks) -> Any:
             return constants(Path(task.file), task.title, Path(task.path))
         case pipe.WriteArrays():
             return _written(task)
-        case pipe.ReplaceFile():
-            from backblocks.ops._files import whole
-
-            with whole(task.path) as file:
-                file.write(task.data)
-            return None
 
 
 def _exported(task: pipe.ExportPage) -> tuple[str, list[LeftBehind]]:
@@ -60,6 +54,7 @@ def _exported(task: pipe.ExportPage) -> tuple[str, list[LeftBehind]]:
 
 
 def _written(task: pipe.WriteArrays) -> bytes:
+    from backblocks._durable import make_folder
     from backblocks.pages.fields import read
     from backblocks.pages.model import PageFile
     from backblocks.pages.saving import put_away
@@ -67,7 +62,7 @@ def _written(task: pipe.WriteArrays) -> bytes:
 
     page = read(PageFile, of_today(task.document))
     page.path, target = Path(task.path), Path(task.target)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     return put_away(page, target)
 
 
