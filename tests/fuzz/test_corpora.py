@@ -50,7 +50,7 @@ def test_an_error_in_the_server_is_found(monkeypatch):
     from backblocks.studio import app
 
     monkeypatch.setattr(app.Tab, "_do", spoiled)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(Finding, match="ZeroDivisionError"):
         readers.check("message", b'{"kind":"list files"}')
 
 

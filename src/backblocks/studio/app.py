@@ -87,6 +87,8 @@ class Tab:
                 if message["type"] == "websocket.disconnect":
                     break
                 await self._take(message.get("text"))
+        except WebSocketDisconnect:
+            pass
         finally:
             self._sending.cancel()
             for page in list(self._desk.pages.values()):
