@@ -450,3 +450,22 @@ def test_symbols_of_another_dtype_are_advised_to_cast():
 def test_a_misspelt_op_is_answered_with_the_nearest():
     with pytest.raises(AttributeError, match=r"did you mean max_pool_3d\?"):
         bb.ops.max_pol_3d  # noqa: B018
+
+
+@pytest.mark.parametrize("dtype", [">f4", "<f4"])
+def test_out_in_the_memory_of_an_input_is_refused_even_if_that_is_converted(dtype):
+    held = np.arange(6, dtype=np.float32)
+    given = held.view(dtype)
+    before = held.tobytes()
+    for _ in range(2):
+        with pytest.raises(bb.OpError, match=r"Neg\.out: must share no memory with an input"):
+            bb.raw_ops.Neg(x=given, out=held)
+    assert held.tobytes() == before
+
+
+def test_out_in_the_memory_of_an_axis_is_refused_every_time():
+    axis = np.zeros(1, np.int64)
+    for _ in range(2):  # the second call finds the plan of the first
+        with pytest.raises(bb.OpError, match=r"Sum\.out: must share no memory with an input"):
+            bb.raw_ops.Sum(input=np.ones((3, 1), np.int64), axis=axis.view(">i8"), out=axis)
+    assert bb.raw_ops.Sum(input=np.ones((3, 1), np.int64), axis=axis) == [3]

@@ -179,6 +179,8 @@ class Op(Declaration):
         arrays = self.arrays(inputs)
         plan = self._plan(arrays, attrs)
         self._remember(plan, given, arrays)
+        if out is not None:  # it must not lie in what the caller gave, converted or not
+            self._check_out(plan, [*arrays, *_arrays_in(inputs)], out)
         return self.result(self._compute(plan, arrays, out))
 
     @_guarded
@@ -208,6 +210,9 @@ class Op(Declaration):
         fill, warns, makers = plan.fill, plan.warns, plan.makers
 
         def in_general(given: dict[str, Any], out: Any) -> Any:
+            if out is not None and constants:
+                replaced = _arrays_in([given.get(name) for name in constants])
+                self._check_out(plan, replaced, out)
             given.update(constants)
             return self.result(self._compute(plan, [given[name] for name in names], out))
 
@@ -217,6 +222,8 @@ class Op(Declaration):
         take = itemgetter(*names) if len(names) > 1 else lambda given: (given[names[0]],)
 
         def in_short(given: dict[str, Any], out: Any) -> Any:
+            if out is not None and constants:
+                return in_general(given, out)
             given.update(constants)
             try:
                 result = make() if out is None else self._check_out(plan, take(given), out)[0]
@@ -687,6 +694,10 @@ def _about(value: Any) -> str:
         return _one_line(repr(value), 100)
     except Exception:  # it is only told of
         return type(value).__name__
+
+
+def _arrays_in(values: Sequence[Value]) -> list[Array]:
+    return [x for x in flat(values) if isinstance(x, np.ndarray)]
 
 
 def _is_open(spec: Spec) -> bool:
