@@ -469,3 +469,13 @@ def test_out_in_the_memory_of_an_axis_is_refused_every_time():
         with pytest.raises(bb.OpError, match=r"Sum\.out: must share no memory with an input"):
             bb.raw_ops.Sum(input=np.ones((3, 1), np.int64), axis=axis.view(">i8"), out=axis)
     assert bb.raw_ops.Sum(input=np.ones((3, 1), np.int64), axis=axis) == [3]
+
+
+def test_a_list_may_have_more_tensors_than_numpy_broadcasts_at_once():
+    joined = bb.raw_ops.StringJoin(inputs=["a"] * 100 + [["b", "c"]])
+    assert joined.tolist() == [b"a" * 100 + b"b", b"a" * 100 + b"c"]
+
+
+def test_complex_numbers_are_no_real_ones_even_if_there_are_none():
+    with pytest.raises(bb.OpError, match=r"Const\.value: must fit in float16"):
+        bb.raw_ops.Const(value=np.zeros((2, 0), complex), dtype="float16")

@@ -9,7 +9,6 @@ with little memory and little time: `children` tells which of them brought it do
 from __future__ import annotations
 
 import gc
-import io
 import os
 import sys
 import tempfile
@@ -48,9 +47,11 @@ def in_a_folder() -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         (Path(folder) / "f").write_bytes(b"a few bytes\n1,2,3\n")
         before = _files.place.set(_files.Place(folder, closed=True))
-        streams, sys.stdout, sys.stderr = (sys.stdout, sys.stderr), io.StringIO(), io.StringIO()
+        streams = sys.stdout, sys.stderr
         try:
-            yield
+            with open(os.devnull, "w") as sys.stdout:
+                sys.stderr = sys.stdout
+                yield
         finally:
             sys.stdout, sys.stderr = streams
             _files.place.reset(before)

@@ -232,6 +232,8 @@ def as_integers(array: Array, dtype: DType) -> Array:
 
 
 def _fits(array: Array, dtype: DType) -> bool:
+    if array.dtype.kind == "c" and dtype.kind != "c":
+        return False
     if array.size == 0 or (array.dtype.kind == "b" and not dtype.hasobject):
         return True
     if dtype.kind in "iu":
@@ -239,7 +241,7 @@ def _fits(array: Array, dtype: DType) -> bool:
         return array.dtype.kind in "iu" and bool(
             extreme(np.minimum, array) >= limits.min and extreme(np.maximum, array) <= limits.max
         )
-    if dtype.hasobject or dtype.kind == "b" or (array.dtype.kind == "c" and dtype.kind != "c"):
+    if dtype.hasobject or dtype.kind == "b":
         return False
     with np.errstate(all="ignore"):
         return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())

@@ -17,8 +17,10 @@ Unit = Annotated[str, choice("What is counted: bytes, or letters in UTF-8.", "BY
 
 def texts(function: Callable[..., bytes], *arrays: Array) -> Array:
     """What a function gives for the cells of arrays of text, cell by cell; they broadcast."""
-    cells = np.broadcast(*arrays)
-    out = np.empty(cells.shape, object)
+    shape = np.broadcast_shapes(*(array.shape for array in arrays))
+    # np.broadcast would do this for 64 arrays at most.
+    cells = zip(*(np.broadcast_to(array, shape).flat for array in arrays), strict=True)
+    out = np.empty(shape, object)
     out.reshape(-1)[:] = [function(*each) for each in one_by_one(cells)]
     return out
 
