@@ -104,7 +104,7 @@ def substr(input: Array, pos: Array, len_: Array, *, unit: Unit = "BYTE") -> Arr
     """
 
     def part(text: bytes, start: int, count: int) -> bytes:
-        begin = _start(text, start, unit)
+        begin, count = _start(text, start, unit), int(count)  # int32 would overflow
         if unit == "BYTE":
             return text[begin : None if count < 0 else begin + count]
         ends = [*_letters(text), len(text)]
@@ -142,6 +142,13 @@ substr.case(
 )
 substr.case(
     "from the end", input="hello", pos=[-3, 5], len=[2, 9], out=np.array([b"ll", b""], object)
+)
+substr.case(
+    "to the end by the largest length",
+    input="hello",
+    pos=np.int32([1, -2]),
+    len=np.int32([2**31 - 1, 2**31 - 1]),
+    out=np.array([b"ello", b"lo"], object),
 )
 substr.case(
     "letters", input="日本語", pos=-2, len=1, unit="UTF8_CHAR", out=np.array("本".encode(), object)
