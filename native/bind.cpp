@@ -7,6 +7,7 @@
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <numpy/arrayobject.h>
 
@@ -28,6 +29,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -38,6 +40,7 @@
 #include "memory.hpp"
 #include "parallel.hpp"
 #include "pool.hpp"
+#include "product.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -514,6 +517,41 @@ void define_argmax(nb::module_& m, const char* name, std::string inputs, std::st
         "of_batch"_a);
 }
 
+// -- products of matrices -------------------------------------------------------------------------
+
+// Prepares the product of matrices. `front` has, for each axis in front of them, its size and whether a
+// and b have it: one that has not is taken again and again.
+Prepared product(std::string_view dtype, std::int64_t rows, std::int64_t inner, std::int64_t columns,
+                 bool a_transposed, bool b_transposed,
+                 const std::vector<std::tuple<std::int64_t, bool, bool>>& front) {
+    constexpr const char* op = "product";
+    const Type type = type_named(dtype);
+    require(type == Type::float32 || type == Type::float64, op, "must be float32 or float64");
+    Shape a{1, 1, 1, rows, inner}, b{1, 1, 1, inner, columns}, c{1, 1, 1, rows, columns};
+    backblocks::Product product{rows, inner, columns, a_transposed, b_transposed, {}};
+    std::int64_t of_a = operand(op, type, a).size, of_b = operand(op, type, b).size;
+    for (auto axis = front.rbegin(); axis != front.rend(); ++axis) {
+        const auto [n, in_a, in_b] = *axis;
+        require(n >= 0, op, "sizes must not be negative");
+        product.front.insert(product.front.begin(), {n, in_a ? of_a : 0, in_b ? of_b : 0});
+        const auto times = [&](Shape& shape) {
+            shape[2] = n;
+            shape[0] = operand(op, type, shape).size > 0 ? shape[0] * n : 0;
+            shape[2] = 1;
+        };
+        times(c);
+        if (in_a) times(a);
+        if (in_b) times(b);
+        of_a *= in_a ? n : 1;
+        of_b *= in_b ? n : 1;
+    }
+    const auto run = backblocks::chosen_isa().product.multiply;
+    return Prepared(op, {operand(op, type, a), operand(op, type, b)}, {operand(op, type, c)},
+                    [=](void* const* arrays) {
+                        run(type, arrays[0], arrays[1], arrays[2], product);
+                    });
+}
+
 // -- memory ---------------------------------------------------------------------------------------
 
 // Lets NumPy see a block of memory, and keeps the block as long as NumPy does.
@@ -829,6 +867,8 @@ NB_MODULE(_native, m) {
     define_conv<dilation, &DilationKernels::forward>(m, "dilation", "cf", 'o');
     define_conv<dilation, &DilationKernels::input_grad>(m, "dilation_input_grad", "cfo", 'c');
     define_conv<dilation, &DilationKernels::filter_grad>(m, "dilation_filter_grad", "cfo", 'f');
+    m.def("product", &product, "dtype"_a, "rows"_a, "inner"_a, "columns"_a, "a_transposed"_a,
+          "b_transposed"_a, "front"_a);
     nb::class_<CallKey>(m, "CallKey")
         .def(nb::init<std::vector<nb::object>>(), "dtypes"_a)
         .def("__call__", [](const CallKey& key, const nb::dict& given, const nb::set& by_value) {

@@ -9,6 +9,7 @@
 #include "dilation.hpp"
 #include "limits.hpp"
 #include "pool.hpp"
+#include "product.hpp"
 
 namespace backblocks {
 
@@ -19,6 +20,7 @@ struct Isa {
     const ConvKernels& conv;
     const DepthwiseKernels& depthwise;
     const DilationKernels& dilation;
+    const ProductKernels& product;
     const LimitKernels& limits;
 };
 

@@ -30,6 +30,10 @@ constexpr int kLooks = 100;
 
 std::atomic<Interrupt> interrupted{[] {}};
 
+// Whether this thread is one of the pool's. A loop inside a piece of another is not interrupted there:
+// only threads that came from outside may look up.
+thread_local bool of_pool = false;
+
 struct Job {
     const std::int64_t n;
     const Piece piece;
@@ -58,6 +62,7 @@ struct Job {
     }
 
     void work_of_caller() {
+        if (of_pool) return work([] {});
         using Clock = std::chrono::steady_clock;
         // Loops that follow each other are like one: some kernels are made of many short ones.
         thread_local Clock::time_point looked, ended;
@@ -107,6 +112,7 @@ class Pool {
     }
 
     [[noreturn]] void serve() {
+        of_pool = true;
         for (;;) {
             const auto seen = posted_.load();
             if (const auto job = take()) {
