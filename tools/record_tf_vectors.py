@@ -146,15 +146,17 @@ def constant(value: Any, dtype: str) -> tf.Tensor:
 def ask_in_a_graph(op: str, call: Call, variables: set[str]) -> list[Any] | str:
     """Asks an op that changes variables, which must be inside a graph, or one that draws on."""
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        inputs = {name: tf.constant(value) for name, value in call.inputs.items()}
-        for name in variables:
-            value = inputs[name]
-            inputs[name] = tf.raw_ops.VariableV2(shape=value.shape, dtype=value.dtype)
-            session.run(tf.raw_ops.Assign(ref=inputs[name], value=value))
         try:
-            return [np.asarray(session.run(getattr(tf.raw_ops, op)(**inputs, **call.attrs)))]
+            inputs = {name: tf.constant(value) for name, value in call.inputs.items()}
+            for name in variables:
+                value = inputs[name]
+                inputs[name] = tf.raw_ops.VariableV2(shape=value.shape, dtype=value.dtype)
+                session.run(tf.raw_ops.Assign(ref=inputs[name], value=value))
+            result = session.run(getattr(tf.raw_ops, op)(**inputs, **call.attrs))
         except (tf.errors.OpError, TypeError, ValueError) as error:
             return type(error).__name__
+    # A scalar of bytes would be cut at its zero bytes.
+    return [np.array(result, object) if isinstance(result, bytes) else np.asarray(result)]
 
 
 def leave_behind(pattern: int, outputs: list[Any], count: int) -> None:

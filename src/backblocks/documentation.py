@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES, is_smooth
+from backblocks.dtypes import NAMES, is_smooth, wider
 from backblocks.errors import OpError
 from backblocks.graph.gradients import gradients
 from backblocks.graph.symbol import Symbol, constant, placeholder
@@ -143,9 +143,8 @@ def value_text(value: Value) -> str:
     if value.dtype == RESOURCE:
         return repr(state_in(value))
     sizes = "x".join(map(str, value.shape)) or "scalar"
-    printable = np.float32 if value.dtype.kind == "V" else value.dtype
     with np.printoptions(threshold=40, linewidth=10_000, precision=6, suppress=True):
-        text = np.array2string(value.reshape(-1).astype(printable), separator=" ")
+        text = np.array2string(value.reshape(-1).astype(wider(value.dtype)), separator=" ")
     return f"{NAMES[value.dtype]} {sizes} {text}"
 
 

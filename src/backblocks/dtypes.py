@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
@@ -20,6 +21,21 @@ NUMBERS = (*REALS, *COMPLEX)
 SMOOTH = (*FLOATS, *COMPLEX)
 ALL = (*NUMBERS, "bool")
 
+# The small types of ml_dtypes: arrays hold them, a byte an element, and ops move them about.
+FLOAT8 = ("float8_e5m2", "float8_e4m3fn")
+FLOAT8_FNUZ = ("float8_e4m3fnuz", "float8_e4m3b11fnuz", "float8_e5m2fnuz")
+INT4 = ("int4", "uint4")
+INT2 = ("int2", "uint2")
+SMALL = (*FLOAT8, *FLOAT8_FNUZ, *INT4, *INT2)
+
+# What ops take that compute nothing. TensorFlow's CPU kernels draw the lines between them.
+VALUES = (*ALL, "string")  # ops that make, choose, compare or keep elements
+FILLED = (*ALL, *INT4, "string")  # ops that repeat one element
+CONVERTED = (*ALL, *SMALL)  # ops that convert one type to another
+MOVED = (*ALL, *FLOAT8, "string")  # ops that put elements in other places
+SPLIT = (*ALL, *FLOAT8, *INT4, "string")  # ops that cut tensors apart
+EVERY = (*ALL, *SMALL, "string")  # ops that hand tensors on, or look at their shapes alone
+
 # TensorFlow tells a quantized integer from a plain one by its type. NumPy has no such types: here the
 # op says that its integers are quantized, and the array is the plain integer of the same width.
 QUANTIZED = {
@@ -30,8 +46,11 @@ QUANTIZED = {
     "qint32": "int32",
 }
 
+FROM_ML_DTYPES = ("bfloat16", *SMALL)
+"""The types that NumPy knows only when ml_dtypes is there."""
+
 BY_NAME: dict[str, DType] = {name: np.dtype(name) for name in ALL if name != "bfloat16"}
-BY_NAME["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
+BY_NAME |= {name: np.dtype(getattr(ml_dtypes, name)) for name in FROM_ML_DTYPES}
 BY_NAME["string"] = np.dtype(object)  # whose cells are Python bytes, as TensorFlow hands them over
 # What a handle stands for, a queue say, is an object: no number, and no text either.
 BY_NAME["resource"] = np.dtype([("resource", object)])
@@ -41,7 +60,7 @@ _TENSORFLOW_CODES = {
     "DT_FLOAT": "float32",
     "DT_DOUBLE": "float64",
     "DT_HALF": "float16",
-} | {f"DT_{name.upper()}": name for name in (*ALL, *QUANTIZED, "string", "resource")}
+} | {f"DT_{name.upper()}": name for name in (*EVERY, *QUANTIZED, "resource")}
 
 
 def as_dtype(value: Any) -> DType:
@@ -65,17 +84,45 @@ def wide(dtype: DType) -> DType:
     return BY_NAME["float32"] if is_half(dtype) else dtype
 
 
+def wider(dtype: DType) -> DType:
+    """A type of NumPy's own that has all numbers of bfloat16 or a small type; other types as they are."""
+    return _WIDER.get(dtype, dtype)
+
+
 def is_half(dtype: DType) -> bool:
     return dtype.itemsize == 2 and dtype.kind in "fV"
 
 
 def is_float(dtype: DType) -> bool:
-    return dtype.kind == "f" or dtype == BY_NAME["bfloat16"]
+    """Whether it has fractions; float8 too, which no op computes with."""
+    return dtype.kind == "f" or dtype in _MORE_FLOATS
+
+
+def is_integer(dtype: DType) -> bool:
+    return dtype.kind in "iu" or dtype in _MORE_INTS
 
 
 def is_smooth(dtype: DType) -> bool:
-    """Whether its numbers can change a little, so that there are slopes."""
-    return is_float(dtype) or dtype.kind == "c"
+    """Whether its numbers can change a little, so that there are slopes. As in TensorFlow float8 has none."""
+    return dtype in _SMOOTH
+
+
+def limits(dtype: DType) -> Any:
+    """`min`, `max` and what else NumPy tells of the numbers that a type has."""
+    return (ml_dtypes.finfo if is_float(dtype) else ml_dtypes.iinfo)(dtype)
+
+
+def zeros(shape: Sequence[int], dtype: DType) -> np.ndarray[Any, Any]:
+    """An array of zeros, or of empty strings."""
+    return np.full(shape, b"", object) if dtype.kind == "O" else np.zeros(shape, dtype)
+
+
+_MORE_FLOATS = frozenset(BY_NAME[name] for name in ("bfloat16", *FLOAT8, *FLOAT8_FNUZ))
+_MORE_INTS = frozenset(BY_NAME[name] for name in (*INT4, *INT2))
+_WIDER = dict.fromkeys(_MORE_FLOATS, BY_NAME["float32"]) | dict.fromkeys(
+    _MORE_INTS, BY_NAME["int8"]
+)
+_SMOOTH = frozenset(BY_NAME[name] for name in SMOOTH)
 
 
 def lowest(dtype: DType) -> Any:
@@ -90,11 +137,9 @@ def highest(dtype: DType) -> Any:
 
 def lowest_finite(dtype: DType) -> Any:
     """The lowest of its numbers that is no infinity."""
-    limits: Any = ml_dtypes.finfo if is_float(dtype) else np.iinfo
     return limits(dtype).min
 
 
 def highest_finite(dtype: DType) -> Any:
     """The highest of its numbers that is no infinity."""
-    limits: Any = ml_dtypes.finfo if is_float(dtype) else np.iinfo
     return limits(dtype).max

@@ -9448,7 +9448,7 @@ def ZerosLike(
     name: str | None = None,
     out: Array | Sequence[Array] | None = None,
 ) -> Array:
-    """Zeros in the shape of `x`.
+    """Zeros in the shape of `x`; of strings empty ones.
 
         y[…] = 0
     """

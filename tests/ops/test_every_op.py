@@ -9,7 +9,7 @@ import pytest
 from recorded import RECORDED, recorded
 
 import backblocks as bb
-from backblocks.dtypes import BY_NAME, is_float, is_half
+from backblocks.dtypes import BY_NAME, is_float, is_half, wider
 from backblocks.graph.symbol import placeholder
 from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import snake
@@ -49,6 +49,15 @@ BITS = {
     "UnsortedSegmentMin",
     *(name for name in REGISTRY if name.startswith("Quantized")),
 }
+
+
+# They make something else of text than of numbers: put several in one place, text is joined; TensorFlow
+# reads and writes it in its own way.
+TEXT_APART = {"ScatterNd", "AsString", "DecodeCSV", "Save", "SaveV2"}
+
+
+def text_only(allowed):
+    return all(dtype.hasobject for dtype in allowed)
 
 
 def prepared(op, case):
@@ -227,7 +236,15 @@ def test_leaves_its_inputs_alone(op, case):
 
 
 def in_type(x, dtype):
-    """`x` in another type; on the way from complex to real numbers without the imaginary parts."""
+    """`x` in another type; on the way from complex to real numbers without the imaginary parts.
+
+    In text 0 is the empty string, and some numbers end in a zero byte.
+    """
+    if dtype.kind == "O" and x.dtype.kind != "O":
+        out = np.empty(x.shape, object)
+        for at, number in np.ndenumerate(x):
+            out[at] = repr(number).encode() + bytes(number == 2) if number else b""
+        return out
     return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
 
 
@@ -239,7 +256,9 @@ def moved(op, inputs, variable, dtype):
         nonlocal exact
         with np.errstate(all="ignore"):
             y = in_type(x, dtype)
-            exact = exact and bool(np.all((y == x) | ((y != y) & (x != x))))
+            # NaN is another text than its neighbours and no number, so text tells it from itself.
+            back = y.astype(wider(y.dtype)) if y.dtype.kind != "O" else np.where(x != x, 0, x)
+            exact = exact and bool(np.all((back == x) | ((back != back) & (x != x))))
         return y
 
     pairs = zip(op.inputs, inputs, strict=True)
@@ -266,8 +285,10 @@ def test_works_in_every_type_it_declares(op, case):
         reference = inputs if codes else moved(op, inputs, variable, widest)[0]
         expected = run(op, reference, attrs)
         for dtype in allowed:
-            if dtype.hasobject:
-                continue  # text is no number
+            if dtype.hasobject and (
+                dtype.kind != "O" or op.name in TEXT_APART or text_only(allowed)
+            ):
+                continue
             these, same = moved(op, reference, variable, dtype)
             op._bind_dtypes(each_value(Spec.of, these))
             try:

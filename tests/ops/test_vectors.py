@@ -9,7 +9,7 @@ import pytest
 from recorded import RECORDED, SUPPORT, recorded
 
 from backblocks import OpError, raw_ops
-from backblocks.dtypes import NAMES, is_half
+from backblocks.dtypes import NAMES, SMALL, is_half, wider
 from backblocks.ops import REGISTRY
 
 # Ops whose results are cells of their inputs: there is nothing to round.
@@ -67,8 +67,9 @@ def different(name, ours, theirs):
         return ""
     if (ours.shape, ours.dtype) != (theirs.shape, theirs.dtype):
         return f"{described(ours)}; TensorFlow has {described(theirs)}"
-    wider = np.float32 if is_half(ours.dtype) else ours.dtype
-    a, b = ours.astype(wider), theirs.astype(wider)
+    if ours.dtype.hasobject and any(type(cell) is not bytes for cell in ours.flat):
+        return "cells that are no bytes"
+    a, b = (x.astype(np.float32 if is_half(x.dtype) else wider(x.dtype)) for x in (ours, theirs))
     part = 0 if name in SELECTING else ROUNDING.get(NAMES[ours.dtype], 0)
     if not part:
         equal = a == b
@@ -164,3 +165,22 @@ def test_counts_ties_in_volumes_as_tensorflow_does_when_asked_to():
 def test_every_op_has_recorded_answers(name):
     assert name in SUPPORT, "add it to a table in tools/vectors and run: make vectors"
     assert (name in RECORDED) == bool(SUPPORT[name]["accepts"])
+
+
+# Types of which TensorFlow has kernels for some ops that move elements, and not for others.
+SOMETIMES = {*SMALL, "string"}
+
+
+def asked(name):
+    """Those of these types with which TensorFlow was called."""
+    support = SUPPORT[name]
+    return SOMETIMES & {*support["accepts"], *(what.split()[0] for what in support["refuses"])}
+
+
+@pytest.mark.parametrize("name", [name for name in RECORDED if asked(name)])
+def test_takes_strings_and_small_types_where_tensorflow_does(name):
+    op = REGISTRY[name]
+    options = [attr.kind.options for attr in op.attrs.values() if attr.kind.name == "dtype"]
+    declared = {each for types in (*op.dtypes.values(), *options) for each in types}
+    pins = {pin.dtype for pin in (*op.inputs, *op.outputs)}
+    assert (declared | pins) & asked(name) == SOMETIMES & set(SUPPORT[name]["accepts"])

@@ -1,11 +1,11 @@
 """Pages made up by hypothesis: blocks of known and unknown ops, constants of every type, odd words."""
 
-import ml_dtypes
 import numpy as np
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from backblocks.dtypes import FROM_ML_DTYPES
 from backblocks.pages.constants import TYPES, in_words
 from backblocks.pages.model import Frame, Monitor, Note, PageBlock, Shown
 from backblocks.pages.page import Page
@@ -35,8 +35,8 @@ def arrays(draw):
         array = np.empty(size, object)
         array[:] = draw(st.lists(st.binary(max_size=6), min_size=size, max_size=size))
         return array.reshape(shape)
-    if name == "bfloat16":
-        return draw(hnp.arrays(np.uint16, shape)).view(ml_dtypes.bfloat16)
+    if name in FROM_ML_DTYPES:
+        return draw(hnp.arrays(f"u{TYPES[name].itemsize}", shape)).view(TYPES[name])
     return draw(hnp.arrays(TYPES[name], shape))
 
 

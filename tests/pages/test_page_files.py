@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import backblocks as bb
+from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES
 from backblocks.pages.constants import TYPES, constant, in_words
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import FORMAT, PageBlock
@@ -105,6 +106,10 @@ def test_constants_are_the_same_bits_after_writing_and_reading(array):
         ),
         (np.float32([3.4028235e38, 1e-45, 16777217]), "[3.4028235e+38, 1e-45, 16777216]"),
         (np.array([0.1, 1 / 3], ml_dtypes.bfloat16), "[0.1, 0.334]"),
+        (np.array([0.1, 448], ml_dtypes.float8_e4m3fn), "[0.1, 448]"),
+        (np.array([0.1, -np.inf, -0.0], ml_dtypes.float8_e5m2), '[0.09, "-inf", -0.0]'),
+        (np.array([-8, 7], ml_dtypes.int4), "[-8, 7]"),
+        (np.array(3, ml_dtypes.uint2), "3"),
         (np.float16(1 / 3), "0.3333"),
         (np.float64([0.1 + 0.2, 1e300]), "[0.30000000000000004, 1e+300]"),
         (np.int64([2**63 - 1, -(2**63), 5]), '["9223372036854775807", "-9223372036854775808", 5]'),
@@ -119,6 +124,27 @@ def test_constants_read_well(array, text):
     words = in_words(np.asarray(array))
     assert json.dumps(words["value"], ensure_ascii=False) == text
     np.testing.assert_array_equal(constant(words, Folder()), array)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value"),
+    [
+        ("int4", 8),
+        ("int4", -9),
+        ("uint4", -1),
+        ("int2", 2),
+        ("uint2", 4),
+        ("int4", 300),
+        ("int4", 0.5),
+    ]
+    + [("float8_e5m2", 1e6), ("float8_e4m3fn", 1e6), ("float8_e4m3fn", "inf")],
+)
+def test_small_types_refuse_what_they_do_not_have(dtype, value):
+    with pytest.raises(bb.OpError, match=f"must have cells of {dtype}"):
+        constant({"dtype": dtype, "value": [0, value]}, Folder())
+    if value != "inf":
+        with pytest.raises(bb.OpError, match=f"must fit in {dtype}"):
+            bb.constant([0, value], dtype)
 
 
 def test_texts_in_other_languages_are_kept_beside_the_plain_ones():
@@ -171,11 +197,13 @@ def held(file):
     return bb.open_page(file).graph()["w"].attrs["value"]
 
 
-def test_large_arrays_stand_beside_the_page(tmp_path):
+@pytest.mark.parametrize("name", FROM_ML_DTYPES)
+def test_large_arrays_stand_beside_the_page(tmp_path, name):
     file = tmp_path / "net.page.json"
+    unnamed = large(1).astype(np.uint8).astype(BY_NAME[name])  # npy files have no name for the type
     with bb.Scope() as scope:
         bb.constant(large(1), name="w")
-        bb.constant(large(1).astype("bfloat16"), name="v")
+        bb.constant(unnamed, name="v")
     bb.save_page(scope, file)
     blocks = json.loads(file.read_text())["blocks"]
     assert blocks["w"]["attrs"]["value"].keys() == {"dtype", "shape", "file"}
@@ -183,7 +211,7 @@ def test_large_arrays_stand_beside_the_page(tmp_path):
     assert named == {f"net.arrays/{name}" for name in os.listdir(tmp_path / "net.arrays")}
     graph = bb.open_page(file).graph()
     np.testing.assert_array_equal(graph["w"].attrs["value"], large(1))
-    np.testing.assert_array_equal(graph["v"].attrs["value"], large(1).astype("bfloat16"))
+    np.testing.assert_array_equal(graph["v"].attrs["value"], unnamed)
     before = file.read_bytes()
     bb.save_page(bb.open_page(file), file)
     assert file.read_bytes() == before

@@ -189,3 +189,13 @@ def test_the_arrays_of_a_file_are_counted_while_they_are_read(tmp_path, monkeypa
     (tmp_path / "x").write_bytes(npz(a=np.zeros(1000), b=np.zeros(1000)))
     with pytest.raises(OpError, match=r"x.npz: must come to at most 0 MiB of arrays"):
         constants(tmp_path / "x", "x.npz", tmp_path / "p.page.json")
+
+
+def test_npy_files_do_not_tell_small_types_apart(tmp_path):
+    array = np.array([[1, -2], [3, -8]], ml_dtypes.int4)
+    with open(tmp_path / "x.npy", "wb") as file:
+        write_array(file, array)
+    loaded = np.load(tmp_path / "x.npy").view(ml_dtypes.int4)
+    assert loaded.tolist() == array.tolist()
+    with pytest.raises(OpError, match="must hold numbers"):
+        constants(tmp_path / "x.npy", "x.npy", tmp_path / "p.page.json")

@@ -10,10 +10,14 @@ import numpy as np
 from vectors.data import (
     ALL,
     COMPLEX,
+    EVERY,
+    FEW_BITS,
+    FLOAT8,
     FLOATS,
     INTS,
     NUMBERS,
     REALS,
+    SMALL,
     Array,
     Call,
     Source,
@@ -359,23 +363,42 @@ def select(op: str, dtype: str) -> Iterator[Call]:
 
 def cast(op: str, dtype: str) -> Iterator[Call]:
     source = Source(op, dtype)
-    for target in ALL:
+    for target in NUMERIC:
         unsigned = target.startswith("u")
+        more = [] if converts(dtype, target) else ["small types"]
         x = source.whole((2, 7), dtype, 0 if unsigned else -4, 8)
-        yield Call({"x": x}, {"DstT": target})
-        yield Call({"x": x[:0]}, {"DstT": target}, ["empty"])
-        if dtype not in INTS and dtype != "bool":
+        yield Call({"x": x}, {"DstT": target}, more)
+        yield Call({"x": x[:0]}, {"DstT": target}, ["empty", *more])
+        if dtype not in (*INTS, *FEW_BITS, "bool"):
             x = np.abs(source.real((9,), dtype)) if unsigned else source.real((9,), dtype)
-            yield Call({"x": x.astype(numpy_dtype(dtype))}, {"DstT": target})
-            if target in FLOATS and is_float(dtype):
+            yield Call({"x": x.astype(numpy_dtype(dtype))}, {"DstT": target}, more)
+            if target in (*FLOATS, *FLOAT8) and (is_float(dtype) or dtype in FLOAT8):
                 for tag, special in SPECIAL.items():
                     yield Call(
                         {"x": source.sprinkled(x, 0.4, *special).astype(numpy_dtype(dtype))},
                         {"DstT": target},
-                        [tag],
+                        [tag, *more],
                     )
-        if dtype in INTS and target in INTS:
-            yield Call({"x": extremes(source, dtype)}, {"DstT": target}, ["overflow"])
+        if dtype in FLOATS and target in FLOAT8:
+            x = np.array([239, 240, 241, 448, 464, 465, 61440, 61441, 1e-3, 2**-9, 2**-17], float)
+            yield Call({"x": np.append(x, -x).astype(numpy_dtype(dtype))}, {"DstT": target}, more)
+        if dtype in INTS and target in (*INTS, *FEW_BITS):
+            yield Call({"x": extremes(source, dtype)}, {"DstT": target}, ["overflow", *more])
+
+
+def converts(dtype: str, target: str) -> bool:
+    """Whether TensorFlow converts one type to another: small ones to few others."""
+    floats, integers = (*FLOATS, *FLOAT8[:2]), (*INTS, *FEW_BITS[:2])
+    return (
+        dtype == target
+        or {dtype, target} <= set(ALL)
+        or (dtype in floats and target in floats)
+        or (dtype in FLOAT8[:2] and target in ALL)
+        or (dtype in integers and target in integers)
+    )
+
+
+NUMERIC = (*ALL, *SMALL)
 
 
 # -- biases -----------------------------------------------------------------------------------------------
@@ -452,7 +475,7 @@ TABLE = {
         op: (REALS, two())
         for op in ("Less", "LessEqual", "Greater", "GreaterEqual", "Maximum", "Minimum")
     },
-    **dict.fromkeys(("Equal", "NotEqual"), (ALL, incompatible)),
+    **dict.fromkeys(("Equal", "NotEqual"), (EVERY, incompatible)),
     "ApproximateEqual": (NUMBERS, same_shapes("x", "y", tolerance=1.5)),
     **{op: (("bool",), two()) for op in ("LogicalAnd", "LogicalOr")},
     "LogicalNot": (("bool",), one("x")),
@@ -506,8 +529,8 @@ TABLE = {
     "Cross": (REALS, cross),
     "AccumulateNV2": (NUMBERS, add_n),
     "AddN": (NUMBERS, add_n),
-    "SelectV2": (ALL, select),
-    "Cast": (ALL, cast),
+    "SelectV2": (EVERY, select),
+    "Cast": (NUMERIC, cast),
     **{op: (REALS, one("features")) for op in ("Relu", "Relu6")},
     **{op: (FLOATS, one("features")) for op in ("Elu", "Selu", "Softplus", "Softsign")},
     "LeakyRelu": (FLOATS, one("features", attrs=ALPHAS)),

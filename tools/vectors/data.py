@@ -19,6 +19,16 @@ REALS = (*FLOATS, *INTS)
 COMPLEX = ("complex64", "complex128")
 NUMBERS = (*REALS, *COMPLEX)
 ALL = (*NUMBERS, "bool")
+FLOAT8 = (
+    "float8_e5m2",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e4m3b11fnuz",
+    "float8_e5m2fnuz",
+)
+FEW_BITS = ("int4", "uint4", "int2", "uint2")
+SMALL = (*FLOAT8, *FEW_BITS)
+EVERY = (*ALL, *SMALL, "string")
 INDEX = ("int32", "int64")
 QUANTIZED = {
     "quint8": "uint8",
@@ -49,7 +59,9 @@ class Call:
 
 def numpy_dtype(name: str) -> np.dtype[Any]:
     name = QUANTIZED.get(name, name)
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    if name == "string":
+        return np.dtype(object)
+    return np.dtype(getattr(ml_dtypes, name) if name in ("bfloat16", *SMALL) else name)
 
 
 class Source:
@@ -59,12 +71,17 @@ class Source:
         self.rng = np.random.default_rng(zlib.crc32(" ".join(words).encode()))
 
     def whole(self, shape: Sequence[int], dtype: str, low: int = -4, high: int = 4) -> Array:
-        """Small whole numbers: sums of them are exact, and many are equal."""
+        """Small whole numbers: sums of them are exact, and many are equal. Strings are their digits."""
         if dtype.startswith("u"):
             low, high = 0, high - low
+        if dtype in FEW_BITS:
+            limits = ml_dtypes.iinfo(numpy_dtype(dtype))
+            low, high = max(low, limits.min), min(high, limits.max)
         x = self.rng.integers(low, high + 1, shape)
         if dtype.startswith("complex"):
             x = x + 1j * self.rng.integers(low, high + 1, shape)
+        if dtype == "string":
+            return text(x)
         return np.asarray(x % 2 == 1 if dtype == "bool" else x).astype(numpy_dtype(dtype))
 
     def real(self, shape: Sequence[int], dtype: str) -> Array:
@@ -97,6 +114,14 @@ class Source:
         return [values[i] for i in self.rng.permutation(len(values))]
 
 
+def text(numbers: Array) -> Array:
+    """The digits of whole numbers, with a zero byte at the end of some; 0 is the empty string."""
+    out = np.empty(np.shape(numbers), object)
+    for at, number in np.ndenumerate(numbers):
+        out[at] = f"{number}".encode() + bytes(number % 3 == 1) if number else b""
+    return out
+
+
 def is_float(dtype: str) -> bool:
     return dtype in FLOATS
 
@@ -110,7 +135,7 @@ def ones(shape: Sequence[int], dtype: str) -> Array:
 
 
 def zeros(shape: Sequence[int], dtype: str) -> Array:
-    return np.zeros(shape, numpy_dtype(dtype))
+    return text(np.zeros(shape, int)) if dtype == "string" else np.zeros(shape, numpy_dtype(dtype))
 
 
 def sizes(*values: int) -> Array:
@@ -118,4 +143,4 @@ def sizes(*values: int) -> Array:
 
 
 def scalar(value: float, dtype: str = "float32") -> Array:
-    return np.array(value, numpy_dtype(dtype))
+    return text(np.array(value)) if dtype == "string" else np.array(value, numpy_dtype(dtype))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vectors.arrays import either, tags
-from vectors.data import ALL, COMPLEX, FLOATS, Call, Source
+from vectors.data import COMPLEX, EVERY, FLOATS, Call, Source
 
 
 def reverse(op: str, dtype: str) -> Iterator[Call]:
@@ -184,18 +184,18 @@ TWICE = ((3, 3), (2, 3, 2, 3), (1, 2, 1, 1, 2, 1), (0, 0))
 MATRICES = ((3, 3), (2, 3), (3, 2), (2, 3, 3), (2, 1, 3, 2), (0, 2), (0, 2, 2))
 ON_DIAGONAL = (*FLOATS, "int32", "int64", *COMPLEX)
 TABLE = {
-    "ReverseV2": (ALL, reverse),
-    "ReverseSequence": (ALL, reverse_sequence),
+    "ReverseV2": (EVERY, reverse),
+    "ReverseSequence": (EVERY, reverse_sequence),
     "Diag": (ON_DIAGONAL, diagonal("diagonal", *SQUARES)),
     "DiagPart": (ON_DIAGONAL, diagonal("input", *TWICE)),
-    "MatrixDiag": (ALL, diagonal("diagonal", *SQUARES)),
-    "MatrixDiagPart": (ALL, diagonal("input", *MATRICES)),
-    "MatrixSetDiag": (ALL, matrix_set_diag),
-    "MatrixBandPart": (ALL, matrix_band_part),
-    "SpaceToBatchND": (ALL, to_batch),
-    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), (ALL, to_batch_in_squares)),
-    "BatchToSpaceND": (ALL, to_batch),
-    "SpaceToDepth": (ALL, to_depth),
-    "DepthToSpace": (ALL, to_depth),
-    "SparseToDense": (ALL, sparse_to_dense),
+    "MatrixDiag": (EVERY, diagonal("diagonal", *SQUARES)),
+    "MatrixDiagPart": (EVERY, diagonal("input", *MATRICES)),
+    "MatrixSetDiag": (EVERY, matrix_set_diag),
+    "MatrixBandPart": (EVERY, matrix_band_part),
+    "SpaceToBatchND": (EVERY, to_batch),
+    **dict.fromkeys(("SpaceToBatch", "BatchToSpace"), (EVERY, to_batch_in_squares)),
+    "BatchToSpaceND": (EVERY, to_batch),
+    "SpaceToDepth": (EVERY, to_depth),
+    "DepthToSpace": (EVERY, to_depth),
+    "SparseToDense": (EVERY, sparse_to_dense),
 }

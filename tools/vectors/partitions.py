@@ -6,17 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vectors.data import ALL, Call, Source
-
-
-def text(count: int) -> np.ndarray:
-    return np.array([f"text {i}".encode() for i in range(count)], object)
-
-
-def data(source: Source, shape: tuple[int, ...], dtype: str) -> np.ndarray:
-    if dtype == "string":
-        return text(int(np.prod(shape))).reshape(shape)
-    return source.whole(shape, dtype)
+from vectors.data import EVERY, Call, Source
 
 
 def partition(op: str, dtype: str) -> Iterator[Call]:
@@ -32,11 +22,11 @@ def partition(op: str, dtype: str) -> Iterator[Call]:
     ]
     for shape, numbers, parts in table:
         tags = ["empty"] if 0 in shape else []
-        x, where = data(source, shape, dtype), source.rng.integers(0, parts, numbers)
+        x, where = source.whole(shape, dtype), source.rng.integers(0, parts, numbers)
         inputs = {"data": x, "partitions": np.asarray(where, np.int32)}
         yield Call(inputs, {"num_partitions": parts}, tags)
     for wrong in (-1, 2):
-        inputs = {"data": data(source, (2,), dtype), "partitions": np.array([0, wrong], np.int32)}
+        inputs = {"data": source.whole((2,), dtype), "partitions": np.array([0, wrong], np.int32)}
         yield Call(inputs, {"num_partitions": 2}, ["empty"])
 
 
@@ -56,10 +46,9 @@ def stitch(op: str, dtype: str) -> Iterator[Call]:
     ]
     for places, rest in table:
         indices = [np.array(each, np.int32) for each in places]
-        values = [data(source, (*each.shape, *rest), dtype) for each in indices]
+        values = [source.whole((*each.shape, *rest), dtype) for each in indices]
         empty = any(not value.size for value in values)
         yield Call({"indices": indices, "data": values}, {}, ["empty"] if empty else [])
 
 
-TYPES = (*ALL, "string")
-TABLE = {"DynamicPartition": (TYPES, partition), "DynamicStitch": (TYPES, stitch)}
+TABLE = {"DynamicPartition": (EVERY, partition), "DynamicStitch": (EVERY, stitch)}

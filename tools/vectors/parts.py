@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from vectors.arrays import each_shape, either, tags
-from vectors.data import ALL, INDEX, Call, Source, is_float, sizes
+from vectors.data import EVERY, INDEX, Call, Source, is_float, sizes
 
 
 def concat(op: str, dtype: str) -> Iterator[Call]:
@@ -254,21 +254,21 @@ def shape_n(op: str, dtype: str) -> Iterator[Call]:
 
 
 TABLE = {
-    "ConcatV2": (ALL, concat),
-    "Concat": (ALL, concat),
+    "ConcatV2": (EVERY, concat),
+    "Concat": (EVERY, concat),
     "ConcatOffset": (INDEX, concat_offset),
-    "Split": (ALL, split),
-    "SplitV": (ALL, split),
-    "Slice": (ALL, slice_),
-    "StridedSlice": (ALL, strided_slice),
-    "StridedSliceGrad": (ALL, strided_slice),
-    "Pad": (ALL, pad),
-    "PadV2": (ALL, pad),
-    "GatherV2": (ALL, gather),
-    "Gather": (ALL, gather),
-    "Tile": (ALL, tile),
-    "Fill": (ALL, fill),
-    "Squeeze": (ALL, squeeze),
-    "Rank": (ALL, each_shape("input")),
-    "ShapeN": (ALL, shape_n),
+    "Split": (EVERY, split),
+    "SplitV": (EVERY, split),
+    "Slice": (EVERY, slice_),
+    "StridedSlice": (EVERY, strided_slice),
+    "StridedSliceGrad": (EVERY, strided_slice),
+    "Pad": (EVERY, pad),
+    "PadV2": (EVERY, pad),
+    "GatherV2": (EVERY, gather),
+    "Gather": (EVERY, gather),
+    "Tile": (EVERY, tile),
+    "Fill": (EVERY, fill),
+    "Squeeze": (EVERY, squeeze),
+    "Rank": (EVERY, each_shape("input")),
+    "ShapeN": (EVERY, shape_n),
 }

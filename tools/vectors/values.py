@@ -8,13 +8,27 @@ from typing import Any
 import numpy as np
 
 from vectors.arrays import Calls, each_shape, tags
-from vectors.data import ALL, FLOATS, INDEX, NUMBERS, Call, Source, is_float, numpy_dtype, scalar
+from vectors.data import (
+    ALL,
+    EVERY,
+    FLOATS,
+    INDEX,
+    NUMBERS,
+    Call,
+    Source,
+    is_float,
+    numpy_dtype,
+    scalar,
+    zeros,
+)
 
 
 def const(op: str, dtype: str) -> Iterator[Call]:
     values: list[Any] = [1, [0, 1, 1], [[1, 0], [0, 1]], []]
     for value in values:
         given = np.array(value, bool).tolist() if dtype == "bool" else value
+        if dtype == "string":
+            given = np.array(value, "U1").tolist()
         yield Call({}, {"value": given, "dtype": dtype}, [] if value else ["empty"])
 
 
@@ -53,7 +67,7 @@ def where(op: str, dtype: str) -> Iterator[Call]:
     for shape in ((1,), (7,), (3, 4), (2, 1, 5), (1, 2, 3, 2), (0,), (2, 0)):
         x = source.whole(shape, dtype, -1, 1)
         yield Call({"condition": x}, {}, tags(shape))
-    yield Call({"condition": np.zeros((2, 3), numpy_dtype(dtype))}, {}, ["nothing"])
+    yield Call({"condition": zeros((2, 3), dtype)}, {}, ["nothing"])
     if is_float(dtype):
         x = source.sprinkled(np.zeros(9, numpy_dtype(dtype)), 0.5, np.nan, np.inf, -0.0)
         yield Call({"condition": x}, {}, ["nan", "inf"])
@@ -145,22 +159,24 @@ def decode_raw(op: str, dtype: str) -> Iterator[Call]:
 
 
 handed_on: Calls = each_shape("input")
+# TensorFlow has no words for constants of the others, though its kernel would take them.
+CONSTANT = tuple(name for name in EVERY if not name.endswith("fnuz"))
 RAW = tuple(name for name in ALL if name not in ("uint32", "uint64"))
 TABLE = {
-    "Const": (ALL, const),
-    "Placeholder": (ALL, placeholder),
-    "PlaceholderWithDefault": (ALL, with_shape),
-    "EnsureShape": (ALL, with_shape),
-    "StopGradient": (ALL, handed_on),
-    "PreventGradient": (ALL, handed_on),
+    "Const": (CONSTANT, const),
+    "Placeholder": (EVERY, placeholder),
+    "PlaceholderWithDefault": (EVERY, with_shape),
+    "EnsureShape": (EVERY, with_shape),
+    "StopGradient": (EVERY, handed_on),
+    "PreventGradient": (EVERY, handed_on),
     "CheckNumerics": (FLOATS, check_numerics),
     "Bitcast": (NUMBERS, bitcast),
-    "Where": (ALL, where),
-    "Unique": (ALL, unique),
-    "UniqueWithCounts": (ALL, unique),
-    "ListDiff": (ALL, list_diff),
-    "OneHot": (ALL, one_hot),
-    "Select": (ALL, select),
+    "Where": (EVERY, where),
+    "Unique": (EVERY, unique),
+    "UniqueWithCounts": (EVERY, unique),
+    "ListDiff": (EVERY, list_diff),
+    "OneHot": (EVERY, one_hot),
+    "Select": (EVERY, select),
     "DecodeRaw": (RAW, decode_raw),
     "UnravelIndex": (INDEX, unravel_index),
 }

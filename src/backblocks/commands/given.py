@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from backblocks.commands.mistakes import Mistake, did_you_mean
-from backblocks.dtypes import NAMES, DType
+from backblocks.dtypes import FROM_ML_DTYPES, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.graph.runner import check_condition
 from backblocks.graph.scope import Graph
@@ -143,7 +143,10 @@ def _from_file(name: str, dtype: DType) -> Array:
     except OpError as error:
         error.hint = "Name a file that np.save wrote, or write numbers as JSON: [1, 2]."
         if error.problem.startswith("must hold"):
-            as_bits = 'view("uint16")' if dtype.kind == "V" else f'astype("{NAMES[dtype]}")'
+            has_name = NAMES[dtype] not in FROM_ML_DTYPES
+            as_bits = (
+                f'astype("{NAMES[dtype]}")' if has_name else f'view("uint{8 * dtype.itemsize}")'
+            )
             error.hint = f'Write it as that: np.save("{name}", x.{as_bits}).'
         if dtype.hasobject:
             error.hint = 'Write texts as JSON: "one" or ["one", "two"].'

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from backblocks._durable import atomic_write
-from backblocks.dtypes import NAMES
+from backblocks.dtypes import NAMES, wider
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import in_words
@@ -41,7 +41,7 @@ def readable(array: Array) -> Array:
     if array.dtype.kind == "O":
         words = [cell.decode(errors="replace") for cell in array.flat]
         return np.array(words, str).reshape(array.shape)
-    return array.astype(np.float32) if array.dtype.kind == "V" else array
+    return array.astype(wider(array.dtype), copy=False)
 
 
 def number(cell: Any) -> str:

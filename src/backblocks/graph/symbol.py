@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES, DType
+from backblocks.dtypes import EVERY, NAMES, DType
 from backblocks.errors import BackblocksError, OpError, described
 from backblocks.ops._inputs import Array, as_constant
 from backblocks.ops._op import REGISTRY, Attrs, Op, Value, builders
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from backblocks.graph.scope import Scope
 
 _CONST, _PLACEHOLDER, _VARIABLE = (REGISTRY[n] for n in ("Const", "Placeholder", "VariableV2"))
-_VALUE_TYPE = dtype_of(*ALL, "string")
+_VALUE_TYPE = dtype_of(*EVERY)
 _numbers = itertools.count()
 
 
@@ -254,8 +254,9 @@ def variable(initial: Any, dtype: Any = None, name: str = "") -> Symbol:
     """A symbol whose value a session keeps, and which other blocks can change."""
     start = initial if isinstance(initial, Symbol) else constant(initial, dtype)
     with _naming("VariableV2", "dtype"):
-        _VALUE_TYPE.parse(start.dtype)
-        if dtype is not None and _VALUE_TYPE.parse(dtype) != start.dtype:
+        kind = _VARIABLE.attrs["dtype"].kind
+        kind.parse(start.dtype)
+        if dtype is not None and kind.parse(dtype) != start.dtype:
             hint = "Leave it out, or Cast what it starts from."
             raise OpError(f"must be {NAMES[start.dtype]}, as its start", got=dtype, hint=hint)
     attrs = {"shape": start.shape, "dtype": start.dtype, "container": "", "shared_name": ""}

@@ -9451,7 +9451,7 @@ def zeros_like(
     name: str | None = None,
     out: Array | Sequence[Array] | None = None,
 ) -> Array:
-    """Zeros in the shape of `x`.
+    """Zeros in the shape of `x`; of strings empty ones.
 
         y[…] = 0
     """

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.dtypes import BY_NAME, NAMES, DType, is_integer, limits
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._memory import SMALL, refuse_bytes
@@ -236,24 +236,27 @@ def _fits(array: Array, dtype: DType) -> bool:
         return False
     if array.size == 0 or (array.dtype.kind == "b" and not dtype.hasobject):
         return True
-    if dtype.kind in "iu":
-        limits = _limits(dtype)
-        return array.dtype.kind in "iu" and bool(
-            extreme(np.minimum, array) >= limits.min and extreme(np.maximum, array) <= limits.max
+    if is_integer(dtype):
+        low, high = _limits(dtype).min, _limits(dtype).max
+        return (
+            is_integer(array.dtype)
+            and low <= int(extreme(np.minimum, array))
+            and int(extreme(np.maximum, array)) <= high
         )
     if dtype.hasobject or dtype.kind == "b":
         return False
     with np.errstate(all="ignore"):
-        return bool((np.isfinite(array.astype(dtype)) == np.isfinite(array)).all())
+        new = array.astype(dtype)
+        kept = (np.isfinite(new) == np.isfinite(array)) & (np.isnan(new) == np.isnan(array))
+    return bool(kept.all())  # some float8 have NaN for infinity
 
 
-_limits = functools.cache(np.iinfo)  # NumPy works them out again each time
+_limits = functools.cache(limits)  # NumPy works them out again each time
 
 
 def _what_fits(dtype: DType) -> str:
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return f"Use whole numbers from {limits.min} to {limits.max}."
+    if is_integer(dtype):
+        return f"Use whole numbers from {_limits(dtype).min} to {_limits(dtype).max}."
     if dtype.kind == "O":
         return "Use text or bytes."
     if dtype.hasobject:

@@ -141,7 +141,7 @@ def _shapes(value: Any) -> tuple[tuple[int | None, ...] | None, ...]:
 
 
 def _tensor(value: Any) -> Array:
-    array = as_array(value).copy()  # the caller may go on writing to theirs
+    array = as_array(value, strings=True).copy()  # the caller may go on writing to theirs
     array.flags.writeable = False
     return array
 
@@ -253,7 +253,8 @@ Flag = Annotated[bool, Kind("flag", "bool", "Yes or no.", _flag)]
 Int = Annotated[int, Kind("int", "int", "A whole number.", _integer)]
 Seed = Annotated[int, Kind("seed", "int", "Where random numbers start from.", _seed)]
 Tensor = Annotated[
-    Any, Kind("tensor", "ArrayLike", "A number, nested lists of numbers, or an array.", _tensor)
+    Any,
+    Kind("tensor", "ArrayLike", "A number or text, nested lists of them, or an array.", _tensor),
 ]
 Float = Annotated[float, Kind("float", "float", "A number.", _number)]
 Text = Annotated[str, Kind("text", "str", "Words or letters.", _text)]

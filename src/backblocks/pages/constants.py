@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.dtypes import BY_NAME, NAMES, DType, is_float, is_integer, limits, wider
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import MAX_RANK, check_rank
@@ -188,13 +188,14 @@ def _array(cells: list[Any], dtype: DType) -> Array:
             array = np.empty(len(cells), object)
             array[:] = [_bytes(cell) for cell in cells]
             return array
-        read = _READERS[dtype.kind]
+        kind = "i" if is_integer(dtype) else "f" if is_float(dtype) else dtype.kind
         kinds = set(map(type, cells))
-        plain = cells if kinds <= _PLAIN[dtype.kind] else [read(cell) for cell in cells]
+        plain = cells if kinds <= _PLAIN[kind] else [_READERS[kind](cell) for cell in cells]
         with np.errstate(over="ignore"):
-            array = np.array(plain, dtype)
-        if dtype.kind in "biu" or _as_finite_as(array, plain):
-            return array
+            # Only NumPy's own types refuse integers that are too large.
+            array = np.array(plain, wider(dtype) if kind == "i" else dtype)
+        if kind == "b" or (_within(array, dtype) if kind == "i" else _as_finite_as(array, plain)):
+            return array.astype(dtype, copy=False)
     except (KeyError, OverflowError, TypeError, ValueError):
         pass
     raise OpError(
@@ -205,9 +206,18 @@ def _array(cells: list[Any], dtype: DType) -> Array:
 
 
 def _as_finite_as(array: Array, cells: list[Any]) -> bool:
-    """Whether no number was too large for the type."""
-    finite = np.isfinite(array)
-    return bool(finite.all()) or bool((finite == np.isfinite(np.array(cells, complex))).all())
+    """Whether no number was too large for the type, and none an infinity that the type has not."""
+    if np.isfinite(array).all():
+        return True
+    wanted = np.array(cells, complex)
+    return all(bool((which(array) == which(wanted)).all()) for which in (np.isfinite, np.isnan))
+
+
+def _within(array: Array, dtype: DType) -> bool:
+    """Whether every integer is one of the type."""
+    if array.dtype == dtype or not array.size:
+        return True
+    return bool(limits(dtype).min <= array.min() and array.max() <= limits(dtype).max)
 
 
 def _flag(cell: Any) -> bool:
@@ -236,13 +246,11 @@ def _complex(cell: Any) -> complex:
     raise ValueError(cell)
 
 
-_READERS = {"b": _flag, "i": _whole, "u": _whole, "f": _real, "V": _real, "c": _complex}
+_READERS = {"b": _flag, "i": _whole, "f": _real, "c": _complex}
 _PLAIN: dict[str, set[type]] = {
     "b": {bool},
     "i": {int},
-    "u": {int},
     "f": {int, float},
-    "V": {int, float},
     "c": set(),
 }
 """Types of cells that NumPy reads by itself."""
@@ -281,8 +289,8 @@ def _word(cell: Any, dtype: DType) -> Json:
     if dtype.kind == "c":
         real, imaginary = (_real_text(part) for part in (cell.real, cell.imag))
         return f"{real}{'' if imaginary.startswith('-') else '+'}{imaginary}j"
-    if dtype.kind in "iub":
-        plain = cell.item()
+    if dtype.kind == "b" or is_integer(dtype):
+        plain = bool(cell) if dtype.kind == "b" else int(cell)
         return plain if abs(plain) <= MOST else str(plain)
     short = _shortest(cell)
     return str(short) if not math.isfinite(short) else short

@@ -13,14 +13,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from backblocks.dtypes import BY_NAME, NAMES, DType
+from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
 from backblocks.ops._inputs import Array
 
-_UNNAMED: dict[DType, DType] = {BY_NAME["bfloat16"]: np.dtype("V2")}
+_UNNAMED: dict[DType, DType] = {
+    BY_NAME[name]: np.dtype(f"V{BY_NAME[name].itemsize}") for name in FROM_ML_DTYPES
+}
 """What npy files have no name for is kept as bytes, as np.save does; np.load(f).view(dtype) reads it."""
-_BITS: dict[DType, DType] = {BY_NAME["bfloat16"]: np.dtype(np.uint16)}
+_BITS: dict[DType, DType] = {dtype: np.dtype(f"u{dtype.itemsize}") for dtype in _UNNAMED}
 """What is read as well: its bits as whole numbers."""
 
 _LONGEST = 4096
@@ -162,5 +164,6 @@ def write_array(file: Any, array: Array) -> None:
 
 
 def named(stored: DType) -> DType:
-    """The type whose arrays npy files keep as this one."""
-    return next((dtype for dtype, kept in _UNNAMED.items() if kept == stored), stored)
+    """The type whose arrays npy files keep as this one; as it is if that may be several."""
+    found = [dtype for dtype, kept in _UNNAMED.items() if kept == stored]
+    return found[0] if len(found) == 1 else stored

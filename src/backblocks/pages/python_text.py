@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES
+from backblocks.dtypes import FROM_ML_DTYPES, NAMES
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import in_words
 from backblocks.pages.fields import Json
@@ -63,7 +63,9 @@ def source(value: Any) -> str:
 def literal(array: Array) -> str:
     """A constant: its cells if they are few, else packed."""
     name = NAMES[array.dtype]
-    dtype = {"bfloat16": "ml_dtypes.bfloat16", "string": "object"}.get(name, f'"{name}"')
+    dtype = "object" if name == "string" else f'"{name}"'
+    if name in FROM_ML_DTYPES:
+        dtype = f"ml_dtypes.{name}"
     if array.size == 0:
         return f"np.zeros({list(array.shape)}, {dtype})"
     words = in_words(array)
@@ -71,7 +73,7 @@ def literal(array: Array) -> str:
         text = base64.b64encode(zlib.compress(array.tobytes(), 9)).decode()
         return f'packed({dtype}, {list(array.shape)}, "{text}")'
     cells = _cells(words["value"], array.dtype.kind)
-    if array.ndim or name in ("bfloat16", "string"):
+    if array.ndim or name in (*FROM_ML_DTYPES, "string"):
         return f"np.array({cells}, {dtype})"
     return f"np.{'bool_' if name == 'bool' else name}({cells})"
 

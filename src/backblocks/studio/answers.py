@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from backblocks.dtypes import NAMES
+from backblocks.dtypes import NAMES, SMALL, wider
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.studio import numbers
@@ -240,8 +240,11 @@ class Answers:
             _refuse_more_than(MOST_LOOKED_AT, 8 * part.size, "bytes", asked)
             cells = np.concatenate([np.zeros(0), *part.pieces()])
         else:
-            _refuse_more_than(MOST_LOOKED_AT, part.first.nbytes, "bytes", asked)
-            cells = part.first
+            # A browser has no numbers of the small types: theirs go as float32 or int8.
+            small = NAMES[part.first.dtype] in SMALL
+            dtype = wider(part.first.dtype) if small else part.first.dtype
+            _refuse_more_than(MOST_LOOKED_AT, part.size * dtype.itemsize, "bytes", asked)
+            cells = part.first.astype(dtype, copy=False)
         shape = list(part.first.shape)
         head = msgspec.json.encode(Slice(asked.request, asked.pin, NAMES[cells.dtype], shape, step))
         pad = b"\0" * (-(4 + len(head)) % 8)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import NAMES, is_float
+from backblocks.dtypes import NAMES, is_float, wider
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.studio.messages import Comparison
@@ -105,12 +105,10 @@ def refuse_other_cells(pin: str, cell: list[int], shape: tuple[int, ...]) -> Non
 
 def real(cells: Array) -> Array:
     """As numbers that can be ordered: of complex ones the sizes."""
-    if cells.dtype.kind in "fiu":
-        return cells
     if cells.dtype.kind == "c":
         sizes: Array = np.abs(cells)
         return sizes
-    return cells.astype(np.uint8 if cells.dtype.kind == "b" else np.float32)
+    return cells.astype(np.uint8 if cells.dtype.kind == "b" else wider(cells.dtype), copy=False)
 
 
 def texts(array: Array, first: int, count: int, *, python: bool = False) -> list[str]:

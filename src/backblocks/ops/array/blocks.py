@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL
+from backblocks.dtypes import ALL, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, loop, over
 from backblocks.ops._inputs import Array
@@ -360,7 +360,7 @@ def _times(size: Size, by: int) -> Size:
     return None if size is None else size * by
 
 
-@op("SpaceToDepth", "T -> T", T=ALL)
+@op("SpaceToDepth", "T -> T", T=VALUES)
 def space_to_depth(input: Array, *, block_size: Int, data_format: ImageLayout = "NHWC") -> Array:
     """Images whose channels are all cells of a block: a smaller image with more channels.
 
@@ -389,7 +389,7 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
     return [depth_to_space(dy, **how)]
 
 
-@op("DepthToSpace", "T -> T", T=ALL)
+@op("DepthToSpace", "T -> T", T=VALUES)
 def depth_to_space(input: Array, *, block_size: Int, data_format: ImageLayout = "NHWC") -> Array:
     """Undoes SpaceToDepth: channels laid out as blocks, a larger image with fewer channels.
 

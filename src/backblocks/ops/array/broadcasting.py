@@ -3,7 +3,7 @@
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES
+from backblocks.dtypes import EVERY, FILLED, MOVED, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Coordinate, Way, over
 from backblocks.ops._elementwise import broadcast_cells
@@ -33,7 +33,7 @@ def fit(d: Value, x: Value) -> Value:
     return ops.reshape(ops.sum(d, axes, keep_dims=True), shape_of(x))
 
 
-@op("BroadcastTo", "T, Tidx -> T", also=("expand", "np.broadcast_to"), T=ALL, Tidx=INDEX)
+@op("BroadcastTo", "T, Tidx -> T", also=("expand", "np.broadcast_to"), T=MOVED, Tidx=INDEX)
 def broadcast_to(input: Array, shape: Array) -> Array:
     """`input` repeated along axes of size 1, and along new ones in front, to fill `shape`.
 
@@ -163,7 +163,7 @@ broadcast_args.fails("apart", s0=[2, 3], s1=[2, 2], error="must broadcast")
 broadcast_args.fails("a size below 0", s0=[-1], s1=[1], error="not be negative")
 
 
-@op("Fill", "index_type, T -> T", also=("full", "np.full"), T=ALL, index_type=INDEX)
+@op("Fill", "index_type, T -> T", also=("full", "np.full"), T=FILLED, index_type=INDEX)
 def fill(dims: Array, value: Array) -> Array:
     """A tensor of this shape with `value` in every cell.
 
@@ -206,7 +206,7 @@ fill.fails("a size below zero", dims=[-1], value=5.0, error="negative")
 fill.fails("several values", dims=[2], value=[5.0, 6.0], error="must have one entry")
 
 
-@op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=ALL, Tmultiples=INDEX)
+@op("Tile", "T, Tmultiples -> T", also=("repeat", "np.tile"), T=EVERY, Tmultiples=INDEX)
 def tile(input: Array, multiples: Array) -> Array:
     """`input` laid side by side with itself, so many times along each axis.
 

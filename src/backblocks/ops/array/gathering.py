@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES
+from backblocks.dtypes import MOVED, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
@@ -127,7 +127,7 @@ def _counted(indices: Value, axis: int, rank: int, index_type: str) -> Value:
     "GatherV2",
     "Tparams, Tindices, Taxis -> Tparams",
     also=("gather", "take", "index_select", "np.take", "embedding"),
-    Tparams=ALL,
+    Tparams=MOVED,
     Tindices=INDEX_TYPES,
     Taxis=INDEX,
 )
@@ -170,7 +170,7 @@ def _(
     return [_spread(dy, params, indices, axis, batch_dims), None, None]
 
 
-@op("Gather", "Tparams, Tindices -> Tparams", Tparams=ALL, Tindices=INDEX)
+@op("Gather", "Tparams, Tindices -> Tparams", Tparams=MOVED, Tindices=INDEX)
 def gather(params: Array, indices: Array, *, validate_indices: Flag = True) -> Array:
     """GatherV2 along the first axis.
 

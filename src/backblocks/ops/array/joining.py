@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import MOVED, SPLIT
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
@@ -83,7 +83,7 @@ def _scalar(axis: Value) -> Value:
     "ConcatV2",
     "T*, Tidx -> T",
     also=("concat", "concatenate", "cat", "np.concatenate"),
-    T=ALL,
+    T=MOVED,
     Tidx=INDEX,
 )
 def concat_v2(values: tuple[Array, ...], axis: Array) -> Array:
@@ -105,7 +105,7 @@ def _(dy: Value, y: Value, values: Any, axis: Value) -> list[Value]:
     return [_parts(dy, values, axis), None]
 
 
-@op("Concat", "int32, T* -> T", T=ALL)
+@op("Concat", "int32, T* -> T", T=MOVED)
 def concat(concat_dim: Array, values: tuple[Array, ...]) -> Array:
     """ConcatV2 with the axis in front.
 
@@ -274,7 +274,7 @@ def _whole(dy: Sequence[Value], y: Sequence[Value], axis: Value) -> Value:
     return concat_v2(parts, _scalar(axis)) if len(parts) > 1 else parts[0]
 
 
-@op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=ALL)
+@op("Split", "int32, T -> output: T*", also=("np.split", "chunk"), T=SPLIT)
 def split(axis: Array, value: Array, *, num_split: Int) -> tuple[Array, ...]:
     """`value` cut along an axis into parts of one size.
 
@@ -307,7 +307,7 @@ def _(dy: Any, y: Any, axis: Value, value: Value, *, num_split: int) -> list[Val
     return [None, _whole(dy, y, axis)]
 
 
-@op("SplitV", "T, Tlen, int32 -> output: T*", T=ALL, Tlen=("int8", *INDEX))
+@op("SplitV", "T, Tlen, int32 -> output: T*", T=SPLIT, Tlen=("int8", *INDEX))
 def split_v(value: Array, size_splits: Array, axis: Array, *, num_split: Int) -> tuple[Array, ...]:
     """`value` cut along an axis into parts of these sizes. One may be -1: what is left over.
 

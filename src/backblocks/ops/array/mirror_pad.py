@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NUMBERS, wide
+from backblocks.dtypes import NUMBERS, VALUES, wide
 from backblocks.errors import OpError
 from backblocks.ops._cells import Cells, Coordinate, Way, held, over
 from backblocks.ops._inputs import Array
@@ -63,7 +63,7 @@ def _checked(n: int, pads: list[int], mode: str, hint: str) -> int:
     "MirrorPad",
     "T, Tpaddings -> T",
     also=("reflection padding", "symmetric padding"),
-    T=ALL,
+    T=VALUES,
     Tpaddings=INDEX,
 )
 def mirror_pad(input: Array, paddings: Array, *, mode: Mirror) -> Array:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NUMBERS, wide
+from backblocks.dtypes import MOVED, NUMBERS, VALUES, wide, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, held, over, slice_by_slice
 from backblocks.ops._inputs import Array
@@ -32,7 +32,7 @@ from backblocks.ops.attrs import Int, choice
     "Transpose",
     "T, Tperm -> y: T",
     also=("permute", "np.transpose", "swap axes"),
-    T=ALL,
+    T=MOVED,
     Tperm=INDEX,
 )
 def transpose(x: Array, perm: Array) -> Array:
@@ -138,7 +138,7 @@ invert_permutation.case("three", x=np.array([2, 0, 1]), out=np.array([1, 2, 0]))
 invert_permutation.fails("one twice", x=[0, 0], error="once")
 
 
-@op("Pack", "T* -> T", also=("stack", "np.stack"), T=ALL)
+@op("Pack", "T* -> T", also=("stack", "np.stack"), T=MOVED)
 def pack(values: tuple[Array, ...], *, axis: Int = 0) -> Array:
     """Tensors of one shape, stacked along a new axis.
 
@@ -199,7 +199,7 @@ MOST_PARTS = 2**16
 """More tensors than anybody can wire, and few enough to make at once."""
 
 
-@op("Unpack", "T -> output: T*", also=("unstack", "unbind"), T=ALL)
+@op("Unpack", "T -> output: T*", also=("unstack", "unbind"), T=MOVED)
 def unpack(value: Array, *, num: Int, axis: Int = 0) -> tuple[Array, ...]:
     """The slices of `value` along `axis`, each with one axis less.
 
@@ -318,7 +318,7 @@ def _index_depth(indices: Spec, rank: int) -> Size:
     "GatherNd",
     "Tparams, Tindices -> Tparams",
     also=("index", "x[i, j]"),
-    Tparams=ALL,
+    Tparams=MOVED,
     Tindices=INDEX_TYPES,
 )
 def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices = "") -> Array:
@@ -330,7 +330,7 @@ def gather_nd(params: Array, indices: Array, *, bad_indices_policy: BadIndices =
     With `bad_indices_policy="IGNORE"` an index outside gives zeros; otherwise it is refused.
     """
     inside = _inside(indices, params.shape)
-    out = np.zeros(indices.shape[:-1] + params.shape[indices.shape[-1] :], params.dtype)
+    out = zeros(indices.shape[:-1] + params.shape[indices.shape[-1] :], params.dtype)
     out[inside] = params[None][_cells(indices[inside])]
     return out
 
@@ -387,7 +387,7 @@ gather_nd.fails("outside", params=np.zeros((2, 2)), indices=[[2, 0]], error="ins
 gather_nd.fails("too long", params=np.zeros(2), indices=[[0, 0]], error="at most 1")
 
 
-@op("ScatterNd", "Tindices, T, Tindices -> T", also=("scatter",), T=ALL, Tindices=INDEX_TYPES)
+@op("ScatterNd", "Tindices, T, Tindices -> T", also=("scatter",), T=VALUES, Tindices=INDEX_TYPES)
 def scatter_nd(
     indices: Array, updates: Array, shape: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:
@@ -399,7 +399,7 @@ def scatter_nd(
     With `bad_indices_policy="IGNORE"` an update outside is dropped; otherwise it is refused.
     """
     sizes = tuple(shape.tolist())
-    out = np.zeros(sizes, wide(updates.dtype))
+    out = zeros(sizes, wide(updates.dtype))
     inside = _inside(indices, sizes)
     np.add.at(out[None], _cells(indices[inside]), updates[inside])
     return out
@@ -513,7 +513,7 @@ def scattered_shape(arg: str, tensor: Spec, indices: Spec, updates: Spec, policy
 _TENSOR = "T, Tindices, T -> T"
 
 
-@op("TensorScatterUpdate", _TENSOR, T=ALL, Tindices=INDEX_TYPES)
+@op("TensorScatterUpdate", _TENSOR, T=VALUES, Tindices=INDEX_TYPES)
 def tensor_scatter_update(
     tensor: Array, indices: Array, updates: Array, *, bad_indices_policy: BadIndices = ""
 ) -> Array:

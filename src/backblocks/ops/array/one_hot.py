@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from backblocks.dtypes import ALL
+from backblocks.dtypes import VALUES
 from backblocks.errors import OpError
 from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
@@ -15,7 +15,7 @@ from backblocks.ops.attrs import Int
     "OneHot",
     "TI, int32, T, T -> T",
     also=("one-hot", "np.eye"),
-    T=ALL,
+    T=VALUES,
     TI=("uint8", "int8", "int32", "int64"),
 )
 def one_hot(

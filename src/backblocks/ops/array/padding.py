@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import VALUES, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Cells, Way, over
 from backblocks.ops._inputs import Array
@@ -30,7 +30,7 @@ def pad_pairs(shape: Shape, paddings: Spec) -> tuple[Size, list[list[int]] | Non
     return rank, None if paddings.value is None else paddings.value.tolist()
 
 
-def _padded(input: Array, paddings: Array, value: Array | int) -> Array:
+def _padded(input: Array, paddings: Array, value: Array) -> Array:
     pads = paddings.tolist()
     sizes = [n + sum(pair) for n, pair in zip(input.shape, pads, strict=True)]
     out = np.full(sizes, value, input.dtype)
@@ -64,14 +64,14 @@ def _inside(dy: Value, input: Value, paddings: Value) -> Value:
     return ops.slice(dy, begin, shape_of(input, begin.dtype.name))
 
 
-@op("Pad", "T, Tpaddings -> T", also=("zero padding", "np.pad"), T=ALL, Tpaddings=INDEX)
+@op("Pad", "T, Tpaddings -> T", also=("zero padding", "np.pad"), T=VALUES, Tpaddings=INDEX)
 def pad(input: Array, paddings: Array) -> Array:
     """`input` with zeros around it. A row of `paddings` says how many before and after an axis.
 
     output[i] = input[i - p], or 0 outside
     where i stands for all axes, and p is paddings[:, 0]
     """
-    return _padded(input, paddings, 0)
+    return _padded(input, paddings, zeros((), input.dtype))
 
 
 @pad.shape
@@ -95,7 +95,7 @@ def _(dy: Value, y: Value, input: Value, paddings: Value) -> list[Value]:
     return [_inside(dy, input, paddings), None]
 
 
-@op("PadV2", "T, Tpaddings, T -> T", also=("constant padding",), T=ALL, Tpaddings=INDEX)
+@op("PadV2", "T, Tpaddings, T -> T", also=("constant padding",), T=VALUES, Tpaddings=INDEX)
 def pad_v2(input: Array, paddings: Array, constant_values: Array) -> Array:
     """Pad with another value than zero around it.
 

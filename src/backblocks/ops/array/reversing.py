@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from backblocks.dtypes import ALL
+from backblocks.dtypes import VALUES
 from backblocks.errors import OpError
 from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
@@ -12,7 +12,7 @@ from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Int
 
 
-@op("ReverseV2", "T, Tidx -> T", T=ALL, Tidx=INDEX)
+@op("ReverseV2", "T, Tidx -> T", T=VALUES, Tidx=INDEX)
 def reverse_v2(tensor: Array, axis: Array) -> Array:
     """`tensor` backwards along each of these axes.
 
@@ -71,7 +71,7 @@ reverse_v2.fails("an axis too far", tensor=_table, axis=[2], error="must lie in"
 reverse_v2.fails("no list", tensor=_table, axis=1, error="1 dimension")
 
 
-@op("ReverseSequence", "T, Tlen -> T", T=ALL, Tlen=INDEX)
+@op("ReverseSequence", "T, Tlen -> T", T=VALUES, Tlen=INDEX)
 def reverse_sequence(
     input: Array, seq_lengths: Array, *, seq_dim: Int, batch_dim: Int = 0
 ) -> Array:

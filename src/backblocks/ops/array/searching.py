@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NAMES, wide
+from backblocks.dtypes import ALL, NAMES, VALUES, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
@@ -68,7 +68,7 @@ def _row(x: Spec, out_idx: Any) -> Shape:
     return shape
 
 
-@op("ListDiff", "T, T -> out: T, idx: out_idx", T=ALL, open_sizes=True)
+@op("ListDiff", "T, T -> out: T, idx: out_idx", T=VALUES, open_sizes=True)
 def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The cells of the row `x` whose values are not in the row `y`, and their places in `x`.
 
@@ -114,7 +114,7 @@ list_diff.differs(
 list_diff.fails("a matrix", x=np.zeros((1, 2)), y=np.zeros(2), error="1 dimension")
 
 
-@op("Unique", "T -> y: T, idx: out_idx", T=ALL, open_sizes=True)
+@op("Unique", "T -> y: T, idx: out_idx", T=VALUES, open_sizes=True)
 def unique(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array]:
     """The values of the row `x`, each once, in the order in which they come.
 
@@ -131,7 +131,7 @@ def _(x: Spec, *, out_idx: Any) -> tuple[Shape, Shape]:
     return (None,), _row(x, out_idx)
 
 
-@op("UniqueWithCounts", "T -> y: T, idx: out_idx, count: out_idx", T=ALL, open_sizes=True)
+@op("UniqueWithCounts", "T -> y: T, idx: out_idx, count: out_idx", T=VALUES, open_sizes=True)
 def unique_with_counts(x: Array, *, out_idx: IndexType = "int32") -> tuple[Array, Array, Array]:
     """Unique, and how often each value comes.
 

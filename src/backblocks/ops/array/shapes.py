@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES
+from backblocks.dtypes import ALL, EVERY, NAMES, VALUES, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Way, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
@@ -40,7 +40,7 @@ def shape_of(x: Value, out_type: str = "int32") -> Value:
     return ops.shape(x, out_type=out_type)
 
 
-@op("Shape", "T -> output: out_type", also=("size", "x.shape"), T=ALL)
+@op("Shape", "T -> output: out_type", also=("size", "x.shape"), T=EVERY)
 def shape(input: Array, *, out_type: IndexType = "int32") -> Array:
     """The sizes of `input`, as a vector.
 
@@ -75,7 +75,7 @@ shape.grad(nothing)
 shape.case("of a matrix", input=np.zeros((2, 3)), out=np.array([2, 3], np.int32))
 
 
-@op("Size", "T -> output: out_type", T=ALL)
+@op("Size", "T -> output: out_type", T=EVERY)
 def size(input: Array, *, out_type: IndexType = "int32") -> Array:
     """How many cells `input` has.
 
@@ -108,7 +108,7 @@ for _each in (shape, size):
     )
 
 
-@op("ShapeN", "T* -> output: out_type*", T=ALL)
+@op("ShapeN", "T* -> output: out_type*", T=EVERY)
 def shape_n(input: tuple[Array, ...], *, out_type: IndexType = "int32") -> tuple[Array, ...]:
     """The sizes of each of several tensors.
 
@@ -142,7 +142,7 @@ shape_n.fails(
 )
 
 
-@op("Rank", "T -> output: int32", T=ALL)
+@op("Rank", "T -> output: int32", T=EVERY)
 def rank(input: Array) -> Array:
     """How many dimensions `input` has.
 
@@ -157,7 +157,7 @@ rank.case("of a matrix", input=np.zeros((2, 3)), out=np.array(2, np.int32))
 rank.case("of a scalar", input=np.array(7.0), out=np.array(0, np.int32))
 
 
-@op("Reshape", "T, Tshape -> T", also=("view", "np.reshape"), T=ALL, Tshape=INDEX)
+@op("Reshape", "T, Tshape -> T", also=("view", "np.reshape"), T=EVERY, Tshape=INDEX)
 def reshape(tensor: Array, shape: Array) -> Array:
     """The same cells, in row-major order, in another shape. One size may be -1: what is left over.
 
@@ -236,7 +236,11 @@ reshape.fails("two open sizes", tensor=np.zeros(6), shape=[-1, -1], error="one -
 
 
 @op(
-    "ExpandDims", "T, Tdim -> T", also=("unsqueeze", "np.expand_dims", "newaxis"), T=ALL, Tdim=INDEX
+    "ExpandDims",
+    "T, Tdim -> T",
+    also=("unsqueeze", "np.expand_dims", "newaxis"),
+    T=EVERY,
+    Tdim=INDEX,
 )
 def expand_dims(input: Array, axis: Array) -> Array:
     """`input` with a new axis of size 1 at `axis`.
@@ -274,7 +278,7 @@ expand_dims.fails("two axes", input=np.zeros(2), axis=[0, 1], error="one entry")
 expand_dims.fails("beyond the last", input=np.zeros(2), axis=3, error="must lie in")
 
 
-@op("Squeeze", "T -> T", also=("np.squeeze",), T=ALL)
+@op("Squeeze", "T -> T", also=("np.squeeze",), T=EVERY)
 def squeeze(input: Array, *, axis: Axes = ()) -> Array:
     """`input` without its axes of size 1: those that `axis` names, or all if it names none.
 
@@ -313,7 +317,7 @@ squeeze.fails("of another size", input=np.zeros((1, 2)), axis=[1], error="must h
 squeeze.fails("beyond the last", input=np.zeros((1, 2)), axis=[2], error="must lie in")
 
 
-@op("Identity", "T -> T", also=("pass", "copy"), T=ALL)
+@op("Identity", "T -> T", also=("pass", "copy"), T=EVERY)
 def identity(input: Array) -> Array:
     """`input` as it is.
 
@@ -322,13 +326,13 @@ def identity(input: Array) -> Array:
     return input.copy()
 
 
-@op("ZerosLike", "T -> y: T", also=("zeros", "np.zeros_like"), T=ALL)
+@op("ZerosLike", "T -> y: T", also=("zeros", "np.zeros_like"), T=VALUES)
 def zeros_like(x: Array) -> Array:
-    """Zeros in the shape of `x`.
+    """Zeros in the shape of `x`; of strings empty ones.
 
     y[…] = 0
     """
-    return np.zeros(x.shape, x.dtype)
+    return zeros(x.shape, x.dtype)
 
 
 @op("OnesLike", "T -> y: T", also=("ones", "np.ones_like"), T=ALL)
@@ -383,7 +387,7 @@ for each in (shape, size, shape_n, rank, zeros_like, ones_like):
     each.cells(no_cells)
 for each in (reshape, expand_dims, squeeze, identity):
     each.kernel("copy")(_same_cells)
-zeros_like.foreseen(lambda x: _few_alike(x, np.zeros))
+zeros_like.foreseen(lambda x: _few_alike(x, zeros))
 ones_like.foreseen(lambda x: _few_alike(x, np.ones))
 identity.grad(lambda dy, y, input: [dy])
 zeros_like.grad(nothing)

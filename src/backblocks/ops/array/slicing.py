@@ -1,12 +1,12 @@
 """Parts of tensors: a box of cells, and every so many cells of it."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES
+from backblocks.dtypes import MOVED, NAMES, zeros
 from backblocks.errors import OpError
 from backblocks.ops._cells import Cells, Coordinate, Way, over
 from backblocks.ops._inputs import Array
@@ -16,7 +16,7 @@ from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int
 
 
-@op("Slice", "T, Index, Index -> T", also=("crop", "narrow"), T=ALL, Index=INDEX)
+@op("Slice", "T, Index, Index -> T", also=("crop", "narrow"), T=MOVED, Index=INDEX)
 def slice_(input: Array, begin: Array, size: Array) -> Array:
     """The box of cells that starts at `begin` and has this `size`; -1 is all that follows.
 
@@ -129,6 +129,11 @@ def _bit(mask: int, i: int) -> bool:
     return bool(mask >> i & 1)
 
 
+def _taken(x: Array, parts: Iterable[tuple[Any, Any]]) -> Array:
+    """A view of the cells that `_index` names; of one cell too, which without ... NumPy would hand out."""
+    return x[(..., *(index for index, _ in parts))]
+
+
 def _index(
     sizes: tuple[Size, ...],
     count: int,
@@ -220,7 +225,7 @@ def _sliced(shape: Shape, begin: Spec, end: Spec, strides: Spec, masks: dict[str
     "T, Index, Index, Index -> T",
     also=("x[a:b:c]", "slicing"),
     attrs=_masks,
-    T=ALL,
+    T=MOVED,
     Index=("int16", *INDEX),
 )
 def strided_slice(input: Array, begin: Array, end: Array, strides: Array, **masks: int) -> Array:
@@ -235,7 +240,7 @@ def strided_slice(input: Array, begin: Array, end: Array, strides: Array, **mask
     cell at `begin` and drops the axis.
     """
     parts = _index(input.shape, len(begin), begin, end, strides, masks)
-    return np.asarray(input[tuple(index for index, _ in parts)])
+    return _taken(input, parts)
 
 
 @strided_slice.shape
@@ -280,7 +285,7 @@ def _(
     return [strided_slice_grad(sizes, *box, dy, **masks), None, None, None]
 
 
-@op("StridedSliceGrad", "Index, Index, Index, Index, T -> T", attrs=_masks, T=ALL, Index=INDEX)
+@op("StridedSliceGrad", "Index, Index, Index, Index, T -> T", attrs=_masks, T=MOVED, Index=INDEX)
 def strided_slice_grad(
     shape: Array, begin: Array, end: Array, strides: Array, dy: Array, **masks: int
 ) -> Array:
@@ -292,8 +297,8 @@ def strided_slice_grad(
     """
     sizes = tuple(shape.tolist())
     parts = _index(sizes, len(begin), begin, end, strides, masks)
-    out = np.zeros(sizes, dy.dtype)
-    out[tuple(index for index, _ in parts)] = dy
+    out = zeros(sizes, dy.dtype)
+    _taken(out, parts)[...] = dy
     return out
 
 

@@ -5,13 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import EVERY, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, scalar_value
-
-VALUES = (*ALL, "string")
 
 
 @op(
@@ -81,7 +79,7 @@ switch.differs(
     "T* -> output: T, value_index: int32",
     also=("join branches",),
     open_sizes=True,
-    T=VALUES,
+    T=EVERY,
 )
 def merge(inputs: Sequence[Array]) -> tuple[Array, Array]:
     """The input that is alive, and its number. Of several it is the first; of none both are dead.

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import VALUES, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._cells import Way, slice_by_slice
 from backblocks.ops._inputs import Array
@@ -13,7 +13,6 @@ from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.attrs import Int
 
-EVERY = (*ALL, "string")
 MOST_PARTS = 1 << 16
 """More parts than anybody wires; a list of billions of empty ones would fill the memory."""
 
@@ -29,7 +28,7 @@ def _behind(arg: str, data: Spec, numbers: Spec, what: str) -> Shape:
     return data.shape[rank:]
 
 
-@op("DynamicPartition", "T, int32 -> outputs: T*", open_sizes=True, T=EVERY)
+@op("DynamicPartition", "T, int32 -> outputs: T*", open_sizes=True, T=VALUES)
 def dynamic_partition(data: Array, partitions: Array, *, num_partitions: Int) -> tuple[Array, ...]:
     """The slices of `data` sorted into `num_partitions` tensors, by the number of the part of each.
 
@@ -133,7 +132,7 @@ dynamic_partition.differs(
 )
 
 
-@op("DynamicStitch", "int32*, T* -> merged: T", open_sizes=True, T=EVERY)
+@op("DynamicStitch", "int32*, T* -> merged: T", open_sizes=True, T=VALUES)
 def dynamic_stitch(indices: Sequence[Array], data: Sequence[Array]) -> Array:
     """One tensor of slices, each of which says where it goes.
 
@@ -146,8 +145,7 @@ def dynamic_stitch(indices: Sequence[Array], data: Sequence[Array]) -> Array:
     places = np.concatenate([each.reshape(-1) for each in indices])
     rest = data[0].shape[indices[0].ndim :]
     rows = np.concatenate([d.reshape(i.size, *rest) for i, d in zip(indices, data, strict=True)])
-    blank = b"" if data[0].dtype.hasobject else 0
-    merged = np.full((places.max(initial=-1) + 1, *rest), blank, data[0].dtype)
+    merged = zeros((places.max(initial=-1) + 1, *rest), data[0].dtype)
     # Which of several writes to one place NumPy does last is not said, so only one is left.
     last = len(places) - 1 - np.unique(places[::-1], return_index=True)[1]
     merged[places[last]] = rows[last]

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, BY_NAME, NAMES, DType
+from backblocks.dtypes import BY_NAME, NAMES, VALUES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, handle, state_in
 from backblocks.ops._inputs import Array
@@ -19,7 +19,7 @@ from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, is_known, scalar_value, shape_text
 from backblocks.ops.attrs import Flag, Int, Shapes, Text, dtypes_of
 
-ComponentTypes = Annotated[tuple[Any, ...], dtypes_of(*ALL, "string")]
+ComponentTypes = Annotated[tuple[Any, ...], dtypes_of(*VALUES)]
 
 Element = tuple[Array, ...]
 
@@ -218,7 +218,7 @@ def _check_timeout(timeout_ms: int) -> None:
     writes=("handle",),
     fills=True,
     stateful=True,
-    Tcomponents=(*ALL, "string"),
+    Tcomponents=VALUES,
 )
 def queue_enqueue_v2(handle: Array, components: Element, *, timeout_ms: Int = -1) -> None:
     """Puts one element into a queue: a tensor for each component."""
@@ -281,7 +281,7 @@ queue_enqueue_v2.fails(
     writes=("handle",),
     fills=True,
     stateful=True,
-    Tcomponents=(*ALL, "string"),
+    Tcomponents=VALUES,
 )
 def queue_enqueue_many_v2(handle: Array, components: Element, *, timeout_ms: Int = -1) -> None:
     """Puts elements into a queue: the slices of the components along their first axis.

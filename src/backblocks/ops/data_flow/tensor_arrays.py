@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL, NAMES, DType
+from backblocks.dtypes import NAMES, VALUES, DType, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, gradient_call, handle, state_in
 from backblocks.ops._inputs import Array
@@ -28,8 +28,6 @@ from backblocks.ops._spec import (
 )
 from backblocks.ops.array.passing import ValueType
 from backblocks.ops.attrs import Flag, PartialShape, Text
-
-EVERY = (*ALL, "string")
 
 
 @dataclass(frozen=True)
@@ -152,7 +150,7 @@ class TensorArray(State):
         value = None if cell is None else cell.value
         kept = None if self.clears else value
         self.cells[index] = Cell(shape, kept, written, read=True)
-        return _zeros(shape, self.dtype) if value is None else value.copy()
+        return zeros(shape, self.dtype) if value is None else value.copy()
 
     def gradient(self, source: str) -> "TensorArray":
         """The array that gradients of its elements are added up in; one for each source."""
@@ -166,11 +164,6 @@ class TensorArray(State):
             self.gradients[source] = array
             self.grows = False
         return self.gradients[source]
-
-
-def _zeros(shape: tuple[int, ...], dtype: DType) -> Array:
-    """Zeros, and empty strings."""
-    return np.full(shape, b"", object) if dtype.hasobject else np.zeros(shape, dtype)
 
 
 def _cell_text(cell: Cell) -> str:
@@ -259,7 +252,10 @@ def _of(*elements: Any, dtype: Any = np.float32, size: int = 0, **how: Any) -> A
 
 
 @op(
-    "TensorArrayWriteV3", "resource, int32, T, float32 -> flow_out: float32", stateful=True, T=EVERY
+    "TensorArrayWriteV3",
+    "resource, int32, T, float32 -> flow_out: float32",
+    stateful=True,
+    T=VALUES,
 )
 def tensor_array_write_v3(handle: Array, index: Array, value: Array, flow_in: Array) -> Array:
     """Writes an element. What comes after it takes `flow_out` for its flow."""
@@ -515,7 +511,7 @@ tensor_array_gather_v3.fails("no list", handle=_ROWS, indices=0, error="1 dimens
     "TensorArrayScatterV3",
     "resource, int32, T, float32 -> flow_out: float32",
     stateful=True,
-    T=EVERY,
+    T=VALUES,
 )
 def tensor_array_scatter_v3(handle: Array, indices: Array, value: Array, flow_in: Array) -> Array:
     """Writes the slices of `value` along its first axis to the elements at `indices`."""
@@ -677,7 +673,7 @@ tensor_array_concat_v3.fails("nothing", handle=_of(), error="must have all its s
     "TensorArraySplitV3",
     "resource, T, int64, float32 -> flow_out: float32",
     stateful=True,
-    T=EVERY,
+    T=VALUES,
 )
 def tensor_array_split_v3(handle: Array, value: Array, lengths: Array, flow_in: Array) -> Array:
     """Writes all elements: pieces of `value` of these lengths along its first axis."""

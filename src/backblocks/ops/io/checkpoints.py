@@ -11,7 +11,7 @@ from typing import Annotated, Any, BinaryIO, Protocol
 
 import numpy as np
 
-from backblocks.dtypes import ALL, BY_NAME, NAMES, DType
+from backblocks.dtypes import BY_NAME, NAMES, VALUES, DType
 from backblocks.errors import OpError, described, nearest
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
@@ -24,8 +24,7 @@ from backblocks.ops.io._safetensors import Broken, Safetensors
 from backblocks.ops.io._tensorflow_checkpoints import MAGIC, Bundle, Slices
 from backblocks.ops.io.files import matches
 
-EVERY = (*ALL, "string")
-ValueTypes = Annotated[tuple[Any, ...], dtypes_of(*EVERY)]
+ValueTypes = Annotated[tuple[Any, ...], dtypes_of(*VALUES)]
 
 
 # -- files of every kind --------------------------------------------------------------------------
@@ -217,7 +216,7 @@ def _saved(arg: str, filename: Array, names: Array, tensors: Sequence[Array]) ->
 # -- saving ---------------------------------------------------------------------------------------
 
 
-@op("Save", "string, string, T** ->", files="writes", stateful=True, T=EVERY)
+@op("Save", "string, string, T** ->", files="writes", stateful=True, T=VALUES)
 def save(filename: Array, tensor_names: Array, data: Sequence[Array]) -> None:
     """Keeps tensors in a file, each under its name."""
     _saved("filename", filename, tensor_names, data)
@@ -230,7 +229,7 @@ def _(filename: Spec, tensor_names: Spec, data: Sequence[Spec]) -> None:
     _check_names(tensor_names)
 
 
-@op("SaveV2", "string, string, string, dtypes** ->", files="writes", stateful=True, dtypes=EVERY)
+@op("SaveV2", "string, string, string, dtypes** ->", files="writes", stateful=True, dtypes=VALUES)
 def save_v2(
     prefix: Array, tensor_names: Array, shape_and_slices: Array, tensors: Sequence[Array]
 ) -> None:

@@ -6,16 +6,13 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, BY_NAME, is_float, wide
+from backblocks.dtypes import BY_NAME, EVERY, is_float, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import kept, three_words
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int, Text, choice
-
-VALUES = (*ALL, "string")
-
 
 # -- a tensor in a few words ------------------------------------------------------------------------
 
@@ -68,7 +65,7 @@ _ESCAPED = {chr(code): f"\\{code:03o}" for code in (*range(32), 127)} | {
 # -- ops --------------------------------------------------------------------------------------------
 
 
-@op("Assert", "bool, T** ->", stateful=True, T=VALUES)
+@op("Assert", "bool, T** ->", stateful=True, T=EVERY)
 def assert_(condition: Array, data: Sequence[Array], *, summarize: Int = 3) -> None:
     """Stops the run if `condition` does not hold, with the first `summarize` numbers of each tensor."""
     if not condition:
@@ -96,7 +93,7 @@ assert_.fails("two conditions", condition=[True, True], data=[1.0], error="must 
 assert_.fails("nothing to say", condition=True, data=[], error="at least 1")
 
 
-@op("Print", "T, U** -> output: T", also=("log", "debug"), stateful=True, T=VALUES, U=VALUES)
+@op("Print", "T, U** -> output: T", also=("log", "debug"), stateful=True, T=EVERY, U=EVERY)
 def print_(
     input: Array,
     data: Sequence[Array],

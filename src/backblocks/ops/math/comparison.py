@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, FLOATS, INTS, NUMBERS, REALS, wide
+from backblocks.dtypes import FLOATS, INTS, NUMBERS, REALS, VALUES, wide
 from backblocks.ops._cells import Way
 from backblocks.ops._elementwise import binary, cell_to_cell, in_place, unary
 from backblocks.ops._inputs import Array
@@ -135,7 +135,7 @@ def _compared(x: Spec, y: Spec, *, incompatible_shape_error: bool) -> Shape:
     return broadcast("y", x.shape, y.shape) if _fit(x.shape, y.shape) else ()
 
 
-@op("Equal", "T, T -> z: bool", also=("==",), T=ALL)
+@op("Equal", "T, T -> z: bool", also=("==",), T=VALUES)
 def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is y, for each cell. NaN is not even itself.
 
@@ -146,7 +146,7 @@ def equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array
     return np.asarray(x == y if _fit(x.shape, y.shape) else False)
 
 
-@op("NotEqual", "T, T -> z: bool", also=("!=",), T=ALL)
+@op("NotEqual", "T, T -> z: bool", also=("!=",), T=VALUES)
 def not_equal(x: Array, y: Array, *, incompatible_shape_error: Flag = True) -> Array:
     """Whether x is not y, for each cell. NaN is not even itself.
 

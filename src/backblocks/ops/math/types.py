@@ -4,23 +4,24 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, is_float
+from backblocks.dtypes import CONVERTED, is_smooth, wider
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import Flag, dtype_of
 
-AnyType = Annotated[Any, dtype_of(*ALL)]
+NumberType = Annotated[Any, dtype_of(*CONVERTED)]
 
 
-@op("Cast", "SrcT -> y: DstT", also=("convert", "astype", "to dtype"), SrcT=ALL)
-def cast(x: Array, *, DstT: AnyType, Truncate: Flag = False) -> Array:
+@op("Cast", "SrcT -> y: DstT", also=("convert", "astype", "to dtype"), SrcT=CONVERTED)
+def cast(x: Array, *, DstT: NumberType, Truncate: Flag = False) -> Array:
     """`x` in type `DstT`. Fractions are cut off on the way to whole numbers, imaginary parts to real ones.
 
     y = the number of type DstT nearest to x
     with DstT of whole numbers trunc(x), of real numbers Re(x), bool x ≠ 0
     """
+    x = x.astype(wider(x.dtype), copy=False)  # no small type converts to all others
     return (x if DstT.kind == "c" else x.real).astype(DstT)
 
 
@@ -31,7 +32,7 @@ def _(x: Spec, *, DstT: Any, Truncate: bool) -> Shape:
 
 @cast.grad
 def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value]:
-    smooth = all(is_float(dtype) or dtype.kind == "c" for dtype in (x.dtype, DstT))
+    smooth = is_smooth(x.dtype) and is_smooth(DstT)
     return [cast(dy, DstT=x.dtype) if smooth else None]
 
 
@@ -40,3 +41,9 @@ cast.case(
 )
 
 cell_to_cell(cast)
+cast.differs(
+    "small types",
+    tensorflow="Converts int4 and uint4 from and to integers, float8_e5m2 and float8_e4m3fn from floats "
+    "and to every type, and other small types to none.",
+    ours="Converts every type to every other.",
+)

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, FLOATS, REALS
+from backblocks.dtypes import FLOATS, REALS, VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, nothing, op
@@ -175,7 +175,7 @@ random_uniform_int.shape(_limits)
     "T -> output: T",
     also=("permutation", "shuffle"),
     stateful=True,
-    T=(*ALL, "string"),
+    T=VALUES,
 )
 def random_shuffle(value: Array, *, seed: Seed = 0, seed2: Seed = 0) -> Array:
     """The rows of `value` in another order.

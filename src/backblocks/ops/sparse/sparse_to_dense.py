@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import ALL
+from backblocks.dtypes import VALUES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -24,7 +24,7 @@ from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag
 
 
-@op("SparseToDense", "Tindices, Tindices, T, T -> dense: T", T=ALL, Tindices=INDEX)
+@op("SparseToDense", "Tindices, Tindices, T, T -> dense: T", T=VALUES, Tindices=INDEX)
 def sparse_to_dense(
     sparse_indices: Array,
     output_shape: Array,

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NUMBERS, REALS, wide
+from backblocks.dtypes import NUMBERS, REALS, VALUES, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
@@ -44,7 +44,7 @@ def _applied(ufunc: np.ufunc, ref: Array, indices: Array, updates: Array) -> Arr
     return out
 
 
-@op("ScatterUpdate", _SIGNATURE, writes=("ref",), T=ALL, Tindices=INDEX)
+@op("ScatterUpdate", _SIGNATURE, writes=("ref",), T=VALUES, Tindices=INDEX)
 def scatter_update(
     ref: Array, indices: Array, updates: Array, *, use_locking: Flag = True
 ) -> Array:
@@ -168,7 +168,7 @@ for _each in (scatter_max, scatter_min):
 # -- cells and slices by index vectors ------------------------------------------------------------------
 
 
-@op("ScatterNdUpdate", _SIGNATURE, writes=("ref",), T=ALL, Tindices=INDEX)
+@op("ScatterNdUpdate", _SIGNATURE, writes=("ref",), T=VALUES, Tindices=INDEX)
 def scatter_nd_update(
     ref: Array,
     indices: Array,
@@ -256,7 +256,7 @@ for _each in (scatter_nd_add, scatter_nd_sub):
     )
 
 
-@op("IsVariableInitialized", "dtype -> is_initialized: bool", stateful=True, dtype=ALL)
+@op("IsVariableInitialized", "dtype -> is_initialized: bool", stateful=True, dtype=VALUES)
 def is_variable_initialized(ref: Array | None) -> Array:
     """Whether a variable has a value: it starts from one, or one was assigned.
 

@@ -3,17 +3,18 @@
 On arrays these ops give the new value and change nothing: there is no session to keep it.
 """
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NUMBERS
+from backblocks.dtypes import NUMBERS, VALUES
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, agreed
-from backblocks.ops.attrs import Flag, PartialShape, Text
-from backblocks.ops.math.types import AnyType
+from backblocks.ops.attrs import Flag, PartialShape, Text, dtype_of
+
+VariableType = Annotated[Any, dtype_of(*VALUES)]
 
 
 @op(
@@ -24,7 +25,7 @@ from backblocks.ops.math.types import AnyType
     fed=True,
 )
 def variable_v2(
-    *, shape: PartialShape, dtype: AnyType, container: Text = "", shared_name: Text = ""
+    *, shape: PartialShape, dtype: VariableType, container: Text = "", shared_name: Text = ""
 ) -> Array:
     """A value that a session keeps from one run to the next, and that other blocks can change."""
     raise OpError("has no value outside a session", arg="ref", hint="Run it with bb.Session.")
@@ -60,7 +61,7 @@ _NO_GRADIENT = "It changes a variable. Differentiate what is assigned, not the a
     also=("set variable", "store"),
     writes=("ref",),
     replaces=True,
-    T=ALL,
+    T=VALUES,
 )
 def assign(
     ref: Array, value: Array, *, validate_shape: Flag = True, use_locking: Flag = True

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import ALL, NAMES, DType, is_float
+from backblocks.dtypes import NAMES, VALUES, DType, is_float
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
@@ -19,7 +19,7 @@ WIDEST = 4096
 """Digits that nobody would read; a width of billions would fill the memory."""
 
 
-@op("AsString", "T -> output: string", T=(*ALL, "string"))
+@op("AsString", "T -> output: string", T=VALUES)
 def as_string(
     input: Array,
     *,
