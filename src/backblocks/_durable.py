@@ -131,22 +131,23 @@ def _usual_mode(path: StrPath) -> int:
     return 0o666 & ~mask
 
 
+_unsynced: set[str] = set()
+"""Folders that were made and could not be synced: they are there, but may be gone after a power cut."""
+
+
 def make_folder(path: StrPath, mode: int = 0o777, *, parents: bool = True) -> None:
     """Makes a folder, and with `parents` those above it that are missing, and has the disk keep them."""
     path = os.path.abspath(path)
-    if os.path.isdir(path):
-        return
     above = os.path.dirname(path)
-    if parents:
-        make_folder(above, mode)
-    with contextlib.suppress(FileExistsError):  # made by another process meanwhile
-        os.mkdir(path, mode)
-    try:
+    if not os.path.isdir(path):
+        if parents:
+            make_folder(above, mode)
+        with contextlib.suppress(FileExistsError):  # made by another process meanwhile
+            os.mkdir(path, mode)
+        _unsynced.add(path)
+    if path in _unsynced:
         sync_folder(above)
-    except OSError:
-        with contextlib.suppress(OSError):
-            os.rmdir(path)  # who tries again must not take it for one that is on the disk
-        raise
+        _unsynced.discard(path)
 
 
 def sync_folder(folder: StrPath) -> None:

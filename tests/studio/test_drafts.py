@@ -3,9 +3,11 @@
 import json
 import os
 import random
+import subprocess
 import time
 from pathlib import Path
 
+import conftest
 import pytest
 from conftest import page_file
 
@@ -75,7 +77,8 @@ def test_a_disk_that_is_full_leaves_no_half_line(tmp_path, monkeypatch):
     monkeypatch.undo()
     journal.add([Edit(["n"], 2)], "", {"n": 2})
     journal.leave()
-    assert drafts.read(journal.path).document == {"n": 2}
+    found = drafts.read(journal.path)
+    assert (found.document, found.damage) == ({"n": 2}, None)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"[]\n", b'{"page": 1}\n', b"\xff\xfe"])
@@ -518,6 +521,62 @@ def test_a_save_that_fails_says_so_and_loses_nothing(studio):
     assert tab.hear("save refused")["reason"] == "failed"
     tab.send("save", page=page)
     assert tab.hear("saved")["revision"] == 1
+
+
+ON_A_SMALL_DISK = """#!/bin/sh
+exec unshare -rm sh -c '
+    mount -t tmpfs -o size=1m none "$0" && mkdir "$0/work" &&
+    cp {page} "$0/work/p.page.json" && head -c 700k /dev/zero > "$0/filler" && exec {command} "$@"
+' {folder} "$@"
+"""
+
+
+@pytest.fixture
+def small_disk(tmp_path, tmp_path_factory, start, monkeypatch):
+    """A studio on a disk of 1 MiB with a filler of 700 KiB, and where others find its files."""
+    if subprocess.run(["unshare", "-rm", "mount", "-t", "tmpfs", "none", tmp_path]).returncode:  # noqa: S603, S607
+        pytest.skip("file systems cannot be mounted here")
+    aside = tmp_path_factory.mktemp("aside")
+    page, script = page_file(aside, "p", START), aside / "studio"
+    command = conftest._BACKBLOCKS
+    script.write_text(ON_A_SMALL_DISK.format(page=page, folder=tmp_path, command=command))
+    script.chmod(0o700)
+    monkeypatch.setattr(conftest, "_BACKBLOCKS", script)
+    studio = start()
+    return studio, Path(f"/proc/{studio.process.pid}/root{tmp_path}")
+
+
+def test_a_full_disk_is_told_and_leaves_the_old_file_and_every_change(small_disk):
+    studio, disk = small_disk
+    file = disk / "work/p.page.json"
+    before = file.read_bytes()
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    done = 0
+    while True:  # until there is no room for another change
+        edit = block(f"b{done}", "x" * 40_000)
+        tab.send("change", page=page, number=1000 + done, edits=[edit])
+        message = tab.next()
+        while message["kind"] not in ("changed", "refused"):
+            message = tab.next()
+        if message["kind"] == "refused":
+            break
+        done += 1
+    assert "The journal cannot be written: No space left on device." in message["text"]
+    assert 1 < done < 12
+    tab.send("save", page=page)
+    refused = tab.hear("save refused")
+    assert (refused["reason"], "No space left" in refused["text"]) == ("failed", True)
+    assert file.read_bytes() == before
+    (disk / "filler").unlink()
+    tab.change(page, title("there is room"))
+    tab.hear("journaled", revision=done + 1)
+    (journal,) = (disk / "state/backblocks/drafts").glob("*.jsonl")
+    assert len(drafts.read(journal).document["blocks"]) == done + 1
+    tab.send("save", page=page)
+    tab.hear("saved", revision=done + 1)
+    assert len(json.loads(file.read_bytes())["blocks"]) == done + 1
+    assert not list(disk.rglob(".*"))
 
 
 def test_revert_is_a_change_that_can_be_undone(studio):

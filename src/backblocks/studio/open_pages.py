@@ -65,7 +65,7 @@ class OpenPage:
         """What its file held when it was read or written last."""
         self._known = ""
         """The digest of the file that the document goes back to."""
-        self._writing = ""
+        self._writing: str | None = None
         """The digest of what the last save wrote, if it failed: the file may hold it all the same."""
         try:
             self._journal = Journal(desk.state, unsaved or desk.state.name_of(path))
@@ -287,11 +287,8 @@ class OpenPage:
         except OSError as error:
             text = f"{target.name} cannot be replaced: {error.strerror}."
             return m.SaveRefused(self.number, "failed", text)
-        if (
-            not overwrite
-            and now is not None
-            and not (same and _digest(now) in (self._known, self._writing))
-        ):
+        ours = (self._known, self._writing) if same else (self._writing,)
+        if not overwrite and now is not None and _digest(now) not in ours:
             reason = "changed outside" if same else "exists"
             text = "was changed by something else" if same else "is there already"
             text = f"{target.name} {text}."
@@ -316,7 +313,7 @@ class OpenPage:
             data = await self._desk.pool.run(task)
         self._journal = await asyncio.to_thread(self._replace_file, target, now, data)
         self.path = target
-        self._source, self._known, self._writing = data, _digest(data), ""
+        self._source, self._known, self._writing = data, _digest(data), None
         self.saved_revision, self.draft, self._lost_file = revision, None, False
 
     def _is_as_read(self) -> bool:
@@ -330,7 +327,7 @@ class OpenPage:
             state.keep(state.name_of(target), now, target.stat().st_mtime)
         if target == self.path:
             self._journal.saving(_digest(data))
-            self._writing = _digest(data)
+        self._writing = _digest(data)
         old, name = self._journal, state.name_of(target)
         new = old if old.name == name else Journal(state, name)
         try:
