@@ -479,3 +479,15 @@ def test_a_list_may_have_more_tensors_than_numpy_broadcasts_at_once():
 def test_complex_numbers_are_no_real_ones_even_if_there_are_none():
     with pytest.raises(bb.OpError, match=r"Const\.value: must fit in float16"):
         bb.raw_ops.Const(value=np.zeros((2, 0), complex), dtype="float16")
+
+
+def test_sizes_beside_a_0_must_be_ones_that_can_be_multiplied():
+    empty = np.zeros((0, 2**30, 2**30), np.int8)
+    with pytest.raises(bb.OpError, match=r"Range\.start: must have sizes that can be multiplied"):
+        bb.raw_ops.Range(start=empty, limit=3, delta=1)
+    assert bb.raw_ops.Neg(x=np.zeros((0, 2**20, 2**20), np.int8)).shape == (0, 2**20, 2**20)
+
+
+def test_a_huge_number_for_a_window_is_refused_without_being_spelled_out():
+    with pytest.raises(bb.OpError, match=r"MaxPool\.ksize: must be a list of whole numbers"):
+        bb.ops.max_pool(RAMP, **TWO | {"ksize": 10**5000})

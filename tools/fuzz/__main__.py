@@ -32,6 +32,7 @@ from fuzz.limits import limit_memory
 
 OF_CALLS = ("ops", "kernels")
 OF_BYTES = ("page", "npy", "npz", "safetensors", "checkpoint", "bundle", "message")
+OF_JSON = ("page", "message")
 MOST_TRIES = 20_000
 """After which a child is replaced, so that what tries leave behind does not add up."""
 COMMAND = (sys.executable, str(Path(__file__).parent))
@@ -154,6 +155,9 @@ def _mutate(target: str, given: argparse.Namespace, reporter: children.Reporter)
 
     with atheris.instrument_imports(include=["backblocks.pages", "backblocks.ops.io", "zipfile"]):
         from fuzz import readers
+    if target == "message":
+        with atheris.instrument_imports(include=["backblocks.studio"]):
+            import backblocks.studio.app  # noqa: F401
     from fuzz.limits import Slow, in_time
 
     def try_one(data: bytes) -> None:
@@ -169,11 +173,22 @@ def _mutate(target: str, given: argparse.Namespace, reporter: children.Reporter)
 
     own = FOUND.parent / "corpus" / target
     own.mkdir(parents=True, exist_ok=True)
+    words = FOUND.parent / f"{target}.words"
+    words.write_text("".join(f'"{word}"\n' for word in readers.words(target)))
     # Time and memory are limited here: its own limits end the process without a word of what was tried.
     limits = ["-timeout=0", "-rss_limit_mb=0", f"-max_len={LONGEST}", "-verbosity=0"]
-    limits += [f"-artifact_prefix={FOUND.parent}/"]
+    limits += [f"-dict={words}", f"-artifact_prefix={FOUND.parent}/"]
     limits += [f"-max_total_time={max(int(given.seconds), 1)}", f"-seed={given.first % 2**31}"]
-    atheris.Setup([sys.argv[0], *limits, str(own), str(readers.CORPORA / target)], try_one)
+    by_json = {}
+    if target in OF_JSON:
+        from fuzz.json_mutations import mutated
+
+        def mutate(data: bytes, longest: int, seed: int) -> bytes:
+            return mutated(data, seed, lambda other: atheris.Mutate(other, longest))[:longest]
+
+        by_json = {"custom_mutator": mutate}
+    kept = [str(own), str(readers.CORPORA / target)]
+    atheris.Setup([sys.argv[0], *limits, *kept], try_one, **by_json)
     atheris.Fuzz()
 
 

@@ -197,6 +197,7 @@ def _attribute(kind: Any, rng: Rng) -> Any:
 # -- mistakes -------------------------------------------------------------------------------------
 
 
+@cache
 def _deep(levels: int, inner: Any = 1) -> Any:
     for _ in range(levels):
         inner = [inner]

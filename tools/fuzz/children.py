@@ -25,6 +25,8 @@ MOST_BYTES = 1 << 16
 """Of what is tried, in words or bytes."""
 _HEAD = struct.Struct("<dI")
 """When the try began, and how many bytes tell what it is."""
+_TIME, _RESTS = struct.Struct("<d"), -1.0
+"""When the try began, or that there is none now."""
 _REPORTED = 1.0
 """Seconds between two reports of how many tries there were."""
 
@@ -45,9 +47,15 @@ class Reporter:
             self.report()
 
     def became(self, outcome: str) -> None:
+        self._rest()
         self._counts[outcome] = self._counts.get(outcome, 0) + 1
 
+    def _rest(self) -> None:
+        """Nothing is tried: whatever takes its time now is no try that hangs."""
+        self._note[: _TIME.size] = _TIME.pack(_RESTS)
+
     def found(self, what: bytes, error: BaseException, call: str = "") -> None:
+        self._rest()
         finding = error if isinstance(error, Finding) else of_error(error)
         self._say("finding", tried=what.hex(), cause=finding.cause, what=finding.what, call=call)
 
@@ -122,7 +130,7 @@ def _watch(process: Any, note: mmap.mmap) -> None:
     """Ends a child whose try takes too long."""
     while process.poll() is None:
         began, _ = _HEAD.unpack(note[: _HEAD.size])
-        if began and time.monotonic() - began > HANGS:
+        if began > 0 and time.monotonic() - began > HANGS:
             process.send_signal(signal.SIGKILL)
         time.sleep(0.2)
 

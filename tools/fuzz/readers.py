@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 import io
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -23,6 +24,7 @@ from backblocks.cli import main
 from backblocks.commands.terminal import STOPPED
 from backblocks.dtypes import BY_NAME, NAMES
 from backblocks.errors import OpError
+from backblocks.ops import REGISTRY
 from backblocks.ops.io.checkpoints import checkpoint
 from backblocks.pages.folder import Folder
 from backblocks.pages.text import parse, text_of
@@ -332,6 +334,19 @@ TARGETS: dict[str, Callable[[bytes], str]] = {
     "bundle": bundle,
     "message": message,
 }
+
+
+def words(target: str) -> list[str]:
+    """What such bytes are made of, as libFuzzer's dictionaries write it."""
+    found = {
+        word for path in (CORPORA / target).iterdir() for word in _WORD.findall(path.read_bytes())
+    }
+    if target == "page":
+        found |= {name.encode() for name in REGISTRY}
+    return sorted(word.decode() for word in found)
+
+
+_WORD = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{2,30}")
 
 
 def check(target: str, data: bytes) -> str:

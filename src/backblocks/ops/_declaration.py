@@ -251,7 +251,12 @@ class Declaration:
         except OpError as error:
             error.arg = attr.name
             layout = self.attrs.get("data_format")
-            if attr.kind.name in _BY_AXIS and type(value) is int and layout is not None:
+            if (
+                attr.kind.name in _BY_AXIS
+                and type(value) is int
+                and layout is not None
+                and 0 < value < 2**31
+            ):
                 axes = layout.kind.options[0]
                 entries = [1 if axis in "NC" else value for axis in axes]
                 error.hint = f"Write one entry for each of {axes}: {attr.name}={entries}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,6 +17,8 @@ from backblocks.ops._spec import MAX_RANK, check_rank
 from backblocks.ops._stopping import Array as Array
 from backblocks.ops._stopping import copied, extreme, one_by_one
 
+_MOST_CELLS = 2**63 // max(dtype.itemsize for dtype in NAMES)
+"""What an array may have whatever its type, as NumPy counts: without regard to sizes of 0."""
 _LISTS = (list, tuple)
 _NUMBERS = (bool, int, float, complex)
 _CELLS = frozenset(dtype for dtype in NAMES if not dtype.hasobject)
@@ -83,7 +86,7 @@ def as_array(value: Any, strings: bool = False) -> Array:
     Text is refused unless `strings` are wanted.
     """
     if type(value) is np.ndarray and value.dtype in _CELLS and value.flags.aligned:
-        if value.ndim > MAX_RANK or value.nbytes > SMALL:
+        if value.ndim > MAX_RANK or not 0 < value.nbytes <= SMALL:
             _check_size(value)
         return value
     if isinstance(value, np.ma.MaskedArray):
@@ -111,8 +114,17 @@ def as_array(value: Any, strings: bool = False) -> Array:
 
 
 def _check_size(array: Array) -> None:
-    """Refuses too many axes, and a view that shows cells many times and more of them than memory can hold."""
+    """Refuses too many axes, sizes that other types could not have, and large views of few cells.
+
+    Such a view shows cells many times, and more of them than memory can hold.
+    """
     check_rank(array.ndim)
+    if not array.size and math.prod(n for n in array.shape if n) >= _MOST_CELLS:
+        raise OpError(
+            "must have sizes that can be multiplied, even beside a 0",
+            got=described(f"shape {list(array.shape)}"),
+            hint="Use smaller sizes.",
+        )
     if array.nbytes > SMALL:
         steps = zip(array.shape, array.strides, strict=True)
         extent = array.itemsize + sum((n - 1) * abs(step) for n, step in steps)

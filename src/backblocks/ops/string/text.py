@@ -146,8 +146,8 @@ substr.case(
 substr.case(
     "to the end by the largest length",
     input="hello",
-    pos=np.int32([1, -2]),
-    len=np.int32([2**31 - 1, 2**31 - 1]),
+    pos=np.array([1, -2], np.int32),
+    len=np.array([2**31 - 1] * 2, np.int32),
     out=np.array([b"ello", b"lo"], object),
 )
 substr.case(
