@@ -612,10 +612,13 @@ class CallKey {
         return true;
     }
 
-    nb::object operator()(nb::handle given, nb::handle by_value) const {
+    // None if there is no key, or no room for it: then the call is checked again.
+    nb::object operator()(nb::handle given, nb::handle by_value) const try {
         std::string key;
         if (!write(given, by_value, key)) return nb::none();
         return nb::bytes(key.data(), key.size());
+    } catch (const std::bad_alloc&) {
+        return nb::none();
     }
 
    private:
@@ -766,7 +769,8 @@ class Repeating {
     }
 
    private:
-    nb::object repeated(nb::handle given) {
+    // The result of a call that is like an earlier one; null if it is not, or there is no room for a key.
+    nb::object repeated(nb::handle given) try {
         if (nb::len(builders_()) > 0) return {};
         std::string key;
         if (!key_.write(given, by_value_, key)) return {};
@@ -779,6 +783,8 @@ class Repeating {
         }
         const nb::object plan = last_;  // another thread may have another one when this has run
         return nb::inst_ptr<Repeat>(plan)->run(given);
+    } catch (const std::bad_alloc&) {
+        return {};
     }
 
     CallKey key_;
