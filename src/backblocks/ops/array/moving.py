@@ -586,6 +586,14 @@ def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> lis
     ]
 
 
+for _each in (tensor_scatter_update, tensor_scatter_add, tensor_scatter_sub):
+    _each.differs(
+        "shape",
+        tensorflow="Index vectors without an entry are refused.",
+        ours="Each names the whole tensor.",
+    )
+
+
 @tensor_scatter_update.grad
 def _(
     dy: Value, y: Value, tensor: Value, indices: Value, updates: Value, **policy: str

@@ -495,6 +495,14 @@ clip_by_value.fails(
 )
 
 
+clip_by_value.differs(
+    "complex numbers",
+    tensorflow="Real and imaginary parts are clipped, each by itself.",
+    ours="They are refused: complex numbers have no order.",
+    agree="Clip both parts: ClipByValue of Real and of Imag, joined by Complex.",
+)
+
+
 for _each in (add, add_v2, add_n, accumulate_nv2):
     cell_to_cell(_each, "added")
 cell_to_cell(mul, "sum")
