@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Iterable, Sequence
 from itertools import islice
@@ -10,8 +11,7 @@ from typing import Any
 _NOTHING: Any = object()
 _COMPARED = 1000
 """Names among which the one that was meant is looked for."""
-_LONGEST = 200
-"""Letters in such a name."""
+_LONGEST_NAME = 200
 
 
 class BackblocksError(Exception):
@@ -56,8 +56,7 @@ class BackblocksError(Exception):
         got = self._got_text
         if self.axis is not None and f"axis {self.axis}" not in self.problem:
             got += f" (axis {self.axis})"
-        text = f"{start}{self.problem}{got}." + (f" {self.hint}" if self.hint else "")
-        return text.encode(errors="backslashreplace").decode()  # half a character cannot be printed
+        return visible(f"{start}{self.problem}{got}." + (f" {self.hint}" if self.hint else ""))
 
 
 class OpError(BackblocksError, ValueError):
@@ -137,6 +136,27 @@ class _Plain(str):
     __slots__ = ()
 
 
+_UNSEEN = (
+    "\x00-\x1f\x7f-\x9f"  # control characters, C0 and C1
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # change the direction of what follows
+    "\u2028\u2029\ufeff\ud800-\udfff"  # line separators, byte order mark, halves of characters
+)
+_CONTROLS = re.compile(f"[{_UNSEEN}]")
+_CONTROLS_IN_LINES = re.compile(f"(?!\n)[{_UNSEEN}]")
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Text with characters that a terminal would act upon written as JSON and Python write them: \\u001b.
+
+    With `lines`, ends of lines stay what they are.
+    """
+    return (_CONTROLS_IN_LINES if lines else _CONTROLS).sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
+
+
 def nearest(name: str, known: Iterable[str]) -> str:
     """The one of the known names that may have been meant, or nothing."""
     import difflib  # only mistakes pay for it
@@ -145,8 +165,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     if len(names) > _COMPARED:  # to compare two names takes some 30 us
         near = (each for each in names if each[:1] == name[:1] and each[-1:] == name[-1:])
         names = list(islice(near, _COMPARED // 10))
-    names = [each for each in names if len(each) < _LONGEST]
-    return next(iter(difflib.get_close_matches(name[:_LONGEST], names, 1)), "")
+    names = [each for each in names if len(each) <= _LONGEST_NAME]
+    return next(iter(difflib.get_close_matches(name[:_LONGEST_NAME], names, 1)), "")
 
 
 def described(text: str) -> str:

@@ -1,12 +1,17 @@
 """Scopes, sessions and variables: what a run computes, in which order, and what it leaves behind."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks.errors import OpMemoryError
 from backblocks.graph.events import Cancelled
+from backblocks.graph.symbol import wired
+from backblocks.ops._handles import state_in
+from backblocks.ops._op import REGISTRY
 
 ops = bb.ops
 
@@ -513,3 +518,129 @@ def test_steps_that_are_written_out_give_what_watched_ones_give():
         copies += [a.copy() for a in ours]
     for array, copy in zip(kept, copies, strict=True):
         assert array.tobytes() == copy.tobytes(), "a later run wrote into what an earlier one gave"
+
+
+# -- what a session keeps counts against its memory limit ------------------------------------------
+
+LIMIT = 8 << 20
+
+
+def growing(kind):
+    """A page on which each run keeps about a MiB more, and what makes it grow."""
+    with bb.Scope() as page:
+        if kind == "queue":
+            queue = ops.fifo_queue_v2(component_types=["float32"])
+            ops.queue_enqueue_v2(queue, [ops.fill([1 << 18], 1.0)], name="grow")
+        elif kind == "many small elements":
+            queue = ops.fifo_queue_v2(component_types=["uint8"])
+            ops.queue_enqueue_many_v2(queue, [ops.fill([5000], np.uint8(1))], name="grow")
+        else:
+            queue = ops.fifo_queue_v2(component_types=["string"])
+            ops.queue_enqueue_v2(queue, [bb.constant(b"x" * (1 << 20), "string")], name="grow")
+    return page
+
+
+def until_refused(session):
+    """How many runs the session takes until it is full."""
+    for runs in range(20):
+        try:
+            session.run([], targets=["grow"])
+        except OpMemoryError as error:
+            assert error.block == "grow"  # noqa: PT017
+            assert "raise memory_limit" in error.hint  # noqa: PT017
+            return runs
+    return 20
+
+
+@pytest.mark.parametrize("kind", ["queue", "many small elements", "texts"])
+def test_what_only_grows_is_refused_at_the_memory_limit(kind):
+    session = bb.Session(growing(kind), memory_limit=LIMIT)
+    (queue,) = (block for block in session.graph if block.op.holds)
+    runs = until_refused(session)
+    assert 5 <= runs < 9
+    state = state_in(session.value(queue))
+    assert 4 << 20 < state.nbytes <= LIMIT
+    assert len(state.elements) in (runs, 5000 * runs)  # the run that was refused left it as it was
+    session.reset()
+    session.run([], targets=["grow"])
+
+
+def test_a_variable_that_grows_is_refused_at_the_memory_limit():
+    with bb.Scope() as page:
+        _, attrs, _ = REGISTRY["VariableV2"].bind((), {"shape": None, "dtype": "float32"})
+        variable = wired(REGISTRY["VariableV2"], [], attrs, "v")
+        variable.block.initial = bb.constant(np.zeros(1, np.float32))
+        more = ops.concat_v2([variable, ops.fill([1 << 18], 1.0)], 0)
+        ops.assign(variable, more, validate_shape=False, name="grow")
+    session = bb.Session(page, memory_limit=LIMIT)
+    assert 5 <= until_refused(session) < 9
+    assert session.value("v").nbytes > 4 << 20
+
+
+def test_a_queue_that_is_emptied_goes_on_for_ever():
+    with bb.Scope() as page:
+        queue = ops.fifo_queue_v2(component_types=["float32"])
+        put = ops.queue_enqueue_v2(queue, [ops.fill([1 << 18], 1.0)])
+        with page.running_after(put):
+            (taken,) = ops.queue_dequeue_v2(queue, component_types=["float32"])
+    session = bb.Session(page, memory_limit=LIMIT)
+    for _ in range(20):
+        session.run(taken)
+
+
+def test_a_tensor_array_counts_while_a_run_writes_to_it():
+    with bb.Scope() as page:
+        array = ops.tensor_array_v3(20, dtype="float32", element_shape=None)
+        flow = array.flow
+        x = bb.placeholder(None)
+        for i in range(20):
+            flow = ops.tensor_array_write_v3(array.handle, i, x, flow, name=f"write{i}")
+    session = bb.Session(page, memory_limit=LIMIT)
+    with pytest.raises(OpMemoryError, match="would keep") as error:
+        session.run(flow, {x: np.ones(1 << 18, np.float32)})
+    assert error.value.block.startswith("write")
+
+
+def test_variables_of_earlier_runs_count():
+    with bb.Scope() as page:
+        first = bb.variable(np.zeros(5 << 18, np.float32), name="first")
+        second = bb.variable(np.zeros(2 << 18, np.float32), name="second")
+        ops.assign_add(first, ops.ones_like(first), name="a")
+        ops.assign_add(second, ops.ones_like(second), name="b")
+    session = bb.Session(page, memory_limit=20 << 20)
+    session.run([], targets=["a"])
+    session.run([], targets=["b"])
+    session = bb.Session(page, memory_limit=10 << 20)
+    session.run([], targets=["b"])
+    with pytest.raises(OpMemoryError, match="10 MiB may be used"):
+        session.run([], targets=["a"])
+
+
+def test_remembered_values_make_room():
+    with bb.Scope() as page:
+        x = bb.placeholder([1 << 18], name="x")
+        y = ops.exp(x)
+    session = bb.Session(page, memory_limit=LIMIT)
+    for i in range(20):
+        session.run(y, {x: np.full(1 << 18, i, np.float32)})
+        assert session.report.remembered_bytes <= LIMIT - (2 << 20)
+
+
+def test_a_run_that_is_counted_costs_little():
+    with bb.Scope() as page:
+        for i in range(50):
+            variable = bb.variable(np.zeros(4, np.float32))
+            ops.assign_add(variable, [1.0] * 4, name=f"a{i}")
+    names = [f"a{i}" for i in range(50)]
+    seconds = {}
+    for limit in (None, 1 << 30):
+        session = bb.Session(page, memory_limit=limit)
+        for _ in range(5):
+            session.run([], targets=names)
+        rounds = []
+        for _ in range(30):
+            begun = time.process_time()
+            session.run([], targets=names)
+            rounds.append(time.process_time() - begun)
+        seconds[limit] = min(rounds)
+    assert seconds[1 << 30] < seconds[None] + 50 * 10e-6

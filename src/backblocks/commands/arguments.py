@@ -24,7 +24,7 @@ to start:
   backblocks studio                                   pages in the browser
 
 backblocks COMMAND --help explains a command. Exit codes: 0 fine, 1 a page has problems or a run
-failed, 2 the command line cannot be understood, 130 stopped by Ctrl-C."""
+failed, 2 the command line cannot be understood, 3 a fault of backblocks itself, 130 stopped by Ctrl-C."""
 
 _RUN = """\
 examples:

@@ -12,7 +12,7 @@ from backblocks.commands.mistakes import as_json
 from backblocks.commands.terminal import painter
 from backblocks.commands.values import counted, size
 from backblocks.dtypes import NAMES
-from backblocks.errors import OpError
+from backblocks.errors import OpError, visible
 from backblocks.graph.ready import Estimate
 from backblocks.graph.session import Session
 from backblocks.ops._handles import RESOURCE
@@ -82,7 +82,7 @@ def _print(
 ) -> None:
     paint = painter(sys.stdout)
     wires = sum(len(needed_by(block)) for block in page.blocks.values())
-    about = f"{path}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
+    about = f"{visible(path)}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
     count = counted(len(problems), "problem") if problems else "no problems"
     print(f"{about}, {paint(count, 'red' if problems else 'green')}")
     for each in problems:

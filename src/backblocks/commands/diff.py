@@ -12,6 +12,7 @@ import numpy as np
 from backblocks.commands import values
 from backblocks.commands.given import opened
 from backblocks.commands.terminal import painter
+from backblocks.errors import visible
 from backblocks.pages.diff import diff
 
 _COLOURS = {"added": "green", "removed": "red", "renamed": "dim", "changed": "yellow"}
@@ -35,7 +36,7 @@ def main(given: argparse.Namespace) -> int:
         return 0
     paint = painter(sys.stdout)
     for change in changes:
-        print(paint(str(change), _COLOURS[change.kind]))
+        print(paint(visible(str(change)), _COLOURS[change.kind]))
     if not changes:
         print("both do the same")
     return 0

@@ -9,7 +9,15 @@ from collections.abc import Iterable
 from typing import Any
 
 from backblocks.commands.terminal import painter
-from backblocks.errors import BackblocksError, OpError, PageError, nearest
+from backblocks.errors import (
+    BackblocksError,
+    InternalError,
+    OpError,
+    PageError,
+    described,
+    nearest,
+    visible,
+)
 
 _FROM_PYTHON = {
     "in `feeds`.": "such as --feed {block}=x.npy or --feed {block}=[1, 2].",
@@ -45,7 +53,7 @@ def say(error: BackblocksError) -> None:
     first, *more = str(error).split("\n")
     print("\n".join([paint(first, "red"), *more]), file=sys.stderr)
     for note in getattr(error, "__notes__", ()):
-        print(note, file=sys.stderr)
+        print(visible(note), file=sys.stderr)
 
 
 def as_json(error: BackblocksError) -> list[dict[str, Any]]:
@@ -64,6 +72,37 @@ def as_json(error: BackblocksError) -> list[dict[str, Any]]:
         }
         for problem in problems
     ]
+
+
+FAULT = 3
+"""The exit code after a fault of ours."""
+
+
+def fault(error: Exception) -> InternalError:
+    """An exception that nobody foresaw, as one that says what to send us. Its traceback is in a file."""
+    if not isinstance(error, InternalError):
+        said = " ".join(f"{type(error).__name__}: {error}".split())
+        told = InternalError(
+            "failed by a fault of its own, not of yours", op="backblocks", got=described(said)
+        )
+        told.hint, told.__cause__ = "Please report it, with the page if others may see it.", error
+        error = told
+    error.add_note(f"The traceback, which belongs to the report, is in {_traceback_file(error)}.")
+    return error
+
+
+def _traceback_file(error: Exception) -> str:
+    import platform
+    import tempfile
+    import traceback
+
+    system = f"Python {platform.python_version()}, {platform.platform()}"
+    lines = [system, " ".join(map(repr, sys.argv)), *traceback.format_exception(error)]
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="backblocks-", suffix=".txt", encoding="utf-8", errors="replace", delete=False
+    ) as file:
+        file.write(visible("\n".join(lines), lines=True))
+    return file.name
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.commands.values import as_json, heading, number, readable
+from backblocks.errors import visible
 from backblocks.ops._inputs import Array
 from backblocks.pages.model import Monitor, Shown
 from backblocks.pages.settings import are_axes
@@ -42,9 +43,9 @@ class Watched:
 
     def lines(self) -> Iterator[str]:
         if self.monitor.title:
-            yield self.monitor.title
+            yield visible(self.monitor.title)
         for i, (shown, value) in enumerate(zip(self.monitor.shows, self.last, strict=True)):
-            label = f"  {_label(shown)}"
+            label = f"  {visible(_label(shown))}"
             if value is None:
                 yield f"{label}  cannot be shown: there is no such value"
                 continue

@@ -1,12 +1,15 @@
-"""What is shown on a terminal and nowhere else: colours and progress."""
+"""The terminal: what may be written to it, and what is shown there only, colours and progress."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any, TextIO, cast
+
+from backblocks.errors import visible
 
 STOPPED = 130
 """The exit code after Ctrl-C."""
@@ -21,11 +24,45 @@ _AFTER = 0.5
 def painter(stream: TextIO) -> Callable[[str, str], str]:
     """A function that gives text its colour, if the stream is a terminal and NO_COLOR is not set."""
     plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
+    escape = getattr(stream, "escape", "\x1b")
 
     def paint(text: str, colour: str) -> str:
-        return text if plain else f"\x1b[{_CODES[colour]}m{text}\x1b[0m"
+        return text if plain else f"{escape}[{_CODES[colour]}m{text}{escape}[0m"
 
     return paint
+
+
+class Visible:
+    """A stream whose text cannot give orders to a terminal: names, titles and values may hold anything.
+
+    Control characters are written as text. Colours are let through by a mark in place of their escape
+    characters, which is another in every process, so that no page can contain it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.escape = f"\ue000{os.urandom(8).hex()}"
+
+    def write(self, text: str) -> int:
+        self.stream.write(visible(text, lines=True).replace(self.escape, "\x1b"))
+        return len(text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self.write("".join(lines))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextmanager
+def visible_output() -> Iterator[None]:
+    """Has all that is printed go through `Visible`."""
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = (cast(TextIO, Visible(stream)) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
 
 
 class Progress:
@@ -42,8 +79,12 @@ class Progress:
         if now < self._next:
             return
         self._next, self.shown = now + _EVERY, True
-        sys.stderr.write(f"\r\x1b[K{self._text(done, now - self._begun)}")
-        sys.stderr.flush()
+        self._write(f"\r\x1b[K{self._text(done, now - self._begun)}")
+
+    def _write(self, text: str) -> None:
+        stream = getattr(sys.stderr, "stream", sys.stderr)
+        stream.write(text)
+        stream.flush()
 
     def _text(self, done: int, seconds: float) -> str:
         if self.total is None:
@@ -55,5 +96,4 @@ class Progress:
 
     def end(self) -> None:
         if self.shown:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
+            self._write("\r\x1b[K")

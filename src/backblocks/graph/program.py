@@ -84,6 +84,12 @@ class Program:
     targets: set[Block]
     """Blocks that are to run although nobody wants their values."""
 
+    @cached_property
+    def writers(self) -> dict[Block, Block]:
+        """For each variable that is written the block that does so last."""
+        last = {change.after: step.block for step in self.steps for change in step.changes}
+        return {variable: last[slot] for variable, slot in self.written.items()}
+
 
 _ASKS = "IsVariableInitialized"
 

@@ -19,6 +19,7 @@ import numpy as np
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
 from backblocks.ops._inputs import Array
+from backblocks.ops._memory import kept_bytes
 from backblocks.ops._op import Value
 from backblocks.ops._values import flat
 
@@ -29,7 +30,7 @@ class Remembered:
     """Values by key. When they need more than `limit` bytes, those not asked for longest are given up."""
 
     def __init__(self, limit: int) -> None:
-        self.limit = limit
+        self.limit = self._most = limit
         self.bytes = 0
         self._values: OrderedDict[Key, tuple[Array, ...]] = OrderedDict()
         self._changing = threading.Lock()
@@ -43,14 +44,24 @@ class Remembered:
 
     def put(self, key: Key, values: tuple[Array, ...]) -> None:
         size = _bytes(values)
-        if size > self.limit:
+        if size > self._most:
             return
         with self._changing:
             self._drop(key)
             self._values[key] = values
             self.bytes += size
-            while self.bytes > self.limit:
-                self._drop(next(iter(self._values)))
+            self._give_up()
+
+    def fit(self, room: int) -> None:
+        """Has it keep no more than `room` bytes from here on, if that is less than its limit."""
+        self._most = min(self.limit, max(room, 0))
+        if self.bytes > self._most:
+            with self._changing:
+                self._give_up()
+
+    def _give_up(self) -> None:
+        while self.bytes > self._most:
+            self._drop(next(iter(self._values)))
 
     def clear(self) -> None:
         with self._changing:
@@ -62,7 +73,7 @@ class Remembered:
 
 
 def _bytes(values: Sequence[Array]) -> int:
-    return sum(value.nbytes for value in values) + 64 * len(values)
+    return sum(map(kept_bytes, values))
 
 
 def content(array: Array) -> Key:

@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.graph.events import DEAD, Began, Cancelled, Event, Report
 from backblocks.graph.execute import Execution, raise_named
-from backblocks.graph.program import Step, program, starts, unfed
+from backblocks.graph.program import Program, Step, program, starts, unfed
 from backblocks.graph.ready import Estimate, Ready
 from backblocks.graph.remembering import Key, Remembered, content
 from backblocks.graph.scope import Graph, Scope
@@ -26,7 +26,7 @@ from backblocks.ops import _files, _handles, _stopping
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop
-from backblocks.ops._memory import SMALL, available_bytes, has
+from backblocks.ops._memory import SMALL, Room, available_bytes, has, kept_bytes, room
 from backblocks.ops._spec import Spec, differing
 from backblocks.ops.io import _safetensors as safetensors
 from backblocks.ops.io.checkpoints import Tensors, checkpoint
@@ -64,7 +64,9 @@ class Session:
     ) -> None:
         """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
 
-        A run whose values need more than `memory_limit` bytes, or than the machine has, is refused.
+        A run whose values need more than `memory_limit` bytes, or than the machine has, is refused. What
+        the session keeps from run to run counts too: variables, queues, readers and remembered values,
+        which are given up first.
         With a `seed`, random blocks that have none of their own draw numbers that follow from it and
         from their names: the same graph gives the same bits. A later run draws on where the last ended.
 
@@ -86,6 +88,12 @@ class Session:
         self._began = began
         self._first_seed = _seed_for_initial_values(seed)
         self._values: dict[Block, Array] = {}
+        self._sizes: dict[Block, int] = {}
+        """The bytes of those values that were counted. Without a memory limit nobody counts."""
+        self._kept_bytes = 0
+        """Their sum."""
+        self._growers: dict[Block, Block] = {}
+        """For each of those blocks the one that last made it keep more."""
         self._contents: dict[Block, tuple[Array, Key]] = {}
         self._programs: OrderedDict[Any, Ready] = OrderedDict()
         self._foreseen: set[Key] = set()
@@ -198,7 +206,8 @@ class Session:
         begun = time.perf_counter()
         ready = self._ready(fetches, feeds, arrays, targets)
         plan = ready.program
-        self._refuse_what_cannot_fit(ready.estimate)
+        needed = self._needed(ready)
+        self._refuse_what_cannot_fit(ready.estimate, needed)
         if ready.files:
             self._refuse_files(ready.files)
         slots = ready.start.copy()
@@ -207,7 +216,7 @@ class Session:
         for slot, block, read in ready.variables:
             value = self._values.get(block)
             slots[slot] = self._value(block, self._stop) if value is None and read else value
-        with np.errstate(all="ignore"):  # infinities and NaN are answers
+        with np.errstate(all="ignore"), self._room(needed):  # infinities and NaN are answers
             if ready.brief:
                 executed, cached, peak = self._stop.during(self._execute, ready, slots)
             else:
@@ -229,7 +238,11 @@ class Session:
             raise Cancelled("the run was cancelled")
         # One call, so that not even Ctrl-C can leave some variables old and some new.
         new = {v: slots[slot] for v, slot in plan.written.items() if slots[slot] is not None}
+        if self.memory_limit is not None:
+            self._count(new, plan, self.memory_limit)
         self._values.update(new)
+        for variable in new if self._contents else ():
+            self._contents.pop(variable, None)  # it has the old value
         seconds = time.perf_counter() - begun
         self.report = Report(executed, cached, seconds, peak, self._remembered.bytes)
         if borrow:
@@ -337,8 +350,58 @@ class Session:
             known = self._contents[variable] = value, content(value)
         return known[1]
 
-    def _refuse_what_cannot_fit(self, estimate: Estimate) -> None:
-        needed = estimate.one_by_one - (estimate.held if self.memory_limit is None else 0)
+    def _needed(self, ready: Ready) -> int:
+        """Bytes that a run takes, with all that the session keeps besides if it has a limit."""
+        estimate = ready.estimate
+        if self.memory_limit is None:
+            return estimate.one_by_one - estimate.held
+        self._count_all()
+        known = ((self._sizes.get(block), slot) for slot, block, _ in ready.variables)
+        counted = sum(min(size, ready.sizes[slot]) for size, slot in known if size is not None)
+        return estimate.one_by_one + self._kept_bytes - counted
+
+    def _count_anew(self) -> None:
+        """Has what the session keeps counted before the next run: it was changed by none."""
+        self._sizes.clear()
+        self._growers.clear()
+        self._kept_bytes = 0
+
+    def _count_all(self) -> None:
+        """Counts what the session keeps, where it was not counted yet."""
+        if len(self._sizes) == len(self._values) or self.memory_limit is None:
+            return
+        self._sizes = {block: _size(value) for block, value in self._values.items()}
+        self._kept_bytes = sum(self._sizes.values())
+
+    def _count(self, new: Mapping[Block, Array], plan: Program, limit: int) -> None:
+        """Counts what a run is about to keep, and refuses it if that is too much."""
+        self._count_all()
+        sizes = {block: _size(value) for block, value in new.items()}
+        grown = {block: size - self._sizes.get(block, 0) for block, size in sizes.items()}
+        total = self._kept_bytes + sum(grown.values())
+        if total > limit and total > self._kept_bytes:
+            variable = max(grown, key=lambda block: grown[block])
+            error = _too_much_kept(total, limit)
+            error.op, error.block = variable.op.name, plan.writers[variable].label
+            raise error
+        self._sizes |= sizes
+        self._growers |= {block: plan.writers[block] for block, size in grown.items() if size > 0}
+        self._kept_bytes = total
+
+    @contextmanager
+    def _room(self, needed: int) -> Iterator[None]:
+        """Has states and ops of unknown sizes count what they take against the memory limit."""
+        if self.memory_limit is None:
+            yield
+            return
+        self._remembered.fit(self.memory_limit - needed)
+        before = room.set(Room(self.memory_limit, self.memory_limit - needed))
+        try:
+            yield
+        finally:
+            room.reset(before)
+
+    def _refuse_what_cannot_fit(self, estimate: Estimate, needed: int) -> None:
         if needed <= (self.memory_limit if self.memory_limit is not None else SMALL):
             return
         if self.memory_limit is None and has(needed):
@@ -350,7 +413,14 @@ class Session:
             arg="run",
             hint="Feed smaller tensors, or raise memory_limit.",
         )
-        if estimate.largest is not None:
+        keeper = max(self._sizes, key=lambda block: self._sizes[block], default=None)
+        if keeper is not None and self._sizes[keeper] > estimate.largest_bytes:
+            error.block = self._growers.get(keeper, keeper).label
+            error.hint = (
+                f"{keeper.label} keeps {self._sizes[keeper] / 2**20:,.0f} MiB since this block ran: "
+                "keep less, or raise memory_limit."
+            )
+        elif estimate.largest is not None:
             error.block = estimate.largest.label
             largest = f"{estimate.largest_bytes / 2**20:,.0f} MiB"
             error.hint = (
@@ -483,8 +553,16 @@ class Session:
         with self._running, _naming_path(), checkpoint("path", os.fsencode(path)) as saved:
             there = set(saved.names())
             wanted = [b for b in self._kept() if b.name in there or _has_start(b)]
-            new = {block: _saved_value(saved, block) for block in wanted}
+            with self._room(self._kept_bytes):
+                new = {block: _saved_value(saved, block) for block in wanted}
+            if self.memory_limit is not None:
+                total = sum(map(_size, (self._values | new).values()))
+                if total > self.memory_limit:
+                    error = _too_much_kept(total, self.memory_limit)
+                    error.op, error.arg = "Session", "path"
+                    raise error
             self._values.update(new)
+            self._count_anew()
 
     def _kept(self) -> list[Block]:
         """The blocks whose values a file can hold."""
@@ -500,6 +578,7 @@ class Session:
         self._refuse_watchers("reset")
         with self._running:
             self._values.clear()
+            self._count_anew()
             self._contents.clear()
             self._first_seed = _seed_for_initial_values(self.seed)
 
@@ -518,6 +597,7 @@ class Session:
                 if other is not None and other.op is block.op and other.attrs == block.attrs:
                     kept[other] = value
             self.graph, self._values = new, kept
+            self._count_anew()
             self._programs.clear()
             self._contents.clear()
 
@@ -612,6 +692,19 @@ def _naming_path() -> Iterator[None]:
     except OpError as error:
         error.op = error.op or "Session"
         raise
+
+
+def _size(value: Array) -> int:
+    """The bytes of what a block keeps."""
+    handle = value.dtype == _handles.RESOURCE
+    return _handles.state_in(value).nbytes if handle else kept_bytes(value)
+
+
+def _too_much_kept(total: int, limit: int) -> OpMemoryError:
+    return OpMemoryError(
+        f"would have the session keep {total / 2**20:,.1f} MiB, and {limit / 2**20:,.1f} MiB may be used",
+        hint="Keep less from run to run, or raise memory_limit.",
+    )
 
 
 def _saved_value(saved: Tensors, block: Block) -> Array:

@@ -15,6 +15,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
+from backblocks.ops._memory import keep
 from backblocks.ops._spec import Spec
 
 RESOURCE = BY_NAME["resource"]
@@ -27,6 +28,13 @@ class State:
     """What a handle stands for. Its repr says in a line what it holds; worked cases are checked by it."""
 
     kind = "state"
+    nbytes = 0
+    """What it keeps, counted where it changes."""
+
+    def grow(self, size: int) -> None:
+        """Counts bytes that it is to keep, before it does; less than 0 for those that it gives up."""
+        keep(size)
+        self.nbytes += size
 
     def copy(self) -> Self:
         """Another of the same content, which can be changed without changing this one."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,62 @@ def available_bytes() -> int:
     return min(_machine(), _container(), _process())
 
 
+class Room:
+    """How many bytes a session may still take: whatever it keeps from run to run is counted in it."""
+
+    def __init__(self, limit: int, left: int) -> None:
+        self.limit, self.left = limit, left
+
+
+room: ContextVar[Room | None] = ContextVar("room", default=None)
+"""That of the session which is running; None if it has no limit of its own."""
+_unlooked = 0
+"""Bytes that were kept since somebody last asked the machine."""
+
+
+def keep(size: int) -> None:
+    """Counts bytes that are to be kept for later; refuses them if there is no room. Fewer are given back."""
+    global _unlooked
+    given = room.get()
+    if given is not None:
+        if size > given.left:
+            raise OpMemoryError(
+                f"would keep {_mib(size)} more than the {_mib(given.left)} that are left of "
+                f"{_mib(given.limit)}",
+                hint="Keep less from run to run, or raise memory_limit.",
+            )
+        given.left -= size
+    _unlooked = max(0, _unlooked + size)
+    if _unlooked > SMALL:
+        if not has(max(size, SMALL)):
+            hint = "Keep less from run to run."
+            raise OpMemoryError(f"would keep {_mib(size)}, and no memory is left", hint=hint)
+        _unlooked = 0
+
+
+def _mib(size: int) -> str:
+    return f"{max(size, 0) / 2**20:,.1f} MiB"
+
+
+def kept_bytes(array: np.ndarray[Any, Any]) -> int:
+    """What an array takes that is kept, with its object and the texts in it."""
+    texts = sum(map(_size_of_text, array.flat)) if array.dtype.kind == "O" else 0
+    return array.nbytes + texts + BYTES_OF_ARRAY
+
+
+BYTES_OF_ARRAY = 200
+"""Bytes that an array takes besides its cells, with its place in a queue."""
+
+
+def _size_of_text(text: Any) -> int:
+    return 33 + len(text)
+
+
 def has(size: int) -> bool:
     """Whether there is room for `size` bytes, if need be in what was kept for results to come."""
+    given = room.get()
+    if given is not None and size > given.limit:
+        return False
     return size <= available_bytes() or (_kernels.trim_memory() > 0 and size <= available_bytes())
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import FROM_ML_DTYPES, NAMES
+from backblocks.errors import visible
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import in_words
 from backblocks.pages.fields import Json
@@ -21,7 +22,8 @@ WIDTH = 100
 
 def one_line(words: str) -> str:
     """Words of a page for a comment, out of which they cannot get."""
-    return " ".join(words.translate({ord("\\"): "/", ord('"'): "'", 0: " "}).split())
+    plain = visible(" ".join(words.split()))
+    return plain.translate({ord("\\"): "/", ord('"'): "'"})
 
 
 def indented(lines: Sequence[str]) -> list[str]:
@@ -57,7 +59,12 @@ def source(value: Any) -> str:
         return f"[{', '.join(map(source, value))}]"
     if isinstance(value, np.dtype):
         return f'"{NAMES[value]}"'
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    return text(value) if isinstance(value, str) else repr(value)
+
+
+def text(words: str) -> str:
+    """A string, which nothing in it can end or hide."""
+    return visible(json.dumps(words, ensure_ascii=False))
 
 
 def literal(array: Array) -> str:

@@ -6,7 +6,7 @@ so nobody would ever come.
 """
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from backblocks.dtypes import BY_NAME, NAMES, VALUES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, handle, state_in
 from backblocks.ops._inputs import Array
+from backblocks.ops._memory import BYTES_OF_ARRAY, kept_bytes
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, is_known, scalar_value, shape_text
 from backblocks.ops.attrs import Flag, Int, Shapes, Text, dtypes_of
@@ -33,10 +34,13 @@ class Queue(State):
         self.types, self.capacity, self.closed = tuple(types), capacity, False
         self.shapes = tuple(shapes) or (None,) * len(self.types)
         self.elements: deque[Element] = deque()
+        self.sizes: deque[int] = deque()
+        """Of each element, in bytes."""
 
     def copy(self) -> "Queue":
         other = Queue(self.types, self.shapes, self.capacity)
         other.elements, other.closed = self.elements.copy(), self.closed
+        other.sizes, other.nbytes = self.sizes.copy(), self.nbytes
         return other
 
     def __repr__(self) -> str:
@@ -46,7 +50,8 @@ class Queue(State):
         closed = ", closed" if self.closed else ""
         return f"<queue of {types}{closed}: {', '.join(shown + more) or 'empty'}>"
 
-    def put(self, elements: Sequence[Element]) -> None:
+    def put(self, elements: Iterable[Element], count: int, size: int) -> None:
+        """Takes `count` elements of `size` bytes in all."""
         if self.closed:
             raise OpError(
                 "must be a queue that is open",
@@ -55,13 +60,15 @@ class Queue(State):
                 hint="Put elements in before QueueCloseV2 runs.",
             )
         room = self.capacity - len(self.elements)
-        if self.capacity >= 0 and room < len(elements):
+        if self.capacity >= 0 and room < count:
             raise OpError(
-                f"must be a queue with room for {len(elements)} more",
+                f"must be a queue with room for {count} more",
                 arg="handle",
                 got=described(f"{len(self.elements)} elements of at most {self.capacity}"),
                 hint="Take elements out first, or raise the queue's capacity.",
             )
+        self.grow(size)
+        self.sizes.extend([size // max(count, 1)] * count)
         self.elements.extend(tuple(map(np.array, element)) for element in elements)
 
     def take(self, count: int) -> list[Element]:
@@ -74,7 +81,9 @@ class Queue(State):
                 if self.closed
                 else "Put elements in first: no block waits for them.",
             )
-        return [self.elements.popleft() for _ in range(count)]
+        taken = [self.elements.popleft() for _ in range(count)]
+        self.grow(-sum(self.sizes.popleft() for _ in range(count)))
+        return taken
 
     def stacked(self, elements: Sequence[Element]) -> Element:
         """Each component of all elements, along a new first axis."""
@@ -174,7 +183,8 @@ def _queue(
     """A queue for worked cases."""
     dtypes = [BY_NAME[name] for name in types]
     queue = Queue(dtypes, shapes, capacity)
-    queue.put([tuple(map(np.asarray, element, dtypes)) for element in elements])
+    for element in elements:
+        queue.put([tuple(map(np.asarray, element, dtypes))], 1, 0)
     queue.closed = closed
     return handle(queue)
 
@@ -222,7 +232,7 @@ def _check_timeout(timeout_ms: int) -> None:
 )
 def queue_enqueue_v2(handle: Array, components: Element, *, timeout_ms: Int = -1) -> None:
     """Puts one element into a queue: a tensor for each component."""
-    state_in(handle).put([components])
+    state_in(handle).put([components], 1, sum(map(kept_bytes, components)))
 
 
 @queue_enqueue_v2.shape
@@ -288,7 +298,9 @@ def queue_enqueue_many_v2(handle: Array, components: Element, *, timeout_ms: Int
 
     All of them go in, or none does.
     """
-    state_in(handle).put(list(zip(*components, strict=True)))
+    count = len(components[0])
+    size = sum(kept_bytes(each) + count * BYTES_OF_ARRAY for each in components)
+    state_in(handle).put(zip(*components, strict=True), count, size)
 
 
 @queue_enqueue_many_v2.shape

@@ -16,6 +16,7 @@ from backblocks.dtypes import NAMES, VALUES, DType, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, gradient_call, handle, state_in
 from backblocks.ops._inputs import Array
+from backblocks.ops._memory import kept_bytes
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
     Shape,
@@ -73,6 +74,7 @@ class TensorArray(State):
             adds_up=self.adds_up,
         )
         other.closed, other.cells = self.closed, dict(self.cells)
+        other.nbytes = self.nbytes
         other.gradients = {source: each.copy() for source, each in self.gradients.items()}
         return other
 
@@ -137,6 +139,7 @@ class TensorArray(State):
         if before is not None and before.value is not None:
             value = np.add(before.value, value, dtype=self.dtype)
         else:
+            self.grow(kept_bytes(np.asarray(value)))
             value = np.array(value)
         self.size = max(self.size, index + 1)
         self.cells[index] = Cell(value.shape, value)
@@ -149,6 +152,8 @@ class TensorArray(State):
         written = cell is not None and cell.written
         value = None if cell is None else cell.value
         kept = None if self.clears else value
+        if kept is None and value is not None:
+            self.grow(-kept_bytes(value))
         self.cells[index] = Cell(shape, kept, written, read=True)
         return zeros(shape, self.dtype) if value is None else value.copy()
 

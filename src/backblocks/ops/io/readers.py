@@ -93,7 +93,11 @@ class FixedLengthRecords(Reader):
     def records(self, work: bytes, most: int) -> tuple[list[Record], bool]:
         with _files.opened(WORK, work) as file:
             if self.packed and not self.number:
-                self.unpacked = _unpacked(file)
+                self.grow(-len(self.unpacked))
+                self.unpacked = b""
+                unpacked = _unpacked(file)
+                self.grow(len(unpacked))
+                self.unpacked = unpacked
             size = len(self.unpacked) if self.packed else _files.size_of(file)
             if not self.number:
                 if self.header > size:
@@ -371,7 +375,7 @@ def _(reader_handle: Spec, queue_handle: Spec, num_records: Spec) -> tuple[Shape
 
 def _names(*names: bytes, closed: bool = False) -> Array:
     queue = Queue([BY_NAME["string"]], [], -1)
-    queue.put([(np.array(name, object),) for name in names])
+    queue.put([(np.array(name, object),) for name in names], len(names), 0)
     queue.closed = closed
     return handle(queue)
 
