@@ -1,8 +1,13 @@
 """Pages that somebody, or something, has spoiled: every command answers in words."""
 
+import ast
+import contextlib
+import io
 import json
 import random
+import re
 import time
+import tokenize
 from pathlib import Path
 
 import numpy as np
@@ -307,3 +312,256 @@ def test_links_from_a_folder_to_itself_give_files_no_end_of_names(tmp_path):
     assert len(references(bb.open_page(tmp_path / "itself.page.json"))) == 1
     with pytest.raises(bb.OpError, match="at most 10000 files"):
         references(bb.open_page(tmp_path / "0.page.json"))
+
+
+# -- text that gives orders to terminals -----------------------------------------------------------
+
+CONTROLS = [
+    *map(chr, [*range(32), *range(0x7F, 0xA0)]),
+    *"\u202a\u202e\u2066\u2069\u200f\u061c\u2028\u2029\ufeff",
+]
+EVIL = "\x1b[2J" + "".join(CONTROLS) + '"""\n__import__("os").abort()\n"""'
+
+
+def evil_page(folder, name="a.page.json"):
+    """A page that has such text wherever there may be text."""
+    page = {
+        "format": 1,
+        "title": EVIL,
+        "about": EVIL,
+        "blocks": {
+            EVIL: {
+                "op": EVIL,
+                "about": EVIL,
+                "in": {EVIL: EVIL},
+                "attrs": {EVIL: EVIL},
+                "after": [EVIL],
+            },
+            "bad": {"op": "Neg", "about": EVIL, "in": {"x": EVIL}},
+            "worse": {"op": "MaxPool", "in": {"input": [[1.5]]}, "attrs": {"padding": EVIL}},
+            "part": {"op": "page", "attrs": {"page": EVIL}},
+        },
+        "frames": {EVIL: {"title": EVIL, "blocks": [EVIL]}},
+        "monitors": {EVIL: {"kind": EVIL, "title": EVIL, "shows": [{"pin": EVIL, "label": EVIL}]}},
+        "run": {"fetch": [EVIL], "targets": [EVIL], "until": EVIL, "feeds": {EVIL: 1}},
+        "ports": {"inputs": {EVIL: {"pin": EVIL, "dtype": EVIL}}},
+    }
+    (folder / name).write_text(json.dumps(page))
+    return str(folder / name)
+
+
+def sound_page(folder):
+    """A page that runs, with such text in titles and values."""
+    text = {"dtype": "string", "value": [EVIL, "a"]}
+    page = {
+        "format": 1,
+        "title": EVIL,
+        "blocks": {
+            "text": {"op": "Const", "about": EVIL, "attrs": {"value": text}},
+            "join": {
+                "op": "StringJoin",
+                "about": EVIL,
+                "in": {"inputs": ["text", "text"]},
+                "attrs": {"separator": EVIL},
+            },
+        },
+        "monitors": {
+            "m": {"kind": "number", "title": EVIL, "shows": [{"pin": "join", "label": EVIL}]}
+        },
+        "run": {"fetch": ["join:output", "text"]},
+    }
+    folder = folder / "evil \x1b[31m\x9b\u202e"
+    folder.mkdir()
+    (folder / "a.page.json").write_text(json.dumps(page))
+    return str(folder / "a.page.json")
+
+
+def plain(text):
+    return not set(text) & {*CONTROLS, "\ud800"} - {"\n"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_text_gives_no_orders_to_a_terminal(tty, tmp_path, monkeypatch):
+    evil, sound = evil_page(tmp_path), sound_page(tmp_path)
+    other = evil_page(tmp_path, "b.page.json")
+    Path(other).write_text(Path(other).read_text().replace("u001b[2J", "u001b[3J"))
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    for command in (
+        ["check", evil],
+        ["check", evil, "--json"],
+        ["check", sound],
+        ["check", sound, "--json"],
+        ["run", evil],
+        ["run", sound],
+        ["run", sound, "--json"],
+        ["run", sound, "--fetch", EVIL.replace("\0", "")],
+        ["run", sound, "--set", f"text.{EVIL}=1"],
+        ["run", sound, "--feed", f"text={EVIL}"],
+        ["diff", evil, other],
+        ["diff", evil, other, "--json"],
+        ["diff", evil, sound],
+        ["export", evil, "--to", "python"],
+        ["export", sound, "--to", "python"],
+        ["export", sound, "--to", "tensorflow"],
+        ["export", sound, "--to", "python", "--json"],
+        ["ops", EVIL],
+        ["new", sound],
+        ["new", str(tmp_path / "no\x1b[2J" / "a.page.json")],
+        ["new", str(tmp_path / "new.page.json"), "--from", EVIL],
+        [EVIL],
+    ):
+        out, err = (Terminal() if tty else io.StringIO() for _ in range(2))
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            try:
+                code = main(command)
+            except SystemExit as end:  # argparse
+                code = end.code
+        text = out.getvalue() + err.getvalue()
+        if tty:
+            text = re.sub("\x1b\\[(31|32|33|1|2|0)m", "", text)
+        assert plain(text), (command, text)
+        assert code in (0, 1, 2), command
+        assert text
+        if "--json" in command:
+            json.loads(out.getvalue())
+
+
+def test_json_has_the_very_text(tmp_path, capsys):
+    main(["run", sound_page(tmp_path), "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert told["fetched"]["text"]["value"] == [EVIL, "a"]
+
+
+@pytest.mark.parametrize("to", ["python", "tensorflow"])
+def test_text_stays_in_its_place_in_a_script(to, tmp_path, capsys):
+    page = sound_page(tmp_path)
+    assert main(["export", page, "--to", to, "--out", str(tmp_path / "script.py")]) == 0
+    script = (tmp_path / "script.py").read_text(encoding="utf-8")
+    assert plain(script)
+    tree = ast.parse(script)
+    assert "__import__" in ast.get_docstring(tree)
+    called = {
+        node.func.id
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+    }
+    assert "__import__" not in called
+    comments = [
+        t.string
+        for t in tokenize.generate_tokens(io.StringIO(script).readline)
+        if t.type == tokenize.COMMENT
+    ]
+    assert all(plain(comment) for comment in comments)
+    values = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
+    assert EVIL.encode() in values
+    assert EVIL in values
+
+
+# -- faults of ours --------------------------------------------------------------------------------
+
+
+def test_a_fault_of_ours_is_told_as_ours(tmp_path, capsys, monkeypatch):
+    path = saved(tmp_path / "a.page.json", {"c": ONE})
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    def build(page):
+        raise KeyError("nobody \x1b foresaw this")
+
+    monkeypatch.setattr("backblocks.commands.check.build", build)
+    assert main(["check", str(path), "--json"]) == 3
+    told = capsys.readouterr()
+    (problem,) = json.loads(told.out)["problems"]
+    assert "a fault of its own" in problem["text"]
+    assert "KeyError" in problem["got"]
+    assert "Please report it" in told.err
+    assert "Traceback (most" not in told.err
+    (report,) = tmp_path.glob("backblocks-*.txt")
+    assert str(report) in told.err
+    assert "Traceback (most recent call last)" in report.read_text()
+    assert plain(report.read_text())
+
+
+def test_no_memory_is_told_in_words(tmp_path, capsys, monkeypatch):
+    def build(page):
+        raise MemoryError
+
+    monkeypatch.setattr("backblocks.commands.check.build", build)
+    assert main(["check", str(saved(tmp_path / "a.page.json", {"c": ONE}))]) == 1
+    assert "needs more memory than there is" in capsys.readouterr().err
+
+
+# -- JSON that is none -----------------------------------------------------------------------------
+
+DEEP = [1.5]
+for _ in range(32):
+    DEEP = [DEEP]
+JSON = {
+    "deep": b"[" * 100_000,
+    "deep objects": b'{"a":' * 100_000,
+    "deep inside": b'{"format": 1, "blocks": {"a": {"op": "Const", "attrs": {"value": '
+    + b"[" * 50_000
+    + b"]" * 50_000
+    + b"}}}}",
+    "half a character": b'{"format": 1, "title": "\\ud800"}',
+    "half a character as a name": b'{"format": 1, "blocks": {"\\udc80": {"op": "Neg"}}}',
+    "bytes": b"\xff\xfe\x00",
+    "many digits": b'{"format": 1, "run": {"steps": ' + b"9" * 5000 + b"}}",
+    "a large number": b'{"format": 1e999}',
+    "nothing": b"",
+    "zero bytes": bytes(1000),
+}
+
+
+@pytest.mark.parametrize("text", JSON)
+def test_files_that_are_no_pages_are_told_of_in_words(text, tmp_path, capsys):
+    path = tmp_path / "a.page.json"
+    path.write_bytes(JSON[text])
+    for command in (["check"], ["run"], ["export", "--to", "python"], ["diff", str(path)]):
+        assert main([*command, str(path)]) == 1
+        told = capsys.readouterr()
+        assert told.err.startswith("Page."), told.err
+        assert str(path) in told.err
+
+
+WRONG_VALUES = {
+    "33 levels": DEEP,
+    "a number above 2^64": 2**70,
+    "numbers above 2^64": [2**70, -(2**70)],
+    "a typed number above 2^64": {"dtype": "int64", "value": 2**64},
+    "33 levels of a type": {"dtype": "float32", "value": DEEP},
+    "33 sizes": {"dtype": "float32", "shape": [0] * 33, "value": []},
+    "sizes that no array has": {"dtype": "float32", "shape": [0, 2**40, 2**40], "value": []},
+}
+
+
+@pytest.mark.parametrize("value", WRONG_VALUES)
+def test_constants_that_are_none_are_problems_of_their_block(value, tmp_path, capsys):
+    blocks = {
+        "data": {"op": "Const", "attrs": {"value": WRONG_VALUES[value]}},
+        "sum": {"op": "SegmentSum", "in": {"data": "data", "segment_ids": [0]}},
+        "wired": {"op": "SegmentSum", "in": {"data": WRONG_VALUES[value], "segment_ids": [0]}},
+    }
+    path = saved(tmp_path / "a.page.json", blocks, run={"feeds": {"data": WRONG_VALUES[value]}})
+    assert main(["check", str(path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["problems"]
+    places = {(problem["block"], problem["arg"]) for problem in told}
+    assert ("data", "value") in places
+    assert ("wired", "data") in places
+    assert main(["run", str(path)]) == 1
+    assert (
+        main(
+            [
+                "run",
+                str(saved(tmp_path / "b.page.json", {"x": X})),
+                "--feed",
+                f"x={json.dumps(DEEP)}",
+            ]
+        )
+        == 2
+    )

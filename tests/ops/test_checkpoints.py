@@ -213,6 +213,20 @@ BROKEN = {
     "kinds of nothing": safetensors(kinds('{"x": 3}'), bytes(8)),
     "no kinds": safetensors(kinds("3"), bytes(8)),
     "lengths that lie": safetensors(kinds('{"x": ["string", [1]]}'), b"\xff" * 8),
+    "sizes that no array has": safetensors(entry(shape=[0, 2**40, 2**40], data_offsets=[0, 0])),
+    "33 axes": safetensors(entry(shape=[1] * 33, data_offsets=[0, 4]), bytes(8)),
+    "a million axes": safetensors(entry(shape=[2**60] * 10**6), bytes(8)),
+    "a number for kinds": safetensors(kinds(5), bytes(8)),
+    "a list for kinds": safetensors(kinds(["x"]), bytes(8)),
+    "kinds of a negative size": safetensors(kinds('{"x": ["string", [-1]]}'), bytes(8)),
+    "kinds of sizes beyond": safetensors(
+        kinds('{"x": ["string", [99999999999999999999]]}'), bytes(8)
+    ),
+    "kinds of sizes that no array has": safetensors(
+        kinds('{"x": ["complex64", [0, 1099511627776, 1099511627776]]}'), bytes(8)
+    ),
+    "kinds of a size of half": safetensors(kinds('{"x": ["string", [0.5]]}'), bytes(8)),
+    "kinds that are a table": safetensors(kinds('{"x": {"a": 1, "b": 2}}'), bytes(8)),
     "half a zip": b"PK\x03\x04" + bytes(50),
 }
 
@@ -232,6 +246,82 @@ def test_an_array_in_a_zip_that_claims_too_much(folder):
         file.writestr("x.npy", header.getvalue() + bytes(8))
     with pytest.raises(bb.OpError, match="not as many bytes as its shape says"):
         ops.restore("file.npz", "x", dt="float64")
+
+
+@pytest.mark.parametrize("shape", [(0, 2**40, 2**40), (1,) * 33, (1,) * 65])
+def test_an_array_in_a_zip_of_a_shape_that_no_array_has(folder, shape):
+    header = io.BytesIO()
+    described = {"descr": "<f8", "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(header, described)
+    with zipfile.ZipFile(folder / "file.npz", "w") as file:
+        file.writestr("x.npy", header.getvalue() + bytes(8))
+    error = "'x' (has more cells than can be counted|must have at most 32 dimensions)"
+    with pytest.raises(bb.OpError, match=error):
+        ops.restore("file.npz", "x", dt="float64")
+
+
+def varint(number):
+    return bytes([number & 127 | 128, *varint(number >> 7)]) if number > 127 else bytes([number])
+
+
+def in_table(entries):
+    """A table of one block, with keys that share `shared` bytes with the one before."""
+    data = b"".join(
+        varint(shared) + varint(len(key)) + varint(len(value)) + key + value
+        for shared, key, value in entries
+    )
+    block = data + bytes(4) + (1).to_bytes(4, "little")
+    place = varint(0) + varint(len(block))
+    index = varint(0) + varint(1) + varint(len(place)) + b"z" + place
+    index += bytes(4) + (1).to_bytes(4, "little")
+    footer = varint(0) + varint(0) + varint(len(block) + 5) + varint(len(index))
+    whole = block + bytes(5) + index + bytes(5) + footer.ljust(40, b"\0")
+    return whole + (0xDB4775248B80FB57).to_bytes(8, "little")
+
+
+def field(number, value):
+    """A field of a message: a number, or bytes."""
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
+
+
+def test_names_that_multiply_are_refused(folder):
+    """Each name has the 30,000 letters of the one before: a gigabyte from half a megabyte."""
+    entries = [(0, b"", b""), (0, b"x" * 30_000, b"")]
+    entries += [(30_000, b"%05d" % i, b"") for i in range(50_000)]
+    (folder / "v2.index").write_bytes(in_table(entries))
+    with pytest.raises(bb.OpError, match="a name in it is too long"):
+        ops.restore("v2", "x", dt="float32")
+
+
+@pytest.mark.parametrize(
+    ("code", "values", "error"),
+    [
+        (7, field(8, 5), "a number stands in place of a text"),
+        (19, field(13, 70_000), "numbers that are no halves"),
+        (8, field(9, bytes(4)), "a complex number is cut off"),
+        (1, field(5, bytes(3)), "a number is cut off"),
+    ],
+)
+def test_values_of_version_1_that_are_none(folder, code, values, error):
+    one = field(2, field(1, 1))
+    about = field(1, field(1, field(1, b"x") + field(2, one) + field(3, code)))
+    data = field(2, field(1, b"x") + field(3, values))
+    (folder / "v1").write_bytes(in_table([(0, b"", about), (0, b"x", data)]))
+    dtype = {7: "string", 19: "float16", 8: "complex64", 1: "float32"}[code]
+    with pytest.raises(bb.OpError, match=error):
+        ops.restore("v1", "x", dt=dtype)
+
+
+@pytest.mark.parametrize("sizes", [[0, 2**40, 2**40], [1] * 33])
+def test_shapes_of_version_1_that_no_array_has(folder, sizes):
+    shape = b"".join(field(2, field(1, n)) for n in sizes)
+    about = field(1, field(1, field(1, b"x") + field(2, shape) + field(3, 1)))
+    data = field(2, field(1, b"x") + field(3, field(5, bytes(4 * all(sizes)))))
+    (folder / "v1").write_bytes(in_table([(0, b"", about), (0, b"x", data)]))
+    with pytest.raises(bb.OpError, match=r"can be counted|at most 32 dimensions"):
+        ops.restore("v1", "x", dt="float32")
 
 
 @pytest.mark.parametrize("kind", ["safetensors", "v1", "v2.index", "v2.data-00000-of-00001", "npz"])

@@ -135,9 +135,9 @@ def _fed(symbol: Symbol, text: str) -> Any:
 
 
 def _from_file(name: str, dtype: DType) -> Array:
-    path = Path(name).resolve()
+    path = Path(name.replace("\0", "")).resolve()
     try:
-        if path.is_dir():
+        if "\0" in name or path.is_dir():
             raise OpError("must be a plain file", got=name)
         return Folder(path.parent, path.parent).array(path.name, dtype, None)
     except OpError as error:

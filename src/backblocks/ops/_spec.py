@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -77,6 +78,14 @@ def check_rank(rank: int, arg: str = "") -> None:
             got=described(f"{rank} dimensions"),
             hint="Put axes together: x.reshape(...), or Reshape in a graph.",
         )
+
+
+def check_shape(shape: Sequence[int], itemsize: int = 1) -> None:
+    """Refuses a shape that no array can have, be it without a cell. Files may say anything."""
+    check_rank(len(shape))
+    if math.prod(n for n in shape if n) * itemsize >= 2**63:
+        got, hint = described(shape_text(tuple(shape))), "Use smaller sizes."
+        raise OpError("has more cells than can be counted", got=got, hint=hint)
 
 
 def which(arg: str, nth: int | None) -> str:

@@ -21,7 +21,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType, is_float, is_integer, limits, wider
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._spec import MAX_RANK, check_rank
+from backblocks.ops._spec import MAX_RANK, check_shape
 from backblocks.pages.fields import MOST, Json
 from backblocks.pages.folder import Folder
 
@@ -148,9 +148,7 @@ def _typed(value: Json, folder: Folder) -> Array:
 def _shape(value: Json) -> tuple[int, ...]:
     if type(value) is not list or any(type(n) is not int or n < 0 for n in value):
         raise OpError("must have a shape of sizes from 0", got=value, hint="Write such as [2, 3].")
-    check_rank(len(value))
-    if math.prod(n for n in value if n) >= 2**62:
-        raise OpError("has more cells than can be counted", got=value, hint="Use smaller sizes.")
+    check_shape(value, 16)
     return tuple(value)
 
 

@@ -17,6 +17,7 @@ from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES, NAMES, DType
 from backblocks.errors import OpError, OpMemoryError, described
 from backblocks.ops import _memory
 from backblocks.ops._inputs import Array
+from backblocks.ops._spec import check_shape
 
 _UNNAMED: dict[DType, DType] = {
     BY_NAME[name]: np.dtype(f"V{BY_NAME[name].itemsize}") for name in FROM_ML_DTYPES
@@ -129,6 +130,7 @@ def _head(
             got=described(f"{stored} {list(found)} in {name}"),
             hint="Correct the page, or write the array again.",
         )
+    check_shape(found, stored.itemsize)
     size = math.prod(found) * stored.itemsize
     if size != os.fstat(file.fileno()).st_size - file.tell():
         hint = "It was cut off, or something else was written to it."

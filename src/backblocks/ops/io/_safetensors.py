@@ -15,8 +15,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from backblocks.dtypes import BY_NAME, DType
+from backblocks.errors import OpError
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
+from backblocks.ops._spec import check_shape
 
 _CODES = {
     "BOOL": "bool",
@@ -92,7 +94,7 @@ class Safetensors:
         try:
             header = json.loads(file.read(length), object_pairs_hook=_without_twins)
             kinds = json.loads(_metadata(header).get(_KINDS, "{}"))
-        except (ValueError, RecursionError):
+        except (ValueError, TypeError, RecursionError):
             raise Broken("its header is no JSON") from None
         if not isinstance(header, dict) or not isinstance(kinds, dict):
             raise Broken("its header is no table")
@@ -107,8 +109,9 @@ class Safetensors:
             shape, (start, end) = tuple(entry["shape"]), entry["data_offsets"]
         except (KeyError, TypeError, ValueError):
             raise Broken(f"it does not say what {name!r} is") from None
-        if not all(type(n) is int and n >= 0 for n in (*shape, start, end)):
+        if not all(type(n) is int and n >= 0 for n in (start, end)):
             raise Broken(f"{name!r} has sizes that are no whole numbers from 0")
+        possible(name, shape, dtype.itemsize)
         if not start <= end <= self._room or end - start != math.prod(shape) * dtype.itemsize:
             raise Broken(f"{name!r} does not lie in the file as its shape says")
         return dtype, shape, start, end
@@ -128,6 +131,7 @@ class Safetensors:
     def _as_kind(self, name: str, array: Array) -> Array:
         try:
             kind, shape = self._kinds[name]
+            possible(name, shape, 16)
             if kind in _PAIRS:
                 pairs: Array = array.reshape(-1).view(kind).reshape(shape)
                 return pairs
@@ -143,8 +147,18 @@ class Safetensors:
                     raise ValueError(start)
                 cells[i] = letters[start:end]
             return cells.reshape(shape)
-        except (ValueError, TypeError):
+        except (OverflowError, TypeError, ValueError):
             raise Broken(f"{name!r} is not what the header says it is") from None
+
+
+def possible(name: str, shape: Any, itemsize: int) -> None:
+    """Refuses a shape that no array has."""
+    if type(shape) not in (list, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        raise Broken(f"{name!r} has sizes that are no whole numbers from 0")
+    try:
+        check_shape(shape, itemsize)
+    except OpError as error:
+        raise Broken(f"{name!r} {error.problem}") from None
 
 
 def _metadata(header: Any) -> dict[str, Any]:

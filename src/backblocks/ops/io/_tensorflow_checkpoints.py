@@ -19,10 +19,12 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, DType
 from backblocks.ops import _files
 from backblocks.ops._inputs import Array
-from backblocks.ops.io._safetensors import Broken
+from backblocks.ops.io._safetensors import Broken, possible
 
 MAGIC = (0xDB4775248B80FB57).to_bytes(8, "little")
 _FOOTER = 48
+_LONGEST_KEY = 4096
+"""Bytes of a key: each repeats what it shares with the one before, so that long ones multiply."""
 
 # The numbers of TensorFlow's types in messages.
 _TYPES = {
@@ -104,6 +106,8 @@ def _entries(block: bytes) -> Iterator[tuple[bytes, bytes]]:
         if shared > len(key) or at + own + length > end:
             raise Broken("an entry does not fit in its block")
         key = key[:shared] + block[at : at + own]
+        if len(key) > _LONGEST_KEY:
+            raise Broken("a name in it is too long")
         yield key, block[at + own : at + own + length]
         at += own + length
 
@@ -159,6 +163,7 @@ def _shape(message: bytes) -> tuple[int, ...]:
         if n < 0:
             raise Broken("a tensor has a size that is not known")
         sizes.append(n)
+    possible("a tensor", tuple(sizes), 16)
     return tuple(sizes)
 
 
@@ -256,12 +261,16 @@ def _whole(values: list[Any]) -> list[Any]:
 def _pairs(read: Callable[[list[Any]], list[Any]]) -> Callable[[list[Any]], list[Any]]:
     def join(values: list[Any]) -> list[Any]:
         parts = read(values)
+        if len(parts) % 2:
+            raise Broken("a complex number is cut off")
         return [complex(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
 
     return join
 
 
 def _text(values: list[Any]) -> list[Any]:
+    if not all(isinstance(value, bytes) for value in values):
+        raise Broken("a number stands in place of a text")
     return values
 
 
@@ -316,5 +325,7 @@ class Slices:
             cells[:] = values
             return cells.reshape(shape)
         if number == 13:  # the bits of halves
+            if not all(0 <= value < 2**16 for value in values):
+                raise Broken(f"{name!r} has numbers that are no halves")
             return np.array(values, np.uint16).view(dtype).reshape(shape)
         return np.array(values).astype(dtype).reshape(shape)

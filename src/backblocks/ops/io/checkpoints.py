@@ -20,7 +20,7 @@ from backblocks.ops._spec import Shape, Spec, ranked, shape_text
 from backblocks.ops.array.passing import ValueType
 from backblocks.ops.attrs import Int, dtypes_of
 from backblocks.ops.io import _safetensors
-from backblocks.ops.io._safetensors import Broken, Safetensors
+from backblocks.ops.io._safetensors import Broken, Safetensors, possible
 from backblocks.ops.io._tensorflow_checkpoints import MAGIC, Bundle, Slices
 from backblocks.ops.io.files import matches
 
@@ -66,6 +66,7 @@ class Npz:
                 plain = dtype.newbyteorder("=")
                 if plain not in NAMES or plain.hasobject:
                     raise Broken(f"{name!r} has type {dtype}")
+                possible(name, shape, dtype.itemsize)
                 size = math.prod(shape) * dtype.itemsize
                 if size > self._zip.getinfo(known).file_size:
                     raise Broken(f"{name!r} has not as many bytes as its shape says")
