@@ -1,7 +1,7 @@
 /** Starts the real studio on a folder of its own, and a real browser in front of it. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Browser, type BrowserContext, chromium, type Locator, type Page } from "playwright-core";
@@ -49,6 +49,13 @@ export class Studio {
       child.on("exit", (code) => reject(new Error(`The studio ended with ${code}: ${text}`)));
     });
     return this.address;
+  }
+
+  /** The processes of a module that the studio has started. */
+  children(module: string): number[] {
+    const pid = this.process?.pid;
+    const all = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
+    return all.filter((each) => readFileSync(`/proc/${each}/cmdline`, "utf8").includes(module)).map(Number);
   }
 
   kill(signal: NodeJS.Signals = "SIGTERM"): Promise<void> {

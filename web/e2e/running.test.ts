@@ -51,6 +51,29 @@ test("why a run failed stands at its block and among the problems, until it is m
   await page.waitForSelector("#block-check .live-mark.done");
 });
 
+test("a check whose process is killed is told, and the next change is checked by a new one", async () => {
+  await newPage(page, { start: numbers([1, 2]), minus: { op: "Neg", in: { x: "start:output" } } });
+  await page.locator("#block-minus").waitFor();
+  await page.waitForTimeout(1500); // the memory of a run is estimated, too
+  for (const each of opened.studio.children("studio.tasks")) process.kill(each, "SIGSTOP");
+  await page.click("#block-start .block-title");
+  const cell = page.locator("#right .grid .cell").nth(1);
+  await cell.click();
+  await page.keyboard.type("5");
+  await page.keyboard.press("Enter");
+  await page.waitForTimeout(300);
+  for (const each of opened.studio.children("studio.tasks")) process.kill(each, "SIGKILL");
+  const told = page.locator(".problem", { hasText: "could not check this page" });
+  await told.waitFor();
+  expect(await told.textContent()).toContain("Undo the last change");
+  await cell.click();
+  await page.keyboard.type("6");
+  await page.keyboard.press("Enter");
+  await told.waitFor({ state: "detached" });
+  await page.keyboard.press("Control+Enter");
+  await page.waitForSelector("#block-minus .live-mark.done");
+});
+
 test("a constant that does not fit still stands at its pin, and is mended there", async () => {
   await newPage(page, { product: { op: "MatMul", in: { a: [[1, 2]], b: [[3]] } } });
   const bad = page.locator("#block-product .block-input.bad");
