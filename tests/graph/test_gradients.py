@@ -327,3 +327,14 @@ def test_the_gradient_of_conv_with_sizes_that_are_fed(batch, space, channels):
         high, low = ends
         (found,) = bb.evaluate([slope], at)
         np.testing.assert_allclose(np.vdot(found, step), (high - low) / 2e-4, rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["string", "float8_e5m2", "int4"])
+def test_no_gradient_flows_through_text_and_small_types(dtype):
+    x = bb.placeholder([2], dtype)
+    with pytest.raises(bb.OpError, match=r"gradients\.ys: must hold numbers that ops compute with"):
+        bb.gradients(bb.ops.identity(x), x)
+    if dtype != "string":
+        w = bb.placeholder([2])
+        rounded = bb.ops.cast(bb.ops.cast(w, DstT=dtype), DstT="float32")
+        assert bb.gradients(rounded, w) == [None]

@@ -9,7 +9,7 @@ import pytest
 from recorded import RECORDED, recorded
 
 import backblocks as bb
-from backblocks.dtypes import BY_NAME, is_float, is_half, wider
+from backblocks.dtypes import BY_NAME, SMALL, is_float, is_half, wider
 from backblocks.graph.symbol import placeholder
 from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import snake
@@ -243,7 +243,7 @@ def in_type(x, dtype):
     if dtype.kind == "O" and x.dtype.kind != "O":
         out = np.empty(x.shape, object)
         for at, number in np.ndenumerate(x):
-            out[at] = repr(number).encode() + bytes(number == 2) if number else b""
+            out[at] = repr(number).encode() + b"\0" * int(number == 2) if number else b""
         return out
     return (x.real if x.dtype.kind == "c" and dtype.kind != "c" else x).astype(dtype)
 
@@ -309,6 +309,33 @@ def test_works_in_every_type_it_declares(op, case):
                         plain = np.isfinite(want) & (want.imag == 0)
                         result, rounded = result[plain], rounded[plain]
                     assert_close(result, rounded, rtol=rtol, atol=rtol, err_msg=str(dtype))
+
+
+@pytest.mark.parametrize(("op", "case"), [p for p in PURE if p.values[0].inputs])
+def test_symbols_and_out_hold_strings_and_small_types(op, case):
+    """What nobody computes with is handed through graphs, and put into the arrays that a caller gives."""
+    inputs, attrs = prepared(op, case)
+    for variable, allowed in op._dtypes.items():
+        for name in (*SMALL, "string"):
+            apart = name == "string" and op.name in TEXT_APART - {"ScatterNd"}
+            if BY_NAME[name] not in allowed or text_only(allowed) or op.writes or apart:
+                continue
+            these, _ = moved(op, inputs, variable, BY_NAME[name])
+            results = run(op, these, attrs)
+            symbols = each_value(lambda x: placeholder((None,) * x.ndim, x.dtype), these)
+            outputs = op(*symbols, **attrs)
+            if not op.outputs:
+                continue
+            outputs = outputs if isinstance(outputs, list | tuple) else [outputs]
+            feeds = dict(zip(flat(symbols), flat(these), strict=True))
+            for got, want in zip(bb.evaluate(outputs, feeds), results, strict=True):
+                assert got.dtype == want.dtype
+                assert repr(got.tolist()) == repr(want.tolist())
+            if op.open_sizes or op.stateful:
+                continue
+            out = [np.empty_like(x) for x in results]
+            op(*these, **attrs, out=out if len(out) > 1 or op.outputs[0].is_list else out[0])
+            assert repr([x.tolist() for x in out]) == repr([x.tolist() for x in results])
 
 
 HALVES = [BY_NAME["bfloat16"], BY_NAME["float16"]]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from backblocks import ops
-from backblocks.dtypes import NAMES
+from backblocks.dtypes import NAMES, SMALL
 from backblocks.errors import OpError, described
 from backblocks.graph.symbol import Block, Symbol, blocks_behind, constant
 from backblocks.ops._handles import gradient_call
@@ -81,6 +81,14 @@ def _weights(ys: list[Symbol], grad_ys: Any) -> list[Symbol]:
 
 
 def _weight(y: Symbol, dy: Any) -> Symbol:
+    if NAMES[y.dtype] in (*SMALL, "string"):
+        raise OpError(
+            "must hold numbers that ops compute with",
+            op="gradients",
+            arg="ys",
+            got=described(NAMES[y.dtype]),
+            hint="No gradient flows through text and small types: differentiate what it was made of.",
+        )
     if dy is None:
         weight: Symbol = ops.ones_like(y)
         return weight

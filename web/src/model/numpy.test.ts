@@ -12,6 +12,8 @@ test("NumPy reads the same array", () => {
     'np.array([1+2j, complex("nan-0j")], dtype=np.complex64)',
   );
   expect(numpyText(["1.5"], [1], "bfloat16")).toBe("np.array([1.5], dtype=ml_dtypes.bfloat16)");
+  expect(numpyText(["-8"], [1], "int4")).toBe("np.array([-8], dtype=ml_dtypes.int4)");
+  expect(numpyText(["nan"], [], "float8_e4m3fn")).toBe("np.array(np.nan, dtype=ml_dtypes.float8_e4m3fn)");
   expect(numpyText(['b"a"'], [1], "string")).toBe('np.array([b"a"], dtype=object)');
 });
 

@@ -1,14 +1,15 @@
 /** Numbers as texts that other programs read. */
 
+import { FROM_ML_DTYPES } from "./ops.ts";
+
 const NAMES: Readonly<Record<string, string>> = {
   bool: "np.bool_",
   string: "object",
-  bfloat16: "ml_dtypes.bfloat16",
 };
 
 /** What NumPy reads as the same array: np.array([[1, 2]], dtype=np.float32). Strings are given as Python writes them. */
 export function numpyText(texts: readonly string[], shape: readonly number[], dtype: string): string {
-  const type = NAMES[dtype] ?? `np.${dtype}`;
+  const type = NAMES[dtype] ?? `${FROM_ML_DTYPES.includes(dtype) ? "ml_dtypes" : "np"}.${dtype}`;
   const written = texts.map((text) => pythonText(text, dtype));
   const count = shape.reduce((product, size) => product * size, 1);
   // Lists cannot say how long what is empty would be.

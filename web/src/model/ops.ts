@@ -78,7 +78,21 @@ export const CONST = "Const";
 export const VARIABLE = "VariableV2";
 export const PLACEHOLDER = "Placeholder";
 
-export const ALL_DTYPES = [
+/** The small types, and bfloat16: NumPy has them from ml_dtypes. */
+export const FROM_ML_DTYPES: readonly string[] = [
+  "bfloat16",
+  "float8_e5m2",
+  "float8_e4m3fn",
+  "float8_e4m3fnuz",
+  "float8_e4m3b11fnuz",
+  "float8_e5m2fnuz",
+  "int4",
+  "uint4",
+  "int2",
+  "uint2",
+];
+
+export const ALL_DTYPES: readonly string[] = [
   "bfloat16",
   "float16",
   "float32",
@@ -94,9 +108,10 @@ export const ALL_DTYPES = [
   "complex64",
   "complex128",
   "bool",
+  ...FROM_ML_DTYPES.slice(1),
   "string",
   "resource",
-] as const;
+];
 
 /** Types of numbers that can change a little. */
 export const SMOOTH = ["bfloat16", "float16", "float32", "float64", "complex64", "complex128"];

@@ -41,6 +41,10 @@ test.each([
   ["TRUE", "bool", true],
   [" a ", "string", " a "],
   ["", "float32", undefined],
+  ["7", "int4", 7],
+  ["8", "int4", undefined],
+  ["4", "uint2", undefined],
+  ["0.5", "float8_e5m2", 0.5],
 ])("a cell %j of %s is %j", (text, dtype, value) => expect(readCell(text, dtype)).toEqual(value));
 
 test("values are shown in one line, and cut where they are long", () => {

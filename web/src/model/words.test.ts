@@ -11,6 +11,8 @@ test("types are written in full and in short", () => {
   expect(shortSpec(spec)).toBe("f32 2×n×3");
   expect(shortSpec({ dtype: "uint8", shape: [] })).toBe("u8");
   expect(shortSpec({ dtype: "bool", shape: null })).toBe("bool ?");
+  expect(shortSpec({ dtype: "float8_e5m2", shape: [2] })).toBe("f8_e5m2 2");
+  expect(shortSpec({ dtype: "uint4", shape: [2] })).toBe("u4 2");
   expect(specText({ dtype: "int32" }, ko)).toBe("int32 모양 미정");
 });
 

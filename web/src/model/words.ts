@@ -26,7 +26,8 @@ const SHORT: Readonly<Record<string, string>> = {
 
 /** As it stands on a wire: "f32 2×n×3". */
 export function shortSpec(spec: Spec): string {
-  const dtype = SHORT[spec.dtype] ?? spec.dtype.replace("uint", "u").replace("int", "i");
+  const dtype =
+    SHORT[spec.dtype] ?? spec.dtype.replace("float8", "f8").replace("uint", "u").replace("int", "i");
   if (!spec.shape) return `${dtype} ?`;
   return spec.shape.length ? `${dtype} ${spec.shape.join("×")}` : dtype;
 }

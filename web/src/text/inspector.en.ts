@@ -25,7 +25,8 @@ export const inspectorEn = {
   copyCsv: "Copy slice as CSV",
   download: "Download npy",
   downloaded: "The file is on its way.",
-  downloadedBytes: "The file is on its way. Read it with np.load(file).view(ml_dtypes.bfloat16).",
+  downloadedBytes: (dtype: string) =>
+    `The file is on its way. Read it with np.load(file).view(ml_dtypes.${dtype}).`,
   copied: "Copied.",
   copiedSlice: "Copied the slice that is shown.",
   pin: "Keep it here while the selection goes elsewhere",

@@ -25,7 +25,8 @@ export const inspectorKo: InspectorWords = {
   copyCsv: "단면을 CSV로 복사",
   download: "npy 내려받기",
   downloaded: "파일을 보내고 있습니다.",
-  downloadedBytes: "파일을 보내고 있습니다. np.load(file).view(ml_dtypes.bfloat16)으로 읽으세요.",
+  downloadedBytes: (dtype: string) =>
+    `파일을 보내고 있습니다. np.load(file).view(ml_dtypes.${dtype})으로 읽으세요.`,
   copied: "복사했습니다.",
   copiedSlice: "표시된 단면을 복사했습니다.",
   pin: "다른 것을 선택해도 여기에 고정",

@@ -24,7 +24,7 @@ def slice_(input: Array, begin: Array, size: Array) -> Array:
     where i stands for all axes, and 0 ≤ i < size
     """
     box = zip(begin.tolist(), size.tolist(), strict=True)
-    return input[tuple(slice(b, None if n == -1 else b + n) for b, n in box)]
+    return input[(..., *(slice(b, None if n == -1 else b + n) for b, n in box))]
 
 
 @slice_.shape

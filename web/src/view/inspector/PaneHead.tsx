@@ -1,4 +1,5 @@
 import type { MouseEvent, ReactElement, ReactNode } from "react";
+import { FROM_ML_DTYPES } from "../../model/ops.ts";
 import type { Arrangement } from "../../model/wells.ts";
 import { shortSpec } from "../../model/words.ts";
 import { live } from "../../state/live.ts";
@@ -46,7 +47,7 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
   }
   async function save(): Promise<string> {
     await download(page, pin);
-    return dtype === "bfloat16" ? w.downloadedBytes : w.downloaded;
+    return FROM_ML_DTYPES.includes(dtype) ? w.downloadedBytes(dtype) : w.downloaded;
   }
   function more(event: MouseEvent<HTMLElement>) {
     const { left, bottom } = event.currentTarget.getBoundingClientRect();
