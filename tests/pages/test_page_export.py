@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES
 from backblocks.pages.export import to_python, to_tensorflow
 from backblocks.pages.model import Monitor, PageBlock, Shown
 from backblocks.pages.page import Page
@@ -142,6 +143,18 @@ def test_large_arrays_come_along():
     text = to_python(page)
     assert max(map(len, text.splitlines())) <= 100
     np.testing.assert_array_equal(of_script(text)["y:y"], -value)
+
+
+@pytest.mark.parametrize("size", [1, 2, 1000])
+@pytest.mark.parametrize("name", [*FROM_ML_DTYPES, "string"])
+def test_constants_of_types_that_numpy_lacks_come_along(name, size):
+    words = np.array([b"", b"a\0", "é".encode()], object)
+    value = words if name == "string" else np.arange(3).astype(BY_NAME[name])
+    value = np.asarray(value[1] if size == 1 else np.resize(value, size), BY_NAME[name])
+    page = page_of({"y": {"op": "Identity", "in": {"input": "x"}}}, fetch=["y:output"])
+    page.blocks["x"] = PageBlock("Const", attrs={"value": value})
+    result = np.asarray(of_script(to_python(page))["y:output"])
+    assert (result.dtype, result.tolist()) == (value.dtype, value.tolist())
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,8 @@ MANY = np.resize(ODD, (30, 3, 10))
     [
         MANY,
         MANY.astype(ml_dtypes.bfloat16),
+        MANY.astype(ml_dtypes.float8_e5m2),
+        np.resize(np.array([-8, 0, 7], ml_dtypes.int4), (3, 100)),
         np.resize(np.array([1 / 3, -0.0, 5e-324]), 300),
         np.resize(np.array([1 - 2j, complex("nan+infj"), -0.0 + 1e-45j], np.complex64), 300),
         np.resize(np.array([2**63 - 1, -(2**63), 2**53 + 1, 0]), (1, 300)),

@@ -118,7 +118,7 @@ def text(numbers: Array) -> Array:
     """The digits of whole numbers, with a zero byte at the end of some; 0 is the empty string."""
     out = np.empty(np.shape(numbers), object)
     for at, number in np.ndenumerate(numbers):
-        out[at] = f"{number}".encode() + bytes(number % 3 == 1) if number else b""
+        out[at] = f"{number}".encode() + b"\0" * int(number % 3 == 1) if number else b""
     return out
 
 
