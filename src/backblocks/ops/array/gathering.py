@@ -25,7 +25,8 @@ def _gathered(params: Array, indices: Array, axis: int, batch: int) -> Array:
     pairs, n = indices.shape[:batch], table.shape[batch]
     table = table.reshape(int(np.prod(pairs, dtype=int)) * n, *table.shape[batch + 1 :])
     starts = np.arange(0, len(table), n).reshape(pairs + (1,) * (indices.ndim - batch))
-    picked = table.take(indices + starts, 0)
+    # One text alone comes as bytes, which NumPy would cut at their zero bytes.
+    picked = np.asanyarray(table.take(indices + starts, 0), params.dtype)
     last = range(batch, indices.ndim)
     return np.moveaxis(picked, last, range(axis, axis + len(last)))
 

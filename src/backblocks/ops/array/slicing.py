@@ -23,8 +23,11 @@ def slice_(input: Array, begin: Array, size: Array) -> Array:
     output[i] = input[begin + i]
     where i stands for all axes, and 0 ≤ i < size
     """
-    box = zip(begin.tolist(), size.tolist(), strict=True)
-    return input[(..., *(slice(b, None if n == -1 else b + n) for b, n in box))]
+    box: list[Any] = [
+        slice(b, None if n == -1 else b + n)
+        for b, n in zip(begin.tolist(), size.tolist(), strict=True)
+    ]
+    return input[(..., *box)]
 
 
 @slice_.shape
