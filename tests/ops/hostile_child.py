@@ -8,12 +8,15 @@ does not end, is known by the line that is missing.
 
 from __future__ import annotations
 
+import faulthandler
+import gc
 import json
 import os
 import resource
 import signal
 import sys
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,9 +27,11 @@ import numpy as np
 from backblocks import OpError, raw_ops
 from backblocks.ops import REGISTRY
 from backblocks.ops._spec import MAX_RANK
+from backblocks.ops._values import each_value
 
 SPARE_BYTES = 4 << 30
 SECONDS = 5
+INTERRUPT_AFTER = 0.2
 Array = np.ndarray[Any, Any]
 Call = tuple[str, str, dict[str, Any]]
 """The op, what is hostile about the call, and its arguments."""
@@ -222,6 +227,39 @@ def odd_outs() -> Iterator[Call]:
                 yield op.name, f"out = [{about}]", {**case.args, "out": [value] * len(op.outputs)}
 
 
+def virtual() -> Iterator[Call]:
+    """Inputs of 2**40 cells that are one cell in memory: along one axis, and along the last of the case."""
+    yield from changed(lambda x: ones((2**40,), x), "of 2**40 cells")
+    yield from changed(lambda x: ones((*x.shape[:-1], 2**40), x), "with a last axis of 2**40")
+    yield from changed(lambda x: ones((2**40, *x.shape[1:]), x), "with a first axis of 2**40")
+
+
+def long() -> Iterator[Call]:
+    """Inputs of 2**26 cells that are one cell in memory: one after the other, and all together."""
+    yield from changed(lambda x: ones((2**26,), x), "of 2**26 cells")
+    for op in REGISTRY.values():
+        for case in op.cases[:1]:
+            inputs, _, _ = op.bind((), case.args)
+            attrs = {k: v for k, v in case.args.items() if k in op.attrs}
+            longer = each_value(lambda x: widened(x, 0), op.arrays(inputs))
+            given = dict(zip((p.name for p in op.inputs), longer, strict=True))
+            yield op.name, "all of 2**26 cells", {**given, **attrs}
+
+
+def longer_by_one() -> Iterator[Call]:
+    """The same along one axis, which takes longer to try."""
+    yield from changed(lambda x: ones((*x.shape[:-1], 2**26), x), "with a last axis of 2**26")
+    yield from changed(lambda x: ones((2**26, *x.shape[1:]), x), "with a first axis of 2**26")
+
+
+def widened(x: Array, axis: int) -> Array:
+    if not x.ndim or x.dtype.names:
+        return x
+    shape = [*x.shape]
+    shape[axis] = 2**26 // max(x.size // max(x.shape[axis], 1), 1)
+    return ones(tuple(shape), x)
+
+
 KINDS: dict[str, Callable[[], Iterator[Call]]] = {
     "rank 33": lambda: of_rank(MAX_RANK + 1),
     "rank 64": lambda: of_rank(64),
@@ -229,13 +267,24 @@ KINDS: dict[str, Callable[[], Iterator[Call]]] = {
     "inputs": lambda: odd_arguments(lambda op: (pin.name for pin in op.inputs)),
     "attributes": lambda: odd_arguments(lambda op: (name for name in op.attrs)),
     "outs": odd_outs,
+    "virtual": virtual,
+    "interrupts": long,
+    "interrupts along an axis": longer_by_one,
 }
 
 
-def report(call: Call) -> dict[str, Any]:
+def report(call: Call, interrupt: bool) -> dict[str, Any]:
     name, _, args = call
+    begun = time.process_time()
+    if interrupt:  # by the time that is computed here: other processes compute too
+        signal.setitimer(signal.ITIMER_PROF, INTERRUPT_AFTER)
     try:
-        getattr(raw_ops, name)(**args)
+        try:
+            getattr(raw_ops, name)(**args)
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+    except KeyboardInterrupt:
+        return {"late": time.process_time() - begun - INTERRUPT_AFTER}
     except OpError as error:
         return {"refusal": str(error), "op": error.op, "arg": error.arg, "hint": error.hint}
     except Exception as error:  # whatever it is, the parent tells of it
@@ -247,13 +296,21 @@ def main(kind: str, first: int) -> None:
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
     resource.setrlimit(resource.RLIMIT_AS, (in_use + SPARE_BYTES,) * 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    signal.signal(signal.SIGPROF, signal.default_int_handler)  # as if it were Ctrl-C
     for number, call in enumerate(KINDS[kind]()):
         if number < first:
             continue
         print(json.dumps({"op": call[0], "about": call[1]}), flush=True)
-        signal.alarm(SECONDS)  # nobody handles the signal: it ends the process, whatever runs
-        found = report(call)
+        begun = time.perf_counter()
+        if kind.startswith("interrupts"):
+            faulthandler.dump_traceback_later(10 * SECONDS, exit=True)
+        else:
+            signal.alarm(SECONDS)  # nobody handles the signal: it ends the process, whatever runs
+        found = report(call, kind.startswith("interrupts"))
         signal.alarm(0)
+        found["seconds"] = time.perf_counter() - begun
+        if "late" in found:
+            gc.collect()  # the exception may hold arrays
         print(json.dumps(found), flush=True)
 
 

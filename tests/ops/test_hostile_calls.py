@@ -57,6 +57,20 @@ def test_odd_values_are_taken_or_refused(kind):
     assert bad(kind, "answer", "refusal") == []
 
 
+def test_views_of_more_cells_than_memory_are_refused_by_their_size():
+    found = reports("virtual")
+    assert len(found) > 1500
+    assert [f for f in found if "refusal" not in f[1] or f[1]["seconds"] > 1] == []
+
+
+@pytest.mark.timeout(900)
+def test_ctrl_c_ends_every_call_within_a_second():
+    found = reports("interrupts")
+    assert sum("late" in report for _, report in found) > 50
+    assert [f for f in found if f[1].get("late", 0) > 1] == []
+    assert [f for f in found if f[1].keys() & {"died", "exception"}] == []
+
+
 DEEP = np.ones((1,) * MAX_RANK, np.float32)
 
 

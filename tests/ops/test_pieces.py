@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.ops import _stopping
+from backblocks.ops import _patient, _stopping
 from backblocks.ops._op import REGISTRY
 from backblocks.ops._values import flat
 
@@ -71,24 +71,24 @@ def test_pieces_give_what_is_given_at_once(monkeypatch, name):
         np.testing.assert_allclose(one, other, rtol=1e-3 if one.dtype.itemsize == 2 else 1e-5)
 
 
-def given(op, case):
+def given(op, case, kernel="meaning"):
     inputs, attrs, _ = op.bind((), case.args)
     if op.gives_back:
         return op.new_values(case.args)
-    return flat(op.run(op.arrays(inputs), attrs, kernel="meaning"))
+    return flat(op.run(op.arrays(inputs), attrs, kernel=kernel))
 
 
 @pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.cases], ids=lambda op: op.name)
-def test_the_meaning_of_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
-    """Here one cell is a long piece of work, so that every meaning is done in pieces."""
+def test_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
+    """Here one cell is a long piece of work, so that every meaning and kernel is done in pieces."""
     monkeypatch.chdir(tmp_path)
-    cases = [case for case in op.cases if not op.files]
-    at_once = [list(given(op, case)) for case in cases]
+    calls = [(case, k) for case in op.cases if not op.files for k in ("meaning", "")]
+    at_once = [list(given(op, *call)) for call in calls]
     for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
         if hasattr(module, "MOST"):
             monkeypatch.setattr(module, "MOST", _stopping.CELL)
-    for case, whole in zip(cases, at_once, strict=True):
-        for one, other in zip(whole, given(op, case), strict=True):
+    for call, whole in zip(calls, at_once, strict=True):
+        for one, other in zip(whole, given(op, *call), strict=True):
             assert (one.dtype, one.shape, type(other)) == (other.dtype, other.shape, np.ndarray)
             assert str(one.tolist()) == str(other.tolist())
 
@@ -190,3 +190,39 @@ def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pie
         for op in REGISTRY.values():
             op.plans.clear()
     assert stop.looks == 5
+
+
+@pytest.mark.parametrize("name", ["Max", "Min", "All", "Any", "Sum", "Prod"])
+def test_exact_reductions_over_the_first_axis_are_done_in_pieces(small_pieces, name):
+    x = rng.integers(0, 2, (50, 3)).astype(bool if name in ("All", "Any") else np.int64)
+    how = {
+        "Max": np.max,
+        "Min": np.min,
+        "All": np.all,
+        "Any": np.any,
+        "Sum": np.sum,
+        "Prod": np.prod,
+    }
+    for axis in ([0], [0, 1], [-2]):
+        y = getattr(raw, name)(input=x, axis=axis)
+        np.testing.assert_array_equal(y, how[name](x, tuple(axis)))
+    if name in ("Max", "Min"):
+        odd = np.where(rng.random((50, 3)) < 0.1, np.nan, rng.random((50, 3)))
+        np.testing.assert_array_equal(getattr(raw, name)(input=odd, axis=[0]), how[name](odd, 0))
+
+
+def test_arrays_that_work_in_pieces_do_as_numpy_does(small_pieces):
+    x = rng.integers(0, 5, (40, 3))
+    long = _patient.interruptible(x)
+    assert type(long) is not np.ndarray
+    assert long.tolist() == x.tolist()
+    np.testing.assert_array_equal(np.concatenate([long, x]), np.concatenate([x, x]))
+    np.testing.assert_array_equal(np.concatenate([long, x], axis=1), np.concatenate([x, x], 1))
+    np.testing.assert_array_equal(
+        np.bincount(long[:, 0], minlength=9), np.bincount(x[:, 0], minlength=9)
+    )
+    np.testing.assert_array_equal(long[long > 2], x[x > 2])
+    np.testing.assert_array_equal(long[long[:, 0] > 2], x[x[:, 0] > 2])
+    assert (long.min(), long.max(), (long < 5).all(), (long > 4).any()) == (0, 4, True, False)
+    wide = _patient.interruptible(x.reshape(1, -1))
+    np.testing.assert_array_equal(wide[np.array([True])], x.reshape(1, -1))

@@ -474,6 +474,8 @@ class Op(Declaration):
             for kernel in self.kernels:
                 if fill is None and wanted in ("", kernel.name):
                     fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
+        if fill is not None and not isinstance(fill, Prepared) and meaning is not self.meaning:
+            fill = stoppable(fill)  # one of NumPy's functions, as the meaning is
         makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
         large = sum(bytes_of(spec) for spec in flat(specs)) > _memory.SMALL
         return Plan(attrs, specs, meaning, fill, warns, makers, empty, large)

@@ -75,6 +75,11 @@ class _Patient(np.ndarray[Any, Any]):
         if function is np.searchsorted and not kwargs:
             ordered, cells, *side = plain(args)
             return _patient(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
+        if function is np.concatenate and len(args) < 3 and kwargs.keys() <= {"axis", "out"}:
+            axis = args[1] if len(args) == 2 else kwargs.get("axis", 0)
+            return _patient(_joined(plain(list(args[0])), axis, plain(kwargs.get("out"))))
+        if function is np.bincount and len(args) == 1 and kwargs.keys() <= {"minlength"}:
+            return _patient(_counted(plain(args[0]), **kwargs))
         if function is np.argsort:
             return args[0].argsort(*args[1:], **kwargs)
         if function is np.copyto and len(args) == 2 and not kwargs:
@@ -112,6 +117,11 @@ class _Patient(np.ndarray[Any, Any]):
             return _patient(x.take(places, *rest, **kwargs))
         parts = pieces(len(x), x.size // max(x.shape[rest[0]], 1) * np.size(places) * CELL)
         return _patient(np.concatenate([x[part].take(places, *rest) for part in parts]))
+
+    def tolist(self) -> Any:
+        whole = plain(self)
+        parts = pieces(len(whole), whole.size * CELL)
+        return [entry for part in parts for entry in whole[part].tolist()]
 
     def argsort(self, *args: Any, **kwargs: Any) -> Any:
         look()
@@ -202,13 +212,38 @@ def _reduced(ufunc: np.ufunc, x: Array, options: dict[str, Any]) -> Any:
     return np.concatenate([ufunc.reduce(x[part], **options) for part in parts])
 
 
+def _joined(arrays: list[Array], axis: int, out: Array | None = None) -> Array:
+    """np.concatenate(arrays, axis, out)."""
+    if axis < 0 or sum(x.size for x in arrays) * CELL <= MOST:
+        return np.concatenate(arrays, axis, out)
+    shape = list(arrays[0].shape)
+    shape[axis] = sum(x.shape[axis] for x in arrays)
+    out = np.empty(shape, np.result_type(*arrays)) if out is None else out
+    begin = 0
+    for x in arrays:
+        end = begin + x.shape[axis]
+        cell_by_cell(copy_cells, x, out[(slice(None),) * axis + (slice(begin, end),)])
+        begin = end
+    return out
+
+
+def _counted(x: Array, minlength: int = 0) -> Array:
+    """np.bincount(x, minlength=minlength)."""
+    length = max(minlength, int(extreme(np.maximum, x)) + 1 if x.size else 0)
+    counts = np.zeros(length, np.intp)
+    for part in pieces(x.size, x.size * CELL):
+        counts += np.bincount(x[part], minlength=length)
+    return counts
+
+
 def _picked(x: Array, index: Any) -> Any:
     """x[index]."""
     if isinstance(index, np.ndarray) and index.dtype == bool and index.ndim:
-        few = x.size * CELL <= MOST or index.shape != x.shape[: index.ndim]
-        parts = [slice(None)] if few else pieces(len(x), x.size * CELL)
-        found = [x[part][index[part]] for part in parts]
-        return found[0] if len(found) == 1 else np.concatenate(found)
+        whole_rows = index.ndim == 1 and len(x) == 1
+        if x.size * CELL <= MOST or index.shape != x.shape[: index.ndim] or whole_rows:
+            return x[index]
+        parts = [alone(part, index) for part in pieces(len(x), x.size * CELL)]
+        return _joined([_picked(x[part], index[part]) for part in parts], 0)
     places = _places(index)
     if places is None:
         return x[index]

@@ -113,6 +113,19 @@ def ranked(arg: str, spec: Spec, rank: int, axes: str = "", hint: str = "") -> t
     return spec.shape
 
 
+def by_axis(arg: str, spec: Spec, hint: str = "") -> Size:
+    """The length of a vector that has an entry for each axis of a tensor: sizes, or axes themselves."""
+    (length,) = ranked(arg, spec, 1, hint=hint)
+    if length is not None and length > MAX_RANK:
+        raise OpError(
+            f"must have at most {MAX_RANK} entries, one for each dimension",
+            arg=arg,
+            got=length,
+            hint="Pass sizes or axes of one tensor.",
+        )
+    return length
+
+
 def _to_rank(rank: int, have: int) -> str:
     if rank == 1:
         return "Flatten it: x.reshape(-1)."
@@ -156,7 +169,7 @@ def sizes_from(
     hint: str = "Pass the whole shape, as x.shape gives it.",
 ) -> tuple[Size, ...]:
     """The shape that a vector of sizes spells out, or unknown sizes if it has no value yet."""
-    (length,) = ranked(arg, spec, 1)
+    length = by_axis(arg, spec)
     if length is not None and length not in lengths:
         wanted = " or ".join(map(str, lengths))
         raise OpError(f"must have {wanted} entries", arg=arg, got=length, hint=hint)

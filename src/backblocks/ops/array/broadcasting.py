@@ -16,6 +16,7 @@ from backblocks.ops._spec import (
     agreed,
     as_vector,
     broadcast,
+    by_axis,
     known_value,
     ranked,
     scalar_value,
@@ -111,8 +112,8 @@ def broadcast_gradient_args(s0: Array, s1: Array) -> tuple[Array, Array]:
 
 @broadcast_gradient_args.shape
 def _(s0: Spec, s1: Spec) -> tuple[Shape, Shape]:
-    ranked("s0", s0, 1)
-    ranked("s1", s1, 1)
+    by_axis("s0", s0)
+    by_axis("s1", s1)
     if s0.value is None or s1.value is None:
         return (None,), (None,)
     broadcast("s1", tuple(s0.value.tolist()), tuple(s1.value.tolist()))
@@ -141,7 +142,7 @@ def broadcast_args(s0: Array, s1: Array) -> Array:
 
 @broadcast_args.shape
 def _(s0: Spec, s1: Spec) -> Shape:
-    (m,), (n,) = ranked("s0", s0, 1), ranked("s1", s1, 1)
+    m, n = by_axis("s0", s0), by_axis("s1", s1)
     if s0.value is not None and s1.value is not None:
         for arg, sizes in (("s0", s0.value), ("s1", s1.value)):
             if sizes.size and sizes.min() < 0:

@@ -17,6 +17,7 @@ from backblocks.ops._spec import (
     Size,
     Spec,
     agreed,
+    by_axis,
     check_axis,
     known_value,
     ranked,
@@ -169,7 +170,7 @@ def _(concat_dim: Spec, shape: tuple[Spec, ...]) -> tuple[Shape, ...]:
     at = scalar_value("concat_dim", concat_dim)
     length: Shape = (None,)
     for spec in shape:
-        ranked("shape", spec, 1)
+        by_axis("shape", spec)
         length = agreed(
             "shape", spec, length, "the length of the first", "Use tensors of one rank."
         )

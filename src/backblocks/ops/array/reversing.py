@@ -7,7 +7,7 @@ from backblocks.errors import OpError
 from backblocks.ops._cells import Cells, Way, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
-from backblocks.ops._spec import Shape, Spec, agreed, check_axis, ranked
+from backblocks.ops._spec import Shape, Spec, agreed, by_axis, check_axis, ranked
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Int
 
@@ -24,7 +24,7 @@ def reverse_v2(tensor: Array, axis: Array) -> Array:
 
 @reverse_v2.shape
 def _(tensor: Spec, axis: Spec) -> Shape:
-    ranked("axis", axis, 1, hint="Put it in brackets: [axis].")
+    by_axis("axis", axis, "Put it in brackets: [axis].")
     if tensor.shape is None or axis.value is None:
         return tensor.shape
     rank, axes = len(tensor.shape), axis.value.tolist()

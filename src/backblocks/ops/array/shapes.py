@@ -20,9 +20,9 @@ from backblocks.ops._spec import (
     Size,
     Spec,
     as_vector,
+    by_axis,
     check_axis,
     is_known,
-    ranked,
     scalar_value,
     shape_text,
 )
@@ -170,7 +170,7 @@ def reshape(tensor: Array, shape: Array) -> Array:
 @reshape.shape
 def _(tensor: Spec, shape: Spec) -> Shape:
     shape = as_vector(shape)
-    (rank,) = ranked("shape", shape, 1)
+    rank = by_axis("shape", shape)
     if shape.value is None:
         return None if rank is None else (None,) * rank
     sizes = tuple(shape.value.tolist())

@@ -10,6 +10,7 @@ from backblocks.ops._cells import Way
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
+from backblocks.ops._patient import interruptible
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag, Floats, dtype_of
@@ -42,7 +43,12 @@ def _counts(cells: Array, weights: Array, rows: Array, shape: tuple[int, ...]) -
     """Sums of weights at (row, number); numbers that have no place are passed over."""
     out = np.zeros(shape, weights.dtype)
     inside = cells < shape[-1]
-    weighed = weights if weights.size else np.ones(cells.shape, weights.dtype)
+    weighed = (
+        weights
+        if weights.size
+        else interruptible(np.broadcast_to(np.ones((), weights.dtype), cells.shape))
+    )
+    rows = interruptible(rows)
     np.add.at(out, (*(rows[inside] for _ in shape[1:]), cells[inside]), weighed[inside])
     return out
 

@@ -48,7 +48,7 @@ def _reduced(input: Spec, axis: Spec, *, keep_dims: bool) -> Shape:
     rank = len(input.shape)
     if axis.value is None:
         return (None,) * rank if keep_dims else None
-    axes = _axes(axis.value)
+    axes = _axes(axis.value.reshape(-1)[: rank + 1])  # with more, some are named twice
     if any(not -rank <= a < rank for a in axes):
         raise OpError(
             f"every axis must lie in [{-rank}, {rank})", arg="axis", got=axes, hint=COUNT_AXES
@@ -270,10 +270,17 @@ def _in_place(
     shape: Any = input.shape
     count = np.array(math.prod(shape[a] for a in axes)).astype(dtype)
     cost = math.prod(shape) * CELL
-    at_once = cost <= MOST or 0 in axes or -len(shape) in axes
+    leading = 0 in axes or -len(shape) in axes
+    at_once = cost <= MOST or leading
+    # Sums of floats would have other bits in pieces.
+    exact = dtype.kind in "iub" or ufunc in (np.minimum, np.maximum)
 
     def fill(input: Array, axis: Array, out: Array) -> None:
-        if at_once:
+        if cost > MOST and leading and exact:
+            for rows in pieces(len(input), cost):
+                part = reduce(input[rows], axes, dtype, None, keep_dims, first)
+                ufunc(out, part, out=out) if rows.start else np.copyto(out, part)
+        elif at_once:
             reduce(input, axes, dtype, out, keep_dims, first)
         else:
             for rows in pieces(len(input), cost):
