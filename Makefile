@@ -9,7 +9,7 @@ MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
-.PHONY: help run test test-all check web browser sanitize fuzz bench bench-studio screenshots wheel test-oldest lock generate vectors \
+.PHONY: help run test test-all check web browser sanitize tsan fuzz bench bench-studio screenshots wheel test-oldest lock generate vectors \
 	exports clean
 
 help: ## show this list
@@ -51,6 +51,13 @@ SANITIZED = LD_PRELOAD="$(foreach each,asan ubsan,$(shell $(CXX) -print-file-nam
 sanitize: .venv-sanitize/ready ## run the kernels' tests with AddressSanitizer and UndefinedBehaviorSanitizer
 	$(SANITIZED) tests/native
 	$(SANITIZED) tests/ops -k "Pool or Conv or Dilation"
+
+# -s: a report ends the process, with what pytest has captured. It must be loaded before Python, and go on in children that were forked. Nothing has to be suppressed.
+THREADS_SANITIZED = LD_PRELOAD="$(shell $(CXX) -print-file-name=libtsan.so)" \
+	TSAN_OPTIONS="halt_on_error=1 die_after_fork=0" \
+	.venv-tsan/bin/pytest -q -s --timeout 1800
+tsan: .venv-tsan/ready ## run the tests of threads with ThreadSanitizer
+	$(THREADS_SANITIZED) tests/native/test_threads.py
 
 # With SEED=1 the tries are the same each time: test-all is to fail by what was changed.
 SECONDS = 60
@@ -94,7 +101,7 @@ exports: $(READY) .venv-tf/ready ## record what TensorFlow gives for exported pa
 	$(BIN)/python tools/record_exports.py .venv-tf/bin/python
 
 clean: ## remove everything that make has made
-	rm -rf .venv .venv-bench .venv-lock .venv-oldest .venv-sanitize .venv-tf .fuzz bench build dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-bench .venv-lock .venv-oldest .venv-sanitize .venv-tf .venv-tsan .fuzz bench build dist $(STATIC) web/node_modules web/dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find src tests tools -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 # Warnings are errors here and not in CMakeLists.txt: another compiler's new warning must not
@@ -126,6 +133,13 @@ $(STATIC)/ops.json: $(READY) tools/palette.py $(shell find src/backblocks/ops -n
 	.venv-sanitize/bin/pip install -q --require-hashes -r requirements-dev.txt
 	.venv-sanitize/bin/pip install -q -e . --no-deps --no-build-isolation -C cmake.define.SANITIZE=ON \
 		-C build-dir=.venv-sanitize/build
+	touch $@
+
+.venv-tsan/ready: pyproject.toml CMakeLists.txt $(wildcard native/*)
+	$(PYTHON) -m venv .venv-tsan
+	.venv-tsan/bin/pip install -q --upgrade pip
+	.venv-tsan/bin/pip install -q -e . --group dev -C cmake.define.SANITIZE_THREADS=ON \
+		-C build-dir=.venv-tsan/build
 	touch $@
 
 # TensorFlow is what the library is compared with, and no dependency of anything.
