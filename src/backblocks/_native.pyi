@@ -69,6 +69,18 @@ conv: _Conv  # prepared(x, w, y)
 conv_input_grad: _Conv  # prepared(w, dy, dx)
 conv_filter_grad: _Conv  # prepared(x, dy, dw)
 
+# The product of matrices, float32 or float64. `front` has the axes in front of them: the size of each, and
+# whether a and b have it.
+def product(
+    dtype: str,
+    rows: int,
+    inner: int,
+    columns: int,
+    a_transposed: bool,
+    b_transposed: bool,
+    front: Sequence[tuple[int, bool, bool]],
+) -> Prepared: ...  # prepared(a, b, c)
+
 # With as many groups as input channels.
 depthwise_conv: _Conv  # prepared(x, w, y)
 depthwise_conv_input_grad: _Conv  # prepared(w, dy, dx)

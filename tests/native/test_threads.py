@@ -175,6 +175,40 @@ def test_a_forked_child_can_call(threads):
     subprocess.run(command, check=True, timeout=60)  # noqa: S603
 
 
+FORKS_IN_PRODUCTS = """
+import os, threading
+import numpy as np
+import backblocks as bb
+
+bb.set_num_threads(2)
+a = np.ones((400, 400), np.float32)
+
+
+def product():
+    return (bb.raw_ops.MatMul(a=a, b=a) == 400).all()
+
+
+def again_and_again():
+    while product():
+        pass
+
+
+for _ in range(4):
+    threading.Thread(target=again_and_again, daemon=True).start()
+for _ in range(30):
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if product() else 1)
+    assert os.waitpid(child, 0)[1] == 0
+os._exit(0)
+"""
+
+
+def test_products_in_threads_do_not_keep_a_process_from_forking():
+    command = [sys.executable, "-W", "ignore", "-c", FORKS_IN_PRODUCTS]
+    subprocess.run(command, check=True, timeout=100)  # noqa: S603
+
+
 FIRST_FORK = """
 import os, sys
 import backblocks
@@ -309,4 +343,28 @@ except KeyboardInterrupt:
 def test_an_interrupt_ends_a_kernel_that_is_made_of_short_loops():
     command = [sys.executable, "-c", INTERRUPTED_INSIDE]
     done = subprocess.run(command, check=True, timeout=60, capture_output=True, text=True)  # noqa: S603
+    assert done.stdout == "interrupted\n"
+
+
+INTERRUPTED_PRODUCT = """
+import signal, time
+import numpy as np
+import backblocks as bb
+
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+bb.set_num_threads(1)
+a, b = np.ones((30000, 3000), np.float32), np.ones((3000, 30000), np.float32)
+signal.setitimer(signal.ITIMER_REAL, 1)
+began = time.perf_counter()
+try:
+    bb.raw_ops.MatMul(a=a, b=b)  # a minute
+except KeyboardInterrupt:
+    assert time.perf_counter() - began < 6  # the signal comes after one
+    print("interrupted", flush=True)
+"""
+
+
+def test_an_interrupt_ends_a_long_product():
+    command = [sys.executable, "-c", INTERRUPTED_PRODUCT]
+    done = subprocess.run(command, check=True, timeout=200, capture_output=True, text=True)  # noqa: S603
     assert done.stdout == "interrupted\n"

@@ -14,25 +14,24 @@ raw = bb.raw_ops
 rng = np.random.default_rng(0)
 stack = rng.random((5, 1, 30, 20)).astype(np.float32)
 table = rng.random((3, 20, 40)).astype(np.float32)
+# Products of float types are done by a kernel, which asks by itself whether it is to stop.
+counts, others = (stack * 100).astype(np.int64), (table * 100).astype(np.int64)
 rows = rng.integers(0, 50, (7, 1000)).astype(np.float32)
 rows[3, 5] = np.nan
 words = np.array([b"%d" % i for i in range(90)], object)
 
 CALLS = {
-    "a product": lambda: raw.MatMul(a=stack[0, 0], b=table[0]),
+    "a product": lambda: raw.MatMul(a=counts[0, 0], b=others[0]),
     "a product of whole numbers": lambda: raw.MatMul(
         a=rows[:3].astype(int), b=rows[:3].astype(int), transpose_b=True
     ),
-    "a product in half": lambda: raw.MatMul(
-        a=stack[0, 0].astype(np.float16), b=table[0].astype(np.float16)
-    ),
     "a product turned over": lambda: raw.MatMul(
-        a=table[0], b=stack[0, 0], transpose_a=True, transpose_b=True
+        a=others[0], b=counts[0, 0], transpose_a=True, transpose_b=True
     ),
-    "many products": lambda: raw.BatchMatMulV2(x=stack, y=table),
-    "dots": lambda: raw.Einsum(inputs=[stack, table], equation="...ij,...jk->...ik"),
-    "labels": lambda: raw.Einsum(inputs=[stack, table], equation="bxij,cjk->kib"),
-    "one sum": lambda: raw.Einsum(inputs=[stack, table], equation="bxij,cjk->"),
+    "many products": lambda: raw.BatchMatMulV2(x=counts, y=others),
+    "dots": lambda: raw.Einsum(inputs=[counts, others], equation="...ij,...jk->...ik"),
+    "labels": lambda: raw.Einsum(inputs=[counts, others], equation="bxij,cjk->kib"),
+    "one sum": lambda: raw.Einsum(inputs=[counts, others], equation="bxij,cjk->"),
     "a diagonal": lambda: raw.Einsum(inputs=[rows[:, :900].reshape(7, 30, 30)], equation="bii->ib"),
     "onto a diagonal": lambda: raw.Einsum(inputs=[table[0]], equation="ij->iji"),
     "cells": lambda: raw.Tanh(x=stack),

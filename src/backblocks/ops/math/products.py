@@ -9,18 +9,21 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks import ops
-from backblocks.dtypes import NUMBERS, is_float, is_half, wide
+from backblocks.dtypes import NAMES, NUMBERS, DType, is_float, is_half, wide
 from backblocks.errors import OpError, described
+from backblocks.ops import _kernels
 from backblocks.ops._cells import Cells, Coordinate, Way, loop, over
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
-from backblocks.ops._stopping import MOST, pieces, weight
+from backblocks.ops._stopping import MOST, copied, pieces, weight
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, Text, dtype_of
 from backblocks.ops.math.arithmetic import conjugate
+
+Sizes = tuple[int, ...]
 
 MATRIX_TYPES = tuple(name for name in NUMBERS if name not in ("int8", "int16"))
 
@@ -48,6 +51,55 @@ def _product(x: Array, y: Array) -> Array:
     out = np.empty((*front, x.shape[-2], y.shape[-1]), x.dtype)
     _multiply(x, y, out)
     return out
+
+
+def native_product(
+    dtype: DType, x: Sizes, y: Sizes, turn_x: bool, turn_y: bool, conjugate: bool = False
+) -> Fill | None:
+    """The compiled kernel for arrays of these shapes, which may be transposed; None for whole numbers.
+
+    NumPy would hand float types to a BLAS, whose results depend on how many threads it has, and whose threads
+    keep a process from forking and ending. `conjugate` says that what is transposed is conjugated as well.
+    """
+    parts = np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else wide(dtype)
+    if parts.kind != "f":
+        return None
+    prepared = _kernels.product(NAMES[parts], *_geometry(x, y, turn_x, turn_y))
+
+    def half(x: Array, y: Array, out: Array) -> None:
+        single = np.empty(out.shape, parts)
+        prepared(x.astype(parts), y.astype(parts), single)
+        out[...] = single
+
+    def complex_(x: Array, y: Array, out: Array) -> None:
+        (a, b), (c, d) = ([np.ascontiguousarray(part) for part in (z.real, z.imag)] for z in (x, y))
+        b, d = -b if conjugate and turn_x else b, -d if conjugate and turn_y else d
+        one, other = np.empty(out.shape, parts), np.empty(out.shape, parts)
+        for to, pairs, join in (
+            (out.real, ((a, c), (b, d)), np.subtract),
+            (out.imag, ((a, d), (b, c)), np.add),
+        ):
+            for pair, into in zip(pairs, (one, other), strict=True):
+                prepared(*pair, into)
+            join(one, other, out=to)
+
+    return complex_ if dtype.kind == "c" else half if is_half(dtype) else prepared
+
+
+def _geometry(x: Sizes, y: Sizes, turn_x: bool, turn_y: bool) -> tuple[Any, ...]:
+    """Rows, inner size and columns; how matrices lie; and axes in front of them, with who has them."""
+    rows, inner = x[-2:][:: -1 if turn_x else 1]
+    columns = y[-2 if turn_y else -1]
+    front: list[tuple[int, bool, bool]] = []
+    of_x, of_y = (math.prod(each[:-2]) for each in (x, y))
+    if of_y == 1 and not turn_x:  # one matrix for all: its product with all rows
+        return of_x * rows, inner, columns, turn_x, turn_y, front
+    axes = np.broadcast_shapes(x[:-2], y[:-2])
+    for place, n in enumerate(axes, -2 - len(axes)):
+        has = [-place <= len(each) and each[place] == n for each in (x, y)]
+        if n != 1:
+            front.append((n, *has))
+    return rows, inner, columns, turn_x, turn_y, front
 
 
 @op(
@@ -129,11 +181,13 @@ def _(
     return [da, db]
 
 
+@mat_mul.kernel("native")
+def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) -> Fill | None:
+    return native_product(a.dtype, a.sizes, b.sizes, transpose_a, transpose_b)
+
+
 @mat_mul.kernel("in place", warns=True)
 def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) -> Fill | None:
-    if is_half(a.dtype):
-        return None
-
     def fill(a: Array, b: Array, product: Array) -> None:
         multiply(a.T if transpose_a else a, b.T if transpose_b else b, product)
 
@@ -281,12 +335,15 @@ def _batch_cells(
     return [Way("sum" if plain else "apply", ("x", "y"), loops, cells)]
 
 
+@batch_mat_mul.kernel("native")
+@batch_mat_mul_v2.kernel("native")
+def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
+    return native_product(x.dtype, x.sizes, y.sizes, adj_x, adj_y, conjugate=True)
+
+
 @batch_mat_mul.kernel("in place")
 @batch_mat_mul_v2.kernel("in place")
-def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
-    if is_half(x.dtype):
-        return None
-
+def _(x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **hints: bool) -> Fill:
     def fill(x: Array, y: Array, output: Array) -> None:
         with np.errstate(all="ignore"):
             _multiply(_adjoint(x, adj_x), _adjoint(y, adj_y), output)
@@ -319,6 +376,22 @@ def batch_mat_mul_v3(
 
 def _read_as(x: Array, dtype: Any) -> Array:
     return (x if dtype.kind == "c" else x.real).astype(dtype, copy=False)
+
+
+@batch_mat_mul_v3.kernel("native")
+def _(x: Spec, y: Spec, *, Tout: Any, adj_x: bool, adj_y: bool, **hints: bool) -> Fill | None:
+    multiply = native_product(wide(Tout), x.sizes, y.sizes, adj_x, adj_y, conjugate=True)
+    if multiply is None:
+        return None
+
+    def fill(x: Array, y: Array, output: Array) -> None:
+        wide_output = output if output.dtype == wide(Tout) else np.empty(output.shape, wide(Tout))
+        read = (np.ascontiguousarray(_read_as(each, wide(Tout))) for each in (x, y))
+        multiply(*read, wide_output)
+        if wide_output is not output:
+            output[...] = wide_output
+
+    return fill
 
 
 batch_mat_mul_v3.shape(_batch_product)
@@ -477,19 +550,73 @@ def _contract(what: Equation, inputs: list[Array]) -> Array:
     dotted: list[Any] = [_note_sizes(Spec.of(x), labels, text, sizes) for x, labels in pairs]
     sizes[DOTS] = np.broadcast_shapes(*dotted)
     axes = [n for label in what.output for n in (sizes[DOTS] if label == DOTS else [sizes[label]])]
+    if inputs[0].dtype.kind in "fc" and len(inputs) == 2:
+        return _by_matrices(what, inputs, sizes)
     out = np.empty(axes, inputs[0].dtype)
-    by_matrices = out.dtype.kind in "fc"  # which are slow for whole numbers
-    cost = math.prod(sizes.pop(DOTS)) * math.prod(sizes.values())
-    # An axis that both inputs and the result have keeps NumPy from using products of matrices.
-    shared = set(what.output).intersection(*what.inputs)
-    cost *= 16 if shared - {DOTS} or any(dotted) else weight(out.dtype)
+    cost = math.prod(sizes.pop(DOTS)) * math.prod(sizes.values()) * 16
     named = [label for label in what.output if label != DOTS]
     label = max(named, key=sizes.__getitem__, default="")
     for part in pieces(sizes.get(label, 1), cost):
         cut = [_cut(x, labels, label, part) for x, labels in pairs]
-        place = _cut(out, what.output, label, part)
-        np.einsum(text, *cut, out=place, optimize=by_matrices)
+        np.einsum(text, *cut, out=_cut(out, what.output, label, part))
     return out
+
+
+def _by_matrices(what: Equation, inputs: list[Array], sizes: dict[str, Any]) -> Array:
+    """The same as one product of matrices, for which axes are brought in order."""
+    dots = [f"{DOTS}{i}" for i in range(len(sizes[DOTS]))]
+    output = [axis for label in what.output for axis in (dots if label == DOTS else [label])]
+    (x, of_x), (y, of_y) = (
+        _axes_once(x, labels, dots) for x, labels in zip(inputs, what.inputs, strict=True)
+    )
+    x, of_x = _without(x, of_x, {*of_y, *output})
+    y, of_y = _without(y, of_y, {*of_x, *output})
+    front = [axis for axis in output if axis in of_x and axis in of_y]
+    inner = [axis for axis in of_x if axis in of_y and axis not in output]
+    rows, columns = ([a for a in axes if a not in (*front, *inner)] for axes in (of_x, of_y))
+    x, turn_x = _as_matrices(x, of_x, front, rows, inner)
+    y, turn_y = _as_matrices(y, of_y, front, inner, columns)
+    known = dict(zip(dots, sizes[DOTS], strict=True)) | sizes
+    shape = [known[axis] for axis in (*front, *rows, *columns)]
+    out = np.empty(shape, x.dtype)
+    multiply = native_product(x.dtype, x.shape, y.shape, turn_x, turn_y)
+    if multiply is not None:
+        multiply(x, y, out)
+    order = (*front, *rows, *columns)
+    return out.transpose([order.index(axis) for axis in output])
+
+
+def _axes_once(x: Array, labels: tuple[str, ...], dots: list[str]) -> tuple[Array, list[str]]:
+    """A view in which each label has one axis, of its diagonal, with the names of its axes."""
+    extra = x.ndim - sum(label != DOTS for label in labels)
+    axes = [
+        a for label in labels for a in (dots[len(dots) - extra :] if label == DOTS else [label])
+    ]
+    once = list(dict.fromkeys(axes))
+    if len(once) < len(axes):
+        letters = dict(zip(once, ascii_letters, strict=False))
+        x = np.einsum(_written([[letters[axis] for axis in axes]], list(letters.values())), x)
+    return x, once
+
+
+def _without(x: Array, axes: list[str], kept: set[str]) -> tuple[Array, list[str]]:
+    """Its sums over the axes that nobody else has."""
+    lone = tuple(i for i, axis in enumerate(axes) if axis not in kept)
+    return (x.sum(lone) if lone else x), [axis for axis in axes if axis in kept]
+
+
+def _as_matrices(
+    x: Array, axes: list[str], front: list[str], rows: list[str], columns: list[str]
+) -> tuple[Array, bool]:
+    """Matrices on the last two axes, behind those in front, and whether they are transposed."""
+    turned = bool(rows and columns) and axes == [*front, *columns, *rows]
+    order = axes if turned else [*front, *rows, *columns]
+    x = x.transpose([axes.index(axis) for axis in order])
+    one, other = (columns, rows) if turned else (rows, columns)
+    sizes = dict(zip(order, x.shape, strict=True))
+    matrix = [math.prod(sizes[axis] for axis in part) for part in (one, other)]
+    x = x if x.flags.c_contiguous else copied(x, x.dtype)
+    return x.reshape([*(sizes[axis] for axis in front), *matrix]), turned
 
 
 def _cut(x: Array, labels: tuple[str, ...], label: str, part: slice) -> Array:
