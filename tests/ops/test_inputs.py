@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks.dtypes import BY_NAME
 from backblocks.ops import _kernels, _memory
 
 TWO = {"ksize": (1, 2, 2, 1), "strides": (1, 2, 2, 1), "padding": "VALID"}
@@ -491,3 +492,24 @@ def test_sizes_beside_a_0_must_be_ones_that_can_be_multiplied():
 def test_a_huge_number_for_a_window_is_refused_without_being_spelled_out():
     with pytest.raises(bb.OpError, match=r"MaxPool\.ksize: must be a list of whole numbers"):
         bb.ops.max_pool(RAMP, **TWO | {"ksize": 10**5000})
+
+
+@pytest.mark.parametrize("name", ["int2", "uint2", "int4", "uint4", "int8"])
+@pytest.mark.parametrize("other", ["int2", "uint2", "int4", "uint4", "float8_e5m2"])
+def test_constants_of_small_types_become_one_another(name, other):
+    ones = np.ones(2).astype(BY_NAME[name])
+    got = bb.raw_ops.Const(value=ones, dtype=other)
+    assert (got.dtype, got.astype(int).tolist()) == (BY_NAME[other], [1, 1])
+
+
+@pytest.mark.parametrize(
+    "name", ["ScatterAdd", "ScatterSub", "ScatterMul", "ScatterMin", "ScatterMax"]
+)
+def test_indices_of_the_most_axes_beside_rows(name):
+    """NumPy's ufunc.at ends the process where both together have more than 32."""
+    ref, indices = np.full((3, 2), 4, np.float32), np.full((1,) * 32, 1)
+    got = getattr(bb.raw_ops, name)(ref=ref, indices=indices, updates=np.float32(2))
+    row = {"ScatterAdd": 6, "ScatterSub": 2, "ScatterMul": 8, "ScatterMin": 2, "ScatterMax": 4}[
+        name
+    ]
+    assert got.tolist() == [[4, 4], [row, row], [4, 4]]

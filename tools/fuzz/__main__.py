@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import random
 import sys
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -189,7 +191,11 @@ def _mutate(target: str, given: argparse.Namespace, reporter: children.Reporter)
         by_json = {"custom_mutator": mutate}
     kept = [str(own), str(readers.CORPORA / target)]
     atheris.Setup([sys.argv[0], *limits, *kept], try_one, **by_json)
-    atheris.Fuzz()
+    try:
+        atheris.Fuzz()
+    except BaseException:  # to end in the usual way, atheris would wait for Python, which has ended
+        traceback.print_exc()
+        os._exit(1)
 
 
 def _fuzz_bytes(target: str, given: argparse.Namespace, seconds: float) -> Told:

@@ -15,7 +15,7 @@ Rng = np.random.Generator
 Array = np.ndarray[Any, Any]
 
 GUARD = 64
-VIRTUAL = 2**32
+VIRTUAL = 2**26
 """Arrays of more elements are views of one: nobody may look at each of them."""
 
 OURS = [dtype for dtype in BY_NAME.values() if not dtype.hasobject]
@@ -119,7 +119,8 @@ def reshaped(rng: Rng, array: Array) -> Array:
     """The array with another shape, of up to 40 axes."""
     match int(rng.integers(7)):
         case 0:
-            added = max(0, int(rng.integers(41)) - array.ndim)
+            rank = int(rng.choice([*range(41), 31, 32, 32, 32, 33]))  # MAX_RANK and its neighbours
+            added = max(0, rank - array.ndim)
             return array.reshape((1,) * added + array.shape)
         case 1 if array.ndim < 40:
             return array.reshape(array.shape + (1,))

@@ -88,7 +88,7 @@ def run(command: Sequence[str], seconds: float, told: Told) -> Iterator[bytes]:
                 stderr=subprocess.PIPE,
                 pass_fds=[file.fileno()],
             ) as process:
-                ended, errors = _listen(process, note, told)
+                ended, errors = _listen(process, note, told, end)
         began, length = _HEAD.unpack(note[: _HEAD.size])
         if not began:
             raise RuntimeError(f"the child {command} got to no try: {errors}")
@@ -98,11 +98,11 @@ def run(command: Sequence[str], seconds: float, told: Told) -> Iterator[bytes]:
         yield tried
 
 
-def _listen(process: Any, note: mmap.mmap, told: Told) -> tuple[bool, str]:
+def _listen(process: Any, note: mmap.mmap, told: Told, end: float) -> tuple[bool, str]:
     """Takes in what a child says until it ends: whether it came to its end, and its last errors."""
     errors: list[bytes] = []
     reading = threading.Thread(target=lambda: errors.append(process.stderr.read()), daemon=True)
-    watching = threading.Thread(target=_watch, args=(process, note), daemon=True)
+    watching = threading.Thread(target=_watch, args=(process, note, end), daemon=True)
     reading.start()
     watching.start()
     ended = False
@@ -126,11 +126,11 @@ def _listen(process: Any, note: mmap.mmap, told: Told) -> tuple[bool, str]:
     return ended, errors[0].decode(errors="replace") if errors else ""
 
 
-def _watch(process: Any, note: mmap.mmap) -> None:
-    """Ends a child whose try takes too long."""
+def _watch(process: Any, note: mmap.mmap, end: float) -> None:
+    """Ends a child whose try takes too long, or that does not come to its end."""
     while process.poll() is None:
         began, _ = _HEAD.unpack(note[: _HEAD.size])
-        if began > 0 and time.monotonic() - began > HANGS:
+        if time.monotonic() - (began if began > 0 else end) > HANGS:
             process.send_signal(signal.SIGKILL)
         time.sleep(0.2)
 

@@ -20,15 +20,15 @@ def mutated(data: bytes, seed: int, others: Callable[[bytes], bytes]) -> bytes:
     dice = random.Random(seed)  # noqa: S311
     lines = data.split(b"\n") if data.count(b"\n{") else [data]
     place = dice.randrange(len(lines))
-    try:
-        value = json.loads(lines[place])
-    except (ValueError, RecursionError):
-        return others(data)
     if dice.random() < 0.1:
         return others(data)
-    for _ in range(dice.choice([1, 1, 2, 4])):
-        value = _changed(value, dice)
-    lines[place] = json.dumps(value).encode()
+    try:
+        value = json.loads(lines[place])
+        for _ in range(dice.choice([1, 1, 2, 4])):
+            value = _changed(value, dice)
+        lines[place] = json.dumps(value).encode()
+    except (ValueError, RecursionError, OverflowError):  # no JSON, too deep, or too large a number
+        return others(data)
     return b"\n".join(lines)
 
 

@@ -105,9 +105,8 @@ def _command(*words: str) -> tuple[int, str]:
     if code == STOPPED:
         raise Slow
     if code not in (0, 1):
-        raise Finding(f"exit code {code} of {words[0]}")
-    if FAULT in printed.getvalue():
-        raise Finding(f"{words[0]} fails: {printed.getvalue()[-1000:]}", f"{words[0]} fails")
+        last = " ".join(printed.getvalue()[-1000:].split())
+        raise Finding(f"exit code {code} of {words[0]}: {last}", f"exit code {code} of {words[0]}")
     if not printed.getvalue().replace("\n", "").isprintable():
         raise Finding(f"{words[0]} prints characters that are no text")
     return code, printed.getvalue()

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import BY_NAME, NAMES, DType, is_integer, limits
+from backblocks.dtypes import BY_NAME, NAMES, DType, is_integer, limits, wider
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._memory import SMALL, refuse_bytes
@@ -215,7 +215,7 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
         return array if dtype is None else array.astype(dtype)
     if not _fits(array, dtype):
         raise OpError(f"must fit in {NAMES[dtype]}", got=value, hint=_what_fits(dtype))
-    return array.astype(dtype)
+    return array.astype(wider(array.dtype), copy=False).astype(dtype)
 
 
 def as_constant(value: Any, dtype: DType | None = None) -> Array:

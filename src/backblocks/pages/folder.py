@@ -109,20 +109,26 @@ class Folder:
             raise _unusable(name, error) from None
 
 
+def header(file: BinaryIO, name: str) -> tuple[tuple[int, ...], bool, DType]:
+    """What an npy file says of its array: shape, whether columns come first, and type."""
+    try:
+        version = np.lib.format.read_magic(file)
+        read = {
+            (1, 0): np.lib.format.read_array_header_1_0,
+            (2, 0): np.lib.format.read_array_header_2_0,
+        }[version]
+        found: tuple[tuple[int, ...], bool, DType] = read(file)
+    except Exception:  # NumPy tells of a bad header in many ways
+        hint = "Write it with np.save."
+        raise OpError("must be a file of one array", got=name, hint=hint) from None
+    return found
+
+
 def _head(
     file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None
 ) -> tuple[tuple[int, ...], bool, DType]:
     """Shape, whether columns come first, and type of the array that follows, once all is as it must be."""
-    try:
-        version = np.lib.format.read_magic(file)
-        header = {
-            (1, 0): np.lib.format.read_array_header_1_0,
-            (2, 0): np.lib.format.read_array_header_2_0,
-        }[version]
-        found, by_columns, stored = header(file)
-    except Exception:  # NumPy tells of a bad header in many ways
-        hint = "Write it with np.save."
-        raise OpError("must be a file of one array", got=name, hint=hint) from None
+    found, by_columns, stored = header(file, name)
     known = (_UNNAMED.get(dtype, dtype), _BITS.get(dtype, dtype))
     if stored not in known or shape not in (None, found):
         raise OpError(

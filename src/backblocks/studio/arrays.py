@@ -8,13 +8,11 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from backblocks.dtypes import BY_NAME, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops.io.checkpoints import checkpoint
-from backblocks.pages.folder import Folder, named
+from backblocks.pages.folder import Folder, header, named
 from backblocks.pages.model import PageBlock, PageFile
 from backblocks.pages.saving import put_away
 
@@ -57,15 +55,7 @@ def constants(file: Path, name: str, page: Path) -> list[dict[str, Any]]:
 def _npy(file: Path) -> Array:
     """The array of an npy file, whose type is found in it."""
     with open(file, "rb") as opened:
-        try:
-            version = np.lib.format.read_magic(opened)
-            read = np.lib.format.read_array_header_1_0
-            read = np.lib.format.read_array_header_2_0 if version == (2, 0) else read
-            _, _, stored = read(opened)
-            stored = named(stored)
-        except ValueError:
-            hint = "Write it with np.save."
-            raise OpError("must be a file of one array", hint=hint) from None
+        stored = named(header(opened, file.name)[2])
     if stored not in NAMES or stored == BY_NAME["string"] or stored.names:
         hint = f"Convert it first: x.astype with one of {', '.join(BY_NAME)}."
         raise OpError("must hold numbers", got=described(str(stored)), hint=hint)

@@ -92,7 +92,10 @@ class Safetensors:
         if size < 8 or length > min(size - 8, _LONGEST_HEADER):
             raise Broken("its header is longer than the file")
         try:
-            header = json.loads(file.read(length), object_pairs_hook=_without_twins)
+            text = file.read(length)
+            header = json.loads(text, object_pairs_hook=_without_twins)
+            if b"\\u" in text:
+                json.dumps(header, ensure_ascii=False).encode()  # half a character is no name
             kinds = json.loads(_metadata(header).get(_KINDS, "{}"))
         except (ValueError, TypeError, RecursionError):
             raise Broken("its header is no JSON") from None

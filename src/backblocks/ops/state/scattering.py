@@ -40,7 +40,9 @@ def _rows(ref: Spec, indices: Spec, updates: Spec, **attrs: Any) -> Shape:
 def _applied(ufunc: np.ufunc, ref: Array, indices: Array, updates: Array) -> Array:
     """Rows that are named several times change several times."""
     out = ref.astype(wide(ref.dtype))
-    ufunc.at(out, indices, updates.astype(out.dtype, copy=False))
+    new = updates.astype(out.dtype, copy=False)
+    rows = indices.reshape(-1)  # ufunc.at crashes where axes of indices and rows are more than 32
+    ufunc.at(out, rows, new.reshape(len(rows), *ref.shape[1:]) if new.ndim else new)
     return out
 
 
