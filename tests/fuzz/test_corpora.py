@@ -42,7 +42,7 @@ def spoiled(*args, **kwargs):
 def test_an_error_of_pythons_own_is_found(monkeypatch):
     data = (readers.CORPORA / "page" / "xor").read_bytes()
     monkeypatch.setattr(text, "read", spoiled)
-    with pytest.raises(Finding, match="exit code 3 of check: .*ZeroDivisionError"):
+    with pytest.raises(Finding, match=r"exit code 3 of check: .*ZeroDivisionError"):
         readers.check("page", data)
 
 
