@@ -607,6 +607,24 @@ def test_versions_are_what_each_save_replaced(studio):
     assert sorted(each["blocks"] for each in versions) == [1, 2, 3]
 
 
+def test_the_draft_of_a_page_that_is_saved_over_becomes_a_version_of_it(studio):
+    page_file(studio.folder, "p", START)
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.change(page, title("never saved"))
+    tab.hear("journaled")
+    tab.send("close", page=page)
+    other = tab.open()["page"]
+    tab.send("save", page=other, path="p.page.json", overwrite=True)
+    tab.hear("saved")
+    tab.send("list versions", page=other)
+    titles = []
+    for version in tab.hear("versions")["versions"]:
+        tab.send("revert", page=other, version=version["name"])
+        titles += [edit["value"] for edit in tab.hear("changed")["edits"] if edit["path"] == ["title"]]
+    assert titles == ["never saved", "start"]
+
+
 def test_a_page_that_cannot_be_read_can_be_opened_once_it_is_put_right(studio):
     file = studio.folder / "p.page.json"
     file.write_text("{")

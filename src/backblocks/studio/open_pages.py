@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import json
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -331,6 +332,9 @@ class OpenPage:
         old, name = self._journal, state.name_of(target)
         new = old if old.name == name else Journal(state, name)
         try:
+            if new is not old and (draft := new.found()) is not None:
+                # Unsaved changes of the page that is replaced can be had back as a version of it.
+                state.keep(name, json.dumps(draft.document).encode(), draft.since)
             with atomic_write(target) as file:
                 file.write(data)
         except BaseException:
