@@ -1,6 +1,6 @@
 /** No work is lost: not when the server or the browser is killed, and not between two tabs. */
 
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
@@ -66,6 +66,43 @@ test(`edits older than a second survive ${RUNS} random kills of server or browse
       await studio.kill("SIGKILL");
       expect(readFileSync(file, "utf8")).toBe(FIRST);
     }
+  } finally {
+    await studio.end();
+  }
+});
+
+test("a journal that the disk has damaged costs one change, and the page says so", async () => {
+  const studio = new Studio();
+  writeFileSync(path.join(studio.folder, "kept.page.json"), FIRST);
+  try {
+    const [address, browser] = await Promise.all([studio.start(), launch()]);
+    const page = await browser.newPage();
+    await openPage(page, address, "kept");
+    for (const op of ["square", "neg", "abs"]) {
+      await addBlock(page, op);
+      await page.waitForSelector(`#block-${op}`);
+    }
+    await page.waitForTimeout(1000);
+    await browser.close();
+    await studio.kill("SIGKILL");
+    const drafts = path.join(studio.state, "backblocks", "drafts");
+    const [name] = readdirSync(drafts).filter((each) => each.endsWith(".jsonl")) as [string];
+    const journal = readFileSync(path.join(drafts, name));
+    journal[journal.indexOf("Neg")] = 0;
+    writeFileSync(path.join(drafts, name), journal);
+    const [again, browser2] = await Promise.all([studio.start(), launch()]);
+    const opened = await browser2.newPage({ viewport: { width: 1280, height: 800 } });
+    await openPage(opened, again, "kept");
+    const said = await opened.locator(".banner").textContent();
+    expect(said).toContain("The journal of this page is damaged: 1 line could not be read");
+    const [copy] = readdirSync(drafts).filter((each) => each.endsWith(".damaged"));
+    expect(said).toContain(copy);
+    const right = await opened.locator(".banner").evaluate((banner) => banner.getBoundingClientRect().right);
+    const panel = await opened.locator(".panel.right").evaluate((each) => each.getBoundingClientRect().left);
+    expect(right).toBeLessThanOrEqual(panel + 1); // a long path must not push the canvas below the panel
+    if (process.env.PICTURE) await opened.screenshot({ path: process.env.PICTURE });
+    expect(await names(opened)).toEqual(["start", "square", "abs"]);
+    await browser2.close();
   } finally {
     await studio.end();
   }
