@@ -58,6 +58,7 @@ from backblocks.ops._values import (
     refuse_what_cannot_fit,
     why_not_out,
 )
+from backblocks.ops._workspace import temporary_bytes
 
 __all__ = ["REGISTRY", "Attrs", "Fill", "Op", "Plan", "Value", "builders", "nothing", "op"]
 
@@ -83,7 +84,12 @@ class Plan:
     warns: bool
     makers: tuple[Callable[[], Array], ...]
     empty: bool
-    large: bool
+    needs: int
+    """Bytes of the results, and of what is computed on the way to them."""
+
+    @property
+    def large(self) -> bool:
+        return self.needs > _memory.SMALL
 
 
 _Given = ParamSpec("_Given")
@@ -467,7 +473,7 @@ class Op(Declaration):
         specs = self.infer(inputs, attrs)
         fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
         if (self.open_sizes or self.fed) and any(map(_is_open, flat(specs))):
-            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, large=False)
+            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, needs=0)
         pure = not (self.stateful or self.writes)
         empty = pure and all(0 in spec.sizes for spec in flat(specs))
         if not empty:
@@ -477,8 +483,10 @@ class Op(Declaration):
         if fill is not None and not isinstance(fill, Prepared) and meaning is not self.meaning:
             fill = stoppable(fill)  # one of NumPy's functions, as the meaning is
         makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
-        large = sum(bytes_of(spec) for spec in flat(specs)) > _memory.SMALL
-        return Plan(attrs, specs, meaning, fill, warns, makers, empty, large)
+        needs = sum(bytes_of(spec) for spec in flat(specs))
+        if fill is None and not empty:
+            needs += temporary_bytes(self.name, list(flat((*inputs, *specs))))
+        return Plan(attrs, specs, meaning, fill, warns, makers, empty, needs)
 
     def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
         """The meaning; one that can be ended if an input or output, all of which are given, is large."""
@@ -496,10 +504,10 @@ class Op(Declaration):
     def _compute(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
         given = None if out is None else self._check_out(plan, arrays, out)
         try:
+            if plan.large:
+                self._refuse_what_cannot_fit(plan, given is not None)
             if plan.fill is None:
                 return self._by_meaning(plan, self._read(arrays), given)
-            if plan.large and given is None:
-                refuse_what_cannot_fit(self.outputs[0].name, list(flat(plan.specs)))
             results = [make() for make in plan.makers] if given is None else given
             with np.errstate(all="ignore"):
                 plan.fill(*each_value(in_row_order, arrays), *results)
@@ -552,6 +560,14 @@ class Op(Declaration):
         told = [f"{name}={_about(value)}" for name, value in given.items()]
         versions = f"NumPy {np.__version__}, Python {sys.version.split()[0]} on {sys.platform}"
         return f"{self.name}({', '.join(told)}), {versions}"
+
+    def _refuse_what_cannot_fit(self, plan: Plan, given: bool) -> None:
+        """Refuses a call whose results, unless arrays were given for them, and temporaries need too much."""
+        results = sum(bytes_of(spec) for spec in flat(plan.specs)) if given else 0
+        rule = "the result and what is computed on the way to it need"
+        text = ", ".join(map(str, flat(plan.specs))) or "inputs of this size"
+        pins = self.outputs or self.inputs
+        _memory.refuse_bytes(plan.needs - results, rule, text, pins[0].name)
 
     def _by_meaning(
         self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None

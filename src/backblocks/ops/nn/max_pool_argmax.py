@@ -66,10 +66,12 @@ def max_pool_with_argmax(
     """
     best, winner = winning_cells(input, pool_axes(input, **windows))
     channels = input.shape[-1]
-    argmax = winner * channels + np.arange(channels)
+    argmax = winner * channels
+    argmax += np.arange(channels)
     if include_batch_in_index:
         argmax += np.arange(len(input)).reshape(-1, 1, 1, 1) * math.prod(input.shape[1:])
-    return best, np.where(winner < 0, 0, argmax).astype(Targmax)
+    argmax[winner < 0] = 0
+    return best, argmax.astype(Targmax, copy=False)
 
 
 @max_pool_with_argmax.shape
