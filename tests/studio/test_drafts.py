@@ -621,7 +621,9 @@ def test_the_draft_of_a_page_that_is_saved_over_becomes_a_version_of_it(studio):
     titles = []
     for version in tab.hear("versions")["versions"]:
         tab.send("revert", page=other, version=version["name"])
-        titles += [edit["value"] for edit in tab.hear("changed")["edits"] if edit["path"] == ["title"]]
+        titles += [
+            edit["value"] for edit in tab.hear("changed")["edits"] if edit["path"] == ["title"]
+        ]
     assert titles == ["never saved", "start"]
 
 

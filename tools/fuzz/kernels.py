@@ -29,6 +29,8 @@ from fuzz.arrays import GUARD, VALUES, Rng, between, info
 from fuzz.findings import Finding
 
 OPS = {n: op for n, op in bb.ops.REGISTRY.items() if any(k.name == "native" for k in op.kernels)}
+WINDOWED = {name: op for name, op in OPS.items() if op.group == "nn"}
+"""Those with windows; the others multiply matrices."""
 DTYPES = [BY_NAME[name] for name in FLOATS]
 CACHE = _kernels.cache_bytes()
 UNTOUCHED = 99
@@ -124,11 +126,69 @@ class Geometry:
         return drawn
 
 
-def draw_geometry(op: Op, rng: Rng) -> Geometry:
+@dataclass(frozen=True)
+class Matrices:
+    """Two matrices that are multiplied, with axes in front that broadcast, and which are transposed."""
+
+    front_x: tuple[int, ...]
+    front_y: tuple[int, ...]
+    rows: int
+    inner: int
+    columns: int
+    turn_x: bool
+    turn_y: bool
+
+    @property
+    def can_be_afforded(self) -> bool:
+        sizes = (*self.front_x, *self.front_y, self.rows, self.inner, self.columns)
+        return np.prod([max(n, 1) for n in sizes], dtype=float) < 2**25
+
+    def tensors(self, rng: Rng) -> dict[str, Any]:
+        x, y = (self.rows, self.inner), (self.inner, self.columns)
+        return {
+            "x": (*self.front_x, *(x[::-1] if self.turn_x else x)),
+            "y": (*self.front_y, *(y[::-1] if self.turn_y else y)),
+        }
+
+    def attributes(self, op: Op, rng: Rng | None) -> dict[str, Any]:
+        turned = dict.fromkeys(("transpose_a", "adj_x"), self.turn_x)
+        turned |= dict.fromkeys(("transpose_b", "adj_y"), self.turn_y)
+        drawn: dict[str, Any] = {name: turned[name] for name in op.attrs if name in turned}
+        for attr in op.attrs.values():
+            if attr.kind.name == "dtype" and attr.required:
+                drawn[attr.name] = "float32"
+        return drawn
+
+
+def draw_geometry(op: Op, rng: Rng) -> Geometry | Matrices:
     """Mostly small and plain; now and then something is large, empty or far away."""
-    while not (drawn := _draw_any(op, rng)).can_be_afforded:
+    draw = _draw_any if op in WINDOWED.values() else _draw_matrices
+    while not (drawn := draw(op, rng)).can_be_afforded:
         pass
     return drawn
+
+
+def _draw_matrices(op: Op, rng: Rng) -> Matrices:
+    def size() -> int:
+        most = (5, 17, 70, 300)[rng.choice(4, p=[0.4, 0.35, 0.2, 0.05])]
+        return 0 if rng.random() < 0.01 else int(rng.integers(1, most + 1))
+
+    front = tuple(int(n) for n in rng.choice([1, 1, 2, 3], rng.integers(4)))
+    if roles(op)[0] == 0:
+        front = ()
+    if op.name == "BatchMatMul":  # whose axes in front are the same
+        front_x = front_y = front
+    else:
+        front_x, front_y = (
+            tuple(1 if rng.random() < 0.2 else n for n in front)[
+                int(rng.integers(len(front) + 1)) :
+            ]
+            if rng.random() < 0.3
+            else front
+            for _ in range(2)
+        )
+    turns = [bool(rng.integers(2)) for _ in range(2)]
+    return Matrices(front_x, front_y, size(), size(), size(), *turns)
 
 
 def _draw_any(op: Op, rng: Rng) -> Geometry:
@@ -185,7 +245,7 @@ def _options(op: Op, word: str) -> tuple[str, ...]:
 
 @cache
 def roles(op: Op) -> tuple[int, tuple[str, ...]]:
-    """Axes of space, and which tensor of a geometry each input is.
+    """Axes of space, or in front of matrices, and which tensor of a geometry each input is.
 
     They are those for which the shape rule passes and the kernel is willing to run.
     """
@@ -205,6 +265,15 @@ def roles(op: Op) -> tuple[int, tuple[str, ...]]:
             inputs = _inputs(op, [tensors[name] for name in chosen], np.zeros, DTYPES[2])
             if _planned(op, inputs, attrs):
                 return rank, chosen
+    for front in (), (2,):
+        matrices = Matrices(front, front, 3, 4, 5, False, False)
+        tensors = matrices.tensors(np.random.default_rng(0))
+        if len(op.inputs) == 2 and _planned(
+            op,
+            _inputs(op, list(tensors.values()), np.zeros, DTYPES[2]),
+            matrices.attributes(op, None),
+        ):
+            return len(front), tuple(tensors)
     raise Finding(f"{op.name}: no call that tools/fuzz can think of reaches its kernel")
 
 
@@ -307,5 +376,7 @@ def _difference(fast: Any, right: Any, whole: bool, scale: float) -> str:
     allowed = 2 * float(limits.eps) * np.abs(right) + 100 * summed * scale + float(limits.tiny)
     with np.errstate(invalid="ignore"):  # infinity less infinity
         wrong = finite & ~(np.abs(fast - right) <= (0 if exact else allowed))
+    if not wrong.any():
+        return ""
     at = np.argmax(wrong)
-    return f"{fast[at]} instead of {right[at]} at {at}" if wrong.any() else ""
+    return f"{fast[at]} instead of {right[at]} at {at}"
