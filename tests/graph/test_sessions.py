@@ -10,6 +10,7 @@ import backblocks as bb
 from backblocks.errors import OpMemoryError
 from backblocks.graph.events import Cancelled
 from backblocks.graph.symbol import wired
+from backblocks.ops import _memory
 from backblocks.ops._handles import state_in
 from backblocks.ops._op import REGISTRY
 
@@ -586,6 +587,12 @@ def test_a_queue_that_is_emptied_goes_on_for_ever():
     session = bb.Session(page, memory_limit=LIMIT)
     for _ in range(20):
         session.run(taken)
+
+
+def test_a_limit_below_what_is_asked_of_the_machine_at_a_time_holds(monkeypatch):
+    monkeypatch.setattr(_memory, "_unlooked", _memory.SMALL)
+    session = bb.Session(growing("queue"), memory_limit=LIMIT)
+    assert 5 <= until_refused(session) < 9
 
 
 def test_a_tensor_array_counts_while_a_run_writes_to_it():

@@ -93,5 +93,7 @@ DEEP = np.ones((1,) * MAX_RANK, np.float32)
     ],
 )
 def test_no_result_has_more_axes_than_can_be_computed_with(call):
-    with pytest.raises(bb.OpError, match=f"must have at most {MAX_RANK} dimensions; got 33"):
+    with pytest.raises(
+        bb.OpError, match=rf"must have at most {MAX_RANK} (dimensions|entries, .*); got 33"
+    ):
         call()

@@ -67,7 +67,7 @@ def keep(size: int) -> None:
         given.left -= size
     _unlooked = max(0, _unlooked + size)
     if _unlooked > SMALL:
-        if not has(max(size, SMALL)):
+        if not _machine_has(max(size, SMALL)):
             hint = "Keep less from run to run."
             raise OpMemoryError(f"would keep {_mib(size)}, and no memory is left", hint=hint)
         _unlooked = 0
@@ -96,6 +96,10 @@ def has(size: int) -> bool:
     given = room.get()
     if given is not None and size > given.limit:
         return False
+    return _machine_has(size)
+
+
+def _machine_has(size: int) -> bool:
     return size <= available_bytes() or (_kernels.trim_memory() > 0 and size <= available_bytes())
 
 
