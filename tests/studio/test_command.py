@@ -1,7 +1,10 @@
 """`backblocks studio`: how it starts, and what it says when it cannot."""
 
+import contextlib
+import hashlib
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -149,6 +152,42 @@ def test_its_processes_end_when_it_is_killed(tmp_path):
     children = studio.processes()
     studio.kill()
     end = time.monotonic() + 30
+    while any(map(is_alive, children)):
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    studio.end()
+
+
+@pytest.mark.parametrize("hangs", ["a check", "a save", "a thread"])
+def test_two_ctrl_c_always_end_it(tmp_path, hangs):
+    (tmp_path / "work").mkdir()
+    path = page_file(tmp_path / "work", "p", {"blocks": {}})
+    page_file(tmp_path / "work", "q", {"blocks": {}})
+    studio = Studio(tmp_path / "work", tmp_path / "state")
+    tab = studio.tab()
+    page = tab.open(path="q.page.json")["page"]
+    tab.hear("checked")
+    if hangs == "a thread":  # a disk that never answers
+        name = hashlib.sha256(os.fsencode(path)).hexdigest()[:24]
+        os.mkfifo(tmp_path / "state/backblocks/drafts" / f"{name}.jsonl")
+        tab.send("open", request=5, path="p.page.json")
+    else:
+        for process in studio.processes("studio.tasks"):
+            os.kill(process, signal.SIGSTOP)
+        tab.change(page, {"path": ["title"], "value": "x"})
+        if hangs == "a save":
+            tab.send("save", page=page)
+    time.sleep(0.5)
+    children = studio.processes()
+    assert len(children) >= 2
+    studio.process.send_signal(signal.SIGINT)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        studio.process.wait(3)
+        assert studio.process.returncode == 0
+    if studio.process.poll() is None:
+        studio.process.send_signal(signal.SIGINT)
+        assert studio.process.wait(5) == -signal.SIGINT
+    end = time.monotonic() + 10
     while any(map(is_alive, children)):
         assert time.monotonic() < end
         time.sleep(0.1)

@@ -15,7 +15,7 @@ MOST_CONNECTIONS = 200
 """Sockets of tabs among them."""
 MOST_WAIT = 5.0
 """Seconds for all headers of a request."""
-MOST_STILL = 20.0
+MOST_STILL = 10.0
 """Seconds in which nothing of a body comes, or nothing of an answer is taken."""
 _TICK = 1.0
 
@@ -29,13 +29,16 @@ class Connection(H11Protocol):
         """When the wait for a request began, and when bytes last came or went."""
         self._unsent = 0
         self._looking = self.loop.call_later(_TICK, self._look)
-        if len(self.connections) > MOST_CONNECTIONS:
-            self._make_room()
+        self._make_room()
 
     def _make_room(self) -> None:
-        """Ends the connection that has waited longest for a request: so those cannot keep others out."""
-        idle = [each for each in self.connections if isinstance(each, Connection) and each.is_idle]
-        min(idle, key=lambda each: each._since, default=self).transport.abort()
+        """Ends, if there are too many, the connection that has waited longest for a request: so those that
+        send none cannot keep others out.
+        """
+        there = [each for each in self.connections if not each.transport.is_closing()]
+        if len(there) > MOST_CONNECTIONS:
+            idle = [each for each in there if isinstance(each, Connection) and each.is_idle]
+            min(idle, key=lambda each: each._since, default=self).transport.abort()
 
     @property
     def is_idle(self) -> bool:
