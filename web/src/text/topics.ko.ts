@@ -78,6 +78,7 @@ export const topicsKo: Record<string, string> = {
   "shared names": "공유 이름",
   slices: "조각",
   "small negative x": "작은 음수 x",
+  "small types": "작은 자료형",
   "sorted=False": "sorted=False",
   "squares of half types": "반정밀도의 제곱",
   "strides, dilations and groups": "보폭, 팽창과 그룹",
