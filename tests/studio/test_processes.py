@@ -112,6 +112,21 @@ def test_a_check_that_hangs_holds_up_no_other_page(studio):
     assert tab.hear("saved", 10, page=pages["q"])
 
 
+def test_a_change_does_not_wait_for_a_check_that_hangs(studio):
+    page_file(studio.folder, "p", {"blocks": NEG})
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.hear("checked", page=page)
+    tab.hear("checked", page=page)
+    for number in (1, 3, 5):
+        for process in studio.processes("studio.tasks"):
+            os.kill(process, signal.SIGSTOP)
+        tab.change(page, {"path": ["title"], "value": "hangs"})
+        time.sleep(0.5)
+        tab.change(page, {"path": ["title"], "value": "is well"})
+        assert tab.hear("checked", 8, revision=number + 1)["problems"] == []
+
+
 def test_checks_do_not_wait_for_a_run(studio):
     slow = {"op": "MatMul", "in": {"a": "a:output", "b": "a:output"}}
     ones = {"op": "Fill", "in": {"dims": [6000, 6000], "value": 1.0}}
@@ -198,6 +213,19 @@ def test_a_task_of_a_caller_that_no_longer_waits_costs_no_process(tmp_path):
 
     before, after = in_pool(work)
     assert before <= after
+
+
+def test_a_task_that_hangs_ends_soon_after_its_caller_is_cancelled(tmp_path):
+    async def work(pool):
+        await pool.run(check_of(tmp_path))
+        (process,) = pool._all
+        os.kill(process.process.pid, signal.SIGSTOP)
+        asked = asyncio.create_task(pool.run(check_of(tmp_path)))
+        await asyncio.sleep(0.1)
+        asked.cancel()
+        return await asyncio.to_thread(process.process.wait, 10)
+
+    assert in_pool(work) == -signal.SIGKILL
 
 
 def test_a_fault_of_ours_is_told_with_what_to_send(tmp_path):

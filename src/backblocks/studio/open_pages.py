@@ -28,9 +28,10 @@ _SYNC = 0.5
 _SYNC_AGAIN = 5.0
 """Seconds after which a sync that failed is tried again."""
 
-
 _READY_TO_RUN = 4
 """Pages that have a process ready before they are run."""
+_OUTDATED = 1.0
+"""Seconds that a check may go on after a newer change."""
 _UNTOUCHED = 0.5
 """Seconds without a change, after which there is time for what takes longer."""
 
@@ -79,7 +80,7 @@ class OpenPage:
         """Held while the document changes and while it is saved: a save may end the journal, and a change
         in between would be lost with it."""
         self._checking: asyncio.Task[None] | None = None
-        self._to_check = False
+        self._to_check = asyncio.Event()
         self._foreseeing: asyncio.Task[None] | None = None
         self._syncing: asyncio.Task[None] | None = None
 
@@ -144,7 +145,8 @@ class OpenPage:
         self.running.resend(tab.number)
         if len(self._desk.pages) <= _READY_TO_RUN:
             self.running.prepare()
-        self.check()
+        if self._checking is None:  # else every tab is told what it finds
+            self.check()
 
     def leave(self, tab: Tab) -> None:
         self.tabs.pop(tab.number, None)
@@ -235,7 +237,7 @@ class OpenPage:
 
     def check(self) -> None:
         """Has the newest document checked; changes during a check are checked together after it."""
-        self._to_check = True
+        self._to_check.set()
         if self._foreseeing is not None:
             self._foreseeing.cancel()
         if self._checking is None:
@@ -243,23 +245,30 @@ class OpenPage:
 
     async def _check(self) -> None:
         try:
-            while self._to_check:
-                self._to_check = False
+            while self._to_check.is_set():
+                self._to_check.clear()
                 found = await self._checked()
-                if found.revision == self.revision:
+                if found is not None and found.revision == self.revision:
                     self._hand_on(0, found)
                     self._foreseeing = asyncio.create_task(self._foresee_memory(found))
         finally:
             self._checking = None
 
-    async def _checked(self) -> m.Checked:
+    async def _checked(self) -> m.Checked | None:
+        """What a check finds; None if a change has come meanwhile and the check did not end soon after it."""
         revision = self.revision
         task = pipe.CheckPage(self.number, revision, self.document, str(self.place))
+        check = asyncio.create_task(self._desk.pool.run(task))
+        newer = asyncio.create_task(self._to_check.wait())
         try:
-            found: m.Checked = await self._desk.pool.run(task)
-            return found
+            await asyncio.wait([check, newer], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait([check], timeout=_OUTDATED)
+            return check.result() if check.done() else None
         except TaskError as error:
             return m.Checked(self.number, revision, {}, {}, [error.problem])
+        finally:
+            check.cancel()
+            newer.cancel()
 
     async def _foresee_memory(self, found: m.Checked) -> None:
         """Says what a run takes, once nobody has changed the page for a while: to find out takes longer."""

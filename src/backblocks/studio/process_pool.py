@@ -25,6 +25,9 @@ _USUAL = 0.25
 """Seconds that a task waits for a busy process before another one is started."""
 _MOST_IDLE = 2
 """Processes that are kept for tasks to come."""
+_GRACE = 1.0
+"""Seconds from its start that a task has though its caller waits no longer: most are done by then, and a new
+process would cost more."""
 _LEAST_MEMORY = 1 << 31
 
 
@@ -82,11 +85,15 @@ class ProcessPool:
         self._idle.put_nowait(process)
 
     async def run(self, task: pipe.Tasks) -> Any:
-        """The task's result. Raises TaskError.
-
-        A task whose caller is cancelled is done all the same: to end its process would cost more.
-        """
-        return await asyncio.shield(self._started(self._run(task)))
+        """The task's result. Raises TaskError. If the caller is cancelled, so is a task that takes long."""
+        loop = asyncio.get_running_loop()
+        end = loop.time() + _GRACE
+        work = self._started(self._run(task))
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            loop.call_at(end, work.cancel)
+            raise
 
     def _started(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.create_task(work)
@@ -111,6 +118,9 @@ class ProcessPool:
             raise TaskError(
                 _problem(task, f"its process {ended.text}", ended.reason, ended.detail)
             ) from None
+        except asyncio.CancelledError:
+            await self._end(process)
+            raise
         self._give_back(process)
         if kind == pipe.RESULT:
             return msgspec.json.decode(data, type=task.result)
