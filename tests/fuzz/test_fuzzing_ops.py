@@ -98,6 +98,11 @@ def keep(x, y):
     return y
 
 
+def unblocked_after(seconds):
+    time.sleep(seconds)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -141,8 +146,7 @@ def test_slow_calls_are_interrupted_and_deaf_ones_found(monkeypatch):
     # Blocked before the timer starts: a signal that came between would leave it blocked for later tests.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
     with pytest.raises(Finding, match="heard Ctrl-C only after"), limits.in_time():
-        time.sleep(0.4)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        unblocked_after(0.4)
 
 
 PLANTED = """
