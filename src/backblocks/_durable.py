@@ -174,10 +174,10 @@ class AppendOnly:
     def __init__(self, path: StrPath, *, new: bool = False) -> None:
         self.path = os.path.abspath(path)
         flags = os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_TRUNC if new else 0)
-        self._handle = os.open(self.path, flags, 0o600)
-        self._name_is_synced = (
-            False  # even of a file that is there: its writer may have been killed
-        )
+        # A pipe is refused: to open one waits for whoever reads it.
+        self._handle = os.open(self.path, flags | os.O_NONBLOCK, 0o600)
+        # Not even that of a file that is there: its writer may have been killed.
+        self._name_is_synced = False
         self.size = os.fstat(self._handle).st_size
         self.is_sound = True
         """Whether it holds what was appended and nothing else. After an error that cannot be known: what

@@ -2,6 +2,7 @@
 
 import io
 import json
+import resource
 import time
 import zipfile
 
@@ -199,3 +200,14 @@ def test_npy_files_do_not_tell_small_types_apart(tmp_path):
     assert loaded.tolist() == array.tolist()
     with pytest.raises(OpError, match="must hold numbers"):
         constants(tmp_path / "x.npy", "x.npy", tmp_path / "p.page.json")
+
+
+def test_a_file_that_the_disk_has_no_room_for_is_refused_with_the_reason(studio):
+    tab = studio.tab()
+    page = tab.open()["page"]
+    resource.prlimit(studio.process.pid, resource.RLIMIT_FSIZE, (4096, 4096))
+    status, text, _ = studio.post(f"/api/array?page={page}&name=x.npy", bytes(100_000))
+    assert status == 507
+    assert b"cannot be kept" in text
+    assert b"File too large" in text
+    assert b"fault" not in text

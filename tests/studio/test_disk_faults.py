@@ -8,6 +8,8 @@ import asyncio
 import errno
 import json
 import os
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -106,11 +108,11 @@ class Session:
         edit = m.Edit(["blocks", name], const(value))
         before = page.document
         try:
-            page.change([edit], "")
+            await page.change([edit], "")
         except Refusal:
             assert page.document is before
             self.refused()
-            page.change([edit], "")
+            await page.change([edit], "")
         self.documents[page.revision] = page.document
         if wait:
             while page._syncing is not None:
@@ -228,3 +230,21 @@ def test_an_error_at_any_operation_is_told_and_loses_nothing(root, error, last):
     operations, told = asyncio.run(run())
     assert operations > 100
     assert told > operations / 3
+
+
+def test_a_journal_that_is_being_compacted_does_not_stop_the_event_loop(root):
+    async def main():
+        session = Session(root)
+        page = await session.open()
+        await session.edit(page, "a")
+        page._journal._replacing.acquire()
+        threading.Timer(1.0, page._journal._replacing.release).start()
+        begun = time.monotonic()
+        edit = asyncio.create_task(session.edit(page, "b"))
+        await asyncio.sleep(0.01)
+        waited = time.monotonic() - begun
+        await edit
+        page.let_go()
+        return waited
+
+    assert asyncio.run(main()) < 0.5

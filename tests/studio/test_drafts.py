@@ -683,3 +683,16 @@ def test_a_tab_that_comes_back_finds_the_page_as_it_was(studio):
     assert (opened["page"], opened["document"]["title"]) == (page, "mine")
     assert tab.hear("run state")["step"] == 1
     assert tab.hear("block states")["blocks"] == [{"block": "a", "state": "done"}]
+
+
+def test_a_pipe_in_place_of_a_journal_holds_up_nobody(studio):
+    page_file(studio.folder, "p", START)
+    tab, other = studio.tab(), studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    drafts_folder = studio.folder.parent / "state" / "backblocks" / "drafts"
+    (lock,) = drafts_folder.glob("*.lock")
+    os.mkfifo(lock.with_suffix(".jsonl"))
+    tab.send("change", page=page, number=1, edits=[title("new")])
+    assert "journal cannot be written" in tab.hear("refused", 10, number=1)["text"]
+    assert other.open()["page"]
+    assert studio.tab().open()["page"]

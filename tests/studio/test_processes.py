@@ -127,6 +127,22 @@ def test_a_change_does_not_wait_for_a_check_that_hangs(studio):
         assert tab.hear("checked", 8, revision=number + 1)["problems"] == []
 
 
+def test_an_export_that_hangs_holds_up_no_change_of_its_tab(studio):
+    page_file(studio.folder, "p", {"blocks": NEG})
+    tab = studio.tab()
+    page = tab.open(path="p.page.json")["page"]
+    tab.hear("checked", page=page)
+    tab.hear("checked", page=page)
+    process = stop_tasks(studio)
+    tab.send("export", page=page, request=7, to="python")
+    time.sleep(0.2)
+    tab.send("change", page=page, number=1, edits=[{"path": ["title"], "value": "new"}])
+    assert tab.hear("changed", 10)
+    assert tab.hear("checked", 10, revision=1)["problems"] == []
+    os.kill(process, signal.SIGCONT)
+    assert "raw_ops" in tab.hear("exported", 10, request=7)["text"]
+
+
 def test_checks_do_not_wait_for_a_run(studio):
     slow = {"op": "MatMul", "in": {"a": "a:output", "b": "a:output"}}
     ones = {"op": "Fill", "in": {"dims": [6000, 6000], "value": 1.0}}

@@ -69,6 +69,7 @@ class Tab:
         self._desk = studio.desk
         self._waiting: asyncio.Queue[m.Message | bytes] = asyncio.Queue()
         self._sending: asyncio.Task[None]
+        self._exporting: set[asyncio.Task[None]] = set()
 
     def send(self, message: m.Message | bytes) -> None:
         if self._waiting.qsize() < MOST_WAITING:
@@ -90,7 +91,8 @@ class Tab:
         except WebSocketDisconnect:
             pass
         finally:
-            self._sending.cancel()
+            for task in (self._sending, *self._exporting):
+                task.cancel()
             for page in list(self._desk.pages.values()):
                 page.leave(self)
                 self._studio.close_later(page)
@@ -125,15 +127,25 @@ class Tab:
             refused = m.Refused(f"The message cannot be understood: {wrong}.")
             self.send(_answering(_numbers(text), refused))
             return
-        try:
+        if isinstance(
+            command, m.Export
+        ):  # it may take long, and nothing that follows depends on it
+            task = asyncio.create_task(self._do(command))
+            self._exporting.add(task)
+            task.add_done_callback(self._exporting.discard)
+        else:
             await self._do(command)
+
+    async def _do(self, command: m.Commands) -> None:
+        try:
+            await self._carry_out(command)
         except (Refusal, TaskError, OpError, OSError) as error:
             self.send(_answering(command, m.Refused(str(error))))
         except Exception as error:  # a fault of ours, which is said rather than hidden
             _log.exception("A command failed")
             self.send(_answering(command, _fault(f"failed at {type(command).__name__}", error)))
 
-    async def _do(self, command: m.Commands) -> None:
+    async def _carry_out(self, command: m.Commands) -> None:
         match command:
             case m.Open():
                 (await self._desk.open(command)).join(self, command.request)
@@ -148,7 +160,7 @@ class Tab:
                 await self._desk.close(page)
             case m.Change():
                 async with page.changing:
-                    page.change(command.edits, command.label, self.number, command.number)
+                    await page.change(command.edits, command.label, self.number, command.number)
             case m.Save():
                 async with page.changing:
                     answer = await page.save(command.path, command.overwrite)
@@ -338,19 +350,22 @@ async def _array(request: Request, desk: Desk) -> Response:
     """Takes a file of arrays, and gives the constants that the page is to write for them."""
     page = _page(request, desk)
     name = request.query_params.get("name", "array")
-    with tempfile.NamedTemporaryFile(prefix="backblocks-") as file:
-        size = 0
-        async for chunk in request.stream():
-            size += len(chunk)
-            if size > MOST_ARRAY_BYTES:
-                text = f"A file of arrays may have at most {MOST_ARRAY_BYTES >> 20} MiB."
-                raise HTTPException(413, text)
-            await asyncio.to_thread(file.write, chunk)
-        file.flush()
-        try:
+    try:
+        with tempfile.NamedTemporaryFile(prefix="backblocks-") as file:
+            size = 0
+            async for chunk in request.stream():
+                size += len(chunk)
+                if size > MOST_ARRAY_BYTES:
+                    text = f"A file of arrays may have at most {MOST_ARRAY_BYTES >> 20} MiB."
+                    raise HTTPException(413, text)
+                await asyncio.to_thread(file.write, chunk)
+            await asyncio.to_thread(file.flush)
             found = await desk.pool.run(pipe.ReadArrays(file.name, name, str(page.place)))
-        except TaskError as error:
-            raise HTTPException(422, str(error)) from None
+    except TaskError as error:
+        raise HTTPException(422, str(error)) from None
+    except OSError as error:
+        text = f"The file cannot be kept in {tempfile.gettempdir()}: {error.strerror}."
+        raise HTTPException(507, text) from None
     return JSONResponse({"arrays": found})
 
 

@@ -40,6 +40,7 @@ from backblocks._durable import (
     sync_folder,
 )
 from backblocks.pages.model import FORMAT
+from backblocks.pages.text import open_plain
 from backblocks.studio.document import BadEdit, applied
 from backblocks.studio.messages import Damage, Edit
 
@@ -398,7 +399,8 @@ def read(path: Path, base: Found | None = None) -> Found | None:
     Its first line may be damaged too: then it starts from `base`, or is None if there is no base.
     """
     try:
-        data = path.read_bytes()
+        with open_plain(path) as file:
+            data = file.read()
     except FileNotFoundError:
         return None
     if b"\n" not in data:  # nothing that was ever confirmed

@@ -189,8 +189,11 @@ class OpenPage:
 
     # -- changing -------------------------------------------------------------------------
 
-    def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
-        """Changes the document, and tells every tab. `number` is that of the tab's own change."""
+    async def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
+        """Changes the document, and tells every tab. `number` is that of the tab's own change.
+
+        `changing` must be held: the journal is written in another thread, where it may have to wait.
+        """
         if any(is_too_deep(_at(edit.path, edit.value)) for edit in edits):
             raise Refusal("A page cannot be nested so deeply.")
         try:
@@ -198,8 +201,7 @@ class OpenPage:
         except BadEdit as error:
             raise Refusal(f"The page has changed meanwhile: {error}.") from None
         try:
-            self._journal.begin(self.path, self._known, self.document)
-            self._journal.add(edits, label, document)
+            await asyncio.to_thread(self._add_to_journal, edits, label, document)
         except OSError as error:
             raise Refusal(f"The journal cannot be written: {error.strerror}.") from None
         self.document = document
@@ -211,6 +213,10 @@ class OpenPage:
             self._syncing = asyncio.create_task(self._sync())
         self.check()
         self.running.edited(self.revision, self.document)
+
+    def _add_to_journal(self, edits: list[m.Edit], label: str, document: dict[str, Any]) -> None:
+        self._journal.begin(self.path, self._known, self.document)
+        self._journal.add(edits, label, document)
 
     async def _sync(self) -> None:
         """Syncs the journal a little after a change, and tries again until the disk takes it."""
@@ -369,7 +375,7 @@ class OpenPage:
             source, wanted = await asyncio.to_thread(_read_page, self.path)
             self._source, self._known = source, _digest(source)
         if edits := between(self.document, wanted):
-            self.change(edits, "revert")
+            await self.change(edits, "revert")
         self.draft = None
         if not version and self.path is not None:
             self.saved_revision = self.revision
