@@ -11,7 +11,7 @@ namespace backblocks {
             isa::dilation_kernels, isa::product_kernels, isa::limit_kernels     \
     }
 
-#ifdef X86_64_LEVELS
+#ifdef HAS_v4
 // v4 has vectors of twice the length of v3. Each case goes to those that were faster.
 
 // Few channels are left to v3 if they would leave half of the last vector empty.
@@ -52,10 +52,17 @@ const DepthwiseKernels depthwise_of_v4{{
 #endif
 
 std::vector<Isa> isas() {
-    std::vector<Isa> all{KERNELS(baseline)};
-#ifdef X86_64_LEVELS
+    std::vector<Isa> all;
+#ifdef HAS_baseline
+    all.push_back(KERNELS(baseline));
+#endif
+#ifdef HAS_v2
     if (__builtin_cpu_supports("x86-64-v2")) all.push_back(KERNELS(v2));
+#endif
+#ifdef HAS_v3
     if (__builtin_cpu_supports("x86-64-v3")) all.push_back(KERNELS(v3));
+#endif
+#ifdef HAS_v4
     // Pools are slower with longer vectors about as often as they are faster.
     if (__builtin_cpu_supports("x86-64-v4"))
         all.push_back({"v4", v3::pool_kernels, conv_of_v4, depthwise_of_v4,
@@ -67,6 +74,9 @@ std::vector<Isa> isas() {
 const Isa& chosen_isa() {
     static const Isa chosen = [] {
         const std::vector<Isa> all = isas();
+        if (all.empty())
+            throw std::runtime_error(
+                "backblocks needs a processor with x86-64-v2 (SSE4.2), or must be built on this machine");
         const char* wanted = std::getenv("BACKBLOCKS_ISA");
         if (!wanted || !*wanted) return all.back();
         std::string names;
