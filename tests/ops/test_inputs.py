@@ -513,3 +513,23 @@ def test_indices_of_the_most_axes_beside_rows(name):
         name
     ]
     assert got.tolist() == [[4, 4], [row, row], [4, 4]]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda **out: bb.raw_ops.ReverseV2(tensor=np.array(b"a\0", object), axis=[], **out),
+        lambda **out: bb.raw_ops.Squeeze(input=np.array([b"a\0"], object), **out),
+        lambda **out: bb.raw_ops.Gather(params=[b"b", b"a\0"], indices=1, **out),
+    ],
+)
+def test_out_keeps_the_zero_bytes_of_a_lone_text(call):
+    out = np.empty((), object)
+    call(out=out)
+    assert out.item() == b"a\0" == call().item()
+
+
+def test_out_keeps_the_zero_bytes_of_texts_in_a_list():
+    out = [np.empty((), object), np.empty((), object)]
+    bb.raw_ops.Unpack(value=np.array([b"a\0", b"b\0"], object), num=2, out=out)
+    assert [each.item() for each in out] == [b"a\0", b"b\0"]

@@ -589,7 +589,9 @@ class Op(Declaration):
                         got=described(shape_text(array.shape)),
                         hint="Leave it out: the size is known only after the call.",
                     )
-                np.copyto(array, result, casting="unsafe")
+                # NumPy would cut the zero bytes off the end of a lone text.
+                whole = result if isinstance(result, np.ndarray) else np.asarray(result, array.dtype)
+                np.copyto(array, whole, casting="unsafe")
             return out
 
     @_guarded
