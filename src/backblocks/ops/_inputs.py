@@ -209,7 +209,8 @@ def from_weak(value: Any, dtype: DType | None, allowed: Iterable[DType]) -> Arra
     array = as_array(value)
     if dtype is None:
         choices = {"b": ("bool",), "i": ("int32", "int64", "float32"), "f": ("float32",)}
-        names = ("float32", "int32") if array.size == 0 else choices.get(array.dtype.kind, ("complex64",))
+        names = choices.get(array.dtype.kind, ("complex64",))
+        names = names if array.size else ("float32", "int32")
         fitting = (d for d in map(BY_NAME.__getitem__, names) if d in allowed and _fits(array, d))
         dtype = next(fitting, None)
         return array if dtype is None else array.astype(dtype)

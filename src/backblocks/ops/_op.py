@@ -589,9 +589,10 @@ class Op(Declaration):
                         got=described(shape_text(array.shape)),
                         hint="Leave it out: the size is known only after the call.",
                     )
-                # NumPy would cut the zero bytes off the end of a lone text.
-                whole = result if isinstance(result, np.ndarray) else np.asarray(result, array.dtype)
-                np.copyto(array, whole, casting="unsafe")
+                if not isinstance(result, np.ndarray):
+                    # By itself NumPy would cut the zero bytes off the end of a text.
+                    result = np.asarray(result, array.dtype)
+                np.copyto(array, result, casting="unsafe")
             return out
 
     @_guarded
