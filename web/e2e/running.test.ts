@@ -61,7 +61,7 @@ test("a check whose process is killed is told, and the next change is checked by
   await cell.click();
   await page.keyboard.type("5");
   await page.keyboard.press("Enter");
-  await page.waitForTimeout(300);
+  await page.getByText("Checking…").waitFor();
   for (const each of opened.studio.children("studio.tasks")) process.kill(each, "SIGKILL");
   const told = page.locator(".problem", { hasText: "could not check this page" });
   await told.waitFor();

@@ -218,6 +218,7 @@ export const viewEn = {
   axesCount: (ranks: string) => `${ranks} axes`,
 
   // Results
+  checking: "Checking…",
   noProblems: "No problems.",
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,

@@ -216,6 +216,7 @@ export const viewKo: ViewWords = {
   counts: { one: "", optional: "생략 가능", list: "목록", "mixed list": "여러 자료형의 목록" },
   axesCount: (ranks) => `축 ${ranks}개`,
 
+  checking: "검사하는 중…",
   noProblems: "문제가 없습니다.",
   runForValues: "값을 보려면 페이지를 실행하세요.",
   more: (many) => `${number.format(many)}개 중 더 보기`,
