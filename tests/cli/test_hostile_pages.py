@@ -553,6 +553,9 @@ def test_constants_that_are_none_are_problems_of_their_block(value, tmp_path, ca
     places = {(problem["block"], problem["arg"]) for problem in told}
     assert ("data", "value") in places
     assert ("wired", "data") in places
+    if "33" in value:
+        rules = {problem["text"] for problem in told if problem["block"] in ("data", "wired")}
+        assert all("must have at most 32 dimensions" in rule for rule in rules), rules
     assert main(["run", str(path)]) == 1
     assert (
         main(

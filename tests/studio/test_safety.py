@@ -264,6 +264,7 @@ def test_what_is_no_plain_file_is_refused_and_holds_up_nobody(studio, kind):
     os.rename(path, studio.folder / "q.page.json")
     tab.send("open", request=9, path="q.page.json")
     text = tab.hear("refused", 10, request=9)["text"]
+    assert text.startswith("q.page.json cannot be opened. ")
     assert kind in text or kind == "a socket"
     tab.send("list files")
     assert tab.hear("files", 10)["files"] == []

@@ -21,7 +21,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType, is_float, is_integer, limits, wider
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._spec import MAX_RANK, check_shape
+from backblocks.ops._spec import check_rank, check_shape
 from backblocks.pages.fields import MOST, Json
 from backblocks.pages.folder import Folder
 
@@ -158,11 +158,10 @@ def _flattened(value: Json) -> tuple[tuple[int, ...], list[Any]]:
     cells = [value]
     while cells and type(cells[0]) is list:
         length = len(cells[0])
-        if any(type(row) is not list or len(row) != length for row in cells) or (
-            len(shape) == MAX_RANK
-        ):
+        if any(type(row) is not list or len(row) != length for row in cells):
             raise _ragged(value)
         shape.append(length)
+        check_rank(len(shape))
         cells = [cell for row in cells for cell in row]
     if list in set(map(type, cells)):
         raise _ragged(value)
@@ -171,7 +170,7 @@ def _flattened(value: Json) -> tuple[tuple[int, ...], list[Any]]:
 
 def _ragged(value: Json) -> OpError:
     return OpError(
-        f"must have rows of one length, at most {MAX_RANK} levels deep",
+        "must have rows of one length",
         got=value,
         hint="Fill the short rows up.",
     )

@@ -8,6 +8,7 @@ import json
 import math
 import os
 import stat
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -101,18 +102,25 @@ def json_of(data: bytes) -> Json:
             text, object_pairs_hook=_object, parse_float=_finite, parse_constant=_no_number
         )
         if "\\u" in text:
-            json.dumps(found, ensure_ascii=False).encode()  # half a character is no text
+            json.dumps(found, ensure_ascii=False).encode()
     except json.JSONDecodeError as error:
         where = f"{error.msg} in line {error.lineno}, column {error.colno}"
         hint = "Correct it there, or restore the file."
         raise _unreadable("must be JSON", where, hint) from None
-    except UnicodeError:
+    except UnicodeEncodeError as error:
+        half = described(f"half of a surrogate pair, \\u{ord(error.object[error.start]):04x}")
+        hint = "Write both halves, or the character itself."
+        raise _unreadable("must have whole characters", half, hint) from None
+    except UnicodeDecodeError:
         hint = "Save it in that encoding."
         raise _unreadable("must be UTF-8 text", "other bytes", hint) from None
     except RecursionError:
         raise _too_deep() from None
-    except ValueError as error:
-        raise _unreadable("must be JSON", str(error), "Correct it.") from None
+    except OpError:
+        raise
+    except ValueError:  # Python reads no longer ones: the time grows with the square of the digits
+        most = sys.get_int_max_str_digits()
+        raise _no_json(f"a number of more than {most} digits") from None
     if is_too_deep(found):
         raise _too_deep()
     return found
@@ -142,24 +150,28 @@ def _unreadable(problem: str, got: str, hint: str) -> OpError:
     return OpError(problem, op="Page", arg="file", got=described(got), hint=hint)
 
 
+def _no_json(got: str) -> OpError:
+    return _unreadable("must be JSON", got, "Correct it.")
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"two entries with the name {twice!r}")
+        raise _no_json(f"two entries with the name {twice!r}")
     return found
 
 
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError(f"the number {text}, which is too large")
+        raise _no_json(f"the number {text}, which is too large")
     return number
 
 
 def _no_number(text: str) -> float:
-    raise ValueError(f"{text}, which JSON has no number for")
+    raise _no_json(f"{text}, which JSON has no number for")
 
 
 def text_of(page: PageFile) -> bytes:

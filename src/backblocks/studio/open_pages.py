@@ -203,7 +203,10 @@ class OpenPage:
         try:
             await asyncio.to_thread(self._add_to_journal, edits, label, document)
         except OSError as error:
-            raise Refusal(f"The journal cannot be written: {error.strerror}.") from None
+            folder = self._journal.path.parent
+            text = f"The change is undone, because the journal in {folder} cannot be written"
+            hint = "Make room on the disk, or see to its rights, and make it again."
+            raise Refusal(f"{text}: {error.strerror}. {hint}") from None
         self.document = document
         self.revision += 1
         for each in self.tabs.values():
@@ -444,8 +447,10 @@ class Desk:
         """The page that is asked for; the same one if a tab has it open already."""
         try:
             return await self._open(command)
-        except (Outside, OpError) as error:
+        except Outside as error:
             raise Refusal(str(error)) from None
+        except OpError as error:
+            raise Refusal(f"{command.path} cannot be opened. {error}") from None
 
     async def _open(self, command: m.Open) -> OpenPage:
         if command.path:
