@@ -185,6 +185,10 @@ def _check(array: Any) -> None:
 # -- messages -------------------------------------------------------------------------------------
 
 
+MOST_TRIES = 1000
+"""After which another server is started: pages that were opened stay open for ten minutes."""
+
+
 class Server:
     """The studio's application, spoken to as its server does, without a port."""
 
@@ -199,6 +203,7 @@ class Server:
         (work / "p.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
         self._keys = Keys(1)
         self._app = create_app(work, self._keys, ["localhost"], 1, state=State(_home() / "state"))
+        self.tries = 0
         self._wrong: list[str] = []
         self._runner = asyncio.Runner()
         self._runner.get_loop().set_exception_handler(
@@ -232,6 +237,7 @@ class Server:
         await self._first.hear("opened")
 
     def take(self, texts: list[str]) -> None:
+        self.tries += 1
         self._runner.run(self._take(texts))
         if self._wrong:
             wrong, self._wrong = self._wrong, []
@@ -320,7 +326,10 @@ def close() -> None:
 def message(data: bytes) -> str:
     """Lines of text, each of which is a message of a tab. Afterwards the server must still answer."""
     texts = data.decode(errors="replace").split("\n")
-    _server().take(texts)
+    server = _server()
+    server.take(texts)
+    if server.tries == MOST_TRIES:
+        close()
     return "answered"
 
 
