@@ -151,18 +151,19 @@ test("who has scrolled to other tabs stays there, whatever is said beside them",
   const bar = page.locator(".page-tabs");
   const scrolled = () => bar.evaluate((tabs) => tabs.scrollLeft);
   const width = () => bar.evaluate((tabs) => tabs.clientWidth);
+  const drawn = () =>
+    page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await expect.poll(scrolled).toBeGreaterThan(100);
   await page.locator(".save-state", { hasText: /Draft kept \d/ }).waitFor();
   await page.locator(".page-tab").first().scrollIntoViewIfNeeded();
   await expect.poll(scrolled).toBe(0);
+  await drawn(); // nobody scrolls and has the bar narrowed within one frame
   const before = await width();
   const said = page.locator(".save-state");
   await said.evaluate((text: HTMLElement) => text.style.setProperty("min-width", "240px"));
   await expect.poll(width).toBeLessThan(before);
   // A bar that follows its current tab does so in the next frame.
-  await page.evaluate(
-    () => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn))),
-  );
+  await drawn();
   expect(await scrolled()).toBe(0);
   await said.evaluate((text: HTMLElement) => text.style.removeProperty("min-width"));
   // Where all tabs have room, the current one is in sight again, and then stays so.
