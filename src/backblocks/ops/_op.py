@@ -473,7 +473,8 @@ class Op(Declaration):
         specs = self.infer(inputs, attrs)
         fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
         if (self.open_sizes or self.fed) and any(map(_is_open, flat(specs))):
-            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, needs=0)
+            needs = _known_bytes(specs) + temporary_bytes(self, inputs, specs)
+            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, needs=needs)
         pure = not (self.stateful or self.writes)
         empty = pure and all(0 in spec.sizes for spec in flat(specs))
         if not empty:
@@ -483,9 +484,9 @@ class Op(Declaration):
         if fill is not None and not isinstance(fill, Prepared) and meaning is not self.meaning:
             fill = stoppable(fill)  # one of NumPy's functions, as the meaning is
         makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
-        needs = sum(bytes_of(spec) for spec in flat(specs))
+        needs = _known_bytes(specs)
         if fill is None and not empty:
-            needs += temporary_bytes(self.name, list(flat((*inputs, *specs))))
+            needs += temporary_bytes(self, inputs, specs)
         return Plan(attrs, specs, meaning, fill, warns, makers, empty, needs)
 
     def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
@@ -563,7 +564,7 @@ class Op(Declaration):
 
     def _refuse_what_cannot_fit(self, plan: Plan, given: bool) -> None:
         """Refuses a call whose results, unless arrays were given for them, and temporaries need too much."""
-        results = sum(bytes_of(spec) for spec in flat(plan.specs)) if given else 0
+        results = _known_bytes(plan.specs) if given else 0
         rule = "the result and what is computed on the way to it need"
         text = ", ".join(map(str, flat(plan.specs))) or "inputs of this size"
         pins = self.outputs or self.inputs
@@ -723,6 +724,10 @@ def _arrays_in(values: Sequence[Value]) -> list[Array]:
 
 def _is_open(spec: Spec) -> bool:
     return spec.shape is None or None in spec.shape
+
+
+def _known_bytes(specs: Sequence[Value]) -> int:
+    return sum(bytes_of(spec) for spec in flat(specs) if not _is_open(spec))
 
 
 def _read_in_pieces(spec: Spec) -> Spec:

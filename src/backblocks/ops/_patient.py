@@ -9,6 +9,7 @@ pick, add at places or sort is done in pieces. The results are the same to the b
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.ops._inputs import Array
+from backblocks.ops._memory import refuse_bytes
 from backblocks.ops._stopping import (
     CELL,
     MOST,
@@ -80,6 +82,9 @@ class _Patient(np.ndarray[Any, Any]):
             return _patient(_joined(plain(list(args[0])), axis, plain(kwargs.get("out"))))
         if function is np.bincount and len(args) == 1 and kwargs.keys() <= {"minlength"}:
             return _patient(_counted(plain(args[0]), **kwargs))
+        if function in (np.nonzero, np.argwhere) and not kwargs and args[0].ndim:
+            places = _nonzero_places(plain(args[0]))
+            return _patient(places) if function is np.argwhere else tuple(map(_patient, places.T))
         if function is np.argsort:
             return args[0].argsort(*args[1:], **kwargs)
         if function is np.copyto and len(args) == 2 and not kwargs:
@@ -234,6 +239,22 @@ def _counted(x: Array, minlength: int = 0) -> Array:
     for part in pieces(x.size, x.size * CELL):
         counts += np.bincount(x[part], minlength=length)
     return counts
+
+
+def _nonzero_places(x: Array) -> Array:
+    """np.argwhere(x), whose size is counted first: it may have more bytes than there is memory."""
+    cells = plain(_patient(x).reshape(-1))
+    cost = x.size * CELL * (1 + x.ndim)
+    counts = [int(np.count_nonzero(cells[part])) for part in pieces(x.size, cost)]
+    shape = sum(counts), x.ndim
+    refuse_bytes(8 * math.prod(shape), "the result needs", f"int64 {list(shape)}")
+    out = np.empty(shape, np.int64)
+    begin = 0
+    for part, count in zip(pieces(x.size, cost), counts, strict=True):
+        found = np.flatnonzero(cells[part]) + part.start
+        out[begin : begin + count] = np.stack(np.unravel_index(found, x.shape), -1)
+        begin += count
+    return out
 
 
 def _picked(x: Array, index: Any) -> Any:

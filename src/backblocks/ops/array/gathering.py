@@ -20,13 +20,15 @@ def _gathered(params: Array, indices: Array, axis: int, batch: int) -> Array:
     """Slices along `axis`; the first `batch` axes of both count the pairs of them, one by one."""
     axis %= params.ndim
     batch = _counted_from_front(batch, indices.ndim)
+    if not batch:
+        # One text alone comes as bytes, which NumPy would cut at their zero bytes.
+        return np.asanyarray(params.take(indices, axis), params.dtype)
     # With the gathered axis right after the batch, all slices of all pairs are rows of one table.
     table = np.moveaxis(params, axis, batch)
     pairs, n = indices.shape[:batch], table.shape[batch]
     table = table.reshape(int(np.prod(pairs, dtype=int)) * n, *table.shape[batch + 1 :])
     starts = np.arange(0, len(table), n).reshape(pairs + (1,) * (indices.ndim - batch))
-    # One text alone comes as bytes, which NumPy would cut at their zero bytes.
-    picked = np.asanyarray(table.take(indices + starts, 0), params.dtype)
+    picked = table.take(indices + starts, 0)
     last = range(batch, indices.ndim)
     return np.moveaxis(picked, last, range(axis, axis + len(last)))
 
