@@ -433,6 +433,19 @@ def test_one_number_for_a_window_is_answered_with_as_many_entries_as_there_are_a
         bb.raw_ops.MaxPool3D(input=VOLUME, **{**EIGHTHS, "ksize": 2})
     with pytest.raises(bb.OpError, match=r"each of NHWC: strides=\[1, 3, 3, 1\]\."):
         bb.raw_ops.MaxPool(input=RAMP, **{**TWO, "strides": 3})
+    for one in (np.int64(2), 0, -1):
+        with pytest.raises(bb.OpError, match=r"each of NDHWC: ksize=\[1, 2, 2, 2, 1\]\."):
+            bb.raw_ops.MaxPool3D(input=VOLUME, **{**EIGHTHS, "ksize": one})
+    with pytest.raises(bb.OpError, match=r"each of NCHW: ksize=\[1, 1, 2, 2\]\."):
+        bb.raw_ops.MaxPool(input=RAMP, **{**TWO, "ksize": 2, "data_format": "NCHW"})
+
+
+def test_text_in_place_of_numbers_is_answered_with_ops_that_convert_it():
+    with pytest.raises(bb.OpError, match=r"first: bb\.ops\.string_to_number\(x\)"):
+        bb.ops.exp(bb.constant("1"))
+    for number in (np.float32([1]), bb.constant(1.0)):
+        with pytest.raises(bb.OpError, match=r"first: bb\.ops\.as_string\(x\)"):
+            bb.ops.string_length(number)
 
 
 def test_symbols_of_another_dtype_are_advised_to_cast():

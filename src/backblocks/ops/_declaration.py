@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+import numpy as np
+
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
 from backblocks.ops._cells import Way
@@ -245,20 +247,17 @@ class Declaration:
             )
         return kind
 
-    def _parse(self, attr: Attr, value: Any) -> Any:
+    def _parse(self, attr: Attr, value: Any, data_format: Any = None) -> Any:
+        """The value of an attribute; `data_format` is the one of the call, if it has any."""
         try:
             return attr.kind.parse(value)
         except OpError as error:
             error.arg = attr.name
             layout = self.attrs.get("data_format")
-            if (
-                attr.kind.name in _BY_AXIS
-                and type(value) is int
-                and layout is not None
-                and 0 < value < 2**31
-            ):
-                axes = layout.kind.options[0]
-                entries = [1 if axis in "NC" else value for axis in axes]
+            if attr.kind.name in _BY_AXIS and layout and isinstance(value, int | np.integer):
+                axes = data_format if data_format in layout.kind.options else layout.default
+                size = int(value) if 0 < value < 2**31 else 2
+                entries = [1 if axis in "NC" else size for axis in axes]
                 error.hint = f"Write one entry for each of {axes}: {attr.name}={entries}."
             raise
 

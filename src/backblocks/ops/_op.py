@@ -254,10 +254,10 @@ class Op(Declaration):
         given = self._by_name(args, kwargs)
         self._refuse_strays(given)
         inputs = [self._take(pin, given) for pin in self.inputs]
-        attrs = {}
+        attrs, data_format = {}, given.get("data_format")
         for attr in self.attrs.values():
             if attr.name in given:
-                attrs[attr.name] = self._parse(attr, given.pop(attr.name))
+                attrs[attr.name] = self._parse(attr, given.pop(attr.name), data_format)
             elif attr.required:
                 raise OpError("must be given", arg=attr.name, hint=attr.kind.about)
             else:
@@ -757,6 +757,10 @@ _USUAL = (BY_NAME["float32"], BY_NAME["int32"])
 def _convert(spec: Spec, dtype: DType) -> str:
     if dtype == BY_NAME["resource"]:
         return "Use a handle, as the block that holds the state gives it."
-    if spec.looked is None and spec.dtype.kind != "O" and dtype.kind != "O":  # a symbol
+    if dtype.kind == "O":
+        return "Write it as text first: bb.ops.as_string(x)."
+    if spec.dtype.kind == "O":
+        return "Read the numbers in it first: bb.ops.string_to_number(x)."
+    if spec.looked is None:  # a symbol
         return f"Convert it by a Cast block: bb.ops.cast(x, DstT={NAMES[dtype]!r})."
     return f"Convert it: x.astype({NAMES[dtype]!r})."
