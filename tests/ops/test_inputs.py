@@ -409,6 +409,18 @@ def test_what_fails_to_be_a_number_is_none(given):
         bb.ops.max_pool(RAMP, **TWO | given)
 
 
+class NoList(list):
+    def __iter__(self):
+        raise ZeroDivisionError
+
+
+@pytest.mark.parametrize("given", [{"x": NoList([1])}, {"x": [NoList([1])]}])
+def test_a_list_that_cannot_be_read_raises_no_error_of_its_own(given):
+    with pytest.raises(bb.BackblocksError) as caught:
+        bb.raw_ops.Exp(**given)
+    assert caught.value.op == "Exp"
+
+
 def test_an_op_without_outputs_takes_no_out():
     with pytest.raises(bb.OpError, match=r"ControlTrigger\.out: has no output to hold"):
         bb.raw_ops.ControlTrigger(out=[])

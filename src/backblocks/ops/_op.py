@@ -706,14 +706,12 @@ def _one_line(text: str, most: int) -> str:
 
 
 def _about(value: Any) -> str:
-    if isinstance(value, tuple | list) and any(hasattr(each, "dtype") for each in value):
-        return f"[{', '.join(map(_about, value))}]"
-    if isinstance(value, np.ndarray):
-        return str(Spec.of(value)) if value.dtype in NAMES else f"{value.dtype} {value.shape}"
-    if isinstance(value, Spec):
-        return str(value)
     try:
-        return _one_line(repr(value), 100)
+        if isinstance(value, tuple | list) and any(hasattr(each, "dtype") for each in value):
+            return f"[{', '.join(map(_about, value))}]"
+        if isinstance(value, np.ndarray):
+            return str(Spec.of(value)) if value.dtype in NAMES else f"{value.dtype} {value.shape}"
+        return str(value) if isinstance(value, Spec) else _one_line(repr(value), 100)
     except Exception:  # it is only told of
         return type(value).__name__
 
