@@ -131,14 +131,14 @@ $(STATIC)/ops.json: $(READY) tools/palette.py $(shell find src/backblocks/ops -n
 .venv-sanitize/ready: pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv-sanitize
 	.venv-sanitize/bin/pip install -q --require-hashes -r requirements-dev.txt
-	.venv-sanitize/bin/pip install -q -e . --no-deps --no-build-isolation -C cmake.define.SANITIZE=ON \
+	.venv-sanitize/bin/pip install -q -e . --no-deps --no-build-isolation -C cmake.define.SANITIZE=ON -C cmake.define.ALL_ISAS=ON \
 		-C build-dir=.venv-sanitize/build
 	touch $@
 
-.venv-tsan/ready: pyproject.toml CMakeLists.txt $(wildcard native/*)
+.venv-tsan/ready: pyproject.toml requirements-dev.txt CMakeLists.txt $(wildcard native/*)
 	$(PYTHON) -m venv .venv-tsan
-	.venv-tsan/bin/pip install -q --upgrade pip
-	.venv-tsan/bin/pip install -q -e . --group dev -C cmake.define.SANITIZE_THREADS=ON \
+	.venv-tsan/bin/pip install -q --require-hashes -r requirements-dev.txt
+	.venv-tsan/bin/pip install -q -e . --no-deps --no-build-isolation -C cmake.define.SANITIZE_THREADS=ON \
 		-C build-dir=.venv-tsan/build
 	touch $@
 
