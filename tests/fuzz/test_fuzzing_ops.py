@@ -99,8 +99,10 @@ def keep(x, y):
 
 
 def unblocked_after(seconds):
-    time.sleep(seconds)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+    try:
+        time.sleep(seconds)
+    finally:  # also if a thread of the kernels took the signal
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
 
 
 @pytest.mark.parametrize(
