@@ -128,13 +128,14 @@ def mirror_pad_grad(input: Array, paddings: Array, *, mode: Mirror) -> Array:
     with SYMMETRIC mirror[k] = -k - 1 below that, 2 · n - 1 - k above
     """
     x = input.astype(wide(input.dtype))
-    for axis, pads in enumerate(paddings.tolist()):
-        n = x.shape[axis] - sum(pads)
-        folded = np.zeros((*x.shape[:axis], n, *x.shape[axis + 1 :]), x.dtype)
-        np.add.at(
-            np.moveaxis(folded, axis, 0), mirror_places(n, pads, mode), np.moveaxis(x, axis, 0)
-        )
-        x = folded
+    edge = 1 if mode == "REFLECT" else 0  # REFLECT does not repeat the cell at the border
+    for axis, (before, after) in enumerate(paddings.tolist()):
+        x = np.moveaxis(x, axis, 0)
+        n = len(x) - before - after
+        folded = x[before : before + n] + x.dtype.type(0)  # a sum of one: -0 becomes 0
+        folded[edge : edge + before] += x[:before][::-1]
+        folded[n - edge - after : n - edge] += x[before + n :][::-1]
+        x = np.moveaxis(folded, 0, axis)
     return x
 
 
