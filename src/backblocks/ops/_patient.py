@@ -77,6 +77,8 @@ class _Patient(np.ndarray[Any, Any]):
         if function is np.searchsorted and not kwargs:
             ordered, cells, *side = plain(args)
             return _patient(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
+        if function is np.stack and len(args) == 2 and not kwargs:
+            return np.concatenate([np.expand_dims(x, args[1]) for x in args[0]], args[1])
         if function is np.concatenate and len(args) < 3 and kwargs.keys() <= {"axis", "out"}:
             axis = args[1] if len(args) == 2 else kwargs.get("axis", 0)
             return _patient(_joined(plain(list(args[0])), axis, plain(kwargs.get("out"))))
@@ -120,8 +122,7 @@ class _Patient(np.ndarray[Any, Any]):
             return self[np.asarray(places)]
         if len(rest) != 1 or rest[0] < 0 or kwargs:
             return _patient(x.take(places, *rest, **kwargs))
-        parts = pieces(len(x), x.size // max(x.shape[rest[0]], 1) * np.size(places) * CELL)
-        return _patient(np.concatenate([x[part].take(places, *rest) for part in parts]))
+        return _patient(_taken(x, np.asarray(places), rest[0]))
 
     def tolist(self) -> Any:
         whole = plain(self)
@@ -215,6 +216,19 @@ def _reduced(ufunc: np.ufunc, x: Array, options: dict[str, Any]) -> Any:
         return ufunc.reduce(x, **options)
     parts = pieces(len(x), x.size * CELL)
     return np.concatenate([ufunc.reduce(x[part], **options) for part in parts])
+
+
+def _taken(x: Array, places: Array, axis: int) -> Array:
+    """x.take(places, axis), for some places or some rows of `x` after the others, whichever are more."""
+    rows, after = x.shape[:axis], x.shape[axis + 1 :]
+    out = np.empty((*rows, places.size, *after), x.dtype)
+    by_place, flat_places = places.size >= len(x), places.reshape(-1)
+    for part in pieces(places.size if by_place else len(x), out.size * CELL):
+        if by_place:
+            out[(slice(None),) * axis + (part,)] = x.take(flat_places[part], axis)
+        else:
+            out[part] = x[part].take(flat_places, axis)
+    return out.reshape(*rows, *places.shape, *after)
 
 
 def _joined(arrays: list[Array], axis: int, out: Array | None = None) -> Array:

@@ -22,8 +22,12 @@ Mirror = Annotated[
 
 def mirrored(x: Array, paddings: Array, mode: str) -> Array:
     """`x` with its mirror image before and after each axis."""
-    for axis, pads in enumerate(paddings.tolist()):
-        x = x.take(mirror_places(x.shape[axis], pads, mode), axis)
+    edge = 1 if mode == "REFLECT" else 0  # REFLECT does not repeat the cell at the border
+    for axis, (before, after) in enumerate(paddings.tolist()):
+        rows, end = np.moveaxis(x, axis, 0), x.shape[axis] - edge
+        sides = rows[edge : edge + before][::-1], rows[end - after : end][::-1]
+        front, back = (np.moveaxis(side, 0, axis) for side in sides)
+        x = np.concatenate([front, x, back], axis)
     return x
 
 

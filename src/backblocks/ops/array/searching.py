@@ -76,10 +76,11 @@ def list_diff(x: Array, y: Array, *, out_idx: IndexType = "int32") -> tuple[Arra
     idx = all i, in order, with x[i] ≠ y[k] for every k
     """
     left, right = (row.astype(wide(row.dtype), copy=False) for row in (x, y))
-    number = np.unique(np.concatenate([left, right]), return_inverse=True, equal_nan=False)[1]
-    found = np.zeros(len(number), bool)
-    found[number[len(x) :]] = True
-    (idx,) = np.nonzero(~found[number[: len(x)]])
+    if not right.size:
+        return x, np.arange(len(x))
+    ordered = right[np.argsort(right, kind="stable")]
+    places = np.minimum(np.searchsorted(ordered, left), len(ordered) - 1)
+    (idx,) = np.nonzero(ordered[places] != left)
     return x[idx], idx
 
 
