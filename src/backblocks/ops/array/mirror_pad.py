@@ -27,7 +27,10 @@ def mirrored(x: Array, paddings: Array, mode: str) -> Array:
         rows, end = np.moveaxis(x, axis, 0), x.shape[axis] - edge
         sides = rows[edge : edge + before][::-1], rows[end - after : end][::-1]
         front, back = (np.moveaxis(side, 0, axis) for side in sides)
-        x = np.concatenate([front, x, back], axis)
+        shape = [*x.shape]
+        shape[axis] += before + after
+        # In row-major order whatever the order of `x`: kernels read it.
+        x = np.concatenate([front, x, back], axis=axis, out=np.empty(shape, x.dtype))
     return x
 
 
