@@ -36,14 +36,6 @@ const ConvKernels conv_of_v4{
     [](Type type, const Conv& conv) { return conv_for(type, conv.out).filter_grad(type, conv); },
 };
 
-// Of few columns as in convolutions.
-const ProductKernels product_of_v4{
-    [](Type type, const void* a, const void* b, void* c, const Product& product) {
-        const bool few = &conv_for(type, product.columns) == &v3::conv_kernels;
-        (few ? v3::product_kernels : v4::product_kernels).multiply(type, a, b, c, product);
-    },
-};
-
 const DepthwiseKernels depthwise_of_v4{{
     [](Type type, const Conv& conv) { return depthwise_for(type, conv, false).forward(type, conv); },
     [](Type type, const Conv& conv) { return depthwise_for(type, conv, false).input_grad(type, conv); },
@@ -66,7 +58,7 @@ std::vector<Isa> isas() {
     // Pools are slower with longer vectors about as often as they are faster.
     if (__builtin_cpu_supports("x86-64-v4"))
         all.push_back({"v4", v3::pool_kernels, conv_of_v4, depthwise_of_v4,
-                       v3::dilation_kernels, product_of_v4, v4::limit_kernels});
+                       v3::dilation_kernels, v4::product_kernels, v4::limit_kernels});
 #endif
     return all;
 }

@@ -1,7 +1,11 @@
 // Products of matrices, in register tiles (see tile.hpp).
 //
-// Where there are many rows, b is packed into panels as wide as a tile. Few rows read b where it lies. Where
-// the numbers of both lie side by side along k, and one of them has few, they are dot products.
+// Where there are many rows, b is packed into panels as wide as a tile. Few rows read b where it lies, or
+// pack a little of it at a time. Where numbers lie side by side along k, and one of the matrices has few
+// of their lines, they are dot products. One row adds up the rows of b.
+//
+// What is long is cut for threads to share, and its parts are added up in the end. Where it is cut depends
+// on the sizes alone, so that every sum runs in one order.
 #include "product.hpp"
 
 #include <algorithm>
@@ -14,6 +18,7 @@
 #include "parallel.hpp"
 #include "simd.hpp"
 #include "tile.hpp"
+#include "transpose.hpp"
 
 namespace backblocks {
 namespace {
@@ -26,6 +31,12 @@ constexpr std::int64_t kDepth = 512;
 constexpr std::int64_t kRows = 96;
 // Numbers that are packed at most at a time.
 constexpr std::int64_t kMostPacked = std::int64_t{1} << 22;
+// Depths at which panels are turned as they are packed, and numbers that are packed in no room of their own.
+constexpr std::int64_t kLittle = 16, kLittleRoom = 2048;
+// Numbers of b that do not fit in the cache of a core.
+constexpr std::int64_t kLarge = std::int64_t{1} << 18;
+// Rows of b that several tiles go through, before the next.
+constexpr std::int64_t kPartRows = 128;
 // Columns, or rows, so few that dot products beat tiles, unless they are short: the lanes of each are
 // added up at its end.
 constexpr std::int64_t kFew = 8;
@@ -63,6 +74,46 @@ struct Operands {
     }
 };
 
+// Bytes ahead of those that are read, which come from memory meanwhile.
+constexpr std::uintptr_t kAhead = 1024;
+
+template <class N>
+BACKBLOCKS_INLINE void fetch_ahead(const N* from) {
+    // As a number: there may be no array so far on, and nothing is read there then.
+    __builtin_prefetch(reinterpret_cast<const void*>(reinterpret_cast<std::uintptr_t>(from) + kAhead));
+}
+
+// What is left of so many numbers after whole vectors.
+template <class N>
+BACKBLOCKS_INLINE Part rest_of(std::int64_t count) {
+    return {count & (kLanes<N> - 1)};
+}
+
+// Without memory between, as load does.
+#if defined(__AVX512F__)
+BACKBLOCKS_INLINE void store_some(const Vector<float>& v, float* to, Part part) {
+    _mm512_mask_storeu_ps(to, static_cast<__mmask16>((1 << part.count) - 1), v);
+}
+BACKBLOCKS_INLINE void store_some(const Vector<double>& v, double* to, Part part) {
+    _mm512_mask_storeu_pd(to, static_cast<__mmask8>((1 << part.count) - 1), v);
+}
+#else
+template <class N>
+BACKBLOCKS_INLINE void store_some(const Vector<N>& v, N* to, Part part) {
+    store(v, to, part);
+}
+#endif
+
+// Cuts a number into as few parts as are at most so long, all about as long.
+struct Even {
+    std::int64_t parts, each, longer;
+
+    Even(std::int64_t n, std::int64_t most)
+        : parts(div_up(n, most)), each(parts == 1 ? n : n / parts), longer(n - parts * each) {}
+
+    std::int64_t first(std::int64_t part) const { return part * each + std::min(part, longer); }
+};
+
 // Calls body(begin, end) for 0 .. n - 1, by one thread if the caller is one of several.
 template <class Body>
 void share(bool alone, std::int64_t n, std::int64_t bytes, const Body& body) {
@@ -72,104 +123,329 @@ void share(bool alone, std::int64_t n, std::int64_t bytes, const Body& body) {
 
 // -- dot products ---------------------------------------------------------------------------------
 
-template <class N, int few>
-void dots_of_row(const N* a, const N* b, std::int64_t b_row, std::int64_t inner, N* to,
-                 std::int64_t step) {
-    constexpr int ways = 8 / few, lanes = kLanes<N>;  // eight sums hide the time of a multiply-add
-    Vector<N> sum[few][ways] = {};
-    std::int64_t k = 0;
-    for (; k + ways * lanes <= inner; k += ways * lanes)
+// The sums of the halves of each group of `width` lanes, of those in a, then of those in b.
+template <std::size_t width, class V, std::size_t... lane>
+BACKBLOCKS_INLINE V folded(const V& a, const V& b, std::index_sequence<lane...>) {
+    constexpr std::size_t lanes = sizeof...(lane), half = lanes / 2, narrow = width / 2;
+    const auto lower = __builtin_shufflevector(
+        a, b, (lane / half * lanes + lane % half / narrow * width + lane % narrow)...);
+    const auto upper = __builtin_shufflevector(
+        a, b, (lane / half * lanes + lane % half / narrow * width + lane % narrow + narrow)...);
+    return lower + upper;
+}
+
+// A vector that begins with the sums of the lanes of each of `count` vectors, a power of two.
+template <class N, int count, int width = kLanes<N>>
+BACKBLOCKS_INLINE Vector<N> sums_of_lanes(const Vector<N> (&v)[count]) {
+    constexpr auto all = std::make_index_sequence<kLanes<N>>{};
+    if constexpr (width == 1) {
+        return v[0];
+    } else {
+        Vector<N> next[(count + 1) / 2];
 #pragma GCC unroll 8
-        for (int w = 0; w < ways; ++w) {
-            const Vector<N> some = load_vector(a + k + w * lanes);
-#pragma GCC unroll 8
-            for (int j = 0; j < few; ++j)
-                sum[j][w] += some * load_vector(b + j * b_row + k + w * lanes);
-        }
-    for (; k < inner; k += lanes) {
-        const Part part{std::min<std::int64_t>(lanes, inner - k)};
-        const Vector<N> some = part.count == lanes ? load_vector(a + k) : load(a + k, part);
-#pragma GCC unroll 8
-        for (int j = 0; j < few; ++j)
-            sum[j][0] += some * (part.count == lanes ? load_vector(b + j * b_row + k)
-                                                     : load(b + j * b_row + k, part));
-    }
-#pragma GCC unroll 8
-    for (int j = 0; j < few; ++j) {
-        Vector<N> all = sum[j][0];
-#pragma GCC unroll 8
-        for (int w = 1; w < ways; ++w) all += sum[j][w];
-        N each[lanes];
-        store_vector(each, all);
-        for (int half = lanes / 2; half > 0; half /= 2)
-            for (int i = 0; i < half; ++i) each[i] += each[i + half];
-        to[j * step] = each[0];
+        for (int i = 0; i < (count + 1) / 2; ++i)
+            next[i] = folded<width>(v[2 * i], v[count > 1 ? 2 * i + 1 : 0], all);
+        return sums_of_lanes<N, (count + 1) / 2, width / 2>(next);
     }
 }
 
-// Of rows whose entries lie side by side, in a and in the transpose of b, which has few.
+// Of a product of a few rows and columns, whose numbers lie side by side along k, in a and in the
+// transpose of b.
+template <class N, int rows, int columns, int ways>
+struct Dots {
+    static constexpr int lanes = kLanes<N>, count = rows * columns;
+    Vector<N> sum[count][ways];
+
+    BACKBLOCKS_INLINE void clear() {
+#pragma GCC unroll 8
+        for (int i = 0; i < count; ++i)
+#pragma GCC unroll 8
+            for (int w = 0; w < ways; ++w) sum[i][w] = Vector<N>{};
+    }
+
+    BACKBLOCKS_INLINE void add(const N* a, std::int64_t a_row, const N* b, std::int64_t b_row,
+                               std::int64_t inner) {
+        std::int64_t k = 0;
+        for (; k + ways * lanes <= inner; k += ways * lanes)
+#pragma GCC unroll 8
+            for (int w = 0; w < ways; ++w)
+                add_vectors(w, a + k + w * lanes, a_row, b + k + w * lanes, b_row);
+        if constexpr (ways > 1)
+            for (; k + lanes <= inner; k += lanes) add_vectors(0, a + k, a_row, b + k, b_row);
+        if (const Part part = rest_of<N>(inner); part.count > 0)
+            add_products(0, [&](int i) BACKBLOCKS_INLINED { return load(a + i * a_row + k, part); },
+                         [&](int j) BACKBLOCKS_INLINED { return load(b + j * b_row + k, part); });
+    }
+
+    BACKBLOCKS_INLINE void store(const Matrix<N>& c) const {
+        // As many vectors at a time as have lanes for their sums.
+        constexpr int all = count <= 1 ? 1 : count <= 2 ? 2 : count <= 4 ? 4 : 8;
+        constexpr int some = std::min(all, lanes);
+#pragma GCC unroll 8
+        for (int first = 0; first < count; first += some) {
+            Vector<N> v[some] = {};
+#pragma GCC unroll 8
+            for (int i = 0; i < some; ++i)
+                if (first + i < count) {
+                    v[i] = sum[first + i][0];
+#pragma GCC unroll 8
+                    for (int w = 1; w < ways; ++w) v[i] += sum[first + i][w];
+                }
+            const Vector<N> sums = sums_of_lanes<N, some>(v);
+#pragma GCC unroll 8
+            for (int i = 0; i < some; ++i)
+                if (first + i < count)
+                    *c.at((first + i) / columns, (first + i) % columns) = sums[i];
+        }
+    }
+
+   private:
+    BACKBLOCKS_INLINE void add_vectors(int way, const N* a, std::int64_t a_row, const N* b,
+                                       std::int64_t b_row) {
+        add_products(way, [&](int i) BACKBLOCKS_INLINED { return load_vector(a + i * a_row); },
+                     [&](int j) BACKBLOCKS_INLINED { return load_vector(b + j * b_row); });
+    }
+
+    template <class A, class B>
+    BACKBLOCKS_INLINE void add_products(int way, A of_a, B of_b) {
+        Vector<N> some[columns];
+#pragma GCC unroll 8
+        for (int j = 0; j < columns; ++j) some[j] = of_b(j);
+#pragma GCC unroll 8
+        for (int i = 0; i < rows; ++i) {
+            const Vector<N> one = of_a(i);
+#pragma GCC unroll 8
+            for (int j = 0; j < columns; ++j) sum[i * columns + j][way] += one * some[j];
+        }
+    }
+};
+
+// Sums that are kept at once: they hide the time of a multiply-add.
+constexpr int kSums = 8;
+// Vectors of sums that wait while others go through the same part of b, and numbers of that part.
+constexpr std::int64_t kWaiting = 64, kPart = 4096;
+// Numbers of a row that are added up alone, for threads to share few long rows.
+constexpr std::int64_t kAlone = std::int64_t{1} << 15;
+
+// Products of rows whose numbers lie side by side in a. b has few columns; where their numbers do not
+// lie side by side, they are copied.
+template <class N, int columns>
+class ByDots {
+   public:
+    static constexpr int kMostRows = kSums / columns;
+
+    explicit ByDots(const Operands<N>& p) : p_(p) {}
+
+    void multiply(bool alone) const {
+        // What cuts the rows, and the sums, must not depend on the number of threads.
+        const Even groups(p_.rows, kMostRows);
+        const Even shared(groups.parts, kGroups);
+        const std::int64_t tasks = shared.parts;
+        const std::int64_t cuts =
+            tasks < 4 ? std::max<std::int64_t>(p_.inner / kAlone, 1) : std::int64_t{1};
+        Room<N> parts, copy;
+        if (cuts > 1) parts.of(cuts * p_.rows * columns);
+        const bool copied = columns > 1 && p_.b.row != 1;
+        if (copied && tasks > 1) copy_columns(0, p_.inner, copy.of(columns * p_.inner), p_.inner);
+        if (tasks * cuts == 1) return of_task(0, groups.parts, groups, 0, p_.inner, copied, nullptr, p_.c);
+        share(alone, tasks * cuts, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t task = i % tasks, cut = i / tasks;
+                const Matrix<N> part{parts.get() + cut * p_.rows * columns, columns, 1};
+                of_task(shared.first(task), shared.first(task + 1), groups,
+                        p_.inner / cuts * cut,
+                        cut + 1 < cuts ? p_.inner / cuts * (cut + 1) : p_.inner, copied, copy.get(),
+                        cuts > 1 ? part : p_.c);
+            }
+        });
+        if (cuts > 1)
+            for (std::int64_t i = 0; i < p_.rows; ++i)
+                for (std::int64_t j = 0; j < columns; ++j) {
+                    N sum = 0;
+                    for (std::int64_t cut = 0; cut < cuts; ++cut)
+                        sum += parts.get()[(cut * p_.rows + i) * columns + j];
+                    *p_.c.at(i, j) = sum;
+                }
+    }
+
+   private:
+    // Groups of rows that wait for each other.
+    static constexpr std::int64_t kGroups = kWaiting / (kMostRows * columns);
+
+    // Some groups of rows, from one number of the rows to another.
+    void of_task(std::int64_t first, std::int64_t last, const Even& groups, std::int64_t from,
+                 std::int64_t to, bool copied, const N* copy, const Matrix<N>& c) const {
+        N lines[kPart];
+        constexpr std::int64_t most = kPart / columns / (kSums * kLanes<N>) * (kSums * kLanes<N>);
+        // Where there is nothing to read again, rows are read to their end.
+        const bool again = columns > 1 && last - first > 1;
+        const std::int64_t part = (copied && !copy) || again ? most : to - from;
+        alignas(kVectorBytes) N waiting[kWaiting * kLanes<N>];
+        for (std::int64_t k = from; k < to || k == from; k += part) {
+            const std::int64_t depth = std::min(part, to - k);
+            const N* b = copied ? copy + k : p_.b.at(k, 0);
+            std::int64_t b_row = copied ? p_.inner : p_.b.column;
+            if (copied && !copy) {
+                copy_columns(k, depth, lines, most);
+                b = lines;
+                b_row = most;
+            }
+            for (std::int64_t group = first; group < last; ++group) {
+                const std::int64_t row = groups.first(group);
+                const auto some = [&](auto rows) BACKBLOCKS_INLINED {
+                    const auto run = [&](auto ways) BACKBLOCKS_INLINED {
+                        Dots<N, rows, columns, ways> dots;
+                        N* const place = waiting + (group - first) * kWaiting / kGroups * kLanes<N>;
+                        if (k == from) dots.clear();
+                        else std::memcpy(&dots, place, sizeof dots);
+                        dots.add(p_.a.at(row, k), p_.a.row, b, b_row, depth);
+                        if (k + part < to) std::memcpy(place, &dots, sizeof dots);
+                        else dots.store({c.at(row, 0), c.row, c.column});
+                    };
+                    // All rows have as many sums, wherever they are.
+                    constexpr int many = kSums / (rows * columns);
+                    if (groups.parts == 1) run(std::integral_constant<int, many>{});
+                    else run(std::integral_constant<int, 1>{});
+                };
+                with_constant<kMostRows>(groups.first(group + 1) - row, some);
+            }
+        }
+    }
+
+    void copy_columns(std::int64_t k, std::int64_t depth, N* to, std::int64_t step) const {
+        transpose_lines(depth, columns, p_.b.at(k, 0), p_.b.row, to, step);
+    }
+
+    const Operands<N>& p_;
+};
+
+// One short dot product, without what it takes to share many.
+template <class N>
+void one_dot(const Operands<N>& p) {
+    Dots<N, 1, 1, kSums> dots;
+    dots.clear();
+    dots.add(p.a.data, 0, p.b.data, 0, p.inner);
+    dots.store(p.c);
+}
+
 template <class N>
 void by_dots(const Operands<N>& p, bool alone) {
-    Room<N> room;
-    const N* b = p.b.data;
-    std::int64_t b_row = p.b.column;
-    if (p.b.row != 1) {
-        N* const copy = room.of(p.columns * p.inner);
-        for (std::int64_t k = 0; k < p.inner; ++k)
-            for (std::int64_t j = 0; j < p.columns; ++j) copy[j * p.inner + k] = *p.b.at(k, j);
-        b = copy;
-        b_row = p.inner;
-    }
-    share(alone, p.rows, p.bytes(), [&](std::int64_t begin, std::int64_t end) {
-        with_constant<kFew>(p.columns, [&](auto few) {
-            for (std::int64_t i = begin; i < end; ++i)
-                dots_of_row<N, few>(p.a.at(i, 0), b, b_row, p.inner, p.c.at(i, 0), p.c.column);
-        });
-    });
+    with_constant<kFew>(p.columns, [&](auto columns) { ByDots<N, columns>(p).multiply(alone); });
 }
 
 // -- one row --------------------------------------------------------------------------------------
 
-// Adds the rows of b, times the numbers of a, four at a time: they are read as they lie in memory.
+// The rows of b, times the numbers of a, are added as they lie in memory.
 template <class N>
-void of_one_row(const Operands<N>& p, bool alone) {
-    constexpr std::int64_t chunk = 2048;  // sums, which stay in the cache
-    const std::int64_t chunks = div_up(p.columns, chunk);
-    const auto a = [&](std::int64_t k) { return p.a.data[k * p.a.column]; };
-    share(alone, chunks, p.bytes(), [&](std::int64_t begin, std::int64_t end) {
-        const std::int64_t first = begin * chunk, last = std::min(p.columns, end * chunk);
-        for (std::int64_t from = first; from < last; from += chunk) {
-            const std::int64_t count = std::min(chunk, last - from);
-            N* const c = p.c.data + from;
-            std::fill(c, c + count, N{0});
-            std::int64_t k = 0;
-            for (; k + 4 <= p.inner; k += 4) {
-                const N* const b = p.b.at(k, from);
-                const N a0 = a(k), a1 = a(k + 1), a2 = a(k + 2), a3 = a(k + 3);
-                const N *const b1 = b + p.b.row, *const b2 = b1 + p.b.row, *const b3 = b2 + p.b.row;
-                std::int64_t j = 0;
-                for (; j + kLanes<N> <= count; j += kLanes<N>) {
-                    Vector<N> sum = load_vector(c + j);
-                    sum += load_vector(b + j) * a0;
-                    sum += load_vector(b1 + j) * a1;
-                    sum += load_vector(b2 + j) * a2;
-                    sum += load_vector(b3 + j) * a3;
-                    store_vector(c + j, sum);
-                }
-                for (; j < count; ++j) {
-                    N sum = c[j];
-                    sum += b[j] * a0;
-                    sum += b1[j] * a1;
-                    sum += b2[j] * a2;
-                    sum += b3[j] * a3;
-                    c[j] = sum;
-                }
+class ByRows {
+   public:
+    explicit ByRows(const Operands<N>& p) : p_(p) {}
+
+    void multiply(bool alone) const {
+        constexpr std::int64_t chunk = 2048;      // sums, which stay in the cache
+        constexpr std::int64_t task = 1 << 16;    // numbers of b
+        // What cuts the sums must not depend on the number of threads.
+        const std::int64_t chunks = div_up(p_.columns, chunk);
+        const std::int64_t most = std::max<std::int64_t>(task / std::min(p_.columns, chunk), 64);
+        const std::int64_t cuts = chunks < 8 ? div_up(p_.inner, most) : 1;
+        Room<N> room;
+        const bool direct = cuts == 1 && p_.c.column == 1;
+        const Matrix<N> parts{direct ? p_.c.data : room.of(cuts * p_.rows * p_.columns),
+                              direct ? p_.c.row : p_.columns, 1};
+        share(alone, chunks * cuts, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
+            for (std::int64_t i = begin; i < end; ++i) {
+                const std::int64_t cut = i / chunks, from = i % chunks * chunk;
+                for (std::int64_t row = 0; row < p_.rows; ++row)
+                    of_chunk(row, p_.inner * cut / cuts, p_.inner * (cut + 1) / cuts, from,
+                             std::min(chunk, p_.columns - from),
+                             parts.at(cut * p_.rows + row, from));
             }
-            for (; k < p.inner; ++k)
-                for (std::int64_t j = 0; j < count; ++j) c[j] += *p.b.at(k, from + j) * a(k);
+        });
+        if (direct) return;
+        for (std::int64_t cut = 1; cut < cuts; ++cut)
+            for (std::int64_t j = 0; j < p_.rows * p_.columns; ++j)
+                parts.data[j] += parts.data[cut * p_.rows * p_.columns + j];
+        for (std::int64_t i = 0; i < p_.rows; ++i)
+            for (std::int64_t j = 0; j < p_.columns; ++j) *p_.c.at(i, j) = *parts.at(i, j);
+    }
+
+   private:
+    // Vectors of sums that stay in registers.
+    static constexpr int kVectors = 8;
+
+    void of_chunk(std::int64_t row, std::int64_t k, std::int64_t last, std::int64_t from,
+                  std::int64_t count, N* c) const {
+        if (count <= kVectors * kLanes<N>) {
+            with_constant<kVectors>(div_up(count, kLanes<N>), [&](auto vectors) {
+                in_registers<vectors>(row, k, last, from, count, c);
+            });
+            return;
         }
-    });
-}
+        std::fill(c, c + count, N{0});
+        for (; k + 8 <= last; k += 8) add_rows<8>(row, k, from, count, c);
+        for (; k + 2 <= last; k += 2) add_rows<2>(row, k, from, count, c);
+        if (k < last) add_rows<1>(row, k, from, count, c);
+    }
+
+    template <int rows>
+    void add_rows(std::int64_t row, std::int64_t k, std::int64_t from, std::int64_t count,
+                  N* c) const {
+        const N* b[rows];
+        N factor[rows];
+        for (int i = 0; i < rows; ++i) {
+            b[i] = p_.b.at(k + i, from);
+            factor[i] = *p_.a.at(row, k + i);
+        }
+        std::int64_t j = 0;
+        for (; j + kLanes<N> <= count; j += kLanes<N>) {
+            Vector<N> sum = load_vector(c + j);
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; ++i) {
+                fetch_ahead(b[i] + j);
+                sum += load_vector(b[i] + j) * factor[i];
+            }
+            store_vector(c + j, sum);
+        }
+        if (const Part part = rest_of<N>(count); part.count > 0) {
+            Vector<N> sum = load(c + j, part);
+#pragma GCC unroll 8
+            for (int i = 0; i < rows; ++i) sum += load(b[i] + j, part) * factor[i];
+            store_some(sum, c + j, part);
+        }
+    }
+
+    template <int vectors>
+    void in_registers(std::int64_t row, std::int64_t k, std::int64_t last, std::int64_t from, std::int64_t count,
+                      N* c) const {
+        constexpr int whole = vectors - 1, ways = vectors <= 2 ? 4 : vectors <= 4 ? 2 : 1;
+        const Part part = rest_of<N>(count);
+        Vector<N> sum[ways][vectors] = {};
+        const auto add = [&](int way, std::int64_t at) BACKBLOCKS_INLINED {
+            const N* const b = p_.b.at(at, from);
+            const N factor = *p_.a.at(row, at);
+#pragma GCC unroll 8
+            for (int v = 0; v < vectors; ++v) fetch_ahead(b + v * kLanes<N>);
+#pragma GCC unroll 8
+            for (int v = 0; v < whole; ++v) sum[way][v] += load_vector(b + v * kLanes<N>) * factor;
+            sum[way][whole] += (part.count == 0 ? load_vector(b + whole * kLanes<N>)
+                                                        : load(b + whole * kLanes<N>, part)) *
+                               factor;
+        };
+        for (; k + ways <= last; k += ways)
+#pragma GCC unroll 4
+            for (int w = 0; w < ways; ++w) add(w, k + w);
+        for (; k < last; ++k) add(0, k);
+#pragma GCC unroll 8
+        for (int v = 0; v < vectors; ++v) {
+#pragma GCC unroll 4
+            for (int w = 1; w < ways; ++w) sum[0][v] += sum[w][v];
+            if (v < whole || part.count == 0) store_vector(c + v * kLanes<N>, sum[0][v]);
+            else store_some(sum[0][v], c + v * kLanes<N>, part);
+        }
+    }
+
+    const Operands<N>& p_;
+};
 
 // -- tiles ----------------------------------------------------------------------------------------
 
@@ -188,32 +464,42 @@ struct Edge {
     }
 };
 
+// Loads and stores a tile whose last vectors have some numbers only.
+template <class N, int rows, int vectors>
+BACKBLOCKS_INLINE void load_part(Tile<N, rows, vectors>& tile, const N* c, const std::int64_t* places,
+                                 Part part) {
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; ++i) {
+        if constexpr (vectors == 2) tile.sum[i][0] = load_vector(c + places[i]);
+        tile.sum[i][vectors - 1] = load(c + places[i] + (vectors - 1) * kLanes<N>, part);
+    }
+}
+
+template <class N, int rows, int vectors>
+BACKBLOCKS_INLINE void store_part(const Tile<N, rows, vectors>& tile, N* c,
+                                  const std::int64_t* places, Part part) {
+#pragma GCC unroll 8
+    for (int i = 0; i < rows; ++i) {
+        if constexpr (vectors == 2) store_vector(c + places[i], tile.sum[i][0]);
+        store_some(tile.sum[i][vectors - 1], c + places[i] + (vectors - 1) * kLanes<N>, part);
+    }
+}
+
 template <class N>
 class Tiles {
    public:
     explicit Tiles(const Operands<N>& p) : p_(p) {}
 
-    // Few rows: b is read where it lies. A vector at the right edge reads on into the next row, and the
-    // rows where that would be past the end are copied.
+    // Few rows: b is read where it lies, or packed a little at a time.
     void few_rows(bool alone) const {
         const std::int64_t panels = div_up(p_.columns, kPanel<N>);
         share(alone, panels, p_.bytes(), [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t panel = begin; panel < end; ++panel) {
                 const std::int64_t first = panel * kPanel<N>;
                 const std::int64_t real = std::min<std::int64_t>(p_.columns - first, kPanel<N>);
-                const std::int64_t width = real > kLanes<N> ? kPanel<N> : kLanes<N>;
-                const std::int64_t past = std::max<std::int64_t>(first + width - p_.columns, 0);
-                const std::int64_t copied = std::min(div_up(past, p_.b.row), p_.inner);
-                const std::int64_t in_place = p_.inner - copied;
-                N last[kPanel<N> * kPanel<N>];
-                for (std::int64_t k = 0; k < copied; ++k)
-                    for (std::int64_t j = 0; j < width; ++j)
-                        last[k * width + j] = j < real ? *p_.b.at(in_place + k, first + j) : N{0};
-                with_vectors(width, [&](auto vectors) {
-                    tile<vectors>(0, p_.rows, first, real, true, [&](auto& tile) BACKBLOCKS_INLINED {
-                        add(tile, 0, 0, in_place, p_.b.data + first, p_.b.row);
-                        add(tile, 0, in_place, copied, last, width);
-                    });
+                with_vectors(real > kLanes<N> ? kPanel<N> : kLanes<N>, [&](auto vectors) {
+                    if (p_.b.column == 1) in_place<vectors>(first, real);
+                    else packed_little<vectors>(first, real);
                 });
             }
         });
@@ -231,10 +517,56 @@ class Tiles {
     }
 
    private:
+    // A vector at the right edge reads on into the next row, and the rows where that would be past the
+    // end are copied.
+    template <int vectors>
+    void in_place(std::int64_t first, std::int64_t real) const {
+        constexpr std::int64_t width = vectors * kLanes<N>;
+        const std::int64_t past = std::max<std::int64_t>(first + width - p_.columns, 0);
+        const std::int64_t copied = std::min(div_up(past, p_.b.row), p_.inner);
+        const std::int64_t in_place = p_.inner - copied;
+        N last[width * width];
+        for (std::int64_t k = 0; k < copied; ++k) {
+            constexpr std::int64_t whole = width - kLanes<N>;
+            const N* const b = p_.b.at(in_place + k, first);
+            if (whole > 0) store_vector(last + k * width, load_vector(b));
+            store_vector(last + k * width + whole, load(b + whole, rest_of<N>(real)));
+        }
+        // Several tiles go through the same part of b.
+        const std::int64_t part = p_.rows <= most_rows(vectors) ? in_place : kPartRows;
+        for (std::int64_t k = 0; k < in_place; k += part)
+            all_rows<vectors>(0, p_.rows, k, std::min(part, in_place - k), first, real,
+                              p_.b.at(k, first), p_.b.row);
+        if (copied > 0) all_rows<vectors>(0, p_.rows, in_place, copied, first, real, last, width);
+    }
+
+    template <int vectors>
+    void packed_little(std::int64_t first, std::int64_t real) const {
+        constexpr std::int64_t width = vectors * kLanes<N>;
+        N little[width * kPartRows];
+        for (std::int64_t k = 0; k < p_.inner; k += kPartRows) {
+            const std::int64_t depth = std::min(kPartRows, p_.inner - k);
+            pack<vectors>(k, depth, first, real, little);
+            all_rows<vectors>(0, p_.rows, k, depth, first, real, little, width);
+        }
+    }
+
+    // Packs `depth` rows of a panel whose columns have numbers side by side.
+    template <int vectors>
+    void pack(std::int64_t k, std::int64_t depth, std::int64_t first, std::int64_t real,
+              N* to) const {
+        constexpr std::int64_t width = vectors * kLanes<N>;
+        transpose_lines(real, depth, p_.b.at(k, first), p_.b.column, to, width);
+        for (std::int64_t i = 0; i < depth && real < width; ++i)
+            std::fill(to + i * width + real, to + (i + 1) * width, N{0});
+    }
+
     void packed(bool alone, std::int64_t from, std::int64_t depth, std::int64_t first,
                 std::int64_t columns, Room<N>& room) const {
         const std::int64_t panels = div_up(columns, kPanel<N>);
-        N* const memory = room.of(panels * kPanel<N> * depth);
+        N little[kLittleRoom];
+        const std::int64_t numbers = panels * kPanel<N> * depth;
+        N* const memory = numbers <= kLittleRoom ? little : room.of(numbers);
         const auto real = [&](std::int64_t panel) {
             return std::min<std::int64_t>(columns - panel * kPanel<N>, kPanel<N>);
         };
@@ -243,6 +575,13 @@ class Tiles {
         };
         share(alone, panels, panels * kPanel<N> * depth * 4, [&](std::int64_t begin, std::int64_t end) {
             for (std::int64_t panel = begin; panel < end; ++panel) {
+                if (p_.b.column != 1 && depth <= kLittle) {
+                    with_vectors(width(panel), [&](auto vectors) {
+                        pack<vectors>(from, depth, first + panel * kPanel<N>, real(panel),
+                                      memory + panel * kPanel<N> * depth);
+                    });
+                    continue;
+                }
                 std::int64_t places[kPanel<N>];
                 for (std::int64_t j = 0; j < real(panel); ++j) places[j] = j * p_.b.column;
                 pack_tap(p_.b.at(from, first + panel * kPanel<N>), p_.b.row, depth, places, real(panel),
@@ -259,24 +598,33 @@ class Tiles {
                     for (std::int64_t panel = cut * panels / cuts;
                          panel < (cut + 1) * panels / cuts; ++panel)
                         with_vectors(width(panel), [&](auto vectors) {
-                            block_by_panel<vectors>(block, from + k, std::min(kDepth, depth - k),
-                                                    first + panel * kPanel<N>, real(panel),
-                                                    memory + panel * kPanel<N> * depth +
-                                                        k * width(panel));
+                            all_rows<vectors>(
+                                block * kRows, std::min(p_.rows - block * kRows, kRows), from + k,
+                                std::min(kDepth, depth - k), first + panel * kPanel<N>, real(panel),
+                                memory + panel * kPanel<N> * depth + k * width(panel), width(panel));
                         });
             }
         });
     }
 
+    // Some rows of c, in one panel: adds what `depth` rows of b give, from row k on.
     template <int vectors>
-    void block_by_panel(std::int64_t block, std::int64_t k, std::int64_t depth, std::int64_t first,
-                        std::int64_t real, const N* panel) const {
-        const std::int64_t end = std::min(p_.rows, (block + 1) * kRows);
-        for (std::int64_t i = block * kRows; i < end; i += most_rows(vectors))
-            tile<vectors>(i, std::min<std::int64_t>(end - i, most_rows(vectors)), first, real, k == 0,
+    void all_rows(std::int64_t begin, std::int64_t rows, std::int64_t k, std::int64_t depth,
+                  std::int64_t first, std::int64_t real, const N* b, std::int64_t b_step) const {
+        // A whole vector may be stored where rows that follow are stored later.
+        constexpr std::int64_t width = vectors * kLanes<N>;
+        const bool once = real == p_.columns && depth == p_.inner && p_.c.column == 1;
+        const auto some = [&](std::int64_t i, std::int64_t count) BACKBLOCKS_INLINED {
+            const bool over = once && (begin + rows - (i + count - 1)) * p_.c.row >= width;
+            tile<vectors>(i, count, first, over ? width : real, k == 0,
                           [&](auto& tile) BACKBLOCKS_INLINED {
-                              add(tile, i, k, depth, panel, vectors * kLanes<N>);
+                              add(tile, i, k, depth, b, b_step);
                           });
+        };
+        // Tiles of about as many rows: one of few would wait for its own sums.
+        const Even tiles(rows, most_rows(vectors));
+        for (std::int64_t t = 0; t < tiles.parts; ++t)
+            some(begin + tiles.first(t), tiles.first(t + 1) - tiles.first(t));
     }
 
     // Computes a tile of c. `begin` begins its sums, `add` adds to them.
@@ -285,22 +633,27 @@ class Tiles {
               bool begin, const Add& add) const {
         const Matrix<N> c{p_.c.at(row, column), p_.c.row, p_.c.column};
         const bool whole = columns == vectors * kLanes<N> && c.column == 1;
+        const bool apart = c.column != 1;
         Edge<N> edge;
         with_constant<8>(rows, [&](auto count) BACKBLOCKS_INLINED {
             std::int64_t places[count];
-            for (int i = 0; i < count; ++i) places[i] = i * (whole ? c.row : kPanel<N>);
-            N* const sums = whole ? c.data : edge.sums;
+            for (int i = 0; i < count; ++i) places[i] = i * (apart ? kPanel<N> : c.row);
+            N* const sums = apart ? edge.sums : c.data;
+            const Part part = rest_of<N>(columns);
             Tile<N, count, vectors> tile;
             if (begin) {
                 tile.clear();
-            } else {
-                if (!whole) edge.load(c, rows, columns);
+            } else if (whole || apart) {
+                if (apart) edge.load(c, rows, columns);
                 tile.load(sums, places);
+            } else {
+                load_part(tile, sums, places, part);
             }
             add(tile);
-            tile.store(sums, places);
+            if (whole || apart) tile.store(sums, places);
+            else store_part(tile, sums, places, part);
         });
-        if (!whole) edge.store(c, rows, columns);
+        if (apart) edge.store(c, rows, columns);
     }
 
     // Adds what `depth` rows of b give, from row k on. a is read where it lies.
@@ -332,15 +685,20 @@ template <class N>
 void multiply_one(const Operands<N>& p, bool alone) {
     const bool a_rows = p.a.column == 1, b_rows = p.b.column == 1;
     const auto dots = [&](std::int64_t n) {
-        return n == 1 || (n <= kFew && p.inner >= n * kShortDot);
+        return n == 1 ? p.inner >= kLanes<N> / 2 : n <= kFew && p.inner >= n * kShortDot;
     };
+    if (p.rows == 1 && p.columns == 1 && p.inner < kAlone) return one_dot(p);
     if (a_rows && dots(p.columns)) return by_dots(p, alone);
-    if (!b_rows && dots(p.rows)) return by_dots(p.transposed(), alone);
-    if (p.columns == 1) return of_one_row(p.transposed(), alone);
-    if (p.rows == 1) return of_one_row(p, alone);
-    if (b_rows && p.rows <= most_rows(2)) return Tiles<N>(p).few_rows(alone);
-    if (!a_rows && p.columns <= most_rows(2)) {
+    if (p.b.row == 1 && dots(p.rows)) return by_dots(p.transposed(), alone);
+    const auto by_rows = [&](std::int64_t rows, std::int64_t columns) {
+        return rows == 1 || (rows <= 2 && columns >= 256 && p.inner * columns >= kLarge);
+    };
+    if (b_rows && by_rows(p.rows, p.columns)) return ByRows<N>(p).multiply(alone);
+    if (p.rows <= 2 * most_rows(2)) return Tiles<N>(p).few_rows(alone);
+    // Of a short sum, writing is most of the work.
+    if (p.columns == 1 || (!a_rows && p.columns <= most_rows(2) && p.inner > kShortDot)) {
         const Operands<N> turned = p.transposed();
+        if (!a_rows && by_rows(p.columns, p.rows)) return ByRows<N>(turned).multiply(alone);
         return Tiles<N>(turned).few_rows(alone);
     }
     Tiles<N>(p).packed(alone);
@@ -351,9 +709,11 @@ void multiply_all(const N* a, const N* b, N* c, const Product& p) {
     const auto operands = [&](std::int64_t number) {
         std::int64_t of_a = 0, of_b = 0, left = number;
         for (auto axis = p.front.rbegin(); axis != p.front.rend(); ++axis) {
-            of_a += left % axis->n * axis->a_step;
-            of_b += left % axis->n * axis->b_step;
-            left /= axis->n;
+            const bool last = axis + 1 == p.front.rend();
+            const std::int64_t rest = last ? 0 : left / axis->n, place = left - rest * axis->n;
+            of_a += place * axis->a_step;
+            of_b += place * axis->b_step;
+            left = rest;
         }
         const Matrix<const N> of_rows{a + of_a, p.a_transposed ? 1 : p.inner,
                                       p.a_transposed ? p.rows : 1};

@@ -12,29 +12,30 @@
 
 namespace backblocks::ISA {
 
-// The numbers of two vectors in turn, of the lower halves or of the upper ones.
-template <bool upper, class V, std::size_t... lane>
+// The numbers of two vectors in turn, of the lower halves or of the upper ones of each group of lanes.
+template <bool upper, std::size_t width, class V, std::size_t... lane>
 BACKBLOCKS_INLINE V in_turn(const V& a, const V& b, std::index_sequence<lane...>) {
     constexpr std::size_t lanes = sizeof...(lane);
-    return __builtin_shufflevector(
-        a, b, (lane % 2 * lanes + lane / 2 + (upper ? lanes / 2 : 0))...);
+    return __builtin_shufflevector(a, b,
+                                   (lane % 2 * lanes + lane / width * width + lane % width / 2 +
+                                    (upper ? width / 2 : 0))...);
 }
 
 // Makes the i-th numbers of all rows of a square the i-th row. Cutting the pack of rows in halves
 // and shuffling these together, as one does with cards, turns it once it was done for every bit of
-// a row's number.
-template <class V, std::size_t lanes>
-BACKBLOCKS_INLINE void turn(V (&square)[lanes]) {
-    constexpr auto all = std::make_index_sequence<lanes>{};
+// a row's number. Squares narrower than a vector lie side by side in it.
+template <class V, std::size_t width>
+BACKBLOCKS_INLINE void turn(V (&square)[width]) {
+    constexpr auto all = std::make_index_sequence<sizeof(V) / sizeof(square[0][0])>{};
 #pragma GCC unroll 4
-    for (std::size_t cut = 1; cut < lanes; cut *= 2) {
-        V next[lanes];
+    for (std::size_t cut = 1; cut < width; cut *= 2) {
+        V next[width];
 #pragma GCC unroll 8
-        for (std::size_t l = 0; l < lanes / 2; ++l) {
-            next[2 * l] = in_turn<false>(square[l], square[l + lanes / 2], all);
-            next[2 * l + 1] = in_turn<true>(square[l], square[l + lanes / 2], all);
+        for (std::size_t l = 0; l < width / 2; ++l) {
+            next[2 * l] = in_turn<false, width>(square[l], square[l + width / 2], all);
+            next[2 * l + 1] = in_turn<true, width>(square[l], square[l + width / 2], all);
         }
-        std::copy(next, next + lanes, square);
+        std::copy(next, next + width, square);
     }
 }
 
@@ -59,6 +60,86 @@ void transpose(std::int64_t rows, std::int64_t columns, From from, To to) {
 #pragma GCC unroll 16
             for (int l = 0; l < lanes; ++l) store_vector(to(j + l) + i, square[l]);
         }
+}
+
+// A vector of as many numbers as `lanes` says.
+template <class N, int lanes>
+struct VectorOfLanes {
+    typedef N type __attribute__((vector_size(lanes * sizeof(N))));
+    typedef N loose __attribute__((vector_size(lanes * sizeof(N)), aligned(alignof(N)), may_alias));
+};
+
+// The first `width` numbers of as many rows as fill a vector, side by side.
+template <class N, int lanes, int width>
+BACKBLOCKS_INLINE typename VectorOfLanes<N, lanes>::type load_rows(const N* from, std::int64_t row) {
+    if constexpr (lanes == width) {
+        return *reinterpret_cast<const typename VectorOfLanes<N, lanes>::loose*>(from);
+    } else {
+        const auto first = load_rows<N, lanes / 2, width>(from, row);
+        const auto rest = load_rows<N, lanes / 2, width>(from + lanes / 2 / width * row, row);
+        return [&]<std::size_t... lane>(std::index_sequence<lane...>) __attribute__((always_inline)) {
+            return __builtin_shufflevector(first, rest, lane...);
+        }(std::make_index_sequence<lanes>{});
+    }
+}
+
+// What transpose_lines does, of as many rows as can be turned in vectors of `lanes` and narrower ones;
+// returns how many. It reads `width` numbers of each, which may be more than there are columns, but no
+// more than `readable` numbers in all.
+template <class N, int lanes, int width>
+std::int64_t turn_lines(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
+                        std::int64_t readable, N* to, std::int64_t step) {
+    std::int64_t i = 0;
+    for (; i + lanes <= rows && (i + lanes - 1) * row + width <= readable; i += lanes) {
+        typename VectorOfLanes<N, lanes>::type square[width];
+#pragma GCC unroll 16
+        for (int l = 0; l < width; ++l)
+            square[l] = load_rows<N, lanes, width>(from + (i + l) * row, width * row);
+        turn(square);
+#pragma GCC unroll 16
+        for (int l = 0; l < width; ++l)
+            if (l < columns)
+                *reinterpret_cast<typename VectorOfLanes<N, lanes>::loose*>(to + l * step + i) =
+                    square[l];
+    }
+    if constexpr (lanes > width)
+        i += turn_lines<N, lanes / 2, width>(rows - i, columns, from + i * row, row,
+                                             readable - i * row, to + i, step);
+    return i;
+}
+
+// The same by the narrowest squares that hold the columns.
+template <class N, int width = 2>
+std::int64_t turn_few(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row,
+                      std::int64_t readable, N* to, std::int64_t step) {
+    if constexpr (width < kLanes<N>)
+        if (columns > width)
+            return turn_few<N, 2 * width>(rows, columns, from, row, readable, to, step);
+    return turn_lines<N, kLanes<N>, width>(rows, columns, from, row, readable, to, step);
+}
+
+// to[j * step + i] = from[i * row + j] for i < rows and j < columns. The numbers of a row lie side by
+// side; it may be shorter than a vector, and there may be fewer.
+template <class N>
+void transpose_lines(std::int64_t rows, std::int64_t columns, const N* from, std::int64_t row, N* to,
+                     std::int64_t step) {
+    const std::int64_t end = (rows - 1) * row + columns;
+    std::int64_t widest = kLanes<N>;
+    // Those that fill vectors first, then the others in narrower ones.
+    for (std::int64_t from_row = 0, count; from_row < rows; from_row += count) {
+        count = rows - from_row;
+        if (count > kLanes<N>) count -= count % kLanes<N>;
+        while (widest > 2 && widest > count) widest /= 2;
+        for (std::int64_t first = 0; first < columns; first += widest) {
+            const std::int64_t some = std::min(columns - first, widest);
+            const N* const lines = from + from_row * row + first;
+            N* const turned = to + first * step + from_row;
+            const std::int64_t readable = end - from_row * row - first;
+            for (std::int64_t i = turn_few(count, some, lines, row, readable, turned, step); i < count;
+                 ++i)
+                for (std::int64_t j = 0; j < some; ++j) turned[j * step + i] = lines[i * row + j];
+        }
+    }
 }
 
 }  // namespace backblocks::ISA

@@ -14,7 +14,7 @@ from backblocks import _native
 # One more and one less than what fills vectors and tiles, and where another way is taken.
 SIZES = (1, 2, 3, 4, 7, 8, 9, 17, 33, 65)
 TURNS = list(itertools.product((False, True), repeat=2))
-# Deep enough that it is cut, wide enough that it is shared.
+# Deep enough that it is cut, wide enough that it is shared; and where few rows or columns are many numbers.
 LARGE = [
     (97, 1500, 33),
     (200, 513, 200),
@@ -22,6 +22,13 @@ LARGE = [
     (300, 5000, 3),
     (1, 3000, 700),
     (700, 300, 1),
+    (1, 70000, 1),
+    (2, 70000, 3),
+    (1, 5000, 100),
+    (2, 600, 900),
+    (12, 300, 70),
+    (3000, 5, 5),
+    (5, 5, 3000),
 ]
 
 
