@@ -154,9 +154,15 @@ test("a number is typed into the table; wrong text is refused with the rule, and
 });
 
 test("a number is typed below the map", async () => {
+  await page.mouse.move(0, 0); // a pointer that rests where the map appears would point at a cell of it
   await inspector.show("Map");
   await page.locator(".tensor-map").focus();
-  await page.keyboard.press("Control+Home");
+  await expect
+    .poll(async () => {
+      await page.keyboard.press("Control+Home");
+      return inspector.line().textContent();
+    })
+    .toContain("matrix:output[0, 0]");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("F2");
   await page.keyboard.type("x");
