@@ -279,9 +279,13 @@ export const STEPS: Readonly<Record<string, Step>> = {
 };
 
 /** The cell one step further. Beyond the edge of a tile lies the next tile. */
-export function stepped(tiles: Tiles, cell: readonly number[], step: Step): number[] {
-  const { wells } = tiles.arrangement;
+export function stepped(
+  { shape, arrangement: { wells } }: Pick<Tiles, "shape" | "arrangement">,
+  cell: readonly number[],
+  step: Step,
+): number[] {
   const next = [...cell];
+  const last = (axis: number | null) => set(axis, (shape[axis ?? 0] as number) - 1);
   const set = (axis: number | null, place: number): void => {
     if (axis !== null) next[axis] = place;
   };
@@ -289,7 +293,7 @@ export function stepped(tiles: Tiles, cell: readonly number[], step: Step): numb
     const axes = [inner, outer].filter((axis) => axis !== null);
     for (const axis of axes) {
       const place = (next[axis] as number) + by;
-      const size = tiles.shape[axis] as number;
+      const size = shape[axis] as number;
       if (place >= 0 && place < size) {
         next[axis] = place;
         return;
@@ -302,11 +306,10 @@ export function stepped(tiles: Tiles, cell: readonly number[], step: Step): numb
   if (step === "left" || step === "right") move(wells.columns, wells.across, step === "right" ? 1 : -1);
   else if (step === "up" || step === "down") move(wells.rows, wells.down, step === "down" ? 1 : -1);
   else if (step === "first" || step === "start") set(wells.columns, 0);
-  else set(wells.columns, tiles.columns - 1);
-  if (step === "start") for (const axis of [wells.rows, wells.across, wells.down]) set(axis, 0);
-  if (step === "end")
-    for (const axis of [wells.rows, wells.across, wells.down])
-      if (axis !== null) next[axis] = (tiles.shape[axis] as number) - 1;
+  else last(wells.columns);
+  const others = [wells.rows, wells.across, wells.down];
+  if (step === "start") for (const axis of others) set(axis, 0);
+  if (step === "end") for (const axis of others) last(axis);
   return next;
 }
 

@@ -94,6 +94,8 @@ export function TensorView(props: Props): ReactElement {
       map.current = null;
     };
   }, []);
+  // Browsers report a pointer at rest as moved when what is below it changes: keys would lose the cursor to it.
+  const leads = useRef<"keys" | "pointer">("keys");
   const marked = useRef<readonly Mark[]>(null);
   useEffect(() => {
     const all =
@@ -128,6 +130,7 @@ export function TensorView(props: Props): ReactElement {
   useEffect(() => {
     const element = scroller.current;
     const listen = (event: WheelEvent) => {
+      leads.current = "pointer";
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
       wheel.current(event.deltaY < 0 ? 1 : -1);
@@ -142,8 +145,8 @@ export function TensorView(props: Props): ReactElement {
     reveal(cell);
   }
   function key(event: KeyboardEvent) {
-    const tiles = map.current?.layout;
-    if (!tiles || event.altKey || event.metaKey) return;
+    if (event.altKey || event.metaKey) return;
+    leads.current = "keys";
     const now = marked.current ? placeMarked(marked.current) : cursor;
     const here = now ?? arrangement.at;
     const step = STEPS[event.key];
@@ -151,7 +154,14 @@ export function TensorView(props: Props): ReactElement {
       const far = event.ctrlKey && (step === "first" || step === "last");
       // The first arrow only shows where one is.
       if (now === null && !far) go([...here]);
-      else go(stepped(tiles, here, far ? (step === "first" ? "start" : "end") : step));
+      else
+        go(
+          stepped(
+            { shape: tensor.shape, arrangement },
+            here,
+            far ? (step === "first" ? "start" : "end") : step,
+          ),
+        );
     } else if (event.key === "PageUp" || event.key === "PageDown") {
       go(turned(arrangement, tensor.shape, here, event.key === "PageDown" ? 1 : -1));
     } else if (event.key === "Enter") onPick([...here]);
@@ -165,6 +175,8 @@ export function TensorView(props: Props): ReactElement {
     event.preventDefault();
   }
   function move(event: PointerEvent<HTMLElement>) {
+    if (event.movementX !== 0 || event.movementY !== 0) leads.current = "pointer";
+    if (leads.current === "keys") return;
     const cell = map.current?.at(event.clientX, event.clientY);
     onHover(cell ?? null);
     if (!onPaint || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
