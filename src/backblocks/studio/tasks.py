@@ -5,6 +5,7 @@ One task at a time is read from the socket, done and answered.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import signal
@@ -92,7 +93,8 @@ def main() -> None:
     _, handle, memory = sys.argv
     begin(int(memory))
     connection = socket.socket(fileno=int(handle))
-    with connection.makefile("rb") as incoming:
+    # A server that has ended waits for no answer.
+    with connection.makefile("rb") as incoming, contextlib.suppress(ConnectionError):
         _serve(incoming, connection)
 
 
