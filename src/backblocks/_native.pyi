@@ -89,16 +89,16 @@ dilation: _Conv  # prepared(x, f, y)
 dilation_input_grad: _Conv  # prepared(x, f, dy, dx)
 dilation_filter_grad: _Conv  # prepared(x, f, dy, df)
 
-# What calls must have in common to share a plan: of arrays shape and dtype, of those named in by_value the
-# numbers too. None if there is no telling.
+# Call key: what calls must have in common to share a plan: of arrays shape and dtype, of those named in
+# by_value the numbers too. None if an argument has no key.
 class CallKey:
     def __init__(self, dtypes: Sequence[Any]) -> None: ...
     def __call__(self, given: dict[str, Any], by_value: set[str]) -> bytes | None: ...
 
-# Answers a call like an earlier one: has make() give the array of the result, and prepared fill it. The
-# inputs are taken from what is given, by their names, but for those that are constants. If that cannot be,
-# or out is given, it is left to otherwise(given, out).
-class Repeat:
+# Cached call: has make() allocate the output, and prepared fill it. The inputs are taken from `given`, by
+# their names, but for those that are constants. A call that this cannot answer, or that has an `out`, is
+# left to otherwise(given, out).
+class CachedCall:
     def __init__(
         self,
         prepared: Prepared,
@@ -109,9 +109,9 @@ class Repeat:
     ) -> None: ...
     def __call__(self, given: dict[str, Any], out: Any) -> Any: ...
 
-# A function of arguments by name. A call for whose key plans has a Repeat is answered by that, unless there
-# are builders; every other is handed to the method in_general.
-class Repeating:
+# Dispatcher: a callable of arguments by name. A call for whose key plans has a CachedCall is answered by
+# that, unless there are graph builders; every other is handed to the method call_uncached.
+class Dispatcher:
     def __init__(
         self,
         key: CallKey,
@@ -132,9 +132,9 @@ class Stop:
     def is_set(self) -> bool: ...
     def during(self, function: Callable[..., Any], /, *args: Any) -> Any: ...
 
-# Makes arrays like one, in row-major order, with anything in them.
-class Alike:
-    def __init__(self, array: NDArray[Any]) -> None: ...
+# Output allocator: makes arrays of the shape and dtype of a prototype, in row-major order, uninitialised.
+class OutputAllocator:
+    def __init__(self, prototype: NDArray[Any]) -> None: ...
     def __call__(self) -> NDArray[Any]: ...
 
 # Memory that begins a cache line, with anything in it. When it dies it is kept for the next.

@@ -10,12 +10,12 @@ from backblocks.errors import BackblocksError, OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._help import docstring
 from backblocks.ops._kept import chance, keeping
-from backblocks.ops._kernels import Repeating
+from backblocks.ops._kernels import Dispatcher
 from backblocks.ops._op import Op, builders
 from backblocks.ops._plan import call_key
 
 
-class RawOp(Repeating):
+class RawOp(Dispatcher):
     # An op called as `tf.raw_ops` calls it: every argument by its name, and `name=` accepted.
     # Not a docstring: `help` asks the class for one, and is answered for the op.
 
@@ -28,8 +28,8 @@ class RawOp(Repeating):
         self.op = op
         self.__name__ = op.name
 
-    def in_general(self, /, *args: Any, **arguments: Any) -> Any:
-        """Answers a call that is not like an earlier one."""
+    def call_uncached(self, /, *args: Any, **arguments: Any) -> Any:
+        """Answers a call that the cache has no plan for."""
         if args:
             raise OpError(
                 "takes its arguments by name only",

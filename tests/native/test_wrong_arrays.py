@@ -152,13 +152,13 @@ def test_a_kernel_that_was_never_prepared_does_nothing():
         _native.Prepared.__new__(_native.Prepared)(x, y)
 
 
-def test_arrays_are_made_like_arrays_only():
+def test_an_output_allocator_takes_arrays_only():
     like = np.ones((2, 3), np.float32, order="F")
-    made = _native.Alike(like)()
+    made = _native.OutputAllocator(like)()
     assert (made.shape, made.dtype, made.flags.c_contiguous) == ((2, 3), np.float32, True)
     assert made is not like
     for wrong in ([1.0], like.view(np.matrix), None):
         with pytest.raises(TypeError):
-            _native.Alike(wrong)
-    with pytest.raises(TypeError, match="like no array"):
-        _native.Alike.__new__(_native.Alike)()
+            _native.OutputAllocator(wrong)
+    with pytest.raises(TypeError, match="no prototype"):
+        _native.OutputAllocator.__new__(_native.OutputAllocator)()

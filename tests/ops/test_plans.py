@@ -168,15 +168,15 @@ DY = np.ones((1, 2, 2, 2), np.float32)
 
 
 @pytest.fixture
-def in_general(monkeypatch):
+def uncached(monkeypatch):
     """A list that grows by one whenever a call is left to Python."""
-    left, general = [], RawOp.in_general
+    left, general = [], RawOp.call_uncached
 
     def noted(self, *args, **given):
         left.append(given)
         return general(self, *args, **given)
 
-    monkeypatch.setattr(RawOp, "in_general", noted)
+    monkeypatch.setattr(RawOp, "call_uncached", noted)
     return left
 
 
@@ -189,14 +189,14 @@ REPEATED = [
 
 
 @pytest.mark.parametrize(("name", "args"), REPEATED, ids=lambda part: str(part)[:30])
-def test_a_like_call_is_not_left_to_python(in_general, name, args):
+def test_a_like_call_is_not_left_to_python(uncached, name, args):
     call = getattr(bb.raw_ops, name)
     first = call(**args)
-    in_general.clear()
+    uncached.clear()
     again, other = call(**args), call(**{n: args[n] for n in reversed(args)})
     assert again.tobytes() == other.tobytes() == first.tobytes()
     assert again is not first
-    assert len(in_general) == 1, "the same arguments in another order are no like call"
+    assert len(uncached) == 1, "the same arguments in another order are no like call"
 
 
 @pytest.mark.parametrize(
@@ -214,13 +214,13 @@ def test_a_like_call_is_not_left_to_python(in_general, name, args):
     ],
     ids=str,
 )
-def test_any_other_call_is_left_to_python(in_general, change):
+def test_any_other_call_is_left_to_python(uncached, change):
     args = {"input": X, **HOW}
     first = bb.raw_ops.MaxPool(**args)
-    in_general.clear()
+    uncached.clear()
     with contextlib.suppress(bb.OpError):
         assert (bb.raw_ops.MaxPool(**args | change) == first).all()
-    assert len(in_general) == 1
+    assert len(uncached) == 1
 
 
 def test_a_call_without_arguments_is_like_no_other():
@@ -237,13 +237,13 @@ def test_a_list_that_was_changed_makes_another_call():
         assert bb.raw_ops.MaxPool(input=X, **how).shape == (1, 5 - k, 3, 2)
 
 
-def test_a_scope_takes_like_calls_too(in_general):
+def test_a_scope_takes_like_calls_too(uncached):
     bb.raw_ops.MaxPool(input=X, **HOW)
-    in_general.clear()
+    uncached.clear()
     with bb.Scope():
         symbol = bb.raw_ops.MaxPool(input=X, **HOW)
     assert isinstance(symbol, bb.Symbol)
-    assert len(in_general) == 1
+    assert len(uncached) == 1
 
 
 def test_repeated_calls_keep_nothing():

@@ -7,12 +7,12 @@ Each is made ready for one geometry, which is checked then, and gives a function
 """
 
 from backblocks._native import (
-    Alike,
     Block,
+    CachedCall,
     CallKey,
+    Dispatcher,
+    OutputAllocator,
     Prepared,
-    Repeat,
-    Repeating,
     Stop,
     Stopped,
     avg_pool,
@@ -48,12 +48,12 @@ from backblocks._native import (
 )
 
 __all__ = [
-    "Alike",
     "Block",
+    "CachedCall",
     "CallKey",
+    "Dispatcher",
+    "OutputAllocator",
     "Prepared",
-    "Repeat",
-    "Repeating",
     "Stop",
     "Stopped",
     "avg_pool",

@@ -31,7 +31,7 @@ def maker(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[Any, 
     """
     size = math.prod(shape) * dtype.itemsize
     if size < _FROM_NUMPY:
-        return _kernels.Alike(np.empty(shape, dtype))
+        return _kernels.OutputAllocator(np.empty(shape, dtype))
     return lambda: np.ndarray(shape, dtype, memoryview(_kernels.Block(size)))
 
 

@@ -40,7 +40,7 @@ from backblocks.ops._cells import Way
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
-from backblocks.ops._kernels import Prepared, Repeat, Stopped
+from backblocks.ops._kernels import CachedCall, Prepared, Stopped
 from backblocks.ops._patient import interruptible, plain, stoppable
 from backblocks.ops._pins import Pin
 from backblocks.ops._plan import MOST_PLANS, call_key
@@ -243,7 +243,7 @@ class Op(Declaration):
             return result
 
         if isinstance(fill, Prepared):
-            return Repeat(fill, make, names, constants, in_short)
+            return CachedCall(fill, make, names, constants, in_short)
         return in_short
 
     @_guarded

@@ -1,0 +1,12 @@
+// The call cache: a call of an op like an earlier one is found by its key and computed without entering
+// Python again.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace backblocks {
+
+// Adds CallKey, CachedCall, Dispatcher and OutputAllocator to the module.
+void define_call_cache(nanobind::module_& m);
+
+}  // namespace backblocks
