@@ -1,9 +1,13 @@
-"""Writes the types of the studio's messages for TypeScript, read off the classes that the server has."""
+"""Writes TypeScript's types of the studio's messages and of page files.
+
+Those of messages are read off the classes that the server has, those of pages off the schema of page files.
+"""
 
 from __future__ import annotations
 
 import ast
 import inspect
+import itertools
 import types
 import typing
 from collections.abc import Iterator
@@ -11,24 +15,36 @@ from typing import Any, Literal
 
 import msgspec
 
+from backblocks.pages.schema import schema
 from backblocks.studio import messages
 
-HEAD = "// Made from src/backblocks/studio/messages.py by tools/generate.py. Do not edit.\n"
+HEAD = "// Generated from src/backblocks/{} by tools/generate.py. Do not edit.\n"
 PLAIN = {
     str: "string",
     int: "number",
     float: "number",
     bool: "boolean",
     type(None): "null",
-    Any: "unknown",
+    Any: "Json",
+    dict[str, Any]: "PageDocument",
 }
 BASES = (messages.Command, messages.Message)
+CHOICES = {
+    value: name for name, value in vars(messages).items() if typing.get_origin(value) is Literal
+}
 
 
-def types_text() -> str:
-    """The whole file."""
+def message_types() -> str:
+    """The file with the types of messages."""
     documented = _documented()
-    parts = [HEAD, f"export type State = {_choice(messages.State)};\n"]
+    parts = [HEAD.format("studio/messages.py")]
+    parts.append('import type { PageDocument } from "../model/generated.ts";')
+    parts.append('import type { Json } from "../model/json.ts";\n')
+    for choice, name in CHOICES.items():
+        text = f"export type {name} = {_choice(choice)};\n"
+        if len(text) > 110:
+            text = text.replace("= ", "=\n  | ").replace('" | ', '"\n  | ')
+        parts.append("\n".join([*_comment(documented.get(name), ""), text]))
     for each in vars(messages).values():
         if inspect.isclass(each) and issubclass(each, msgspec.Struct) and each not in BASES:
             parts += [_interface(each, documented)] if each is not msgspec.Struct else []
@@ -39,30 +55,32 @@ def types_text() -> str:
     return "\n".join(parts)
 
 
-def _documented() -> dict[tuple[str, str], str]:
-    """What stands below fields in the source, by class and field."""
+def _documented() -> dict[str, str]:
+    """The docstrings of choices and of fields in the source, by "name" and "class.field"."""
+    module = ast.parse(inspect.getsource(messages))
+    classes = [each for each in module.body if isinstance(each, ast.ClassDef)]
     found = {}
-    for cls in ast.parse(inspect.getsource(messages)).body:
-        if isinstance(cls, ast.ClassDef):
-            for field, text in zip(cls.body, cls.body[1:], strict=False):
-                if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-                    words = ast.literal_eval(text.value)
-                    found[cls.name, typing.cast(ast.Name, field.target).id] = words
+    for prefix, body in [("", module.body), *((f"{each.name}.", each.body) for each in classes)]:
+        for field, text in itertools.pairwise(body):
+            if isinstance(field, ast.AnnAssign | ast.Assign) and isinstance(text, ast.Expr):
+                target = field.target if isinstance(field, ast.AnnAssign) else field.targets[0]
+                name = typing.cast(ast.Name, target).id
+                found[prefix + name] = str(ast.literal_eval(text.value))
     return found
 
 
-def _interface(cls: type[msgspec.Struct], documented: dict[tuple[str, str], str]) -> str:
+def _interface(cls: type[msgspec.Struct], documented: dict[str, str]) -> str:
     lines = [*_comment(cls.__doc__ and inspect.cleandoc(cls.__doc__), "")]
     lines.append(f"export interface {cls.__name__} {{")
     config = cls.__struct_config__
     if config.tag is not None:
-        lines.append(f'  {config.tag_field}: "{config.tag}";')
+        lines.append(f'  readonly {config.tag_field}: "{config.tag}";')
     hints = typing.get_type_hints(cls)
     for field in msgspec.structs.fields(cls):
-        lines += _comment(documented.get((cls.__name__, field.name)), "  ")
+        lines += _comment(documented.get(f"{cls.__name__}.{field.name}"), "  ")
         # What the server leaves out, or a tab may leave out.
         optional = "?" if config.omit_defaults and not field.required else ""
-        lines.append(f"  {field.encode_name}{optional}: {_type(hints[field.name])};")
+        lines.append(f"  readonly {field.encode_name}{optional}: {_type(hints[field.name])};")
     return "\n".join([*lines, "}\n"])
 
 
@@ -82,20 +100,71 @@ def _type(hint: Any) -> str:
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in PLAIN:
         return PLAIN[hint]
-    if hint == messages.State:
-        return "State"
+    if hint in CHOICES:
+        return CHOICES[hint]
     if origin is Literal:
         return _choice(hint)
     if origin in (types.UnionType, typing.Union):
         return " | ".join(_type(each) for each in arguments if each is not msgspec.UnsetType)
     if origin is list:
-        inner = _type(arguments[0])
-        several = typing.get_origin(arguments[0]) in (types.UnionType, typing.Union, Literal)
-        return f"({inner})[]" if several else f"{inner}[]"
+        return _list_of(_type(arguments[0]))
     if origin is dict:
-        return f"Record<string, {_type(arguments[1])}>"
+        return f"Readonly<Record<string, {_type(arguments[1])}>>"
     return str(hint.__name__)
+
+
+def _list_of(inner: str) -> str:
+    return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
 
 
 def _choice(hint: Any) -> str:
     return " | ".join(f'"{each}"' for each in typing.get_args(hint))
+
+
+# -- pages ---------------------------------------------------------------------------------------
+
+JSON_TYPES = {"string": "string", "integer": "number", "number": "number", "null": "null"}
+
+
+def page_types() -> str:
+    """The file with the types of pages: an interface for each definition of the schema.
+
+    A document need not have a format: the clipboard holds parts of pages.
+    """
+    page = {**schema(), "required": []}
+    definitions = page["$defs"]
+    (typed,) = (each for each in definitions.pop("Constant")["anyOf"] if "properties" in each)
+    interfaces = {**definitions, "TypedConstant": typed, "PageDocument": page}
+    head = [HEAD.format("pages/model.py"), 'import type { Json, JsonObject } from "./json.ts";\n']
+    return "\n".join([*head, *(_page_interface(*each) for each in interfaces.items())])
+
+
+def _page_interface(name: str, definition: dict[str, Any]) -> str:
+    lines = [*_comment(definition.get("description"), "")]
+    lines.append(f"export interface {name} extends JsonObject {{")
+    for key, each in definition["properties"].items():
+        lines += _comment(each.get("description"), "  ")
+        optional = "" if key in definition["required"] else "?"
+        lines.append(f"  readonly {key}{optional}: {_page_type(each)};")
+    return "\n".join([*lines, "}\n"])
+
+
+def _page_type(definition: dict[str, Any]) -> str:
+    """The type of what a schema allows; `Json` where it allows several kinds of values."""
+    if "$ref" in definition:
+        name = definition["$ref"].removeprefix("#/$defs/")
+        return "Json" if name == "Constant" else name
+    if "enum" in definition:
+        return "string"
+    if "anyOf" in definition:
+        several = [_page_type(each) for each in definition["anyOf"]]
+        return several[0] + " | null" if several[1:] == ["null"] else "Json"
+    kind = definition.get("type")
+    if kind == "array":
+        return _list_of(_page_type(definition.get("items", {})))
+    if kind == "object":
+        return f"Readonly<Record<string, {_page_type(definition['additionalProperties'])}>>"
+    if isinstance(kind, list):
+        names = [JSON_TYPES.get(each) for each in kind]
+        return "Json" if None in names else " | ".join(map(str, names))
+    return JSON_TYPES.get(kind, "Json")

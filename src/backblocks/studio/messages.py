@@ -31,11 +31,12 @@ class Edit(Struct, omit_defaults=True):
 
 
 Comparison = Literal["difference", "relative", "ulp"]
+"""How two outputs are compared: first minus second, that divided by the larger magnitude of the two, or how
+many numbers of their type lie between them."""
 NoSlope = Literal[
     "", "not finite", "in its way", "two slopes", "whole numbers", "chance", "needs", "too large"
 ]
-"""Of two outputs: first less second, that divided by the larger size of the two, or how many numbers of
-their type lie between them."""
+"""Why a finite difference gives no slope to compare a gradient with."""
 
 
 # -- what the browser says --------------------------------------------------------------------

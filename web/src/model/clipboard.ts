@@ -6,7 +6,6 @@
 import { type Adding, type Item, item, namesOf } from "./action.ts";
 import {
   INITIAL,
-  type InputValue,
   isObject,
   type Json,
   type JsonObject,
@@ -169,7 +168,7 @@ function renamed(block: PageBlock, names: ReadonlyMap<string, string>): PageBloc
   return result as PageBlock;
 }
 
-function renamedInput(value: InputValue, names: ReadonlyMap<string, string>): InputValue {
+function renamedInput(value: Json, names: ReadonlyMap<string, string>): Json {
   if (Array.isArray(value))
     return value.map((each) => (typeof each === "string" ? renamedInput(each, names) : each));
   if (typeof value !== "string") return value;

@@ -5,55 +5,30 @@
  * edits that lead back. Undoing, the journal of the draft and what other tabs see all rest on this.
  */
 
-export type Json = null | boolean | number | string | readonly Json[] | JsonObject;
+import type { Edit } from "../net/generated.ts";
+import type { Frame, Monitor, PageDocument, TypedConstant } from "./generated.ts";
+import type { Json, JsonObject } from "./json.ts";
 
-export interface JsonObject {
-  readonly [key: string]: Json | undefined;
-}
+export type { Edit } from "../net/generated.ts";
+export type {
+  Frame,
+  Layout,
+  Monitor,
+  Note,
+  PageBlock,
+  PageDocument,
+  Port,
+  Ports,
+  Run as RunSettings,
+  Shown,
+  TypedConstant,
+} from "./generated.ts";
+export type { Json, JsonObject } from "./json.ts";
 
-export type Path = readonly (string | number)[];
-
-/** As `Edit` of messages.py, with values that are JSON. */
-export interface Edit {
-  readonly path: Path;
-  readonly value?: Json;
-  readonly before?: string;
-}
-
-/** A wire `"block:pin"`, a number or lists of numbers, a typed constant; a list of them for a list pin. */
-export type InputValue = Json;
-
-/** A constant that says its own element type; large ones are in a file beside the page. */
-export interface TypedConstant extends JsonObject {
-  readonly dtype?: string;
-  readonly value?: Json;
-  readonly shape?: readonly number[];
-  readonly file?: string;
-}
-
-export interface PageBlock extends JsonObject {
-  readonly op: string;
-  readonly version?: number;
-  readonly about?: string;
-  readonly in?: Readonly<Record<string, InputValue>>;
-  readonly initial?: InputValue;
-  readonly attrs?: Readonly<Record<string, Json>>;
-  readonly after?: readonly string[];
-}
-
-export interface Frame extends JsonObject {
-  readonly title?: string;
-  readonly titles?: InLanguages;
-  readonly blocks?: readonly string[];
-}
+export type Path = Edit["path"];
 
 /** A text in other languages, by their codes. */
-export type InLanguages = Readonly<Record<string, string>>;
-
-export interface Note extends JsonObject {
-  readonly text?: string;
-  readonly texts?: InLanguages;
-}
+type InLanguages = Readonly<Record<string, string>>;
 
 /** A text in the language of the reader, or as it is where it is not in that language. */
 export function inLanguage(
@@ -67,67 +42,6 @@ export function inLanguage(
 /** What a frame or a monitor is called in the language of the reader. */
 export function titleIn(language: string, box: Frame | Monitor | undefined, name: string): string {
   return inLanguage(language, box?.title, box?.titles) || name;
-}
-
-export interface Shown extends JsonObject {
-  readonly pin: string;
-  readonly element?: readonly number[] | null;
-  readonly label?: string;
-}
-
-export interface Monitor extends JsonObject {
-  readonly kind: string;
-  readonly shows?: readonly Shown[];
-  readonly title?: string;
-  readonly titles?: InLanguages;
-  readonly low?: number | null;
-  readonly high?: number | null;
-  readonly steps?: number | null;
-  readonly axes?: readonly number[];
-}
-
-export interface RunSettings extends JsonObject {
-  readonly fetch?: readonly string[];
-  readonly targets?: readonly string[];
-  readonly steps?: number | null;
-  readonly until?: string;
-  readonly seed?: number | null;
-  readonly feeds?: Readonly<Record<string, Json>>;
-}
-
-export interface Port extends JsonObject {
-  readonly pin: string;
-  readonly dtype: string;
-  readonly shape?: readonly (number | null)[] | null;
-}
-
-export interface Ports extends JsonObject {
-  readonly inputs?: Readonly<Record<string, Port>>;
-  readonly outputs?: Readonly<Record<string, Port>>;
-}
-
-export interface Layout extends JsonObject {
-  readonly blocks?: Readonly<Record<string, readonly number[]>>;
-  readonly frames?: Readonly<Record<string, readonly number[]>>;
-  readonly notes?: Readonly<Record<string, readonly number[]>>;
-  readonly monitors?: Readonly<Record<string, readonly number[]>>;
-  /** Points that wires go through, by the input they lead to, "block:pin". */
-  readonly wires?: Readonly<Record<string, readonly (readonly number[])[]>>;
-}
-
-export interface PageDocument extends JsonObject {
-  readonly format?: number;
-  readonly title?: string;
-  readonly titles?: InLanguages;
-  readonly about?: string;
-  readonly abouts?: InLanguages;
-  readonly blocks?: Readonly<Record<string, PageBlock>>;
-  readonly frames?: Readonly<Record<string, Frame>>;
-  readonly notes?: Readonly<Record<string, Note>>;
-  readonly monitors?: Readonly<Record<string, Monitor>>;
-  readonly run?: RunSettings;
-  readonly ports?: Ports;
-  readonly layout?: Layout;
 }
 
 /** An edit that does not fit the document: its path leads nowhere. */

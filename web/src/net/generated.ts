@@ -1,4 +1,24 @@
-// Made from src/backblocks/studio/messages.py by tools/generate.py. Do not edit.
+// Generated from src/backblocks/studio/messages.py by tools/generate.py. Do not edit.
+
+import type { PageDocument } from "../model/generated.ts";
+import type { Json } from "../model/json.ts";
+
+/**
+ * How two outputs are compared: first minus second, that divided by the larger magnitude of the two, or how
+ * many numbers of their type lie between them.
+ */
+export type Comparison = "difference" | "relative" | "ulp";
+
+/** Why a finite difference gives no slope to compare a gradient with. */
+export type NoSlope =
+  | ""
+  | "not finite"
+  | "in its way"
+  | "two slopes"
+  | "whole numbers"
+  | "chance"
+  | "needs"
+  | "too large";
 
 export type State = "idle" | "starting" | "running" | "paused";
 
@@ -10,9 +30,9 @@ export type State = "idle" | "starting" | "running" | "paused";
  * item, which comes at its place and moves those behind it.
  */
 export interface Edit {
-  path: (string | number)[];
-  value?: unknown;
-  before?: string;
+  readonly path: readonly (string | number)[];
+  readonly value?: Json;
+  readonly before?: string;
 }
 
 /**
@@ -20,25 +40,25 @@ export interface Edit {
  * `unsaved`, or a new page if there is none of them.
  */
 export interface Open {
-  kind: "open";
-  request: number;
-  path?: string;
-  lesson?: string;
-  unsaved?: string;
+  readonly kind: "open";
+  readonly request: number;
+  readonly path?: string;
+  readonly lesson?: string;
+  readonly unsaved?: string;
 }
 
 export interface Close {
-  kind: "close";
-  page: number;
+  readonly kind: "close";
+  readonly page: number;
 }
 
 /** One step of editing. `number` counts the changes of this tab; `Changed` gives it back. */
 export interface Change {
-  kind: "change";
-  page: number;
-  number: number;
-  edits: Edit[];
-  label?: string;
+  readonly kind: "change";
+  readonly page: number;
+  readonly number: number;
+  readonly edits: readonly Edit[];
+  readonly label?: string;
 }
 
 /**
@@ -47,27 +67,27 @@ export interface Change {
  * A file that something else has changed since is only written with `overwrite`.
  */
 export interface Save {
-  kind: "save";
-  page: number;
-  path?: string;
-  overwrite?: boolean;
+  readonly kind: "save";
+  readonly page: number;
+  readonly path?: string;
+  readonly overwrite?: boolean;
 }
 
 /** Makes the document what the file holds, or a version of it: by edits, so that it can be undone. */
 export interface Revert {
-  kind: "revert";
-  page: number;
-  version?: string;
+  readonly kind: "revert";
+  readonly page: number;
+  readonly version?: string;
 }
 
 export interface ListVersions {
-  kind: "list versions";
-  page: number;
+  readonly kind: "list versions";
+  readonly page: number;
 }
 
 /** Asks for the pages and arrays below the folder. */
 export interface ListFiles {
-  kind: "list files";
+  readonly kind: "list files";
 }
 
 /**
@@ -77,26 +97,26 @@ export interface ListFiles {
  * files only run with `allow_files`.
  */
 export interface Run {
-  kind: "run";
-  page: number;
-  mode?: "once" | "steps" | "until" | "free";
-  steps?: number;
-  to?: string[];
-  allow_files?: boolean;
+  readonly kind: "run";
+  readonly page: number;
+  readonly mode?: "once" | "steps" | "until" | "free";
+  readonly steps?: number;
+  readonly to?: readonly string[];
+  readonly allow_files?: boolean;
 }
 
 /** Directs what runs. `reset` lets variables and steps start again. */
 export interface Control {
-  kind: "control";
-  page: number;
-  what: "pause" | "go on" | "step" | "stop" | "reset";
+  readonly kind: "control";
+  readonly page: number;
+  readonly what: "pause" | "go on" | "step" | "stop" | "reset";
 }
 
 /** The outputs whose pictures this tab shows now, in place of those before. */
 export interface Watch {
-  kind: "watch";
-  page: number;
-  pins: string[];
+  readonly kind: "watch";
+  readonly page: number;
+  readonly pins: readonly string[];
 }
 
 /**
@@ -107,24 +127,24 @@ export interface Watch {
  * 4 below low, 5 above high, 6 to 255 from low to high. With `against` it is compared with that output.
  */
 export interface Look {
-  kind: "look";
-  page: number;
-  request: number;
-  pin: string;
-  index?: (number | number[])[];
-  shades?: number[] | null;
-  against?: string;
-  comparison?: "difference" | "relative" | "ulp";
+  readonly kind: "look";
+  readonly page: number;
+  readonly request: number;
+  readonly pin: string;
+  readonly index?: readonly (number | readonly number[])[];
+  readonly shades?: readonly number[] | null;
+  readonly against?: string;
+  readonly comparison?: Comparison;
 }
 
 /** Asks what an output holds, or how it compares with another one; `Measured` answers. */
 export interface Measure {
-  kind: "measure";
-  page: number;
-  request: number;
-  pin: string;
-  against?: string;
-  comparison?: "difference" | "relative" | "ulp";
+  readonly kind: "measure";
+  readonly page: number;
+  readonly request: number;
+  readonly pin: string;
+  readonly against?: string;
+  readonly comparison?: Comparison;
 }
 
 /**
@@ -132,35 +152,35 @@ export interface Measure {
  * is one, beginning again from the first at the end; `FoundBad` answers.
  */
 export interface FindBad {
-  kind: "find bad";
-  page: number;
-  request: number;
-  pin: string;
-  after?: number[] | null;
+  readonly kind: "find bad";
+  readonly page: number;
+  readonly request: number;
+  readonly pin: string;
+  readonly after?: readonly number[] | null;
 }
 
 /** Asks which cells of a block's tensors belong together; `Explained` answers. */
 export interface Explain {
-  kind: "explain";
-  page: number;
-  request: number;
-  block: string;
+  readonly kind: "explain";
+  readonly page: number;
+  readonly request: number;
+  readonly block: string;
 }
 
 /** Asks how one cell of what a gradient block gives compares with a finite difference. */
 export interface CheckCell {
-  kind: "check cell";
-  page: number;
-  request: number;
-  block: string;
-  cell: number[];
+  readonly kind: "check cell";
+  readonly page: number;
+  readonly request: number;
+  readonly block: string;
+  readonly cell: readonly number[];
 }
 
 /** The tab no longer wants to know what it asked: the question is refused if it was not answered yet. */
 export interface Leave {
-  kind: "leave";
-  page: number;
-  request: number;
+  readonly kind: "leave";
+  readonly page: number;
+  readonly request: number;
 }
 
 /**
@@ -169,365 +189,365 @@ export interface Leave {
  * With `python` the texts are as Python writes the elements, which of strings tells every byte.
  */
 export interface Elements {
-  kind: "elements";
-  page: number;
-  request: number;
-  pin: string;
-  first?: number;
-  count?: number;
-  python?: boolean;
+  readonly kind: "elements";
+  readonly page: number;
+  readonly request: number;
+  readonly pin: string;
+  readonly first?: number;
+  readonly count?: number;
+  readonly python?: boolean;
 }
 
 /** Asks for the page as a script, or as a text that can leave its folder: with its arrays inside. */
 export interface Export {
-  kind: "export";
-  page: number;
-  request: number;
-  to: "python" | "tensorflow" | "page";
+  readonly kind: "export";
+  readonly page: number;
+  readonly request: number;
+  readonly to: "python" | "tensorflow" | "page";
 }
 
 /** A page that comes with backblocks. */
 export interface Lesson {
-  name: string;
-  title: string;
-  about: string;
+  readonly name: string;
+  readonly title: string;
+  readonly about: string;
   /** The page itself, of which the gallery draws a small picture. */
-  document: Record<string, unknown>;
+  readonly document: PageDocument;
 }
 
 /** A page that has no file, but a journal. */
 export interface Unsaved {
-  name: string;
-  title: string;
-  changes: number;
-  since: number;
+  readonly name: string;
+  readonly title: string;
+  readonly changes: number;
+  readonly since: number;
   /** Its file, if it had one that is gone. */
-  lost?: string;
+  readonly lost?: string;
 }
 
 /** The first message. `session` is another one after the server has started anew. */
 export interface Welcome {
-  kind: "welcome";
-  session: string;
-  version: string;
-  folder: string;
-  lessons: Lesson[];
+  readonly kind: "welcome";
+  readonly session: string;
+  readonly version: string;
+  readonly folder: string;
+  readonly lessons: readonly Lesson[];
   /** The page that was asked for on the command line. */
-  start?: string;
+  readonly start?: string;
   /** Pages without a file, or whose file is gone, whose changes were found in journals. */
-  unsaved?: Unsaved[];
+  readonly unsaved?: readonly Unsaved[];
 }
 
 /** A page is open. Its document has the draft in it, if one was found. */
 export interface Opened {
-  kind: "opened";
-  request: number;
-  page: number;
-  document: Record<string, unknown>;
-  revision: number;
-  path?: string;
+  readonly kind: "opened";
+  readonly request: number;
+  readonly page: number;
+  readonly document: PageDocument;
+  readonly revision: number;
+  readonly path?: string;
   /** The revision that the file holds; -1 if it holds none of them. */
-  saved_revision?: number;
-  draft?: Draft | null;
+  readonly saved_revision?: number;
+  readonly draft?: Draft | null;
   /** By which a page without a file can be opened again. */
-  unsaved?: string;
+  readonly unsaved?: string;
 }
 
 /** Changes that were never saved, found in the journal. */
 export interface Draft {
-  changes: number;
+  readonly changes: number;
   /** When the last of them was made, in seconds since 1970. */
-  since: number;
-  damage?: Damage | null;
+  readonly since: number;
+  readonly damage?: Damage | null;
 }
 
 /** What of a journal is not in the document, because the disk did not give back what was written. */
 export interface Damage {
   /** Lines whose checksum is wrong, each a change. */
-  lines: number;
+  readonly lines: number;
   /** Changes that could be read but not made, because they build on one that is lost. */
-  unapplied: number;
+  readonly unapplied: number;
   /** The file that the whole journal was copied to before it went on without them. */
-  copy: string;
+  readonly copy: string;
 }
 
 /** The document has changed, by this tab's own change (then `number` is not 0) or by another's. */
 export interface Changed {
-  kind: "changed";
-  page: number;
-  revision: number;
-  edits: Edit[];
-  number?: number;
-  label?: string;
+  readonly kind: "changed";
+  readonly page: number;
+  readonly revision: number;
+  readonly edits: readonly Edit[];
+  readonly number?: number;
+  readonly label?: string;
 }
 
 /** All changes up to this revision are on the disk. */
 export interface Journaled {
-  kind: "journaled";
-  page: number;
-  revision: number;
+  readonly kind: "journaled";
+  readonly page: number;
+  readonly revision: number;
 }
 
 export interface Saved {
-  kind: "saved";
-  page: number;
-  revision: number;
-  path: string;
+  readonly kind: "saved";
+  readonly page: number;
+  readonly revision: number;
+  readonly path: string;
 }
 
 /** The file was changed by something else, or cannot be written. */
 export interface SaveRefused {
-  kind: "save refused";
-  page: number;
-  reason: "changed outside" | "exists" | "failed";
-  text: string;
+  readonly kind: "save refused";
+  readonly page: number;
+  readonly reason: "changed outside" | "exists" | "failed";
+  readonly text: string;
 }
 
 export interface Version {
-  name: string;
-  saved: number;
-  blocks: number;
+  readonly name: string;
+  readonly saved: number;
+  readonly blocks: number;
 }
 
 export interface Versions {
-  kind: "versions";
-  page: number;
-  versions: Version[];
+  readonly kind: "versions";
+  readonly page: number;
+  readonly versions: readonly Version[];
 }
 
 export interface File {
-  path: string;
-  bytes: number;
-  changed: number;
+  readonly path: string;
+  readonly bytes: number;
+  readonly changed: number;
 }
 
 export interface Files {
-  kind: "files";
-  files: File[];
+  readonly kind: "files";
+  readonly files: readonly File[];
 }
 
 /** Element type and sizes of an output. An open size is a name: the same name is the same size. */
 export interface Spec {
-  dtype: string;
+  readonly dtype: string;
   /** None if even the number of axes is open. */
-  shape?: (number | string)[] | null;
+  readonly shape?: readonly (number | string)[] | null;
 }
 
 /** What is wrong, where, and what to do, in the words of the library. */
 export interface Problem {
-  text: string;
-  block?: string;
+  readonly text: string;
+  readonly block?: string;
   /** The input or attribute. */
-  arg?: string;
-  axis?: number | null;
-  hint?: string;
+  readonly arg?: string;
+  readonly axis?: number | null;
+  readonly hint?: string;
   /** Why a run ended where the library does not say it, so that it can be said in other languages. */
-  reason?: "" | "not stopped" | "killed" | "crashed" | "ended" | "memory";
+  readonly reason?: "" | "not stopped" | "killed" | "crashed" | "ended" | "memory";
   /** The signal or the exit code that belongs to it. */
-  detail?: string;
+  readonly detail?: string;
 }
 
 /** What the document of this revision gives: the types on its wires, and all that is wrong. */
 export interface Checked {
-  kind: "checked";
-  page: number;
-  revision: number;
+  readonly kind: "checked";
+  readonly page: number;
+  readonly revision: number;
   /** By "block:pin", or "block:pin[2]" of a list. */
-  pins: Record<string, Spec>;
+  readonly pins: Readonly<Record<string, Spec>>;
   /** For blocks whose pins the page decides (a page as a block): the names of their inputs. */
-  inputs: Record<string, string[]>;
-  problems: Problem[];
+  readonly inputs: Readonly<Record<string, readonly string[]>>;
+  readonly problems: readonly Problem[];
   /** Blocks that touch files, and whether each "reads" or "writes" them. */
-  files?: Record<string, string>;
-  peak_bytes?: number | null;
+  readonly files?: Readonly<Record<string, string>>;
+  readonly peak_bytes?: number | null;
 }
 
 export interface RunState {
-  kind: "run state";
-  page: number;
-  state: State;
+  readonly kind: "run state";
+  readonly page: number;
+  readonly state: State;
   /** Steps since variables were reset. */
-  step?: number;
+  readonly step?: number;
   /** The step that it is to end with, if that is known. */
-  steps?: number | null;
-  seconds?: number;
-  executed?: number;
-  cached?: number;
-  peak_bytes?: number;
+  readonly steps?: number | null;
+  readonly seconds?: number;
+  readonly executed?: number;
+  readonly cached?: number;
+  readonly peak_bytes?: number;
   /** Why it ended, if it failed. */
-  problem?: Problem | null;
+  readonly problem?: Problem | null;
   /** Set if the run waits for a yes: blocks that touch files. */
-  needs_files?: Record<string, string>;
+  readonly needs_files?: Readonly<Record<string, string>>;
   /** Whether the user ended it. */
-  stopped?: boolean;
+  readonly stopped?: boolean;
 }
 
 export interface BlockState {
-  block: string;
-  state: "waiting" | "running" | "done" | "cached" | "failed" | "skipped";
-  seconds?: number;
-  bytes?: number;
+  readonly block: string;
+  readonly state: "waiting" | "running" | "done" | "cached" | "failed" | "skipped";
+  readonly seconds?: number;
+  readonly bytes?: number;
 }
 
 /** States that changed since the last such message; at most 20 messages a second. */
 export interface BlockStates {
-  kind: "block states";
-  page: number;
-  revision: number;
-  blocks: BlockState[];
-  progress?: number;
+  readonly kind: "block states";
+  readonly page: number;
+  readonly revision: number;
+  readonly blocks: readonly BlockState[];
+  readonly progress?: number;
 }
 
 /** What one output holds now. */
 export interface Summary {
-  dtype: string;
-  shape: number[];
+  readonly dtype: string;
+  readonly shape: readonly number[];
   /** The value if it is short, else its first elements. */
-  text: string;
-  low?: number | null;
-  high?: number | null;
-  mean?: number | null;
-  deviation?: number | null;
-  zeros?: number;
-  nans?: number;
-  infinities?: number;
+  readonly text: string;
+  readonly low?: number | null;
+  readonly high?: number | null;
+  readonly mean?: number | null;
+  readonly deviation?: number | null;
+  readonly zeros?: number;
+  readonly nans?: number;
+  readonly infinities?: number;
   /** A map of at most 32 x 32 bytes, as base64: 0 for NaN, 1 to 255 from low to high. */
-  picture?: string;
-  picture_shape?: number[];
+  readonly picture?: string;
+  readonly picture_shape?: readonly number[];
 }
 
 /** Summaries of watched outputs after a step. */
 export interface Results {
-  kind: "results";
-  page: number;
-  revision: number;
-  step: number;
-  pins: Record<string, Summary>;
+  readonly kind: "results";
+  readonly page: number;
+  readonly revision: number;
+  readonly step: number;
+  readonly pins: Readonly<Record<string, Summary>>;
 }
 
 /** What one curve of a trend, or one number, is of. */
 export interface Curve {
   /** Which of the monitor's `shows`. */
-  shown: number;
+  readonly shown: number;
   /** Which element of it, where it has several. */
-  element?: number[];
+  readonly element?: readonly number[];
   /** Of how many elements it is the mean, where there are too many to tell apart. */
-  mean_of?: number;
+  readonly mean_of?: number;
 }
 
 /** What a monitor got to show: the newest values of each of its `shows`, in order. */
 export interface Series {
-  steps?: number[];
+  readonly steps?: readonly number[];
   /** For a number or a trend: one for each element that is shown. */
-  curves?: Curve[];
+  readonly curves?: readonly Curve[];
   /** For each of the curves its values at those steps. */
-  values?: (number | null)[][];
+  readonly values?: readonly (readonly (number | null)[])[];
   /** For an image: float32 rows as base64. */
-  picture?: string;
-  picture_shape?: number[];
+  readonly picture?: string;
+  readonly picture_shape?: readonly number[];
   /** For a histogram: counts of each shown output between `edges`. */
-  counts?: number[][];
-  edges?: number[];
-  problem?: string;
+  readonly counts?: readonly (readonly number[])[];
+  readonly edges?: readonly number[];
+  readonly problem?: string;
 }
 
 export interface Monitored {
-  kind: "monitored";
-  page: number;
-  monitors: Record<string, Series>;
+  readonly kind: "monitored";
+  readonly page: number;
+  readonly monitors: Readonly<Record<string, Series>>;
   /** What was shown before is over: variables were reset. */
-  fresh?: boolean;
+  readonly fresh?: boolean;
 }
 
 /** What a block wrote to the terminal. */
 export interface Said {
-  block: string;
-  text: string;
+  readonly block: string;
+  readonly text: string;
 }
 
 /** What blocks such as Print wrote since the last such message, in order. */
 export interface Printed {
-  kind: "printed";
-  page: number;
-  texts: Said[];
+  readonly kind: "printed";
+  readonly page: number;
+  readonly texts: readonly Said[];
 }
 
 /** The header of a binary frame. */
 export interface Slice {
-  request: number;
-  pin: string;
-  dtype: string;
-  shape: number[];
-  step: number;
+  readonly request: number;
+  readonly pin: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly step: number;
 }
 
 /** Elements of a value as texts, answering `Elements`. */
 export interface Listed {
-  kind: "listed";
-  request: number;
-  pin: string;
-  dtype: string;
-  shape: number[];
-  first: number;
-  texts: string[];
+  readonly kind: "listed";
+  readonly request: number;
+  readonly pin: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly first: number;
+  readonly texts: readonly string[];
 }
 
 /** A cell where two outputs differ most: its place, and what each holds there, as text. */
 export interface Worst {
-  cell: number[];
-  first: string;
-  second: string;
-  difference: string;
+  readonly cell: readonly number[];
+  readonly first: string;
+  readonly second: string;
+  readonly difference: string;
 }
 
 /** What an output holds, or what the comparison of two gives. NaN and infinities are counted apart. */
 export interface Measured {
-  kind: "measured";
-  request: number;
-  pin: string;
-  dtype: string;
-  shape: number[];
-  step: number;
-  low?: number | null;
-  high?: number | null;
-  mean?: number | null;
-  deviation?: number | null;
-  first_percent?: number | null;
+  readonly kind: "measured";
+  readonly request: number;
+  readonly pin: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly step: number;
+  readonly low?: number | null;
+  readonly high?: number | null;
+  readonly mean?: number | null;
+  readonly deviation?: number | null;
+  readonly first_percent?: number | null;
   /** Between these two lie 98 of 100 cells. */
-  last_percent?: number | null;
-  zeros?: number;
-  nans?: number;
-  infinities?: number;
+  readonly last_percent?: number | null;
+  readonly zeros?: number;
+  readonly nans?: number;
+  readonly infinities?: number;
   /** Of cells in 64 equal ranges from low to high. */
-  counts?: number[];
+  readonly counts?: readonly number[];
   /** Of a part of the cells, spread evenly: the exact answer follows with the same `request`. */
-  sampled?: boolean;
+  readonly sampled?: boolean;
   /** Cells that differ, of two outputs. */
-  mismatches?: number | null;
-  worst?: Worst[];
+  readonly mismatches?: number | null;
+  readonly worst?: readonly Worst[];
 }
 
 /** How much of what takes long is done, from 0 to 1; told every half second until the answer comes. */
 export interface Progress {
-  kind: "progress";
-  request: number;
-  part: number;
+  readonly kind: "progress";
+  readonly request: number;
+  readonly part: number;
 }
 
 /** The next NaN or infinity, and the output that had one first in the order of computing. */
 export interface FoundBad {
-  kind: "found bad";
-  request: number;
-  cell: number[] | null;
-  first_pin?: string;
-  first_cell?: number[];
+  readonly kind: "found bad";
+  readonly request: number;
+  readonly cell: readonly number[] | null;
+  readonly first_pin?: string;
+  readonly first_cell?: readonly number[];
 }
 
 /** The cell of a tensor at each point of the loops, one coordinate for each axis. */
 export interface Cells {
-  at: Coordinate[];
+  readonly at: readonly Coordinate[];
   /** The sizes it is looked at with, in row-major order, if they are not its own. */
-  shape?: number[] | null;
+  readonly shape?: readonly number[] | null;
 }
 
 /**
@@ -535,16 +555,16 @@ export interface Cells {
  * the sum of all three.
  */
 export interface Coordinate {
-  offset?: number;
-  steps?: Record<string, number>;
-  held_by?: string;
-  held_at?: Coordinate[];
+  readonly offset?: number;
+  readonly steps?: Readonly<Record<string, number>>;
+  readonly held_by?: string;
+  readonly held_at?: readonly Coordinate[];
 }
 
 /** Numbers that no tensor holds and that products have as a factor: which one, a coordinate says. */
 export interface Factor {
-  numbers: number[];
-  at?: Coordinate;
+  readonly numbers: readonly number[];
+  readonly at?: Coordinate;
 }
 
 /**
@@ -553,95 +573,95 @@ export interface Factor {
  */
 export interface Way {
   /** How the output comes from the points that lead to its cell (see backblocks.ops._cells). */
-  rule: string;
+  readonly rule: string;
   /** The tensors that the rule takes, in its order. */
-  of: string[];
+  readonly of: readonly string[];
   /** In their order, the first is the outermost: "the first largest" goes by it. */
-  loops: Record<string, number>;
+  readonly loops: Readonly<Record<string, number>>;
   /** By input or output, "values[1]" of a list. */
-  cells: Record<string, Cells>;
+  readonly cells: Readonly<Record<string, Cells>>;
   /** Numbers that coordinates are held by, where no tensor has them. */
-  tables?: Record<string, number[]>;
+  readonly tables?: Readonly<Record<string, readonly number[]>>;
   /** Further cells, of no tensor, that must lie inside of their sizes for a point to be one. */
-  inside?: Cells[];
+  readonly inside?: readonly Cells[];
   /** Of each product of a sum. */
-  factors?: Factor[];
+  readonly factors?: readonly Factor[];
   /**
    * Tensors that hold codes of numbers, with those of the low and the high end of their range. A sum is
    *     one of numbers; all other rules go by the codes.
    *
    */
-  codes?: Record<string, string[]>;
+  readonly codes?: Readonly<Record<string, readonly string[]>>;
   /** The axes of the rule's first tensor along which its places are counted, where they are the result. */
-  counts?: number[];
+  readonly counts?: readonly number[];
   /** Whether what it comes to is cut to a whole number, toward zero. */
-  cut?: boolean;
+  readonly cut?: boolean;
 }
 
 /** A tensor of a block: the name by which `Look` and `Measure` take it, and what it is. */
 export interface Tensor {
-  pin: string;
-  dtype: string;
-  shape: number[];
+  readonly pin: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
   /** Typed into the block or a Const, so that it can be edited. */
-  constant?: boolean;
+  readonly constant?: boolean;
 }
 
 export interface Explained {
-  kind: "explained";
-  request: number;
-  block: string;
-  op: string;
-  step: number;
+  readonly kind: "explained";
+  readonly request: number;
+  readonly block: string;
+  readonly op: string;
+  readonly step: number;
   /** Inputs in their order, then outputs. */
-  tensors: Record<string, Tensor>;
-  outputs: string[];
-  ways: Way[];
+  readonly tensors: Readonly<Record<string, Tensor>>;
+  readonly outputs: readonly string[];
+  readonly ways: readonly Way[];
   /** The block of this page whose gradient this block is. */
-  forward?: string;
+  readonly forward?: string;
   /** Whether its op says which cells belong together; if so and without ways, none do. */
-  told?: boolean;
+  readonly told?: boolean;
 }
 
 /** A gradient at a cell beside the slope that a finite difference gives there, all numbers as text. */
 export interface CellChecked {
-  kind: "cell checked";
-  request: number;
-  given: string;
-  slope?: string;
-  agrees?: boolean;
+  readonly kind: "cell checked";
+  readonly request: number;
+  readonly given: string;
+  readonly slope?: string;
+  readonly agrees?: boolean;
   /** Why there is no slope to compare with; empty where there is one. */
-  why?: "" | "not finite" | "in its way" | "two slopes" | "whole numbers" | "chance" | "needs" | "too large";
+  readonly why?: NoSlope;
   /** The slopes to both sides, where they are two. */
-  below?: string;
-  above?: string;
+  readonly below?: string;
+  readonly above?: string;
   /** The op whose gradient it is; its input that is not known, or how many cells are too many. */
-  about?: string[];
+  readonly about?: readonly string[];
 }
 
 /** A constant that a page which leaves its folder still has in a file. */
 export interface LeftBehind {
   /** Of its block, or of the placeholder that it is fed to. */
-  name: string;
-  file: string;
+  readonly name: string;
+  readonly file: string;
   /** How many are too many; 0 if the file cannot be read. */
-  cells?: number;
+  readonly cells?: number;
 }
 
 export interface Exported {
-  kind: "exported";
-  request: number;
-  text: string;
-  left?: LeftBehind[];
+  readonly kind: "exported";
+  readonly request: number;
+  readonly text: string;
+  readonly left?: readonly LeftBehind[];
 }
 
 /** A command was not carried out. The tab takes back the change of this `number`, if there is one. */
 export interface Refused {
-  kind: "refused";
-  text: string;
-  request?: number;
-  page?: number;
-  number?: number;
+  readonly kind: "refused";
+  readonly text: string;
+  readonly request?: number;
+  readonly page?: number;
+  readonly number?: number;
 }
 
 export type Command =

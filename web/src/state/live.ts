@@ -180,8 +180,9 @@ function joined(before: Series | undefined, series: Series): Series {
   const { steps, values } = series;
   if (!steps?.length || !before?.steps?.length || before.values?.length !== values?.length) return series;
   if ((steps[0] as number) <= (before.steps.at(-1) as number)) return series;
-  append(before.steps, steps);
-  for (const [place, list] of (before.values ?? []).entries()) append(list, values?.[place] ?? []);
+  append(before.steps as number[], steps);
+  for (const [place, list] of (before.values ?? []).entries())
+    append(list as (number | null)[], values?.[place] ?? []);
   return { ...series, steps: before.steps, ...(before.values && { values: before.values }) };
 }
 

@@ -101,7 +101,7 @@ export abstract class Questions {
     after: readonly number[] | null,
     hearing: Hearing<FoundBad> = {},
   ): Promise<FoundBad> {
-    const from = after && { after: [...after] };
+    const from = after && { after };
     return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...hearing });
   }
 
@@ -110,7 +110,7 @@ export abstract class Questions {
   }
 
   checkCell(page: number, block: string, cell: readonly number[]): Promise<CellChecked> {
-    return this.ask((request) => ({ kind: "check cell", page, request, block, cell: [...cell] }));
+    return this.ask((request) => ({ kind: "check cell", page, request, block, cell }));
   }
 
   /** Elements as texts; with `python` as Python writes them. */

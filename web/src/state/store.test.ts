@@ -46,7 +46,7 @@ async function open(document: PageDocument = line, page = 1, path = "line.page.j
     kind: "opened",
     request,
     page,
-    document: document as Record<string, unknown>,
+    document: document,
     revision: 3,
     saved_revision: 3,
     path,
@@ -97,7 +97,7 @@ describe("a page", () => {
   test("without a file is unchanged until it is changed", async () => {
     const opening = studio.open({ lesson: "line" });
     const request = sent("open").at(-1)?.request ?? 0;
-    say({ kind: "opened", request, page: 1, document: line as Record<string, unknown>, revision: 0 });
+    say({ kind: "opened", request, page: 1, document: line, revision: 0 });
     await opening;
     expect(isDirty(now())).toBe(false);
     setTitle("new");
@@ -184,7 +184,7 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: command?.request ?? 0,
       page: 9,
-      document: line as Record<string, unknown>,
+      document: line,
       revision: 1,
       path: "line.page.json",
     });
@@ -208,7 +208,7 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: sent("open")[0]?.request ?? 0,
       page: 5,
-      document: line as Record<string, unknown>,
+      document: line,
       revision: 1,
     });
     expect(useStudio.getState().tabs).toEqual([]);
@@ -238,7 +238,7 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: second?.request ?? 0,
       page: 2,
-      document: line as Record<string, unknown>,
+      document: line,
       revision: 1,
       path: "a.page.json",
     });

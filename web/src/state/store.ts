@@ -5,7 +5,7 @@
  */
 
 import type { Action, Item, Label } from "../model/action.ts";
-import { between, type Edit, type PageDocument } from "../model/document.ts";
+import { between, type Edit } from "../model/document.ts";
 import { closed } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
@@ -121,7 +121,7 @@ export class Studio extends Questions {
     this.show(page, synced, change.edits, true);
     const { number, label } = change;
     // What is changed while the page is opened again is sent when it is open.
-    if (page > 0) this.send({ kind: "change", page, number, edits: change.edits as never, label });
+    if (page > 0) this.send({ kind: "change", page, number, edits: change.edits, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
@@ -250,7 +250,7 @@ export class Studio extends Questions {
   /** The outputs whose pictures are seen now. */
   watch(page: number, pins: readonly string[]): void {
     this.watched.set(page, pins);
-    if (page > 0) this.send({ kind: "watch", page, pins: [...pins] });
+    if (page > 0) this.send({ kind: "watch", page, pins });
   }
 
   // -- what the server says -------------------------------------------------------------------
@@ -368,13 +368,13 @@ export class Studio extends Questions {
         draft: old.draft,
       });
       for (const { number, edits, label } of this.page(page)?.synced.pending ?? []) {
-        this.send({ kind: "change", page, number, edits: edits as never, label });
+        this.send({ kind: "change", page, number, edits, label });
       }
       this.watch(page, this.watched.get(page) ?? []);
       return;
     }
     if (!this.page(page)) {
-      const synced = sync.opened(message.document as PageDocument, message.revision);
+      const synced = sync.opened(message.document, message.revision);
       this.put(page, newPage(message, synced, this.state.ops));
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
@@ -388,11 +388,10 @@ export class Studio extends Questions {
 
   /** The document that the server has, with what of the page that was here it does not have yet. */
   private takenIn({ document, revision, request }: Opened, old: PageState): sync.Synced {
-    const found = document as PageDocument;
-    if (!this.rescuing.delete(request)) return sync.reopened(old.synced, found, revision);
+    if (!this.rescuing.delete(request)) return sync.reopened(old.synced, document, revision);
     const label = this.labelText({ kind: "restore" });
-    const edits = between(found, old.document);
-    const { synced } = sync.change(sync.opened(found, revision), ++this.numbers, edits, label);
+    const edits = between(document, old.document);
+    const { synced } = sync.change(sync.opened(document, revision), ++this.numbers, edits, label);
     return { ...synced, history: old.synced.history };
   }
 
@@ -404,8 +403,8 @@ export class Studio extends Questions {
       return;
     }
     const text = label === "revert" ? this.labelText({ kind: "revert" }) : undefined;
-    const synced = sync.changedByOther(now.synced, edits as Edit[], revision, text);
-    this.show(page, synced, edits as Edit[]);
+    const synced = sync.changedByOther(now.synced, edits, revision, text);
+    this.show(page, synced, edits);
   }
 
   private refused({ text, request, page, number }: Refused): void {

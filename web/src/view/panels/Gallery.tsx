@@ -67,7 +67,7 @@ export function Gallery(): ReactElement {
                 className="card"
                 onClick={() => void ui.openPage({ lesson: lesson.name })}
               >
-                <Lesson document={lesson.document as PageDocument} />
+                <Lesson document={lesson.document} />
               </button>
             ))}
           </div>

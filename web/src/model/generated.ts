@@ -1,0 +1,154 @@
+// Generated from src/backblocks/pages/model.py by tools/generate.py. Do not edit.
+
+import type { Json, JsonObject } from "./json.ts";
+
+/** A block: an op with its attributes, and what its inputs are wired to. */
+export interface PageBlock extends JsonObject {
+  /** TensorFlow's name of the op; or `gradients`, or `page`: see the format's text. */
+  readonly op: string;
+  /** The version of the op's meaning. */
+  readonly version?: number;
+  /** A sentence for whoever reads the page. */
+  readonly about?: string;
+  /** For each input a wire or a constant; a list of them for an input that is a list. */
+  readonly in?: Readonly<Record<string, Json>>;
+  /** What a variable starts from. */
+  readonly initial?: Json;
+  /** Attributes by name. */
+  readonly attrs?: Readonly<Record<string, Json>>;
+  /** Blocks that run before it although nothing flows from them. */
+  readonly after?: readonly string[];
+}
+
+/** A frame around blocks that belong together. */
+export interface Frame extends JsonObject {
+  /** What stands on the frame. */
+  readonly title?: string;
+  /** The same in other languages, by their codes. */
+  readonly titles?: Readonly<Record<string, string>>;
+  /** The blocks inside. */
+  readonly blocks?: readonly string[];
+}
+
+/** A note on the page. */
+export interface Note extends JsonObject {
+  /** The note, in Markdown. */
+  readonly text?: string;
+  /** The same in other languages, by their codes such as ko. */
+  readonly texts?: Readonly<Record<string, string>>;
+}
+
+/** An output, or one element of it, that a monitor shows. */
+export interface Shown extends JsonObject {
+  /** The output. */
+  readonly pin: string;
+  /** Which element; all of it if left out. */
+  readonly element?: readonly number[] | null;
+  /** What it is called there. */
+  readonly label?: string;
+}
+
+/** Shows values while a page runs. */
+export interface Monitor extends JsonObject {
+  /** How: a number, a trend over steps, an image map, or a histogram. One that is unknown is kept. */
+  readonly kind: string;
+  /** What it shows. */
+  readonly shows?: readonly Shown[];
+  /** What stands above it. */
+  readonly title?: string;
+  /** The same in other languages, by their codes. */
+  readonly titles?: Readonly<Record<string, string>>;
+  /** The lower end of its scale; found from values if left out. */
+  readonly low?: number | null;
+  /** The upper end of its scale. */
+  readonly high?: number | null;
+  /** How many steps back a trend goes; all if left out. */
+  readonly steps?: number | null;
+  /** For an image: the axes of its rows and columns. */
+  readonly axes?: readonly number[];
+}
+
+/** How the page is run when nobody says otherwise. */
+export interface Run extends JsonObject {
+  /** Outputs whose values are wanted. */
+  readonly fetch?: readonly string[];
+  /** Blocks that are to run although nobody wants their values. */
+  readonly targets?: readonly string[];
+  /** How many times; once if left out. */
+  readonly steps?: number | null;
+  /** An output that ends the run when it is true. */
+  readonly until?: string;
+  /** Where random numbers start from. */
+  readonly seed?: number | null;
+  /** Values for placeholders. */
+  readonly feeds?: Readonly<Record<string, Json>>;
+}
+
+/** An input or output of a page that is used as a block. */
+export interface Port extends JsonObject {
+  /** The output on this page: of a placeholder, if the port is an input. */
+  readonly pin: string;
+  /** Its element type. */
+  readonly dtype: string;
+  /** Its sizes, null where they are open; null if even their number is. */
+  readonly shape?: readonly (number | null)[] | null;
+}
+
+/** What a page takes and gives when it is used as a block. */
+export interface Ports extends JsonObject {
+  /** Inputs by name. */
+  readonly inputs?: Readonly<Record<string, Port>>;
+  /** Outputs by name. */
+  readonly outputs?: Readonly<Record<string, Port>>;
+}
+
+/** Where things stand. Nothing here changes what a page computes. */
+export interface Layout extends JsonObject {
+  /** Left and top of blocks. */
+  readonly blocks?: Readonly<Record<string, readonly number[]>>;
+  /** Points that wires go through, by the input that they lead to. */
+  readonly wires?: Readonly<Record<string, readonly (readonly number[])[]>>;
+  /** Left, top, width and height of frames. */
+  readonly frames?: Readonly<Record<string, readonly number[]>>;
+  /** Left, top, width and height of notes. */
+  readonly notes?: Readonly<Record<string, readonly number[]>>;
+  /** Left, top, width and height of monitors. */
+  readonly monitors?: Readonly<Record<string, readonly number[]>>;
+}
+
+export interface TypedConstant extends JsonObject {
+  readonly dtype: string;
+  readonly shape?: readonly number[];
+  /** Nested lists. Cells without a number in JSON are text: inf, -inf, nan, 1-2j, whole numbers beyond 2^53. Bytes that are no UTF-8 are in base64. */
+  readonly value?: Json;
+  /** An npy file below the page's folder. */
+  readonly file?: string;
+}
+
+/** A page of blocks, which together compute something. */
+export interface PageDocument extends JsonObject {
+  /** The version of the format. */
+  readonly format?: number;
+  /** What the page is called. */
+  readonly title?: string;
+  /** The same in other languages, by their codes. */
+  readonly titles?: Readonly<Record<string, string>>;
+  /** What it is for, in Markdown. */
+  readonly about?: string;
+  /** The same in other languages, by their codes. */
+  readonly abouts?: Readonly<Record<string, string>>;
+  /** Blocks by name. Their order counts where several change one variable: they do so in this order. */
+  readonly blocks?: Readonly<Record<string, PageBlock>>;
+  /** Frames by name. */
+  readonly frames?: Readonly<Record<string, Frame>>;
+  /** Notes by name. */
+  readonly notes?: Readonly<Record<string, Note>>;
+  /** Monitors by name. */
+  readonly monitors?: Readonly<Record<string, Monitor>>;
+  /** How it is run. */
+  readonly run?: Run;
+  /** What it takes and gives as a block. */
+  readonly ports?: Ports;
+  /** Where things stand. */
+  readonly layout?: Layout;
+}
