@@ -1,5 +1,5 @@
 """Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, the
-browser's types of pages and of the studio's messages, and calls that it is tested with.
+browser's types of pages, ops and the studio's messages, and calls that it is tested with.
 
 python tools/generate.py           rewrites the files
 python tools/generate.py --check   says which are stale, and changes nothing
@@ -43,7 +43,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/support.md": support_page(ops),
         ROOT / "docs/max_pool_3d.svg": picture.svg(),
         ROOT / "web/src/net/generated.ts": typescript.message_types(),
-        ROOT / "web/src/model/generated.ts": typescript.page_types(),
+        ROOT / "web/src/model/generated.ts": typescript.model_types(),
         ROOT / "web/src/model/cells.fixture.json": cells_fixture.text(),
         ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,

@@ -1,6 +1,6 @@
-"""Writes TypeScript's types of the studio's messages and of page files.
+"""Writes for TypeScript what Python declares: the studio's messages, page files, and what is known of ops.
 
-Those of messages are read off the classes that the server has, those of pages off the schema of page files.
+Types of messages and ops are read off the server's classes, those of pages off the schema of page files.
 """
 
 from __future__ import annotations
@@ -11,12 +11,15 @@ import itertools
 import types
 import typing
 from collections.abc import Iterator
+from types import ModuleType
 from typing import Any, Literal
 
 import msgspec
 
+from backblocks import dtypes
+from backblocks.pages import model
 from backblocks.pages.schema import schema
-from backblocks.studio import messages
+from backblocks.studio import messages, palette
 
 HEAD = "// Generated from src/backblocks/{} by tools/generate.py. Do not edit.\n"
 PLAIN = {
@@ -28,26 +31,19 @@ PLAIN = {
     Any: "Json",
     dict[str, Any]: "PageDocument",
 }
-BASES = (messages.Command, messages.Message)
-CHOICES = {
-    value: name for name, value in vars(messages).items() if typing.get_origin(value) is Literal
-}
+BASES = (msgspec.Struct, messages.Command, messages.Message)
+WIDTH = 110
+"""Columns of a line of the front end's sources."""
 
 
 def message_types() -> str:
     """The file with the types of messages."""
-    documented = _documented()
-    parts = [HEAD.format("studio/messages.py")]
-    parts.append('import type { PageDocument } from "../model/generated.ts";')
-    parts.append('import type { Json } from "../model/json.ts";\n')
-    for choice, name in CHOICES.items():
-        text = f"export type {name} = {_choice(choice)};\n"
-        if len(text) > 110:
-            text = text.replace("= ", "=\n  | ").replace('" | ', '"\n  | ')
-        parts.append("\n".join([*_comment(documented.get(name), ""), text]))
-    for each in vars(messages).values():
-        if inspect.isclass(each) and issubclass(each, msgspec.Struct) and each not in BASES:
-            parts += [_interface(each, documented)] if each is not msgspec.Struct else []
+    parts = [
+        HEAD.format("studio/messages.py"),
+        'import type { PageDocument } from "../model/generated.ts";',
+        'import type { Json } from "../model/json.ts";\n',
+        *_interfaces(messages),
+    ]
     for name in ("Commands", "Messages"):
         names = (each.__name__ for each in typing.get_args(getattr(messages, name)))
         union = "".join(f"\n  | {each}" for each in names)
@@ -55,13 +51,61 @@ def message_types() -> str:
     return "\n".join(parts)
 
 
-def _documented() -> dict[str, str]:
+def model_types() -> str:
+    """The file with the types of pages and of ops, and the names of element types."""
+    return "\n".join(
+        [
+            HEAD.format("pages/model.py, studio/palette.py and dtypes.py"),
+            'import type { Json, JsonObject } from "./json.ts";\n',
+            *_page_interfaces(),
+            *_interfaces(palette),
+            f'export const GRADIENTS = "{model.GRADIENTS}";',
+            f'export const PAGE = "{model.PAGE}";\n',
+            *_names("ALL_DTYPES", (*dtypes.EVERY, "resource"), "Every element type."),
+            *_names(
+                "FROM_ML_DTYPES", dtypes.FROM_ML_DTYPES, "Element types that are not NumPy's own."
+            ),
+            *_names("SMOOTH", dtypes.SMOOTH, "Element types that have gradients."),
+        ]
+    )
+
+
+def _names(constant: str, names: tuple[str, ...], about: str) -> Iterator[str]:
+    lines = "".join(f'\n  "{each}",' for each in names)
+    yield f"/** {about} */\nexport const {constant}: readonly string[] = [{lines}\n];\n"
+
+
+# -- classes -------------------------------------------------------------------------------------
+
+
+def _interfaces(module: ModuleType) -> Iterator[str]:
+    """The choices of a module, and an interface for each of its classes that have fields."""
+    documented = _documented(module)
+    for choice, name in _choices(module).items():
+        text = f"export type {name} = {_choice(choice)};\n"
+        if len(text) > WIDTH:
+            text = text.replace("= ", "=\n  | ").replace('" | ', '"\n  | ')
+        yield "\n".join([*_comment(documented.get(name), ""), text])
+    for each in vars(module).values():
+        if inspect.isclass(each) and issubclass(each, msgspec.Struct) and each not in BASES:
+            yield _interface(each, documented)
+
+
+def _choices(module: ModuleType) -> dict[Any, str]:
+    """Literal types that have a name, which they keep."""
+    return {v: name for name, v in vars(module).items() if typing.get_origin(v) is Literal}
+
+
+CHOICES = {**_choices(messages), **_choices(palette)}
+
+
+def _documented(module: ModuleType) -> dict[str, str]:
     """The docstrings of choices and of fields in the source, by "name" and "class.field"."""
-    module = ast.parse(inspect.getsource(messages))
-    classes = [each for each in module.body if isinstance(each, ast.ClassDef)]
+    body = ast.parse(inspect.getsource(module)).body
+    classes = [each for each in body if isinstance(each, ast.ClassDef)]
     found = {}
-    for prefix, body in [("", module.body), *((f"{each.name}.", each.body) for each in classes)]:
-        for field, text in itertools.pairwise(body):
+    for prefix, lines in [("", body), *((f"{each.name}.", each.body) for each in classes)]:
+        for field, text in itertools.pairwise(lines):
             if isinstance(field, ast.AnnAssign | ast.Assign) and isinstance(text, ast.Expr):
                 target = field.target if isinstance(field, ast.AnnAssign) else field.targets[0]
                 name = typing.cast(ast.Name, target).id
@@ -126,17 +170,15 @@ def _choice(hint: Any) -> str:
 JSON_TYPES = {"string": "string", "integer": "number", "number": "number", "null": "null"}
 
 
-def page_types() -> str:
-    """The file with the types of pages: an interface for each definition of the schema.
-
-    A document need not have a format: the clipboard holds parts of pages.
+def _page_interfaces() -> Iterator[str]:
+    """An interface for each definition of the schema. A document need not have a format: the clipboard
+    holds parts of pages.
     """
     page = {**schema(), "required": []}
     definitions = page["$defs"]
     (typed,) = (each for each in definitions.pop("Constant")["anyOf"] if "properties" in each)
-    interfaces = {**definitions, "TypedConstant": typed, "PageDocument": page}
-    head = [HEAD.format("pages/model.py"), 'import type { Json, JsonObject } from "./json.ts";\n']
-    return "\n".join([*head, *(_page_interface(*each) for each in interfaces.items())])
+    for each in {**definitions, "TypedConstant": typed, "PageDocument": page}.items():
+        yield _page_interface(*each)
 
 
 def _page_interface(name: str, definition: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What the browser knows of every op before anything runs: the classes of `ops.json`.
 
 The file is made when the front end is built (`tools/palette.py`), so that a page can be drawn while the
-compute library is still being imported. `web/src/model/ops.ts` has the same types for the browser.
+compute library is still being imported. The browser's types are made from these classes.
 """
 
 from __future__ import annotations
@@ -10,12 +10,15 @@ from typing import Any, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
+Count = Literal["one", "optional", "list", "mixed list"]
+"""How many tensors a pin takes or gives; those of a mixed list may have different types."""
+
 
 class PinInfo(Struct, kw_only=True, omit_defaults=True):
     """An input or output of an op."""
 
     name: str
-    count: Literal["one", "optional", "list", "mixed list"]
+    count: Count
     type: str
     """A type variable, which is the same type at every pin that has it, or the one type that it takes."""
     dtypes: list[str]

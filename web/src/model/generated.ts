@@ -1,4 +1,4 @@
-// Generated from src/backblocks/pages/model.py by tools/generate.py. Do not edit.
+// Generated from src/backblocks/pages/model.py, studio/palette.py and dtypes.py by tools/generate.py. Do not edit.
 
 import type { Json, JsonObject } from "./json.ts";
 
@@ -152,3 +152,152 @@ export interface PageDocument extends JsonObject {
   /** Where things stand. */
   readonly layout?: Layout;
 }
+
+/** How many tensors a pin takes or gives; those of a mixed list may have different types. */
+export type Count = "one" | "optional" | "list" | "mixed list";
+
+/** An input or output of an op. */
+export interface PinInfo {
+  readonly name: string;
+  readonly count: Count;
+  /** A type variable, which is the same type at every pin that has it, or the one type that it takes. */
+  readonly type: string;
+  /** Every type that it may have. */
+  readonly dtypes: readonly string[];
+  /** Every number of axes that it may have; null if any. */
+  readonly ranks: readonly number[] | null;
+  /** The letters of its axes, such as DHWIO; "data_format" if that attribute has them. */
+  readonly axes?: string;
+}
+
+/** An attribute of an op. */
+export interface AttrInfo {
+  readonly name: string;
+  /** Picks the widget. */
+  readonly kind: string;
+  readonly about: string;
+  readonly required: boolean;
+  readonly options: readonly string[];
+  readonly default?: Json;
+}
+
+/** Where an op departs from TensorFlow's, and how to make it agree. */
+export interface DifferenceInfo {
+  readonly topic: string;
+  readonly tensorflow: string;
+  readonly ours: string;
+  readonly agree: string;
+  /** The rule that says which cells it touches; none if it is about which calls are taken. */
+  readonly at?: string;
+}
+
+/** A worked case, as a page that can be opened. */
+export interface CaseInfo {
+  readonly about: string;
+  readonly page: PageDocument;
+}
+
+/**
+ * How the gradient with respect to one input is made with one op.
+ *
+ * Its inputs are "input NAME", "output NAME" or "shape NAME" (of an input) of this op, or "gradient NAME":
+ * what flows into that output.
+ */
+export interface GradientInfo {
+  readonly input: string;
+  readonly op: string;
+  /** The output that is the gradient. */
+  readonly gives: string;
+  readonly inputs: Readonly<Record<string, string>>;
+  /** Attributes that are copied by name. */
+  readonly attrs: readonly string[];
+}
+
+/** All that is said of an op. */
+export interface OpInfo {
+  readonly name: string;
+  readonly group: string;
+  readonly summary: string;
+  /** What follows the summary, in Markdown. */
+  readonly documentation: string;
+  readonly formula?: string;
+  readonly inputs: readonly PinInfo[];
+  readonly outputs: readonly PinInfo[];
+  readonly attrs: readonly AttrInfo[];
+  readonly stateful: boolean;
+  readonly files: string;
+  /** Inputs that are variables and get a new value. */
+  readonly writes: readonly string[];
+  /** Whether a session keeps what it gives: a variable, a queue, a reader. */
+  readonly holds: boolean;
+  readonly fed: boolean;
+  /** Whether it has a gradient, in words. */
+  readonly gradient: string;
+  readonly differences: readonly DifferenceInfo[];
+  readonly cases: readonly CaseInfo[];
+  readonly aliases: readonly string[];
+  readonly gradients: readonly GradientInfo[];
+}
+
+/** The whole file: ops by group and name. */
+export interface Palette {
+  readonly version: string;
+  readonly ops: readonly OpInfo[];
+}
+
+export const GRADIENTS = "gradients";
+export const PAGE = "page";
+
+/** Every element type. */
+export const ALL_DTYPES: readonly string[] = [
+  "bfloat16",
+  "float16",
+  "float32",
+  "float64",
+  "int8",
+  "int16",
+  "int32",
+  "int64",
+  "uint8",
+  "uint16",
+  "uint32",
+  "uint64",
+  "complex64",
+  "complex128",
+  "bool",
+  "float8_e5m2",
+  "float8_e4m3fn",
+  "float8_e4m3fnuz",
+  "float8_e4m3b11fnuz",
+  "float8_e5m2fnuz",
+  "int4",
+  "uint4",
+  "int2",
+  "uint2",
+  "string",
+  "resource",
+];
+
+/** Element types that are not NumPy's own. */
+export const FROM_ML_DTYPES: readonly string[] = [
+  "bfloat16",
+  "float8_e5m2",
+  "float8_e4m3fn",
+  "float8_e4m3fnuz",
+  "float8_e4m3b11fnuz",
+  "float8_e5m2fnuz",
+  "int4",
+  "uint4",
+  "int2",
+  "uint2",
+];
+
+/** Element types that have gradients. */
+export const SMOOTH: readonly string[] = [
+  "bfloat16",
+  "float16",
+  "float32",
+  "float64",
+  "complex64",
+  "complex128",
+];

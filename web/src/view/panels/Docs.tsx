@@ -108,7 +108,6 @@ function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): Rea
                 {pin.name}
               </th>
               <td>
-                {pin.about ? `${pin.about} ` : ""}
                 <span className="soft">
                   {[
                     w.counts[pin.count],
