@@ -1,5 +1,5 @@
 """Writes what is read off declarations: stubs and documentation of the ops, the schema of pages, the
-browser's types of pages, ops and the studio's messages, and calls that it is tested with.
+browser's types of pages, ops and the studio's messages, and calls and edits that it is tested with.
 
 python tools/generate.py           rewrites the files
 python tools/generate.py --check   says which are stale, and changes nothing
@@ -24,6 +24,7 @@ from backblocks.pages.schema import schema
 
 sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
 import cells_fixture
+import edits_fixture
 import picture
 import typescript
 
@@ -45,6 +46,7 @@ def files() -> dict[Path, str]:
         ROOT / "web/src/net/generated.ts": typescript.message_types(),
         ROOT / "web/src/model/generated.ts": typescript.model_types(),
         ROOT / "web/src/model/cells.fixture.json": cells_fixture.text(),
+        ROOT / "tests/conformance/random_edits.json": edits_fixture.text(),
         ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,
     }

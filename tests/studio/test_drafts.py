@@ -12,7 +12,7 @@ import pytest
 from conftest import page_file
 
 from backblocks.studio import drafts
-from backblocks.studio.document import applied
+from backblocks.studio.document import apply
 from backblocks.studio.drafts import Found, Journal, State, Taken
 from backblocks.studio.messages import Edit
 
@@ -93,7 +93,7 @@ def journal_of(state, *changes):
     document = {"n": 0}
     journal.begin(None, "", document)
     for edit in changes:
-        document, _ = applied(document, [edit])
+        document, _ = apply(document, [edit])
         journal.add([edit], "", document)
     journal.sync()
     journal.leave()

@@ -1,13 +1,15 @@
 """Edits change documents, and can be taken back."""
 
 import json
+from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import UNSET
 
-from backblocks.studio.document import BadEdit, applied, between
+from backblocks.studio.document import EditError, apply, diff
 from backblocks.studio.messages import Edit
 
 KEYS = st.sampled_from("abcdef")
@@ -31,7 +33,7 @@ def changes(draw):
     edits = []
     for _ in range(draw(st.integers(1, 8))):
         edit = draw(fitting(now))
-        now, _ = applied(now, [edit])
+        now, _ = apply(now, [edit])
         edits.append(edit)
     return document, edits
 
@@ -62,19 +64,19 @@ def fitting(draw, document):
 @given(changes())
 def test_the_inverse_gives_the_document_back_with_the_order_of_its_keys(change):
     document, edits = change
-    after, inverse = applied(document, edits)
-    back, again = applied(after, inverse)
+    after, inverse = apply(document, edits)
+    back, again = apply(after, inverse)
     assert text(back) == text(document)
-    assert text(applied(back, again)[0]) == text(after)
+    assert text(apply(back, again)[0]) == text(after)
 
 
 @given(changes())
 def test_a_document_that_somebody_holds_does_not_change(change):
     document, edits = change
     held = text(document)
-    after, inverse = applied(document, edits)
+    after, inverse = apply(document, edits)
     middle = text(after)
-    applied(after, inverse)
+    apply(after, inverse)
     assert (text(document), text(after)) == (held, middle)
 
 
@@ -83,39 +85,60 @@ def test_all_edits_at_once_do_what_they_do_one_by_one(change):
     document, edits = change
     one_by_one = document
     for edit in edits:
-        one_by_one, _ = applied(one_by_one, [edit])
-    assert text(applied(document, edits)[0]) == text(one_by_one)
+        one_by_one, _ = apply(one_by_one, [edit])
+    assert text(apply(document, edits)[0]) == text(one_by_one)
 
 
 @given(DOCUMENTS, DOCUMENTS)
 def test_edits_between_two_documents_make_one_of_the_other(before, after):
-    found, _ = applied(before, between(before, after))
+    found, _ = apply(before, diff(before, after))
     assert found == after
     assert [text(found[key]) for key in found] == [text(after[key]) for key in found]
 
 
-def test_a_new_key_comes_before_the_one_that_is_named_or_last():
-    document = {"blocks": {"a": 1, "b": 2}}
-    edits = [Edit(["blocks", "c"], 3, "b"), Edit(["blocks", "d"], 4)]
-    assert text(applied(document, edits)[0]["blocks"]) == '{"a": 1, "c": 3, "b": 2, "d": 4}'
-
-
-def test_a_value_in_a_list_is_a_new_item():
-    assert applied({"l": [1, 2]}, [Edit(["l", 1], 9)])[0] == {"l": [1, 9, 2]}
-    assert applied({"l": [1, 2]}, [Edit(["l", 0])])[0] == {"l": [2]}
-
-
-@pytest.mark.parametrize(
-    "path",
-    [[], ["nothing", "x"], ["gone"], ["l", 2], ["l", -1], ["l", "x"], ["l", 0, "x"], [0], ["o", 1]],
-)
-def test_edits_that_lead_nowhere_are_refused(path):
-    with pytest.raises(BadEdit):
-        applied({"l": [1, 2], "o": {}}, [Edit(path)])
-
-
 def test_a_change_is_made_whole_or_not_at_all():
     document = {"a": {"x": 1}}
-    with pytest.raises(BadEdit):
-        applied(document, [Edit(["a", "x"], 2), Edit(["b", "x"], 3)])
+    with pytest.raises(EditError):
+        apply(document, [Edit(["a", "x"], 2), Edit(["b", "x"], 3)])
     assert document == {"a": {"x": 1}}
+
+
+# -- conformance: the browser runs the same cases in web/src/model/conformance.test.ts ---------------------
+
+CONFORMANCE = Path(__file__).resolve().parents[1] / "conformance"
+
+
+def cases(section):
+    """The cases of both files, by file and name."""
+    return [
+        pytest.param(case, id=f"{file}: {case['name']}")
+        for file in ("edits", "random_edits")
+        for case in json.loads((CONFORMANCE / f"{file}.json").read_text())[section]
+    ]
+
+
+def read(edits):
+    return msgspec.convert(edits, list[Edit])
+
+
+@pytest.mark.parametrize("case", cases("edits"))
+def test_edits_give_what_the_browser_gives(case):
+    document, edits = case["document"], read(case["edits"])
+    before = text(document)
+    if "refused" in case:
+        with pytest.raises(EditError) as refused:
+            apply(document, edits)
+        assert str(refused.value) == case["refused"]
+    else:
+        result, inverse = apply(document, edits)
+        assert text(result) == text(case["result"])
+        assert text(msgspec.to_builtins(inverse)) == text(case["inverse"])
+        assert text(apply(result, inverse)[0]) == before
+    assert text(document) == before
+
+
+@pytest.mark.parametrize("case", cases("diffs"))
+def test_diffs_are_those_of_the_browser(case):
+    edits = diff(case["before"], case["after"])
+    assert text(msgspec.to_builtins(edits)) == text(case["edits"])
+    assert apply(case["before"], edits)[0] == case["after"]

@@ -1,10 +1,13 @@
-"""Changes documents by edits, and says how to take the edits back.
+"""Edits of documents, with their inverses: the server's half of `web/src/model/document.ts`.
 
-A document is never changed in place: who holds one (a check, a run, a journal) keeps what it was.
+Documents are copy-on-write: an edited document shares with the old one what did not change, and whoever has
+the old one (a check, a run, a journal) keeps it. The browser applies the same edits; `tests/conformance` has
+edits with their results and refusals that both sides are tested with.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,12 +18,12 @@ from backblocks.studio.messages import Edit
 Json = Any
 
 
-class BadEdit(ValueError):
-    """An edit that leads nowhere in this document."""
+class EditError(ValueError):
+    """An edit that does not fit the document."""
 
 
-def applied(document: Json, edits: Iterable[Edit]) -> tuple[Json, list[Edit]]:
-    """The document after the edits, and the edits that make it what it was."""
+def apply(document: Json, edits: Iterable[Edit]) -> tuple[Json, list[Edit]]:
+    """The document after the edits, and the inverse edits, which undo them."""
     copies = _Copies()
     document = copies.own(document)
     inverse = [_apply(document, edit, copies) for edit in edits]
@@ -28,7 +31,7 @@ def applied(document: Json, edits: Iterable[Edit]) -> tuple[Json, list[Edit]]:
 
 
 class _Copies:
-    """Copies each list and object on the way to an edit once."""
+    """Copies each list and object on the path of an edit once."""
 
     def __init__(self) -> None:
         self._made: dict[int, Json] = {}
@@ -36,72 +39,78 @@ class _Copies:
     def own(self, value: Json) -> Json:
         if id(value) in self._made:
             return value
-        if not isinstance(value, dict | list):
-            raise BadEdit("a path leads into what is no object and no list")
         copy = value.copy()
-        self._made[id(copy)] = copy  # held, so that no other object gets its id
+        self._made[id(copy)] = copy  # referenced, so that no other object gets its id
         return copy
 
 
 def _apply(document: Json, edit: Edit, copies: _Copies) -> Edit:
-    """Makes one edit in containers that are copies already, and gives its inverse."""
+    """Applies one edit to containers that are copies already, and gives its inverse."""
     if not edit.path:
-        raise BadEdit("an edit must have a path")
-    holder, last = document, edit.path[-1]
+        raise EditError("an edit must have a path")
+    parent, last = document, edit.path[-1]
     for key in edit.path[:-1]:
-        inner = copies.own(_at(holder, key))
-        holder[key] = inner
-        holder = inner
-    if isinstance(holder, dict):
-        if not isinstance(last, str):
-            raise BadEdit(f"an object has no place {last}")
-        return _in_object(holder, last, edit)
-    if not isinstance(last, int) or not 0 <= last <= len(holder) - (edit.value is UNSET):
-        raise BadEdit(f"a list of {len(holder)} items has no place {last}")
+        parent[key] = copies.own(_child(parent, key))
+        parent = parent[key]
+    if isinstance(parent, dict):
+        return _apply_to_object(parent, last, edit)
+    if not isinstance(last, int) or not 0 <= last <= len(parent) - (edit.value is UNSET):
+        raise EditError(f"a list of {len(parent)} items has no index {_quoted(last)}")
     if edit.value is UNSET:
-        return Edit(edit.path, holder.pop(last))
-    holder.insert(last, edit.value)
+        return Edit(edit.path, parent.pop(last))
+    parent.insert(last, edit.value)
     return Edit(edit.path)
 
 
-def _at(holder: Json, key: str | int) -> Json:
-    if isinstance(holder, dict) and key in holder:
-        return holder[key]
-    if isinstance(holder, list) and isinstance(key, int) and 0 <= key < len(holder):
-        return holder[key]
-    raise BadEdit(f"there is no {key!r} on the way")
+def _child(parent: Json, key: str | int) -> Json:
+    """The object or list at a key of an object, or at an index of a list."""
+    keys = parent if isinstance(parent, dict) else range(len(parent))
+    if key not in keys:
+        raise EditError(f"there is no {_quoted(key)} on its path")
+    child = parent[key]
+    if not isinstance(child, dict | list):
+        raise EditError(f"{_quoted(key)} on its path is no object and no list")
+    return child
 
 
-def _in_object(holder: dict[str, Json], key: str, edit: Edit) -> Edit:
-    if key in holder:
-        old = holder[key]
+def _quoted(key: str | int) -> str:
+    return json.dumps(key, ensure_ascii=False)
+
+
+def _apply_to_object(parent: dict[str, Json], key: str | int, edit: Edit) -> Edit:
+    if not isinstance(key, str):
+        raise EditError(f"an object has keys, not indices; got {key}")
+    if key == "__proto__":  # which a browser's objects do not take as a key
+        raise EditError('"__proto__" cannot be a key')
+    if key in parent:
+        old = parent[key]
         if edit.value is not UNSET:
-            holder[key] = edit.value
+            parent[key] = edit.value
             return Edit(edit.path, old)
-        keys = list(holder)
+        keys = list(parent)
         behind = keys[keys.index(key) + 1 :]
-        del holder[key]
+        del parent[key]
         return Edit(edit.path, old, behind[0] if behind else UNSET)
     if edit.value is UNSET:
-        raise BadEdit(f"there is no {key!r} to take away")
-    if edit.before is UNSET or edit.before not in holder:
-        holder[key] = edit.value
+        raise EditError(f"there is no {_quoted(key)} to remove")
+    if edit.before is UNSET or edit.before not in parent:
+        parent[key] = edit.value
     else:
-        entries = list(holder.items())
-        place = list(holder).index(edit.before)
-        entries.insert(place, (key, edit.value))
-        holder.clear()
-        holder.update(entries)
+        entries = list(parent.items())
+        entries.insert(list(parent).index(edit.before), (key, edit.value))
+        parent.clear()
+        parent.update(entries)
     return Edit(edit.path)
 
 
-def between(before: dict[str, Json], after: dict[str, Json]) -> list[Edit]:
-    """Edits that make one document of another, section by section."""
+def diff(before: dict[str, Json], after: dict[str, Json]) -> list[Edit]:
+    """Edits that turn one document into another, section by section."""
     edits = [Edit([key]) for key in before if key not in after]
     keys = [*after]
-    for place, key in reversed([*enumerate(keys)]):
+    # From the end, so that the key before which one is inserted is there already.
+    for index, key in reversed([*enumerate(keys)]):
         if key not in before:
-            behind = keys[place + 1 : place + 2]
+            behind = keys[index + 1 : index + 2]
             edits.append(Edit([key], after[key], behind[0] if behind else UNSET))
         elif not _same(before[key], after[key]):
             edits.append(Edit([key], after[key]))

@@ -41,7 +41,7 @@ from backblocks._durable import (
 )
 from backblocks.pages.model import FORMAT
 from backblocks.pages.text import open_plain
-from backblocks.studio.document import BadEdit, applied
+from backblocks.studio.document import EditError, apply
 from backblocks.studio.messages import Damage, Edit
 
 MOST_VERSIONS = 50
@@ -418,7 +418,7 @@ def read(path: Path, base: Found | None = None) -> Found | None:
                 found = _after(found, _entry.decode(record))
         except msgspec.DecodeError:
             lines += 1
-        except BadEdit:
+        except EditError:
             unapplied += 1
         else:
             is_first = False
@@ -442,7 +442,7 @@ def _after(found: Found, entry: _Entry) -> Found:
     if entry.document is not UNSET:
         document = entry.document
     else:
-        document, _ = applied(found.document, entry.edits)
+        document, _ = apply(found.document, entry.edits)
     return replace(
         found,
         document=document,

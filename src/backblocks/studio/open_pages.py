@@ -17,7 +17,7 @@ from backblocks.pages.text import is_too_deep, json_of, open_plain, parse, read_
 from backblocks.pages.versions import of_today
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
-from backblocks.studio.document import BadEdit, applied, between
+from backblocks.studio.document import EditError, apply, diff
 from backblocks.studio.drafts import Found, Journal, State, Taken
 from backblocks.studio.process_pool import ProcessPool, TaskError
 from backblocks.studio.running import Children, Running
@@ -112,7 +112,7 @@ class OpenPage:
             return
         found = self._journal.go_on(found)
         if self.path is not None:
-            if not between(found.document, self.document):
+            if not diff(found.document, self.document):
                 self._journal.end()  # nothing of it is left, or can be read
                 self.draft = m.Draft(0, found.since, found.damage) if found.damage else None
                 return
@@ -170,7 +170,7 @@ class OpenPage:
         with contextlib.suppress(OSError):  # no tab is left that could be told
             self._journal.sync()
         if self.revision == self.saved_revision or (
-            self.path is None and not self._lost_file and not between(self.document, self._start)
+            self.path is None and not self._lost_file and not diff(self.document, self._start)
         ):
             self._journal.end()
         self.let_go()
@@ -197,8 +197,8 @@ class OpenPage:
         if any(is_too_deep(_at(edit.path, edit.value)) for edit in edits):
             raise Refusal("A page cannot be nested so deeply.")
         try:
-            document, _ = applied(self.document, edits)
-        except BadEdit as error:
+            document, _ = apply(self.document, edits)
+        except EditError as error:
             raise Refusal(f"The page has changed meanwhile: {error}.") from None
         try:
             await asyncio.to_thread(self._add_to_journal, edits, label, document)
@@ -337,7 +337,7 @@ class OpenPage:
 
     def _is_as_read(self) -> bool:
         """Whether the document is what its file held: then the file is written byte by byte as it was."""
-        return bool(self._source) and not between(self.document, read_document(self._source))
+        return bool(self._source) and not diff(self.document, read_document(self._source))
 
     def _replace_file(self, target: Path, now: bytes | None, data: bytes) -> Journal:
         """Writes the file, in place of what it held `now`, and gives the journal that goes on from it."""
@@ -377,7 +377,7 @@ class OpenPage:
         else:
             source, wanted = await asyncio.to_thread(_read_page, self.path)
             self._source, self._known = source, _digest(source)
-        if edits := between(self.document, wanted):
+        if edits := diff(self.document, wanted):
             await self.change(edits, "revert")
         self.draft = None
         if not version and self.path is not None:

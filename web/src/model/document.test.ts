@@ -1,77 +1,7 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import {
-  apply,
-  between,
-  type Edit,
-  EditError,
-  type Json,
-  type PageDocument,
-  readWire,
-  wireText,
-} from "./document.ts";
+import { expect, test } from "vitest";
+import { apply, type Edit, type Json, type PageDocument, readWire, wireText } from "./document.ts";
 import { line } from "./samples.ts";
-
-const page = {
-  blocks: { a: { op: "A" }, b: { op: "B" }, c: { op: "C" } },
-  list: [1, 2, 3],
-} as unknown as PageDocument;
-
-function result(...edits: Edit[]): PageDocument {
-  return apply(page, edits).document;
-}
-
-describe("an edit", () => {
-  test("takes the place of what an object has, where it stands", () => {
-    expect(Object.entries(result({ path: ["blocks", "b"], value: { op: "X" } }).blocks ?? {})).toEqual([
-      ["a", { op: "A" }],
-      ["b", { op: "X" }],
-      ["c", { op: "C" }],
-    ]);
-  });
-
-  test("puts a new key before another, or last", () => {
-    const before = result({ path: ["blocks", "n"], value: { op: "N" }, before: "b" });
-    expect(Object.keys(before.blocks ?? {})).toEqual(["a", "n", "b", "c"]);
-    const missing = result({ path: ["blocks", "n"], value: { op: "N" }, before: "gone" });
-    expect(Object.keys(missing.blocks ?? {})).toEqual(["a", "b", "c", "n"]);
-  });
-
-  test("takes away, and its inverse puts back where it was", () => {
-    const { document, inverse } = apply(page, [{ path: ["blocks", "b"] }]);
-    expect(Object.keys(document.blocks ?? {})).toEqual(["a", "c"]);
-    expect(inverse).toEqual([{ path: ["blocks", "b"], value: { op: "B" }, before: "c" }]);
-  });
-
-  test("is a new item in a list, and moves those behind it", () => {
-    expect(result({ path: ["list", 1], value: 9 }).list).toEqual([1, 9, 2, 3]);
-    expect(result({ path: ["list", 3], value: 9 }).list).toEqual([1, 2, 3, 9]);
-    expect(result({ path: ["list", 0] }).list).toEqual([2, 3]);
-  });
-
-  test("can put null", () => {
-    expect(result({ path: ["blocks", "a", "initial"], value: null }).blocks?.a).toEqual({
-      op: "A",
-      initial: null,
-    });
-  });
-
-  test.each<[string, Edit]>([
-    ["through what is not there", { path: ["layout", "blocks", "a"], value: [0, 0] }],
-    ["into what is no object", { path: ["blocks", "a", "op", "x"], value: 1 }],
-    ["beyond the end of a list", { path: ["list", 4], value: 1 }],
-    ["to take away what is not there", { path: ["blocks", "d"] }],
-    ["to take away behind the end of a list", { path: ["list", 3] }],
-    ["to a place in an object", { path: ["blocks", 0], value: 1 }],
-    ["to the prototype of an object", { path: ["blocks", "__proto__"], value: {} }],
-    ["through the prototype of an object", { path: ["blocks", "constructor", "x"], value: 1 }],
-    ["without a path", { path: [], value: {} }],
-  ])("is refused %s, and nothing has changed", (_, edit) => {
-    const before = JSON.stringify(page);
-    expect(() => result({ path: ["blocks", "a", "op"], value: "X" }, edit)).toThrow(EditError);
-    expect(JSON.stringify(page)).toBe(before);
-  });
-});
 
 test("what is not edited is shared with the document before", () => {
   const { document } = apply(line, [{ path: ["blocks", "x", "about"], value: "points" }]);
@@ -128,15 +58,6 @@ test("the inverse of any edits gives the document to the letter, and the inverse
     }),
     { numRuns: 300 },
   );
-});
-
-test("one document is made of another, section by section", () => {
-  const empty = { format: 1, blocks: {} };
-  expect(JSON.stringify(apply(empty, between(empty, line)).document)).toBe(JSON.stringify(line));
-  expect(between(line, { ...line, title: "Other" })).toEqual([{ path: ["title"], value: "Other" }]);
-  expect(between(line, line)).toEqual([]);
-  const { run: _, ...without } = line;
-  expect(between(line, without)).toEqual([{ path: ["run"] }]);
 });
 
 test("wires are read and written alike", () => {

@@ -1,8 +1,9 @@
 /**
- * The page's file as it is in memory, and the one way in which it changes.
+ * Documents, which are page files in memory, and the edits by which they change.
  *
- * A document is never changed in place: `apply` gives a new one that shares what stayed the same, and the
- * edits that lead back. Undoing, the journal of the draft and what other tabs see all rest on this.
+ * Documents are copy-on-write: `apply` gives a new one that shares what did not change, and the inverse edits.
+ * Undo, the journal of the server and what other tabs see all rest on this. The server applies the same edits in
+ * studio/document.py: tests/conformance has edits with results and refusals that both sides are tested with.
  */
 
 import type { Edit } from "../net/generated.ts";
@@ -44,19 +45,12 @@ export function titleIn(language: string, box: Frame | Monitor | undefined, name
   return inLanguage(language, box?.title, box?.titles) || name;
 }
 
-/** An edit that does not fit the document: its path leads nowhere. */
-export class EditError extends Error {
-  constructor(
-    readonly path: Path,
-    why: string,
-  ) {
-    super(`${path.join(" / ")}: ${why}`);
-  }
-}
+/** An edit that does not fit the document. */
+export class EditError extends Error {}
 
 export interface Applied {
   readonly document: PageDocument;
-  /** The edits that lead back, in the order in which they are to be applied. */
+  /** The inverse edits, which undo them, in the order in which they are to be applied. */
   readonly inverse: Edit[];
 }
 
@@ -68,8 +62,8 @@ export function apply(document: PageDocument, edits: readonly Edit[]): Applied {
   return { document: changing.document, inverse: inverse.reverse() };
 }
 
-/** Edits that make one document of another, section by section. */
-export function between(before: PageDocument, after: PageDocument): Edit[] {
+/** Edits that turn one document into another, section by section. */
+export function diff(before: PageDocument, after: PageDocument): Edit[] {
   const edits: Edit[] = Object.keys(before)
     .filter((key) => !Object.hasOwn(after, key))
     .map((key) => ({ path: [key] }));
@@ -85,94 +79,106 @@ export function between(before: PageDocument, after: PageDocument): Edit[] {
   return edits;
 }
 
-type Changeable = Record<string, Json> | Json[];
+type Container = Record<string, Json> | Json[];
 
-/** A document while edits are applied: parts are copied once, and then changed in place. */
+/** A document while edits are applied, copy-on-write: containers are copied once, and then changed in place. */
 class Changing {
   private readonly own = new WeakSet<object>();
 
   constructor(public document: PageDocument) {}
 
-  /** Applies an edit, and gives the one that undoes it. */
+  /** Applies an edit, and gives its inverse. */
   apply(edit: Edit): Edit {
-    const { path } = edit;
-    const last = path.at(-1);
-    if (last === undefined) throw new EditError(path, "an edit must have a path");
-    const parent = this.parentOf(path);
-    if (Array.isArray(parent)) return changeList(parent, last, edit);
-    if (typeof last !== "string") throw new EditError(path, "an object has keys, not places");
-    if (last === "__proto__") throw new EditError(path, "this name cannot be used");
-    if (edit.value === undefined) return this.remove(parent, last, edit);
-    if (Object.hasOwn(parent, last)) {
-      const old = parent[last] as Json;
-      parent[last] = edit.value;
-      return { path, value: old };
+    const last = edit.path.at(-1);
+    if (last === undefined) throw new EditError("an edit must have a path");
+    const parent = this.parentOf(edit.path);
+    return Array.isArray(parent) ? applyToList(parent, last, edit) : applyToObject(parent, last, edit);
+  }
+
+  /** The object or list that has the end of a path, ready to be changed. */
+  private parentOf(path: Path): Container {
+    this.document = this.copyOf(this.document) as PageDocument;
+    let parent = this.document as Container;
+    for (const key of path.slice(0, -1)) {
+      const child = this.copyOf(childOf(parent, key));
+      (parent as Record<string | number, Json>)[key] = child;
+      parent = child;
     }
-    this.insert(parent, last, edit);
-    return { path };
+    return parent;
   }
 
-  private remove(parent: Record<string, Json>, key: string, edit: Edit): Edit {
-    if (!Object.hasOwn(parent, key)) throw new EditError(edit.path, "there is nothing to take away");
-    const keys = Object.keys(parent);
-    const next = keys[keys.indexOf(key) + 1];
-    const old = parent[key] as Json;
-    delete parent[key];
-    return next === undefined
-      ? { path: edit.path, value: old }
-      : { path: edit.path, value: old, before: next };
-  }
-
-  /** Puts a new key before another one. The keys behind it are taken out and put back, so that it stands there. */
-  private insert(parent: Record<string, Json>, key: string, edit: Edit): void {
-    const behind: [string, Json][] = [];
-    if (edit.before !== undefined && Object.hasOwn(parent, edit.before)) {
-      const keys = Object.keys(parent);
-      for (const each of keys.slice(keys.indexOf(edit.before))) {
-        behind.push([each, parent[each] as Json]);
-        delete parent[each];
-      }
-    }
-    parent[key] = edit.value as Json;
-    for (const [each, value] of behind) parent[each] = value;
-  }
-
-  /** The object or list that holds the end of a path, ready to be changed. */
-  private parentOf(path: Path): Changeable {
-    this.document = this.changeable(this.document, path) as PageDocument;
-    let here: Changeable = this.document as Record<string, Json>;
-    for (const step of path.slice(0, -1)) {
-      const next: Json | undefined = Array.isArray(here)
-        ? here[step as number]
-        : typeof step === "string" && Object.hasOwn(here, step)
-          ? here[step]
-          : undefined;
-      const own = this.changeable(next, path);
-      (here as Record<string | number, Json>)[step] = own as Json;
-      here = own;
-    }
-    return here;
-  }
-
-  private changeable(value: Json | undefined, path: Path): Changeable {
-    if (typeof value !== "object" || value === null) throw new EditError(path, "its path leads nowhere");
-    if (this.own.has(value)) return value as Changeable;
+  private copyOf(value: object): Container {
+    if (this.own.has(value)) return value as Container;
     const copy = Array.isArray(value) ? [...value] : { ...value };
     this.own.add(copy);
-    return copy as Changeable;
+    return copy as Container;
   }
 }
 
-function changeList(list: Json[], place: string | number, edit: Edit): Edit {
+/** The object or list at a key of an object, or at an index of a list. */
+function childOf(parent: Container, key: string | number): object {
+  const found = Array.isArray(parent)
+    ? isIndex(key, parent.length)
+    : typeof key === "string" && Object.hasOwn(parent, key);
+  if (!found) throw new EditError(`there is no ${JSON.stringify(key)} on its path`);
+  const child = (parent as Record<string | number, Json>)[key] as Json;
+  if (typeof child !== "object" || child === null)
+    throw new EditError(`${JSON.stringify(key)} on its path is no object and no list`);
+  return child;
+}
+
+function isIndex(key: string | number, length: number): key is number {
+  return typeof key === "number" && Number.isInteger(key) && 0 <= key && key < length;
+}
+
+function applyToList(list: Json[], index: string | number, { path, value }: Edit): Edit {
+  if (!isIndex(index, list.length + (value === undefined ? 0 : 1)))
+    throw new EditError(`a list of ${list.length} items has no index ${JSON.stringify(index)}`);
+  if (value === undefined) return { path, value: list.splice(index, 1)[0] as Json };
+  list.splice(index, 0, value);
+  return { path };
+}
+
+function applyToObject(parent: Record<string, Json>, key: string | number, edit: Edit): Edit {
   const { path, value } = edit;
-  const most = value === undefined ? list.length - 1 : list.length;
-  if (typeof place !== "number" || !Number.isInteger(place) || place < 0 || place > most)
-    throw new EditError(path, "there is no such place in the list");
-  if (value !== undefined) {
-    list.splice(place, 0, value);
-    return { path };
+  if (typeof key !== "string") throw new EditError(`an object has keys, not indices; got ${key}`);
+  // An assignment to it would change the object's prototype.
+  if (key === "__proto__") throw new EditError('"__proto__" cannot be a key');
+  if (value === undefined) return remove(parent, key, path);
+  if (Object.hasOwn(parent, key)) {
+    const old = parent[key] as Json;
+    parent[key] = value;
+    return { path, value: old };
   }
-  return { path, value: list.splice(place, 1)[0] as Json };
+  insert(parent, key, value, edit.before);
+  return { path };
+}
+
+function remove(parent: Record<string, Json>, key: string, path: Path): Edit {
+  if (!Object.hasOwn(parent, key)) throw new EditError(`there is no ${JSON.stringify(key)} to remove`);
+  const keys = Object.keys(parent);
+  const before = keys[keys.indexOf(key) + 1];
+  const value = parent[key] as Json;
+  delete parent[key];
+  return before === undefined ? { path, value } : { path, value, before };
+}
+
+/** Puts a new key before another one. The keys behind it are taken out and put back, so that they come after it. */
+function insert(parent: Record<string, Json>, key: string, value: Json, before: string | undefined): void {
+  const behind: [string, Json][] = [];
+  if (before !== undefined && Object.hasOwn(parent, before)) {
+    const entries = Object.entries(parent);
+    behind.push(...entries.slice(Object.keys(parent).indexOf(before)));
+    for (const [each] of behind) delete parent[each];
+  }
+  parent[key] = value;
+  for (const [each, old] of behind)
+    Object.defineProperty(parent, each, {
+      value: old,
+      configurable: true,
+      enumerable: true,
+      writable: true,
+    });
 }
 
 export function isObject(value: unknown): value is JsonObject {

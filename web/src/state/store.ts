@@ -5,7 +5,7 @@
  */
 
 import type { Action, Item, Label } from "../model/action.ts";
-import { between, type Edit } from "../model/document.ts";
+import { diff, type Edit } from "../model/document.ts";
 import { closed } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
@@ -390,7 +390,7 @@ export class Studio extends Questions {
   private takenIn({ document, revision, request }: Opened, old: PageState): sync.Synced {
     if (!this.rescuing.delete(request)) return sync.reopened(old.synced, document, revision);
     const label = this.labelText({ kind: "restore" });
-    const edits = between(document, old.document);
+    const edits = diff(document, old.document);
     const { synced } = sync.change(sync.opened(document, revision), ++this.numbers, edits, label);
     return { ...synced, history: old.synced.history };
   }
