@@ -561,7 +561,7 @@ def test_a_page_is_exported_as_a_script(opened):
         assert words in tab.hear("exported", request=4)["text"]
 
 
-def test_a_page_is_exported_with_its_arrays_and_those_that_stay_are_named(studio):
+def test_a_page_is_exported_with_inline_arrays_and_omitted_ones_are_named(studio):
     np.save(studio.folder / "w.npy", np.arange(300, dtype=np.float32))
     held = {"dtype": "float32", "shape": [300], "file": "w.npy"}
     blocks = {"w": {"op": "Const", "attrs": {"value": held}}}
@@ -575,4 +575,4 @@ def test_a_page_is_exported_with_its_arrays_and_those_that_stay_are_named(studio
     words = {"dtype": "float32", "value": list(range(300))}
     exported = {"w": {"op": "Const", "attrs": {"value": words}}, "lost": lost}
     assert json.loads(answer["text"])["blocks"] == exported
-    assert answer["left"] == [{"name": "lost", "file": "lost.npy"}]
+    assert answer["omitted"] == [{"name": "lost", "file": "lost.npy"}]

@@ -658,20 +658,20 @@ class CellChecked(Message, tag="cell checked"):
     """The op whose gradient it is; its input that is not known, or how many cells are too many."""
 
 
-class LeftBehind(Struct, omit_defaults=True):
-    """A constant that a page which leaves its folder still has in a file."""
+class OmittedArray(Struct, omit_defaults=True):
+    """A constant of an exported page that stays in its npy file."""
 
     name: str
-    """Of its block, or of the placeholder that it is fed to."""
+    """The block, or the placeholder it is fed to."""
     file: str
-    cells: int = 0
-    """How many are too many; 0 if the file cannot be read."""
+    elements: int = 0
+    """Its size if that is too large; 0 if the file cannot be read."""
 
 
 class Exported(Message, tag="exported"):
     request: int
     text: str
-    left: list[LeftBehind] = field(default_factory=list)
+    omitted: list[OmittedArray] = field(default_factory=list)
 
 
 class Refused(Message, tag="refused"):

@@ -25,7 +25,7 @@ from backblocks.studio.messages import (
     Explain,
     FindBad,
     Leave,
-    LeftBehind,
+    OmittedArray,
     Look,
     Measure,
 )
@@ -153,7 +153,7 @@ class ExportPage(Task):
 
     name = "export this page"
     seconds = 60.0
-    result = tuple[str, list[LeftBehind]]
+    result = tuple[str, list[OmittedArray]]
 
     document: dict[str, Any]
     path: str

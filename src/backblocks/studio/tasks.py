@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 from backblocks.errors import OpError
 from backblocks.studio import pipe
 from backblocks.studio.checking import checked, peak_bytes
-from backblocks.studio.messages import LeftBehind
+from backblocks.studio.messages import OmittedArray
 from backblocks.studio.processes import OUT_OF_MEMORY, begin
 
 _LATE = 5
@@ -42,14 +42,14 @@ def _do(task: pipe.Tasks) -> Any:
             return _written(task)
 
 
-def _exported(task: pipe.ExportPage) -> tuple[str, list[LeftBehind]]:
+def _exported(task: pipe.ExportPage) -> tuple[str, list[OmittedArray]]:
     from backblocks.pages.export import to_python, to_tensorflow
-    from backblocks.pages.leaving import with_arrays
+    from backblocks.pages.inline_arrays import inline_arrays
     from backblocks.studio.job import page_of
 
     if task.to == "page":
-        text, left = with_arrays(task.document, Path(task.path))
-        return text, [LeftBehind(*each) for each in left]
+        text, omitted = inline_arrays(task.document, Path(task.path))
+        return text, [OmittedArray(*each) for each in omitted]
     page = page_of(task.document, Path(task.path))
     return to_python(page) if task.to == "python" else to_tensorflow(page), []
 

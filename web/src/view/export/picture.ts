@@ -3,7 +3,7 @@
 import { inLanguage, isObject, type Json } from "../../model/document.ts";
 import type { BlockView } from "../../model/graph.ts";
 import { stringifyExact } from "../../model/numbers.ts";
-import type { LeftBehind } from "../../net/generated.ts";
+import type { OmittedArray } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { readColours } from "../canvas/colours.ts";
@@ -33,20 +33,22 @@ export function hasFiles(value: Json | undefined): boolean {
   return ("dtype" in value && typeof value.file === "string") || Object.values(value).some(hasFiles);
 }
 
-/** The page as it can be opened in any folder: with its arrays. Says which of them have to stay. */
+/** The page with its arrays inline, so that it opens in any folder. Arrays that are omitted are named in a notice. */
 export async function wholePage(page: PageState): Promise<string> {
   if (!hasFiles(page.document)) return pageText(page);
-  const { text, left = [] } = await studio.pageWithArrays(page.page);
-  if (left.length > 0) studio.notice("error", whatIsLeft(left));
+  const { text, omitted = [] } = await studio.pageWithArrays(page.page);
+  if (omitted.length > 0) studio.notice("error", omittedText(omitted));
   return text;
 }
 
-function whatIsLeft(left: readonly LeftBehind[]): string {
+function omittedText(omitted: readonly OmittedArray[]): string {
   const w = words();
   const listed = (names: readonly string[]) =>
     names.length > MOST_NAMED ? `${names.slice(0, MOST_NAMED).join(", ")}, …` : names.join(", ");
-  const large = left.flatMap(({ name, file, cells }) => (cells ? [w.elementsIn(name, cells, file)] : []));
-  const lost = left.flatMap(({ name, file, cells }) => (cells ? [] : [`${name} (${file})`]));
+  const large = omitted.flatMap(({ name, file, elements }) =>
+    elements ? [w.elementsIn(name, elements, file)] : [],
+  );
+  const lost = omitted.flatMap(({ name, file, elements }) => (elements ? [] : [`${name} (${file})`]));
   const sentences = [
     ...(large.length > 0 ? [w.tooLargeInside(listed(large), MOST_CELLS)] : []),
     ...(lost.length > 0 ? [w.unreadableInside(listed(lost))] : []),

@@ -1,4 +1,4 @@
-"""Pages that leave their folder: the arrays of their files are in their text."""
+"""Inline arrays for export: the arrays of a page's files are in its text."""
 
 import json
 
@@ -8,9 +8,9 @@ import pytest
 
 import backblocks as bb
 from backblocks.errors import OpError
-from backblocks.pages import leaving
+from backblocks.pages import inline_arrays as module
 from backblocks.pages.folder import Folder
-from backblocks.pages.leaving import MOST_CELLS, Left, with_arrays
+from backblocks.pages.inline_arrays import MAX_INLINE_ELEMENTS, OmittedArray, inline_arrays
 from backblocks.pages.model import PageBlock
 from backblocks.pages.page import Page
 
@@ -55,14 +55,14 @@ MANY = np.resize(ODD, (30, 3, 10))
 def test_a_page_has_the_same_bits_elsewhere(tmp_path, array):
     page, path = saved(tmp_path, w=array)
     assert "file" in page["blocks"]["w"]["attrs"]["value"]
-    text, left = with_arrays(page, path)
-    assert left == []
+    text, omitted = inline_arrays(page, path)
+    assert omitted == []
     found = opened_elsewhere(tmp_path, text).graph()["w"].attrs["value"]
     assert (found.dtype, found.shape) == (array.dtype, array.shape)
     assert found.tobytes() == array.tobytes()
 
 
-def test_arrays_of_inputs_variables_and_feeds_come_along(tmp_path):
+def test_arrays_of_inputs_variables_and_feeds_are_inlined(tmp_path):
     large = np.arange(600, dtype=np.float32).reshape(2, 300)
     path = tmp_path / "old/p.page.json"
     path.parent.mkdir()
@@ -77,41 +77,46 @@ def test_arrays_of_inputs_variables_and_feeds_come_along(tmp_path):
     page.run.feeds, page.run.fetch = {"x": large}, ["sum:z"]
     bb.save_page(page, path)
     assert path.read_text().count('"file"') == 3
-    text, left = with_arrays(json.loads(path.read_text()), path)
-    assert left == []
+    text, omitted = inline_arrays(json.loads(path.read_text()), path)
+    assert omitted == []
     found = opened_elsewhere(tmp_path, text)
     (total,) = found.session().run(found.run.fetch, found.feeds())
     np.testing.assert_array_equal(total, 3 * large + 3)
 
 
-def test_a_nan_of_any_bits_comes_along_as_nan(tmp_path):
+def test_a_nan_of_any_bits_is_inlined_as_nan(tmp_path):
     array = np.full(300, -np.nan, np.float32)
-    text, left = with_arrays(*saved(tmp_path, w=array))
-    assert left == []
+    text, omitted = inline_arrays(*saved(tmp_path, w=array))
+    assert omitted == []
     assert np.isnan(opened_elsewhere(tmp_path, text).graph()["w"].attrs["value"]).all()
 
 
 def test_a_page_without_files_keeps_all_it_says(tmp_path):
     page, path = saved(tmp_path, w=np.ones(2, np.float32))
     page |= {"unknown": [{"dtype": "float32"}, {"file": "x"}, 1.0], "title": "한 장"}
-    assert json.loads(with_arrays(page, path)[0]) == page
+    assert json.loads(inline_arrays(page, path)[0]) == page
 
 
-def test_what_is_too_large_stays_and_is_never_read(tmp_path, monkeypatch):
-    small = np.arange(MOST_CELLS // 2, dtype=np.int32)
-    arrays = {"a": small, "huge": np.zeros(MOST_CELLS + 1, bool), "b": small + 1, "c": small[:300]}
+def test_an_array_that_is_too_large_is_omitted_and_never_read(tmp_path, monkeypatch):
+    small = np.arange(MAX_INLINE_ELEMENTS // 2, dtype=np.int32)
+    arrays = {
+        "a": small,
+        "huge": np.zeros(MAX_INLINE_ELEMENTS + 1, bool),
+        "b": small + 1,
+        "c": small[:300],
+    }
     page, path = saved(tmp_path, **arrays)
     read = []
     array = Folder.array
     monkeypatch.setattr(
         Folder, "array", lambda *given: read.append(given[1][9:11]) or array(*given)
     )
-    text, left = with_arrays(page, path)
+    text, omitted = inline_arrays(page, path)
     assert read == ["a-", "b-"]
     files = {name: block["attrs"]["value"]["file"] for name, block in page["blocks"].items()}
-    assert left == [
-        Left("huge", files["huge"], MOST_CELLS + 1),
-        Left("c", files["c"], 300),
+    assert omitted == [
+        OmittedArray("huge", files["huge"], MAX_INLINE_ELEMENTS + 1),
+        OmittedArray("c", files["c"], 300),
     ]
     blocks = json.loads(text)["blocks"]
     assert blocks["huge"] == page["blocks"]["huge"]
@@ -134,17 +139,17 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, wrong):
     np.save(tmp_path / "secret.npy", np.zeros(3, np.float32))
     np.save(path.parent / "w.npy", np.zeros(3, np.float32))
     page["blocks"] = {"w": {"op": "Neg", "in": {"x": wrong}}}
-    text, left = with_arrays(page, path)
-    assert left == [Left("w", wrong["file"], 0)]
+    text, omitted = inline_arrays(page, path)
+    assert omitted == [OmittedArray("w", wrong["file"], 0)]
     assert json.loads(text) == page
 
 
-def test_as_many_cells_as_the_limit_says_come_along_and_not_one_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(leaving, "MOST_CELLS", 300)
+def test_as_many_elements_as_the_limit_says_are_inlined_and_not_one_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "MAX_INLINE_ELEMENTS", 300)
     page, path = saved(tmp_path, w=np.zeros((20, 15)))
-    assert with_arrays(page, path)[1] == []
-    monkeypatch.setattr(leaving, "MOST_CELLS", 299)
-    text, (left,) = with_arrays(page, path)
-    assert left.cells == 300
+    assert inline_arrays(page, path)[1] == []
+    monkeypatch.setattr(module, "MAX_INLINE_ELEMENTS", 299)
+    text, (omitted,) = inline_arrays(page, path)
+    assert omitted.elements == 300
     with pytest.raises(OpError, match="Put the file beside the page"):
         opened_elsewhere(tmp_path, text).graph()
