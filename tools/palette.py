@@ -28,7 +28,7 @@ from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value, flat
 from backblocks.pages.build import build
-from backblocks.pages.constants import attribute_in_words, in_words
+from backblocks.pages.constants import array_to_json, attribute_to_json
 from backblocks.pages.fields import read
 from backblocks.pages.model import PageFile
 from backblocks.studio.palette import (
@@ -109,7 +109,7 @@ def _attr(attr: Attr) -> AttrInfo:
         options=list(attr.kind.options),
     )
     if not attr.required:
-        info.default = attribute_in_words(attr.default)
+        info.default = attribute_to_json(attr.default)
     return info
 
 
@@ -237,12 +237,12 @@ def _page(op: Op, case: Case) -> dict[str, Any] | None:
             wires[pin.name] = f"{pin.name}:{'ref' if variable else 'output'}"
     name = op.snake_name if op.snake_name not in blocks else f"{op.snake_name}_of_it"
     given = {
-        attr.name: attribute_in_words(case.args[attr.name])
+        attr.name: attribute_to_json(case.args[attr.name])
         for attr in op.attrs.values()
         if attr.name in case.args and (attr.required or case.args[attr.name] != attr.default)
     }
     if op.name == "Const":
-        given = {"value": in_words(np.asarray(case.args["value"]))}
+        given = {"value": array_to_json(np.asarray(case.args["value"]))}
     block = {"op": op.name, "in": wires, "attrs": given}
     places = {each: [0, 120 * row] for row, each in enumerate(blocks)}
     page = {
@@ -260,7 +260,7 @@ def _page(op: Op, case: Case) -> dict[str, Any] | None:
 
 
 def _holding(array: Any, variable: bool) -> dict[str, Any]:
-    words = in_words(array)
+    words = array_to_json(array)
     return (
         {"op": "VariableV2", "initial": words}
         if variable

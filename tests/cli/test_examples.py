@@ -9,7 +9,7 @@ import pytest
 import backblocks as bb
 from backblocks import examples
 from backblocks.cli import main
-from backblocks.pages.text import text_of
+from backblocks.pages.serialization import serialize
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def run(capsys):
 def test_examples_are_whole(name):
     page = bb.open_page(examples.path(name))
     assert page.check() == []
-    assert page.source == text_of(page), "written as pages are"
+    assert page.source == serialize(page), "written as pages are"
     assert page.title
     assert page.about
     assert page.run.fetch

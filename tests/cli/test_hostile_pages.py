@@ -199,7 +199,7 @@ BOMBS = {
 
 @pytest.mark.parametrize("bomb", BOMBS)
 def test_pages_that_multiply_end_the_check(bomb, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("backblocks.pages.making.MOST_BLOCKS", 20_000)
+    monkeypatch.setattr("backblocks.pages.builder.MAX_BLOCKS", 20_000)
     path = BOMBS[bomb](tmp_path)
     begun = time.process_time()
     assert main(["check", str(path), "--json"]) == 1

@@ -823,7 +823,7 @@ def test_settings_that_name_what_is_not_there_are_refused_in_words(tmp_path, cap
 def test_what_no_json_can_hold_is_refused_at_its_block(tmp_path, capsys, value):
     path = page(tmp_path, blocks={"x": const(1)})
     assert main(["run", path, "--set", f"x.value={value}"]) == 1
-    assert 'block "x": Const.value: must have cells of float32' in capsys.readouterr().err
+    assert 'block "x": Const.value: must have elements of float32' in capsys.readouterr().err
 
 
 def test_a_number_in_words_that_is_none_is_refused_at_its_block(tmp_path, capsys):
@@ -831,4 +831,4 @@ def test_a_number_in_words_that_is_none_is_refused_at_its_block(tmp_path, capsys
     blocks = {"x": const(1), "y": {"op": "LeakyRelu", "in": {"features": "x"}, "attrs": attrs}}
     assert main(["check", page(tmp_path, blocks=blocks)]) == 1
     told = capsys.readouterr()
-    assert "must be a number in words" in told.out + told.err
+    assert "must be a number as text" in told.out + told.err

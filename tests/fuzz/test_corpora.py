@@ -4,7 +4,7 @@ import pytest
 from fuzz import readers
 from fuzz.findings import Finding
 
-from backblocks.pages import text
+from backblocks.pages import serialization
 
 KEPT = [
     pytest.param(target, path, id=f"{target}-{path.name}")
@@ -41,7 +41,7 @@ def spoiled(*args, **kwargs):
 
 def test_an_error_of_pythons_own_is_found(monkeypatch):
     data = (readers.CORPORA / "page" / "xor").read_bytes()
-    monkeypatch.setattr(text, "read", spoiled)
+    monkeypatch.setattr(serialization, "read", spoiled)
     with pytest.raises(Finding, match=r"exit code 3 of check: .*ZeroDivisionError"):
         readers.check("page", data)
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from backblocks.dtypes import FROM_ML_DTYPES
-from backblocks.pages.constants import TYPES, in_words
-from backblocks.pages.model import Frame, Monitor, Note, PageBlock, Shown
+from backblocks.pages.constants import TYPES, array_to_json
+from backblocks.pages.model import Frame, Monitor, MonitorSource, Note, PageBlock
 from backblocks.pages.page import Page
 
 # How fast pages are made up says how busy the machine is, and nothing of the code. Each has many parts,
@@ -40,7 +40,7 @@ def arrays(draw):
     return draw(hnp.arrays(TYPES[name], shape))
 
 
-in_words_only = arrays().map(in_words).filter(lambda words: isinstance(words, dict))
+in_words_only = arrays().map(array_to_json).filter(lambda words: isinstance(words, dict))
 
 
 @st.composite
@@ -72,7 +72,7 @@ def pages(draw):
         page.notes[name] = Note(draw(words))
         titles = draw(st.dictionaries(words, words, max_size=1))
         page.frames[name] = Frame(draw(words), titles, draw(st.lists(words, max_size=2)))
-        shown = Shown("x:output", draw(st.none() | st.lists(st.integers(0, 9), max_size=2)))
+        shown = MonitorSource("x:output", draw(st.none() | st.lists(st.integers(0, 9), max_size=2)))
         page.monitors[name] = Monitor(draw(words), [shown], unknown=draw(new_fields))
     page.run.seed = draw(st.none() | st.integers(0, 2**40))
     page.run.feeds = draw(st.dictionaries(words, in_words_only, max_size=2))

@@ -10,7 +10,7 @@ import backblocks as bb
 from backblocks.errors import OpError
 from backblocks.pages import inline_arrays as module
 from backblocks.pages.folder import Folder
-from backblocks.pages.inline_arrays import MAX_INLINE_ELEMENTS, OmittedArray, inline_arrays
+from backblocks.pages.inline_arrays import MAX_EXPORTED_ELEMENTS, OmittedArray, inline_arrays
 from backblocks.pages.model import PageBlock
 from backblocks.pages.page import Page
 
@@ -98,10 +98,10 @@ def test_a_page_without_files_keeps_all_it_says(tmp_path):
 
 
 def test_an_array_that_is_too_large_is_omitted_and_never_read(tmp_path, monkeypatch):
-    small = np.arange(MAX_INLINE_ELEMENTS // 2, dtype=np.int32)
+    small = np.arange(MAX_EXPORTED_ELEMENTS // 2, dtype=np.int32)
     arrays = {
         "a": small,
-        "huge": np.zeros(MAX_INLINE_ELEMENTS + 1, bool),
+        "huge": np.zeros(MAX_EXPORTED_ELEMENTS + 1, bool),
         "b": small + 1,
         "c": small[:300],
     }
@@ -115,7 +115,7 @@ def test_an_array_that_is_too_large_is_omitted_and_never_read(tmp_path, monkeypa
     assert read == ["a-", "b-"]
     files = {name: block["attrs"]["value"]["file"] for name, block in page["blocks"].items()}
     assert omitted == [
-        OmittedArray("huge", files["huge"], MAX_INLINE_ELEMENTS + 1),
+        OmittedArray("huge", files["huge"], MAX_EXPORTED_ELEMENTS + 1),
         OmittedArray("c", files["c"], 300),
     ]
     blocks = json.loads(text)["blocks"]
@@ -145,10 +145,10 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path, wrong):
 
 
 def test_as_many_elements_as_the_limit_says_are_inlined_and_not_one_more(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "MAX_INLINE_ELEMENTS", 300)
+    monkeypatch.setattr(module, "MAX_EXPORTED_ELEMENTS", 300)
     page, path = saved(tmp_path, w=np.zeros((20, 15)))
     assert inline_arrays(page, path)[1] == []
-    monkeypatch.setattr(module, "MAX_INLINE_ELEMENTS", 299)
+    monkeypatch.setattr(module, "MAX_EXPORTED_ELEMENTS", 299)
     text, (omitted,) = inline_arrays(page, path)
     assert omitted.elements == 300
     with pytest.raises(OpError, match="Put the file beside the page"):

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import backblocks as bb
-from backblocks.pages.diff import Change, diff
+from backblocks.pages.diff import DiffEntry, diff
 from backblocks.pages.model import PageBlock
 from backblocks.pages.page import Page
-from backblocks.pages.text import parse
+from backblocks.pages.serialization import parse
 
 
 def page_of(blocks, **sections):
@@ -50,7 +50,7 @@ def test_each_kind_of_change_is_told_in_a_line():
     assert changes(edit, run={"steps": 5, "fetch": ["z:y"]}) == [
         "- x: Placeholder",
         "~ pool.strides: [1, 2, 2, 1] -> [1, 1, 1, 1]",
-        "~ w.value: float32 [1, 2, 3] -> float32 [1, 2.5, 3] (1 of 3 cells)",
+        "~ w.value: float32 [1, 2, 3] -> float32 [1, 2.5, 3] (1 of 3 elements)",
         "~ y.y: 2 -> w:output",
         '~ z.after: [] -> ["w"]',
         "+ r: Relu",
@@ -90,7 +90,7 @@ def test_large_arrays_and_files_are_compared_by_what_they_hold(tmp_path):
     assert diff(page, same) == []
     same.blocks["w"].attrs["value"] = np.eye(1, 1000, dtype=np.float32)[0]
     assert [str(c) for c in diff(page, same)] == [
-        "~ w.value: float32 [1000] -> float32 [1000] (1 of 1000 cells)"
+        "~ w.value: float32 [1000] -> float32 [1000] (1 of 1000 elements)"
     ]
 
 
@@ -102,7 +102,7 @@ def test_the_order_of_blocks_counts_where_they_change_variables():
     }
     other = {name: blocks[name] for name in ("b", "a", "v")}
     assert diff(page_of(blocks), page_of(other)) == [
-        Change("changed", "", "order", ["a", "b"], ["b", "a"])
+        DiffEntry("changed", "", "order", ["a", "b"], ["b", "a"])
     ]
 
 

@@ -14,9 +14,9 @@ import pytest
 import backblocks as bb
 from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES
 from backblocks.pages.export import to_python, to_tensorflow
-from backblocks.pages.model import Monitor, PageBlock, Shown
+from backblocks.pages.model import Monitor, MonitorSource, PageBlock
 from backblocks.pages.page import Page
-from backblocks.pages.text import parse
+from backblocks.pages.serialization import parse
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDER = runpy.run_path(str(ROOT / "tools/record_exports.py"))
@@ -270,7 +270,7 @@ def test_no_steps_give_no_results():
 def test_a_page_that_says_nothing_gives_what_it_shows_or_what_nobody_reads():
     page = page_of({"x": {"op": "Neg", "in": {"x": 1.0}}, "y": {"op": "Neg", "in": {"x": "x"}}})
     assert of_script(to_python(page)) == {"y:y": 1}
-    page.monitors["m"] = Monitor("number", [Shown("x")])
+    page.monitors["m"] = Monitor("number", [MonitorSource("x")])
     assert of_script(to_python(page)) == {"x": -1}
 
 

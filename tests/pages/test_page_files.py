@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 import backblocks as bb
 from backblocks.dtypes import BY_NAME, FROM_ML_DTYPES
-from backblocks.pages.constants import TYPES, constant, in_words
+from backblocks.pages.constants import TYPES, array_to_json, parse_constant
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import FORMAT, PageBlock
 from backblocks.pages.page import Page
-from backblocks.pages.text import MOST_BYTES, parse, text_of
+from backblocks.pages.serialization import MAX_PAGE_BYTES, parse, serialize
 
 VERSIONS = Path(__file__).parent / "versions"
 
@@ -36,8 +36,8 @@ def page_of(text):
 @made_up.unhurried
 @given(made_up.pages())
 def test_a_page_that_is_read_and_written_again_is_the_same_bytes(page):
-    text = text_of(page)
-    assert text_of(page_of(text)) == text
+    text = serialize(page)
+    assert serialize(page_of(text)) == text
     assert page_of(text) == page
 
 
@@ -45,11 +45,11 @@ def test_a_page_that_is_read_and_written_again_is_the_same_bytes(page):
 @given(made_up.pages(), st.data())
 def test_one_edit_of_an_attribute_changes_at_most_three_lines(page, data):
     page.blocks["last"] = PageBlock("AddV2", attrs={"a": 1})
-    before = text_of(page).decode().split("\n")
+    before = serialize(page).decode().split("\n")
     block = page.blocks[data.draw(st.sampled_from(sorted(page.blocks)))]
     attribute = data.draw(st.sampled_from([*block.attrs, "new"]))
     block.attrs[attribute] = data.draw(made_up.json_values)
-    after = text_of(page).decode().split("\n")
+    after = serialize(page).decode().split("\n")
     assert len(after) == len(before)
     assert sum(a != b for a, b in zip(before, after, strict=True)) <= 3
 
@@ -66,7 +66,7 @@ def test_a_file_that_is_laid_out_otherwise_is_laid_out_by_lines_when_an_edit_is_
         bb.save_page(page, path)
         texts.append(path.read_text())
     assert texts[1] == texts[0]
-    assert texts[2] == text_of(page_of(texts[2])).decode() != texts[0]
+    assert texts[2] == serialize(page_of(texts[2])).decode() != texts[0]
     lines = zip(texts[2].split("\n"), texts[3].split("\n"), strict=True)
     assert sum(a != b for a, b in lines) == 1
 
@@ -76,9 +76,9 @@ def test_a_file_that_is_laid_out_otherwise_is_laid_out_by_lines_when_an_edit_is_
 def test_moving_a_block_changes_no_line_of_logic(page, x):
     page.blocks["last"] = PageBlock("AddV2")
     page.layout.blocks["last"] = [1000, 0]
-    before = text_of(page).decode()
+    before = serialize(page).decode()
     page.layout.blocks["last"] = [x, 0]
-    after = text_of(page).decode()
+    after = serialize(page).decode()
     at = before.index('\n  "layout": {\n')
     assert after[:at] == before[:at]
     assert after != before
@@ -87,8 +87,10 @@ def test_moving_a_block_changes_no_line_of_logic(page, x):
 @made_up.unhurried
 @given(made_up.arrays())
 def test_constants_are_the_same_bits_after_writing_and_reading(array):
-    words = in_words(array)
-    read = constant(json.loads(json.dumps(words)) if isinstance(words, dict) else words, Folder())
+    words = array_to_json(array)
+    read = parse_constant(
+        json.loads(json.dumps(words)) if isinstance(words, dict) else words, Folder()
+    )
     assert read.dtype == array.dtype
     assert read.shape == array.shape
     if array.dtype.kind == "O":
@@ -121,9 +123,9 @@ def test_constants_are_the_same_bits_after_writing_and_reading(array):
     ],
 )
 def test_constants_read_well(array, text):
-    words = in_words(np.asarray(array))
+    words = array_to_json(np.asarray(array))
     assert json.dumps(words["value"], ensure_ascii=False) == text
-    np.testing.assert_array_equal(constant(words, Folder()), array)
+    np.testing.assert_array_equal(parse_constant(words, Folder()), array)
 
 
 @pytest.mark.parametrize(
@@ -140,8 +142,8 @@ def test_constants_read_well(array, text):
     + [("float8_e5m2", 1e6), ("float8_e4m3fn", 1e6), ("float8_e4m3fn", "inf")],
 )
 def test_small_types_refuse_what_they_do_not_have(dtype, value):
-    with pytest.raises(bb.OpError, match=f"must have cells of {dtype}"):
-        constant({"dtype": dtype, "value": [0, value]}, Folder())
+    with pytest.raises(bb.OpError, match=f"must have elements of {dtype}"):
+        parse_constant({"dtype": dtype, "value": [0, value]}, Folder())
     if value != "inf":
         with pytest.raises(bb.OpError, match=f"must fit in {dtype}"):
             bb.constant([0, value], dtype)
@@ -155,16 +157,16 @@ def test_texts_in_other_languages_are_kept_beside_the_plain_ones():
     page = page_of(text)
     assert (page.titles, page.abouts) == ({"ko": "동점"}, {"ko": "둘."})
     assert page.notes["what"].texts == {"ko": "하나가 이깁니다."}
-    assert page_of(text_of(page)) == page
+    assert page_of(serialize(page)) == page
     with pytest.raises(bb.OpError, match="texts"):
         page_of('{"format": 1, "notes": {"what": {"text": "One", "texts": {"ko": 1}}}}')
 
 
 def test_every_type_has_words():
     for name, dtype in TYPES.items():
-        words = in_words(np.zeros((0, 3), dtype))
+        words = array_to_json(np.zeros((0, 3), dtype))
         assert words == {"dtype": name, "shape": [0, 3], "value": []}
-        assert constant(words, Folder()).shape == (0, 3)
+        assert parse_constant(words, Folder()).shape == (0, 3)
 
 
 def test_a_file_that_a_person_wrote_stays_as_it_was(tmp_path):
@@ -338,7 +340,7 @@ def test_any_page_can_be_checked(page):
 
 def test_what_is_no_file_of_a_page_is_not_read(tmp_path):
     with open(tmp_path / "a.page.json", "wb") as file:
-        file.truncate(MOST_BYTES + 1)
+        file.truncate(MAX_PAGE_BYTES + 1)
     with pytest.raises(bb.OpError, match="at most 64 MiB"):
         bb.open_page(tmp_path / "a.page.json")
     with pytest.raises(bb.OpError, match="cannot be opened"):

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import backblocks as bb
-from backblocks.pages.from_graph import blocks_of, wire_of
+from backblocks.pages.from_graph import page_blocks, wire_to
 from backblocks.pages.model import PageBlock, Port
 from backblocks.pages.page import Page
-from backblocks.pages.text import parse, text_of
+from backblocks.pages.serialization import parse, serialize
 
 
 def page_of(**blocks):
@@ -95,7 +95,7 @@ def test_gradients_are_one_block_on_the_page():
     values = run(page, "g:dx[0]", "g:dx[1]", "g", "twice:dx[0]")
     assert [value.tolist() for value in values] == [[1, 20], [3, 40], [1, 20], [1, 10]]
     graph = page.graph()
-    assert {graph.made_for[name] for name in graph.blocks if name.startswith("g/")} == {"g"}
+    assert {graph.page_block_of[name] for name in graph.blocks if name.startswith("g/")} == {"g"}
 
 
 def layer(folder, **changes):
@@ -131,7 +131,7 @@ def test_a_page_is_a_block_of_another(tmp_path):
     session = bb.Session(page.graph())
     assert session.run("second:y").tolist() == [20, 40]
     assert session.value("first/w") == 1, "each use has variables of its own"
-    assert session.graph.made_for["first/y"] == "first"
+    assert session.graph.page_block_of["first/y"] == "first"
     assert session.graph.symbol("first:y").shape == (2,)
 
 
@@ -214,7 +214,7 @@ def test_pages_cannot_stand_on_themselves(tmp_path):
 
 
 def test_pages_that_multiply_are_stopped(tmp_path, monkeypatch):
-    monkeypatch.setattr("backblocks.pages.making.MOST_BLOCKS", 100)
+    monkeypatch.setattr("backblocks.pages.builder.MAX_BLOCKS", 100)
     blocks = {f"b{i}": constant(i) for i in range(9)}
     for depth in range(4):
         (tmp_path / f"{depth}.page.json").write_text(json.dumps({"format": 1, "blocks": blocks}))
@@ -229,7 +229,7 @@ def test_the_page_of_the_guide_finds_its_line(tmp_path):
     (text,) = re.findall(r"```json\n(.*?)```", guide, re.DOTALL)
     code = "\n".join(re.findall(r"```python\n(.*?)```", guide, re.DOTALL))
     (tmp_path / "line.page.json").write_text(text)
-    assert text_of(bb.open_page(tmp_path / "line.page.json")).decode() == text
+    assert serialize(bb.open_page(tmp_path / "line.page.json")).decode() == text
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
     )
@@ -247,7 +247,7 @@ def test_thousands_of_blocks_are_checked_in_a_moment():
             "AddV2", inputs={"x": f"b{i - 1}" if i else "x", "y": i % 7}
         )
     begun = time.process_time()
-    assert parse(text_of(page), Page).check() == []
+    assert parse(serialize(page), Page).check() == []
     assert time.process_time() - begun < 1.5, "0.2 seconds are the goal, on a machine that is idle"
 
 
@@ -291,7 +291,7 @@ ROW = {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [8, 3]}}
             {"op": "Relux"},
             'block "b": Relux: is no op that is known here, so it cannot run. Did you mean Relu?',
         ),
-        ({"op": "Relu", "version": 9}, "Relu: has a meaning here up to version 1; got 9"),
+        ({"op": "Relu", "version": 9}, "Relu: is known here up to version 1; got 9"),
         ({"op": "Relu"}, 'block "b": Relu.features: must be wired. Wire an output to it'),
         ({"op": "Relu", "in": {"features": "y"}}, "must come from a block of the page; got 'y'"),
         (
@@ -320,15 +320,15 @@ ROW = {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [8, 3]}}
         ),
         (
             {"op": "Relu", "in": {"features": {"dtype": "float32", "value": ["1"]}}},
-            "must have cells of float32",
+            "must have elements of float32",
         ),
         (
             {"op": "Relu", "in": {"features": {"dtype": "float32", "value": [1e300]}}},
-            "must have cells of float32",
+            "must have elements of float32",
         ),
         (
             {"op": "Relu", "in": {"features": {"dtype": "int8", "value": [300]}}},
-            "must have cells of int8",
+            "must have elements of int8",
         ),
         ({"op": "Relu", "in": {"features": {"dtype": "float32"}}}, "must have a value or a file"),
         ({"op": "Relu", "in": {"features": True}}, "Relu.features: must be"),
@@ -419,7 +419,7 @@ def test_blocks_that_nobody_needs_may_be_unfinished():
         page.graph(only=["later:activations"])
 
 
-def test_circles_are_told_of_once():
+def test_each_cycle_is_reported_once():
     problems = wrong(
         a={"op": "Relu", "in": {"features": "c"}},
         b={"op": "Relu", "in": {"features": "a"}},
@@ -428,7 +428,7 @@ def test_circles_are_told_of_once():
         hangs={"op": "Relu", "in": {"features": "c"}},
     )
     assert len(problems) == 2
-    assert "must not need itself; got a needs c needs b needs a" in problems[0]
+    assert "must not depend on itself; got a needs c needs b needs a" in problems[0]
     assert "got self needs self" in problems[1]
 
 
@@ -579,18 +579,18 @@ def graphs(draw):
 @given(graphs())
 def test_graphs_made_in_python_are_pages(made):
     scope, symbols = made
-    page = Page(blocks=blocks_of(scope.graph))
-    text = text_of(page)
+    page = Page(blocks=page_blocks(scope.graph))
+    text = serialize(page)
     again = parse(text, Page)
     assert again.check() == []
     graph = again.graph()
-    assert text_of(Page(blocks=blocks_of(graph))) == text
+    assert serialize(Page(blocks=page_blocks(graph))) == text
     kept = [symbol for symbol in symbols if symbol.block.name in page.blocks]
     assert kept
     ours, theirs = bb.Session(scope), bb.Session(graph)
     for _ in range(2):
         expected = ours.run(kept)
-        for value, wanted in zip(theirs.run([wire_of(s) for s in kept]), expected, strict=True):
+        for value, wanted in zip(theirs.run([wire_to(s) for s in kept]), expected, strict=True):
             np.testing.assert_array_equal(value, wanted)
 
 
@@ -598,7 +598,7 @@ def test_attributes_that_are_what_they_are_anyway_are_not_written():
     with bb.Scope() as scope:
         x = bb.placeholder([None, 4, 4, 1], name="x")
         bb.ops.max_pool(x, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="SAME", name="pool")
-    assert blocks_of(scope.graph)["pool"] == PageBlock(
+    assert page_blocks(scope.graph)["pool"] == PageBlock(
         "MaxPool",
         inputs={"input": "x:output"},
         attrs={"ksize": [1, 2, 2, 1], "strides": [1, 2, 2, 1], "padding": "SAME"},

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from backblocks.pages.schema import schema
-from backblocks.pages.text import text_of
+from backblocks.pages.serialization import serialize
 
 jsonschema = pytest.importorskip("jsonschema", reason="the development group brings it")
 
@@ -31,7 +31,7 @@ def test_every_page_is_as_the_schema_says(file):
 @made_up.unhurried
 @given(made_up.pages())
 def test_whatever_is_written_is_as_the_schema_says(page):
-    VALIDATOR.validate(json.loads(text_of(page)))
+    VALIDATOR.validate(json.loads(serialize(page)))
 
 
 @pytest.mark.parametrize(

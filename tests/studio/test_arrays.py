@@ -12,7 +12,8 @@ import pytest
 from conftest import page_file
 
 from backblocks.errors import OpError
-from backblocks.pages.folder import Folder, write_array
+from backblocks.pages.folder import Folder
+from backblocks.pages.npy import write_array
 from backblocks.studio import arrays
 from backblocks.studio.arrays import constants
 

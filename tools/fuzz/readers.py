@@ -27,7 +27,7 @@ from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
 from backblocks.ops.io.checkpoints import checkpoint
 from backblocks.pages.folder import Folder
-from backblocks.pages.text import parse, text_of
+from backblocks.pages.serialization import parse, serialize
 from backblocks.studio.arrays import constants
 from fuzz.findings import FAULT, Finding, words_of_refusal
 from fuzz.limits import Slow
@@ -87,7 +87,7 @@ def page(data: bytes) -> str:
     for problem in opened.check():
         if wrong := words_of_refusal(problem):
             raise Finding(wrong)
-    if text_of(parse(text_of(opened), bb.Page)) != text_of(opened):
+    if serialize(parse(serialize(opened), bb.Page)) != serialize(opened):
         raise Finding("the page that is written is read as another one")
     with _refusals():
         opened.feeds()

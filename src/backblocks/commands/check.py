@@ -17,11 +17,11 @@ from backblocks.graph.ready import Estimate
 from backblocks.graph.session import Session
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._spec import Spec
-from backblocks.pages.build import Built, build
-from backblocks.pages.constants import constant
+from backblocks.pages.build import BuildResult, build
+from backblocks.pages.builder import PageGraph
+from backblocks.pages.constants import parse_constant
+from backblocks.pages.dependency_order import dependencies
 from backblocks.pages.folder import Folder
-from backblocks.pages.making import PageGraph
-from backblocks.pages.order import needed_by
 from backblocks.pages.page import Page
 
 
@@ -41,27 +41,27 @@ def main(given: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _estimate(page: Page, built: Built) -> Estimate | None:
+def _estimate(page: Page, built: BuildResult) -> Estimate | None:
     """Of a run as the page says, as far as its blocks are sound; nothing if that is nowhere."""
     run, graph = page.run, built.graph
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown, *([run.until] if run.until else [])]
     if not (wanted or run.targets):
-        wanted = graph.ends()
+        wanted = graph.unread_outputs()
     there = [wire for wire in wanted if wire in graph.wires]
     values = [wire for wire in there if graph.symbol(wire).dtype != RESOURCE]
-    targets = [name for name in run.targets if name in graph.parts]
+    targets = [name for name in run.targets if name in graph.expansions]
     if not (values or targets):
         return None
     return Session(graph).estimate(values, _feeds(page, built), targets)
 
 
-def _feeds(page: Page, built: Built) -> dict[str, Any]:
+def _feeds(page: Page, built: BuildResult) -> dict[str, Any]:
     """What the page feeds, without what is wrong with it."""
     wrong = {error.arg for _, error in built.problems if error.op == "Page"}
     folder = Folder.of(page.path)
     return {
-        wire: constant(value, folder)
+        wire: parse_constant(value, folder)
         for wire, value in page.run.feeds.items()
         if wire in built.graph.wires and f"run.feeds.{wire}" not in wrong
     }
@@ -78,10 +78,10 @@ def _types(graph: PageGraph) -> dict[str, Spec]:
 
 
 def _print(
-    path: str, page: Page, built: Built, problems: list[OpError], estimate: Estimate | None
+    path: str, page: Page, built: BuildResult, problems: list[OpError], estimate: Estimate | None
 ) -> None:
     paint = painter(sys.stdout)
-    wires = sum(len(needed_by(block)) for block in page.blocks.values())
+    wires = sum(len(dependencies(block)) for block in page.blocks.values())
     about = f"{visible(path)}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
     count = counted(len(problems), "problem") if problems else "no problems"
     print(f"{about}, {paint(count, 'red' if problems else 'green')}")
@@ -104,7 +104,7 @@ def _print(
 
 
 def _document(
-    path: str, page: Page, built: Built, problems: list[OpError], estimate: Estimate | None
+    path: str, page: Page, built: BuildResult, problems: list[OpError], estimate: Estimate | None
 ) -> str:
     memory: dict[str, Any] | None = None
     if estimate is not None:

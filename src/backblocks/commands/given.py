@@ -19,10 +19,10 @@ from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array, as_typed
 from backblocks.ops._spec import Spec, agreed
 from backblocks.pages.build import build
-from backblocks.pages.constants import constant, is_typed
+from backblocks.pages.constants import is_typed, parse_constant
 from backblocks.pages.folder import Folder
 from backblocks.pages.page import Page, open_page
-from backblocks.pages.text import is_too_deep
+from backblocks.pages.serialization import exceeds_max_depth
 
 
 def opened(path: str) -> Page:
@@ -78,7 +78,7 @@ def _value(text: str) -> Any:
         value = json.loads(text)
     except (ValueError, RecursionError):  # also numbers and nests that are too long
         return text
-    return text if is_too_deep(value) else value
+    return text if exceeds_max_depth(value) else value
 
 
 def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
@@ -120,7 +120,7 @@ def _fed(symbol: Symbol, text: str) -> Any:
         if isinstance(value, str):
             array = _from_file(value, symbol.dtype)
         else:
-            array = as_typed(constant(value, Folder.of(Path("page"))), symbol.dtype)
+            array = as_typed(parse_constant(value, Folder.of(Path("page"))), symbol.dtype)
         if array.dtype != symbol.dtype:
             raise OpError(
                 f"must be {NAMES[symbol.dtype]}",

@@ -11,8 +11,8 @@ import numpy as np
 from backblocks.commands.values import as_json, heading, number, readable
 from backblocks.errors import visible
 from backblocks.ops._inputs import Array
-from backblocks.pages.model import Monitor, Shown
-from backblocks.pages.settings import are_axes
+from backblocks.pages.model import Monitor, MonitorSource
+from backblocks.pages.settings_validation import are_axes
 
 _BARS = "▁▂▃▄▅▆▇█"
 _SHADES = " ░▒▓█"
@@ -179,7 +179,7 @@ def _largest(value: Array) -> list[int]:
     return sorted(sorted(range(value.ndim), key=lambda axis: -value.shape[axis])[:2])
 
 
-def _label(shown: Shown) -> str:
+def _label(shown: MonitorSource) -> str:
     element = "" if shown.element is None else str(shown.element)
     return shown.label or shown.pin + element
 

@@ -18,7 +18,7 @@ from backblocks.documentation import attribute_text, call, gradient, summary, va
 from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._op import Op
-from backblocks.pages.constants import attribute_in_words
+from backblocks.pages.constants import attribute_to_json
 
 
 def main(given: argparse.Namespace) -> int:
@@ -144,7 +144,7 @@ def _document(op: Op) -> dict[str, Any]:
                 "about": attr.kind.about,
                 "options": list(attr.kind.options),
                 "required": attr.required,
-                "default": None if attr.required else attribute_in_words(attr.default),
+                "default": None if attr.required else attribute_to_json(attr.default),
                 "beyond_tensorflow": attr.beyond_tensorflow,
             }
             for attr in op.attrs.values()
@@ -174,7 +174,7 @@ def _case_document(op: Op, case: Any) -> dict[str, Any]:
     return {
         "about": done.about,
         "inputs": {name: _value(value) for name, value in done.inputs.items()},
-        "attrs": {name: attribute_in_words(value) for name, value in done.attrs.items()},
+        "attrs": {name: attribute_to_json(value) for name, value in done.attrs.items()},
         "outputs": {name: _value(value) for name, value in done.outputs.items()},
     }
 

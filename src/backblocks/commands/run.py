@@ -20,7 +20,7 @@ from backblocks.errors import OpError, described
 from backblocks.graph.runner import Runner
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
-from backblocks.pages.making import PageGraph
+from backblocks.pages.builder import PageGraph
 from backblocks.pages.page import Page, open_page
 from backblocks.pages.references import references
 
@@ -123,7 +123,7 @@ def _job(page: Page, given: argparse.Namespace) -> _Job:
     feeds = {graph.symbol(name): value for name, value in page.feeds().items()}
     return _Job(
         graph,
-        fetches if wanted else graph.ends(),
+        fetches if wanted else graph.unread_outputs(),
         run.targets,
         steps,
         until,
@@ -137,7 +137,7 @@ def _refuse_files(graph: PageGraph, needed: set[str]) -> None:
     touching = [
         f"{block.name} ({block.op.name} {block.op.files})"
         for block in graph
-        if block.op.files and graph.made_for[block.name] in needed
+        if block.op.files and graph.page_block_of[block.name] in needed
     ]
     if touching:
         raise OpError(

@@ -11,8 +11,8 @@ from backblocks._durable import atomic_write
 from backblocks.dtypes import NAMES, wider
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.pages.constants import in_words
-from backblocks.pages.folder import write_array
+from backblocks.pages.constants import array_to_json
+from backblocks.pages.npy import write_array
 
 _LONGEST = 60
 """Arrays of more elements are abbreviated."""
@@ -67,7 +67,7 @@ def size(count: int) -> str:
 
 def as_json(array: Array) -> dict[str, Any]:
     """Dtype, shape, and the values of an array that is not too long to be read as text."""
-    words = in_words(array)
+    words = array_to_json(array)
     value = words["value"] if isinstance(words, dict) else None
     return {"dtype": NAMES[array.dtype], "shape": list(array.shape), "value": value}
 

@@ -1,8 +1,8 @@
-"""Makes the graph of a page, and finds everything that is wrong with it.
+"""Builds the graph of a page, and collects every problem of the page on the way.
 
-A block that is wrong does not stop the others: all problems are collected, and blocks that depend on a
-wrong one are left out without a word. Nothing runs, and no file is opened but the constants and pages that
-the page names, in its own folder.
+A block with a problem does not stop the others: blocks that depend on it are skipped without a problem of
+their own. Nothing runs, and no file is opened but the constants and pages that the page names, in its own
+folder.
 """
 
 from __future__ import annotations
@@ -18,198 +18,211 @@ from backblocks.errors import OpError
 from backblocks.graph.symbol import Symbol
 from backblocks.ops._pins import Pin
 from backblocks.pages import problems
+from backblocks.pages.builder import (
+    BuildAborted,
+    DependencyFailed,
+    PageBuilder,
+    PageGraph,
+    as_typed_array,
+    check_type,
+)
+from backblocks.pages.dependency_order import dependencies, find_cycles, topological_order
 from backblocks.pages.fields import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.gradient_blocks import add_gradients
-from backblocks.pages.making import Making, PageGraph, TooMuch, Waiting, agrees, typed
 from backblocks.pages.model import GRADIENTS, PAGE, PageBlock, PageFile, Port
 from backblocks.pages.op_blocks import add_op
-from backblocks.pages.order import in_order, needed_by, rings
-from backblocks.pages.settings import check_settings, given_by, port_type
-from backblocks.pages.text import parse, read_file
+from backblocks.pages.serialization import parse, read_file
+from backblocks.pages.settings_validation import check_settings, port_symbol, port_type
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.\-]*(/[A-Za-z0-9][A-Za-z0-9_.\-]*)*")
 
 
 @dataclass
-class Built:
-    """What became of a page."""
+class BuildResult:
+    """The graph of a page, as far as it could be built, and the problems of the page."""
 
     graph: PageGraph
-    """Of its sound blocks."""
+    """The blocks without problems."""
     problems: list[tuple[str, OpError]]
-    """All that is wrong, each with the block of the page that it belongs to, if to one."""
+    """Each with the block of the page that it belongs to, or ""."""
 
     def touches(self) -> dict[str, str]:
-        """Blocks that touch files if they run, and whether each "reads" or "writes" them."""
+        """Blocks that access files when they run, and whether each "reads" or "writes" them."""
         return {block.name: block.op.files for block in self.graph.touching_files()}
 
 
-def build(page: PageFile) -> Built:
-    """Builds all that can be built."""
-    making = Making(PageGraph(), page, Folder.of(page.path))
-    graph = making.graph
+def build(page: PageFile) -> BuildResult:
+    """Builds all blocks that have no problem and depend on none that has one."""
+    builder = PageBuilder(PageGraph(), page, Folder.of(page.path))
+    graph = builder.graph
     try:
-        _add_blocks(making)
-        check_settings(making)
-    except TooMuch as end:
-        return Built(PageGraph(), [*making.problems, ("", end.problem)])
-    graph.wires, graph.parts = making.wires, making.made
-    return Built(graph, making.problems)
+        _add_blocks(builder)
+        check_settings(builder)
+    except BuildAborted as end:
+        return BuildResult(PageGraph(), [*builder.problems, ("", end.problem)])
+    graph.wires, graph.expansions = builder.wires, builder.expansions
+    return BuildResult(graph, builder.problems)
 
 
-def _add_blocks(making: Making) -> None:
-    blocks = making.page.blocks
+def _add_blocks(builder: PageBuilder) -> None:
+    blocks = builder.page.blocks
     for name in blocks:
-        if len(name) > problems.LONGEST_NAME or not _NAME.fullmatch(name):
-            making.problem(problems.bad_name(name), name)
-        elif name in making.ports:
+        if len(name) > problems.MAX_NAME_LENGTH or not _NAME.fullmatch(name):
+            builder.add_problem(problems.bad_name(name), name)
+        elif name in builder.ports:
             continue
-        elif making.graph.unique_name(making.prefix + name) != making.prefix + name:
-            making.problem(problems.taken_name(name), name)
-    needs = {name: needed_by(block) for name, block in blocks.items()}
-    ordered = in_order(needs)
+        elif builder.graph.unique_name(builder.prefix + name) != builder.prefix + name:
+            builder.add_problem(problems.taken_name(name), name)
+    needs = {name: dependencies(block) for name, block in blocks.items()}
+    ordered = topological_order(needs)
     for name in ordered:
-        if name not in making.left_out:
-            _add(making, name, blocks[name])
+        if name not in builder.skipped:
+            _add(builder, name, blocks[name])
     if len(ordered) < len(blocks):
-        left = [name for name in blocks if name not in set(ordered)]
-        for ring in rings(left, needs):
-            making.problem(problems.circle(ring), ring[0])
-        # None of these can be added, but what else is wrong with them is told.
-        making.left_out.update(left)
-        for name in left:
-            _add(making, name, blocks[name])
+        cyclic = [name for name in blocks if name not in set(ordered)]
+        for cycle in find_cycles(cyclic, needs):
+            builder.add_problem(problems.cycle(cycle), cycle[0])
+        # None of these can be added, but their other problems are reported.
+        builder.skipped.update(cyclic)
+        for name in cyclic:
+            _add(builder, name, blocks[name])
 
 
-def _add(making: Making, name: str, block: PageBlock) -> None:
+def _add(builder: PageBuilder, name: str, block: PageBlock) -> None:
     add = {GRADIENTS: add_gradients, PAGE: _add_page}.get(block.op, add_op)
-    making.graph.count(1 + len(making.prefix) // 256)
+    builder.graph.charge(1 + len(builder.prefix) // 256)
     try:
-        add(making, name, block)
-    except Waiting:
-        making.left_out.add(name)
+        add(builder, name, block)
+    except DependencyFailed:
+        builder.skipped.add(name)
     except OpError as error:
-        making.problem(error, name)
+        builder.add_problem(error, name)
 
 
-# -- pages that are blocks of others --------------------------------------------------------------
+# -- nested pages: pages that are blocks of others --------------------------------------------------
 
 
-def _add_page(making: Making, name: str, block: PageBlock) -> None:
-    """Adds the blocks of the other page, in a scope of the block's name."""
-    making.refuse_unknown(name, "attribute", block.attrs, ("page",))
-    part = making.collect(name, "page", _part, making, block.attrs.get("page"))
-    if part is None:
+def _add_page(builder: PageBuilder, name: str, block: PageBlock) -> None:
+    """Adds the blocks of a nested page, in a scope of the block's name."""
+    builder.reject_unknown(name, "attribute", block.attrs, ("page",))
+    nested = builder.attempt(name, "page", _nested_page, builder, block.attrs.get("page"))
+    if nested is None:
         return
-    page, folder = part
+    page, folder = nested
     known = page.ports.inputs
-    making.refuse_unknown(name, "input", block.inputs, list(known))
-    before = len(making.graph)
+    builder.reject_unknown(name, "input", block.inputs, list(known))
+    before = len(builder.graph)
     ports = {
         port.pin.partition(":")[0]: symbol
         for pin, port in known.items()
-        if (symbol := _port(making, name, pin, port, block, page)) is not None
+        if (symbol := _input_port(builder, name, pin, port, block, page)) is not None
     }
-    after = making.collect(name, "after", making.after, block)
-    if name in making.left_out:
+    after = builder.attempt(name, "after", builder.control_dependencies, block)
+    if name in builder.skipped:
         return
-    inner = Making(
-        making.graph,
+    inner = PageBuilder(
+        builder.graph,
         page,
         folder,
-        f"{making.prefix}{name}/",
-        making.owner or name,
+        f"{builder.prefix}{name}/",
+        builder.owner or name,
         ports,
-        (*making.inside, _own_file(making)),
-        making.alike,
-        problems=making.problems,
+        (*builder.enclosing_files, _own_file(builder)),
+        builder.cache,
+        problems=builder.problems,
     )
-    told = len(making.problems)
+    before_inner = len(builder.problems)
     _add_blocks(inner)
-    if len(making.problems) > told:
-        raise Waiting
-    making.make_of(name, making.joined_since(before), after)
+    if len(builder.problems) > before_inner:
+        raise DependencyFailed
+    builder.set_expansion(name, builder.blocks_added_since(before), after)
     for pin, port in page.ports.outputs.items():
-        symbol = making.collect(name, pin, _out_of_port, inner, port, block)
+        symbol = builder.attempt(name, pin, _output_of_port, inner, port, block)
         if symbol is not None:
-            making.wires[f"{name}:{pin}"] = symbol
-            making.wires.setdefault(name, symbol)
+            builder.wires[f"{name}:{pin}"] = symbol
+            builder.wires.setdefault(name, symbol)
 
 
-def _own_file(making: Making) -> Any:
-    path = making.page.path
-    return path if making.inside or path is None else path.resolve()  # those inside are resolved
+def _own_file(builder: PageBuilder) -> Any:
+    path = builder.page.path
+    return (
+        path if builder.enclosing_files or path is None else path.resolve()
+    )  # nested ones are resolved
 
 
-def _part(making: Making, name: Json) -> tuple[PageFile, Folder]:
-    pages, key = making.alike.pages, (making.folder.here, name if type(name) is str else None)
+def _nested_page(builder: PageBuilder, name: Json) -> tuple[PageFile, Folder]:
+    pages, key = builder.cache.pages, (builder.folder.here, name if type(name) is str else None)
     if key not in pages:
-        file = making.folder.file(name)
-        _refuse_itself(making, file, name)
+        file = builder.folder.file(name)
+        _reject_recursion(builder, file, name)
         data = read_file(file)
-        making.graph.count(len(data) >> 10)
+        builder.graph.charge(len(data) >> 10)
         try:
             page = parse(data, PageFile)
         except OpError as error:
             error.op, error.problem = "", f"{error.arg} of {name} {error.problem}"
             raise
         page.path = file
-        pages[key] = page, making.folder.of_part(file), len(data)
+        pages[key] = page, builder.folder.of_nested(file), len(data)
     page, folder, size = pages[key]
-    _refuse_itself(making, page.path, name)
-    making.graph.count(size >> 10)  # its constants are read each time
+    _reject_recursion(builder, page.path, name)
+    builder.graph.charge(size >> 10)  # its constants are read each time
     return page, folder
 
 
-def _refuse_itself(making: Making, file: Path | None, name: str) -> None:
-    if file in (*making.inside, _own_file(making)):
-        hint = "A page cannot stand on itself, nor on one that uses it."
+def _reject_recursion(builder: PageBuilder, file: Path | None, name: str) -> None:
+    if file in (*builder.enclosing_files, _own_file(builder)):
+        hint = "A page cannot contain itself, nor a page that contains it."
         raise OpError("must be another page", got=name, hint=hint)
-    if len(making.inside) >= problems.DEEPEST_PAGES:
-        raise problems.nested()
+    if len(builder.enclosing_files) >= problems.MAX_PAGE_DEPTH:
+        raise problems.nested_too_deeply()
 
 
-def _port(
-    making: Making, name: str, pin: str, port: Port, block: PageBlock, page: PageFile
+def _input_port(
+    builder: PageBuilder, name: str, pin: str, port: Port, block: PageBlock, page: PageFile
 ) -> Symbol | None:
     inner = page.blocks.get(port.pin.partition(":")[0])
     if inner is None or inner.op not in ("Placeholder", "PlaceholderWithDefault"):
-        hint = _correct_ports(block)
+        hint = _ports_hint(block)
         error = OpError("must stand for a placeholder", arg=pin, got=port.pin, hint=hint)
-        making.problem(error, name)
+        builder.add_problem(error, name)
         return None
     if block.inputs.get(pin) is None and inner.op == "PlaceholderWithDefault":
         return None
-    symbol: Symbol | None = making.collect(name, pin, _into_port, making, name, pin, port, block)
+    symbol: Symbol | None = builder.attempt(
+        name, pin, _input_of_port, builder, name, pin, port, block
+    )
     return symbol
 
 
-def _into_port(making: Making, name: str, pin: str, port: Port, block: PageBlock) -> Symbol:
-    with _ports_at_fault(block):
+def _input_of_port(
+    builder: PageBuilder, name: str, pin: str, port: Port, block: PageBlock
+) -> Symbol:
+    with _blame_ports(block):
         wanted = port_type(port)
-    value = making.input(block.inputs.get(pin), Pin(pin, port.dtype))
+    value = builder.read_input(block.inputs.get(pin), Pin(pin, port.dtype))
     if type(value) is not Symbol:
-        value = typed(value, port.dtype)
-    symbol = making.held(f"{name}/{port.pin.partition(':')[0]}", value, name)
-    agrees(pin, symbol, *wanted, "the port")
+        value = as_typed_array(value, port.dtype)
+    symbol = builder.as_symbol(f"{name}/{port.pin.partition(':')[0]}", value, name)
+    check_type(pin, symbol, *wanted, "the port")
     return symbol
 
 
-def _out_of_port(inner: Making, port: Port, block: PageBlock) -> Symbol:
-    with _ports_at_fault(block):
-        return given_by(inner, port)
+def _output_of_port(inner: PageBuilder, port: Port, block: PageBlock) -> Symbol:
+    with _blame_ports(block):
+        return port_symbol(inner, port)
 
 
 @contextmanager
-def _ports_at_fault(block: PageBlock) -> Iterator[None]:
-    """Says in which file ports are wrong that this page cannot correct."""
+def _blame_ports(block: PageBlock) -> Iterator[None]:
+    """Adds to errors that the ports of another file are to be corrected, not this page."""
     try:
         yield
     except OpError as error:
-        error.hint = f"{_correct_ports(block)} {error.hint}"
+        error.hint = f"{_ports_hint(block)} {error.hint}"
         raise
 
 
-def _correct_ports(block: PageBlock) -> str:
+def _ports_hint(block: PageBlock) -> str:
     return f"Correct the ports of {block.attrs['page']}."

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from backblocks.errors import OpError, described
 
-MOST = 2**53
+MAX_SAFE_INTEGER = 2**53
 """Whole numbers beyond it are rounded by whoever reads numbers as float64, as browsers do."""
 
 Json = Any
@@ -179,7 +179,7 @@ def _bounded(read: Callable[[Any], Any], least: int | None) -> Callable[[Any], A
 
     def read_bounded(value: Any) -> Any:
         number = read(value)
-        if number is not None and not least <= number <= MOST:
+        if number is not None and not least <= number <= MAX_SAFE_INTEGER:
             raise wrong(f"must be from {least} to 2^53", number, "Write a number in between.")
         return number
 
@@ -265,7 +265,7 @@ def schema_of(cls: type[Fields], definitions: dict[str, Json]) -> Json:
 def _schema(each: _Field, definitions: dict[str, Json]) -> Json:
     if each.schema is not None:
         return dict(each.schema)
-    bounds = {} if each.least is None else {"minimum": each.least, "maximum": MOST}
+    bounds = {} if each.least is None else {"minimum": each.least, "maximum": MAX_SAFE_INTEGER}
     return {**_type_schema(each.type, definitions), **bounds}
 
 

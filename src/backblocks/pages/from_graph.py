@@ -1,4 +1,4 @@
-"""The page of a graph that was made in Python."""
+"""Graphs built in Python, converted to the blocks of a page."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import numpy as np
 from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._values import flat
-from backblocks.pages.constants import attribute_in_words, in_words
+from backblocks.pages.constants import array_to_json, attribute_to_json
 from backblocks.pages.fields import Json
 from backblocks.pages.model import PageBlock
 
-_NAMED_BY_NOBODY = re.compile(r"(.*/)?Const(_\d+)?")
+_DEFAULT_NAME = re.compile(r"(.*/)?Const(_\d+)?")
 
 
-def blocks_of(graph: Graph) -> dict[str, PageBlock]:
-    """What a page says of each block, in the order in which they were made.
+def page_blocks(graph: Graph) -> dict[str, PageBlock]:
+    """The blocks of a page for a graph, in the order in which the graph's blocks were created.
 
-    A constant that has one reader and no name that somebody gave it is written where it is read.
+    A constant with one reader and a default name is inlined at the input that reads it.
     """
     readers = Counter(
         symbol.block
@@ -33,13 +33,13 @@ def blocks_of(graph: Graph) -> dict[str, PageBlock]:
         block
         for block in graph
         if block.op.name == "Const" and readers[block] == 1 and block not in waited_for
-        if _NAMED_BY_NOBODY.fullmatch(block.name) or _is_named_after_reader(block.name, graph)
+        if _DEFAULT_NAME.fullmatch(block.name) or _is_named_after_reader(block.name, graph)
     }
     return {block.name: _page_block(block, inline) for block in graph if block not in inline}
 
 
 def _is_named_after_reader(name: str, graph: Graph) -> bool:
-    """Whether it has the name that a constant at an input of a block gets when a page is built."""
+    """Whether this is the default name of a constant at an input, which `PageBuilder.as_symbol` gives it."""
     reader, _, pin = name.rpartition("/")
     if reader not in graph:
         return False
@@ -52,27 +52,27 @@ def _page_block(block: Block, inline: set[Block]) -> PageBlock:
     inputs = {}
     for pin, value in zip(op.inputs, block.inputs, strict=True):
         if isinstance(value, tuple):
-            inputs[pin.name] = [_source(symbol, inline) for symbol in value]
+            inputs[pin.name] = [_input_json(symbol, inline) for symbol in value]
         elif value is not None:
-            inputs[pin.name] = _source(value, inline)
+            inputs[pin.name] = _input_json(value, inline)
     return PageBlock(
         op.name,
         op.version,
         inputs=inputs,
-        initial=None if block.initial is None else _source(block.initial, inline),
+        initial=None if block.initial is None else _input_json(block.initial, inline),
         attrs=_attrs(block),
         after=[first.name for first in block.after],
     )
 
 
-def _source(symbol: Symbol, inline: set[Block]) -> Json:
+def _input_json(symbol: Symbol, inline: set[Block]) -> Json:
     if symbol.block in inline:
-        return in_words(symbol.block.attrs["value"])
-    return wire_of(symbol)
+        return array_to_json(symbol.block.attrs["value"])
+    return wire_to(symbol)
 
 
-def wire_of(symbol: Symbol) -> str:
-    """How a page writes a wire from this output."""
+def wire_to(symbol: Symbol) -> str:
+    """The text of a wire from this output."""
     for output in symbol.block.outputs:
         if isinstance(output, tuple) and any(each is symbol for each in output):
             return f"{symbol.name}[{[each is symbol for each in output].index(True)}]"
@@ -81,8 +81,8 @@ def wire_of(symbol: Symbol) -> str:
 
 def _attrs(block: Block) -> dict[str, Json]:
     if block.op.name == "Const":
-        return {"value": in_words(block.attrs["value"])}
-    own = {name: attribute_in_words(value) for name, value in differing_attrs(block).items()}
+        return {"value": array_to_json(block.attrs["value"])}
+    own = {name: attribute_to_json(value) for name, value in non_default_attrs(block).items()}
     if block.initial is not None:
         start = block.initial
         if block.attrs["shape"] == start.shape and block.attrs["dtype"] == start.dtype:
@@ -90,8 +90,8 @@ def _attrs(block: Block) -> dict[str, Json]:
     return own
 
 
-def differing_attrs(block: Block) -> dict[str, Any]:
-    """The attributes that are not what they are anyway."""
+def non_default_attrs(block: Block) -> dict[str, Any]:
+    """The attributes that differ from their defaults, and those without a default."""
     return {
         attr.name: block.attrs[attr.name]
         for attr in block.op.attrs.values()

@@ -1,4 +1,4 @@
-"""Inline arrays for export: a page's text with the arrays of its npy files written into it as typed constants.
+"""Inline arrays for export: the text of a page with the arrays of its npy files written into it.
 
 A picture or HTML file that carries a page has only that text, and opens in a folder without the npy files.
 """
@@ -9,12 +9,17 @@ from pathlib import Path
 from typing import NamedTuple
 
 from backblocks.errors import OpError
-from backblocks.pages.constants import cells_in_file, constant, every_word, is_in_file
+from backblocks.pages.constants import (
+    array_to_json_in_full,
+    element_count_in_file,
+    is_file_constant,
+    parse_constant,
+)
 from backblocks.pages.fields import Json
 from backblocks.pages.folder import Folder
-from backblocks.pages.text import text_of_json
+from backblocks.pages.serialization import serialize_json
 
-MAX_INLINE_ELEMENTS = 1 << 18
+MAX_EXPORTED_ELEMENTS = 1 << 18
 """Elements of all inlined arrays of a page: as many as an array may have that is dropped on the studio."""
 
 
@@ -32,19 +37,19 @@ def inline_arrays(page: Json, path: Path) -> tuple[str, list[OmittedArray]]:
     """The text of a page, given as JSON, with the arrays of its files inline, and the arrays omitted."""
     inliner = _Inliner(Folder.of(path))
     inlined = {key: inliner.inline(each, [key]) for key, each in page.items()}
-    return text_of_json(inlined).decode(), inliner.omitted
+    return serialize_json(inlined).decode(), inliner.omitted
 
 
 class _Inliner:
     def __init__(self, folder: Folder) -> None:
         self.omitted: list[OmittedArray] = []
         self._folder = folder
-        self._budget = MAX_INLINE_ELEMENTS
+        self._budget = MAX_EXPORTED_ELEMENTS
 
     def inline(self, value: Json, keys: list[str]) -> Json:
         """The value at a path of keys in a page, its file constants inlined while the budget lasts."""
         if type(value) is dict:
-            if is_in_file(value):
+            if is_file_constant(value):
                 return self._inline_constant(value, _owner(keys))
             return {key: self.inline(each, [*keys, key]) for key, each in value.items()}
         if type(value) is list:
@@ -54,9 +59,9 @@ class _Inliner:
     def _inline_constant(self, value: Json, name: str) -> Json:
         elements = 0
         try:
-            elements = cells_in_file(value, self._folder)
+            elements = element_count_in_file(value, self._folder)
             if elements <= self._budget:
-                inlined = every_word(constant(value, self._folder))
+                inlined = array_to_json_in_full(parse_constant(value, self._folder))
                 self._budget -= elements
                 return {**{k: v for k, v in value.items() if k not in ("shape", "file")}, **inlined}
         except OpError:

@@ -1,8 +1,7 @@
-"""What a page is: blocks and their wires, what is shown of them, how they are run, where they stand.
+"""The data model of a page file: dataclasses of blocks, wires, monitors, run settings, ports and layout.
 
-The classes are the file: their fields are read and written as they are (see `text.py`), and the published
-schema is made from them. Values that are typed (constants, attributes) stay as the file has them until a
-graph is built, so that a page with an op or an attribute that is unknown here loses nothing.
+Their fields are the JSON of the file, and the published schema is derived from them. Constants and attributes
+stay JSON until a graph is built, so that a page with an unknown op or attribute loses nothing.
 """
 
 from __future__ import annotations
@@ -14,10 +13,10 @@ from typing import Any
 from backblocks.pages.fields import Fields, written
 
 FORMAT = 1
-"""The version of the format that is written."""
+"""The format version that is written."""
 
 GRADIENTS, PAGE = "gradients", "page"
-"""The blocks that are no ops."""
+"""Values of `op` for blocks that are no ops."""
 
 _CONSTANT = {"$ref": "#/$defs/Constant"}
 _WIRE = {
@@ -35,7 +34,7 @@ class PageBlock(Fields):
     op: str = written(
         "TensorFlow's name of the op; or `gradients`, or `page`: see the format's text."
     )
-    version: int = written("The version of the op's meaning.", default=1, least=1)
+    version: int = written("The version of the op's definition.", default=1, least=1)
     about: str = written("A sentence for whoever reads the page.", default="")
     inputs: dict[str, Any] = written(
         "For each input a wire or a constant; a list of them for an input that is a list.",
@@ -46,10 +45,11 @@ class PageBlock(Fields):
             "additionalProperties": {"anyOf": [_WIRE, _CONSTANT, {"type": "array"}]},
         },
     )
-    initial: Any = written("What a variable starts from.", default=None, schema=_INPUT)
+    initial: Any = written("The initial value of a variable.", default=None, schema=_INPUT)
     attrs: dict[str, Any] = written("Attributes by name.", default=dict)
     after: list[str] = written(
-        "Blocks that run before it although nothing flows from them.", default=list
+        "Control dependencies: blocks that run before it although no wire comes from them.",
+        default=list,
     )
 
 
@@ -57,7 +57,7 @@ class PageBlock(Fields):
 class Frame(Fields):
     """A frame around blocks that belong together."""
 
-    title: str = written("What stands on the frame.", default="")
+    title: str = written("The title on the frame.", default="")
     titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     blocks: list[str] = written("The blocks inside.", default=list)
 
@@ -73,12 +73,12 @@ class Note(Fields):
 
 
 @dataclass
-class Shown(Fields):
+class MonitorSource(Fields):
     """An output, or one element of it, that a monitor shows."""
 
     pin: str = written("The output.", schema=_WIRE)
     element: list[int] | None = written("Which element; all of it if left out.", default=None)
-    label: str = written("What it is called there.", default="")
+    label: str = written("Its label in the monitor.", default="")
 
 
 @dataclass
@@ -86,11 +86,11 @@ class Monitor(Fields):
     """Shows values while a page runs."""
 
     kind: str = written(
-        "How: a number, a trend over steps, an image map, or a histogram. One that is unknown is kept.",
+        "A number, a trend over steps, an image map, or a histogram. An unknown kind is kept.",
         schema={"type": "string", "examples": ["number", "trend", "image", "histogram"]},
     )
-    shows: list[Shown] = written("What it shows.", default=list)
-    title: str = written("What stands above it.", default="")
+    shows: list[MonitorSource] = written("The outputs that it shows.", default=list)
+    title: str = written("The title above it.", default="")
     titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     low: float | None = written(
         "The lower end of its scale; found from values if left out.", default=None
@@ -103,16 +103,16 @@ class Monitor(Fields):
 
 
 @dataclass
-class Run(Fields):
-    """How the page is run when nobody says otherwise."""
+class RunSettings(Fields):
+    """The default settings of a run of the page."""
 
-    fetch: list[str] = written("Outputs whose values are wanted.", default=list)
+    fetch: list[str] = written("Outputs whose values a run fetches.", default=list)
     targets: list[str] = written(
-        "Blocks that are to run although nobody wants their values.", default=list
+        "Blocks that run although their values are not fetched.", default=list
     )
-    steps: int | None = written("How many times; once if left out.", default=None, least=0)
+    steps: int | None = written("How many steps; one if left out.", default=None, least=0)
     until: str = written("An output that ends the run when it is true.", default="")
-    seed: int | None = written("Where random numbers start from.", default=None)
+    seed: int | None = written("The seed of random numbers.", default=None)
     feeds: dict[str, Any] = written(
         "Values for placeholders.",
         default=dict,
@@ -142,7 +142,7 @@ class Port(Fields):
 
 @dataclass
 class Ports(Fields):
-    """What a page takes and gives when it is used as a block."""
+    """The inputs and outputs of a page that is used as a block."""
 
     inputs: dict[str, Port] = written("Inputs by name.", default=dict)
     outputs: dict[str, Port] = written("Outputs by name.", default=dict)
@@ -150,7 +150,7 @@ class Ports(Fields):
 
 @dataclass
 class Layout(Fields):
-    """Where things stand. Nothing here changes what a page computes."""
+    """Positions and sizes on the canvas. Nothing here changes what a page computes."""
 
     blocks: dict[str, list[float]] = written("Left and top of blocks.", default=dict)
     wires: dict[str, list[list[float]]] = written(
@@ -165,10 +165,10 @@ class Layout(Fields):
 
 @dataclass
 class PageFile(Fields):
-    """A page of blocks, which together compute something."""
+    """The contents of a page file."""
 
     format: int = written("The version of the format.", default=FORMAT)
-    title: str = written("What the page is called.", default="")
+    title: str = written("The title of the page.", default="")
     titles: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
     about: str = written("What it is for, in Markdown.", default="")
     abouts: dict[str, str] = written("The same in other languages, by their codes.", default=dict)
@@ -179,10 +179,10 @@ class PageFile(Fields):
     frames: dict[str, Frame] = written("Frames by name.", default=dict)
     notes: dict[str, Note] = written("Notes by name.", default=dict)
     monitors: dict[str, Monitor] = written("Monitors by name.", default=dict)
-    run: Run = written("How it is run.", default=Run)
-    ports: Ports = written("What it takes and gives as a block.", default=Ports)
-    layout: Layout = written("Where things stand.", default=Layout)
+    run: RunSettings = written("How a run goes if it is not told otherwise.", default=RunSettings)
+    ports: Ports = written("Its inputs and outputs as a block.", default=Ports)
+    layout: Layout = written("Positions on the canvas.", default=Layout)
     path: Path | None = field(default=None, compare=False)
-    """The file that it was read from or saved to last."""
+    """The file that the page was read from or last saved to."""
     source: bytes | None = field(default=None, compare=False, repr=False)
-    """What that file held."""
+    """The bytes of that file."""

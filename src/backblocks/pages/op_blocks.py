@@ -1,4 +1,4 @@
-"""Adds the blocks of a page that are ops: their attributes, their inputs, what comes out."""
+"""Builds the blocks of a page that are ops: attributes parsed, inputs wired, output Specs inferred."""
 
 from __future__ import annotations
 
@@ -13,65 +13,71 @@ from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value
 from backblocks.ops.attrs import Kind
 from backblocks.pages import problems
-from backblocks.pages.constants import attribute, constant
+from backblocks.pages.builder import (
+    CONST,
+    DependencyFailed,
+    PageBuilder,
+    as_typed_array,
+    check_type,
+)
+from backblocks.pages.constants import parse_attribute, parse_constant
 from backblocks.pages.fields import Json
 from backblocks.pages.folder import Folder
-from backblocks.pages.making import CONST, Making, Waiting, agrees, typed
 from backblocks.pages.model import PageBlock
 
 _VARIABLE = REGISTRY["VariableV2"]
 _SIMPLE = {Symbol, type(None), bool, int, float}
 
 
-def add_op(making: Making, name: str, block: PageBlock) -> None:
-    """Adds a block to the graph, or tells all that is wrong with it."""
+def add_op(builder: PageBuilder, name: str, block: PageBlock) -> None:
+    """Adds a block to the graph, or reports all its problems."""
     op = REGISTRY.get(block.op)
     if op is None:
         raise problems.unknown_op(block.op)
     if block.version > op.version:
         raise OpError(
-            f"has a meaning here up to version {op.version}",
+            f"is known here up to version {op.version}",
             got=block.version,
             hint="Install a later backblocks.",
         )
-    if name in making.ports:
-        making.wire(name, op, (making.ports[name],))
-        making.made[name] = (making.ports[name].block,)
+    if name in builder.ports:
+        builder.add_wires(name, op, (builder.ports[name],))
+        builder.expansions[name] = (builder.ports[name].block,)
         return
-    made = Block(op, [], {}, making.prefix + name)
+    node = Block(op, [], {}, builder.prefix + name)
     if block.after:
-        made.after = making.collect(name, "after", making.after, block)
+        node.after = builder.attempt(name, "after", builder.control_dependencies, block)
     if op is CONST:
-        _fill_constant(making, name, block, made)
+        _fill_constant(builder, name, block, node)
     elif op is _VARIABLE:
-        _fill_variable(making, name, block, made)
+        _fill_variable(builder, name, block, node)
     else:
-        _fill(making, name, block, made)
-    if name not in making.left_out:
-        making.join(made, name)
-        making.wire(name, op, made.outputs)
-        making.made[name] = (made,)
+        _fill(builder, name, block, node)
+    if name not in builder.skipped:
+        builder.add_block(node, name)
+        builder.add_wires(name, op, node.outputs)
+        builder.expansions[name] = (node,)
 
 
-def _fill(making: Making, name: str, block: PageBlock, made: Block) -> None:
-    op = made.op
-    attrs = _attrs(making, name, op, block.attrs)
-    made.inputs = _inputs(making, name, op, block)
-    if name in making.left_out:
+def _fill(builder: PageBuilder, name: str, block: PageBlock, node: Block) -> None:
+    op = node.op
+    attrs = _attrs(builder, name, op, block.attrs)
+    node.inputs = _inputs(builder, name, op, block)
+    if name in builder.skipped:
         return
-    made.attrs = dict(attrs)
+    node.attrs = dict(attrs)
     if op.writes:
-        find_variables(made)
-    made.outputs = tuple(
-        tuple(Symbol(each, made, pin.name) for each in spec)
+        find_variables(node)
+    node.outputs = tuple(
+        tuple(Symbol(each, node, pin.name) for each in spec)
         if type(spec) is tuple
-        else Symbol(spec, made, pin.name)
-        for spec, pin in zip(_inferred(making, op, made.inputs, attrs), op.outputs, strict=True)
+        else Symbol(spec, node, pin.name)
+        for spec, pin in zip(_inferred(builder, op, node.inputs, attrs), op.outputs, strict=True)
     )
 
 
-def _inferred(making: Making, op: Op, inputs: list[Value], attrs: Attrs) -> tuple[Value, ...]:
-    """What comes out; worked out once for blocks that are alike."""
+def _inferred(builder: PageBuilder, op: Op, inputs: list[Value], attrs: Attrs) -> tuple[Value, ...]:
+    """Specs of the outputs, memoised by attributes and input Specs."""
     key = (
         id(attrs),
         *[
@@ -79,49 +85,49 @@ def _inferred(making: Making, op: Op, inputs: list[Value], attrs: Attrs) -> tupl
             for x in inputs
         ],
     )
-    alike = making.alike
-    found = alike.inferred.get(key)
+    cache = builder.cache
+    found = cache.inferred.get(key)
     if found is None:
-        given = op.infer(each_value(lambda symbol: symbol.spec, inputs), attrs)
-        found = alike.inferred[key] = tuple(each_value(alike.spec, given))
+        specs = op.infer(each_value(lambda symbol: symbol.spec, inputs), attrs)
+        found = cache.inferred[key] = tuple(each_value(cache.intern, specs))
     return found
 
 
 # -- attributes and inputs ------------------------------------------------------------------------
 
 
-def _attrs(making: Making, name: str, op: Op, given: dict[str, Json]) -> Attrs:
-    """Attributes read by their kinds; one object for blocks that are alike."""
+def _attrs(builder: PageBuilder, name: str, op: Op, given: dict[str, Json]) -> Attrs:
+    """Parsed attributes; one object for blocks with the same op and attributes."""
     plain = dict not in [type(value) for value in given.values()]
-    key = (op.name, repr(given) if plain else making.prefix + name)
-    known = making.alike.attrs.get(key)
+    key = (op.name, repr(given) if plain else builder.prefix + name)
+    known = builder.cache.attrs.get(key)
     if known is not None:
         return known
-    making.refuse_unknown(name, "attribute", given, list(op.attrs))
+    builder.reject_unknown(name, "attribute", given, list(op.attrs))
     attrs: Attrs = {}
     for attr in op.attrs.values():
         if attr.name in given:
             value = given[attr.name]
-            attrs[attr.name] = making.collect(
-                name, attr.name, _attr, attr.kind, value, making.folder
+            attrs[attr.name] = builder.attempt(
+                name, attr.name, _attr, attr.kind, value, builder.folder
             )
         elif attr.required:
             hint = attr.kind.about
-            making.problem(OpError("must be given", arg=attr.name, hint=hint), name)
+            builder.add_problem(OpError("must be given", arg=attr.name, hint=hint), name)
         else:
             attrs[attr.name] = attr.kind.parse(attr.default)
-    if name not in making.left_out:
-        making.alike.attrs[key] = attrs
+    if name not in builder.skipped:
+        builder.cache.attrs[key] = attrs
     return attrs
 
 
 def _attr(kind: Kind, given: Json, folder: Folder) -> Any:
-    return kind.parse(attribute(given, folder))
+    return kind.parse(parse_attribute(given, folder))
 
 
-def _inputs(making: Making, name: str, op: Op, block: PageBlock) -> list[Value]:
-    """For each input its symbol; constants become blocks of their own."""
-    given, wires = block.inputs, making.wires
+def _inputs(builder: PageBuilder, name: str, op: Op, block: PageBlock) -> list[Value]:
+    """The symbol of each input; constants become Const blocks."""
+    given, wires = block.inputs, builder.wires
     found: list[Any] = []
     plain, waiting, used = True, False, 0
     for pin in op.inputs:
@@ -132,84 +138,84 @@ def _inputs(making: Making, name: str, op: Op, block: PageBlock) -> list[Value]:
             found.append(symbol)
             continue
         try:
-            value = making.input(value, pin)
+            value = builder.read_input(value, pin)
             plain = plain and value is None
-        except Waiting:
+        except DependencyFailed:
             waiting = True
         except OpError as error:
             error.arg = pin.name
-            making.problem(error, name)
+            builder.add_problem(error, name)
         found.append(value)
     if used < len(given):
-        making.refuse_unknown(name, "input", given, [pin.name for pin in op.inputs])
+        builder.reject_unknown(name, "input", given, [pin.name for pin in op.inputs])
     if waiting:
-        raise Waiting
-    return found if plain or name in making.left_out else _with_constants(making, name, op, found)
+        raise DependencyFailed
+    return found if plain or name in builder.skipped else _with_constants(builder, name, op, found)
 
 
-def _with_constants(making: Making, name: str, op: Op, inputs: list[Any]) -> list[Value]:
-    """The inputs with a block for each constant among them."""
+def _with_constants(builder: PageBuilder, name: str, op: Op, inputs: list[Any]) -> list[Value]:
+    """The inputs, with a Const block for each constant among them."""
     symbols: list[Any] = []
-    for pin, value in zip(op.inputs, _arrays(making, op, inputs), strict=True):
+    for pin, value in zip(op.inputs, _arrays(builder, op, inputs), strict=True):
         own = f"{name}/{pin.name}"
         if type(value) is tuple:
-            held = [making.held(f"{own}_{j}", each, name) for j, each in enumerate(value)]
+            held = [builder.as_symbol(f"{own}_{j}", each, name) for j, each in enumerate(value)]
             symbols.append(tuple(held))
         else:
-            symbols.append(None if value is None else making.held(own, value, name))
+            symbols.append(None if value is None else builder.as_symbol(own, value, name))
     return symbols
 
 
-def _arrays(making: Making, op: Op, inputs: list[Any]) -> list[Any]:
-    """Numbers without a dtype as arrays of the one that their neighbours have."""
+def _arrays(builder: PageBuilder, op: Op, inputs: list[Any]) -> list[Any]:
+    """Untyped numbers as arrays of the dtype that the other inputs imply; memoised."""
     if not {*map(type, inputs)} <= _SIMPLE:
         return op.arrays(inputs)
     key = (op.name, *[x.dtype if type(x) is Symbol else repr(x) for x in inputs])
-    known = making.alike.arrays.get(key)
+    known = builder.cache.arrays.get(key)
     if known is None:
-        known = making.alike.arrays[key] = op.arrays(inputs)
+        known = builder.cache.arrays[key] = op.arrays(inputs)
     return [x if type(x) is Symbol else k for x, k in zip(inputs, known, strict=True)]
 
 
-# -- blocks that hold a value ---------------------------------------------------------------------
+# -- constants and variables ------------------------------------------------------------------------
 
 
-def _fill_constant(making: Making, name: str, block: PageBlock, made: Block) -> None:
-    making.refuse_unknown(name, "attribute", block.attrs, ("value", "dtype"))
-    making.refuse_unknown(name, "input", block.inputs, ())
+def _fill_constant(builder: PageBuilder, name: str, block: PageBlock, node: Block) -> None:
+    builder.reject_unknown(name, "attribute", block.attrs, ("value", "dtype"))
+    builder.reject_unknown(name, "input", block.inputs, ())
     if "value" not in block.attrs:
         raise OpError("must be given", arg="value", hint="Write such as 1.5 or [1, 2].")
     dtype = block.attrs.get("dtype")
-    value = making.collect(name, "value", _literal, block.attrs["value"], dtype, making.folder)
-    if name not in making.left_out:
-        making.hold(made, value)
+    value = builder.attempt(name, "value", _literal, block.attrs["value"], dtype, builder.folder)
+    if name not in builder.skipped:
+        builder.set_constant(node, value)
 
 
 def _literal(given: Json, dtype: Json, folder: Folder) -> Any:
-    return typed(constant(given, folder), dtype)
+    return as_typed_array(parse_constant(given, folder), dtype)
 
 
-def _fill_variable(making: Making, name: str, block: PageBlock, made: Block) -> None:
+def _fill_variable(builder: PageBuilder, name: str, block: PageBlock, node: Block) -> None:
     given = block.attrs
     if block.initial is not None:
-        start = making.collect(name, "initial", _start, making, name, block)
-        # What it starts from tells dtype and shape; where that is wrong they are not missed.
+        start = builder.attempt(name, "initial", _initial_value, builder, name, block)
+        # The initial value implies dtype and shape; if it has a problem, they are not reported missing too.
         shape = [] if start is None else start.shape
         dtype = "float32" if start is None else NAMES[start.dtype]
         given = {"shape": shape if shape is None else list(shape), "dtype": dtype, **given}
-        made.initial = start
-    attrs = _attrs(making, name, _VARIABLE, given)
-    _inputs(making, name, _VARIABLE, block)
-    if name in making.left_out:
+        node.initial = start
+    attrs = _attrs(builder, name, _VARIABLE, given)
+    _inputs(builder, name, _VARIABLE, block)
+    if name in builder.skipped:
         return
-    if made.initial is not None:
-        agrees("initial", made.initial, attrs["dtype"], attrs["shape"], "the variable")
-    made.attrs = dict(attrs)
-    made.outputs = (Symbol(Spec(attrs["shape"], attrs["dtype"]), made, "ref"),)
+    if node.initial is not None:
+        check_type("initial", node.initial, attrs["dtype"], attrs["shape"], "the variable")
+    node.attrs = dict(attrs)
+    node.outputs = (Symbol(Spec(attrs["shape"], attrs["dtype"]), node, "ref"),)
 
 
-def _start(making: Making, name: str, block: PageBlock) -> Symbol:
-    value = making.value(block.initial)
+def _initial_value(builder: PageBuilder, name: str, block: PageBlock) -> Symbol:
+    value = builder.read_value(block.initial)
     if type(value) is not Symbol:
-        value = typed(value, block.attrs.get("dtype"))
-    return making.held(f"{name}/initial", value, name)
+        value = as_typed_array(value, block.attrs.get("dtype"))
+    return builder.as_symbol(f"{name}/initial", value, name)

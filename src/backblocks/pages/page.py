@@ -1,4 +1,4 @@
-"""Pages: opened, checked, made into graphs, saved."""
+"""`Page`: the public API to open, check, build and save a page."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from backblocks.errors import OpError, PageError
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.session import Session
 from backblocks.pages.build import build
-from backblocks.pages.constants import constant
+from backblocks.pages.builder import PageGraph
+from backblocks.pages.constants import parse_constant
+from backblocks.pages.dependency_order import dependencies
 from backblocks.pages.folder import Folder
-from backblocks.pages.from_graph import blocks_of
-from backblocks.pages.making import PageGraph
+from backblocks.pages.from_graph import page_blocks
 from backblocks.pages.model import PageFile
-from backblocks.pages.order import needed_by
 from backblocks.pages.saving import save
-from backblocks.pages.text import parse, read_file
+from backblocks.pages.serialization import parse, read_file
 
 
 @dataclass
@@ -38,14 +38,13 @@ class Page(PageFile):
     """
 
     def check(self) -> list[OpError]:
-        """Everything that is wrong. Each problem has `block`, `op`, `arg` (pin or attribute) and `hint`."""
+        """All problems. Each has `block`, `op`, `arg` (pin or attribute) and `hint`."""
         return [error for _, error in build(self).problems]
 
     def graph(self, only: Iterable[str] | None = None) -> PageGraph:
-        """The graph of the page, which sessions take. Raises PageError with all problems.
+        """The graph of the page, for a session. Raises PageError with all problems.
 
-        With `only` (outputs or blocks) what is wrong with other blocks does not matter: one that nobody
-        needs may be unfinished.
+        With `only` (outputs or blocks), problems of blocks that these do not depend on are ignored.
         """
         built = build(self)
         problems = built.problems
@@ -58,7 +57,7 @@ class Page(PageFile):
         return built.graph
 
     def touches(self) -> dict[str, str]:
-        """Blocks that touch files if they run, and whether each "reads" or "writes" them."""
+        """Blocks that access files when they run, and whether each "reads" or "writes" them."""
         return build(self).touches()
 
     def session(
@@ -66,31 +65,31 @@ class Page(PageFile):
     ) -> Session:
         """A session of its graph, with its seed, in its folder.
 
-        A run that touches files is refused unless somebody who has seen `touches()` allows it.
+        A run that accesses files is refused without `allow_files`; `touches()` lists the blocks that do.
         """
         folder = self.path.parent if self.path else None
         graph = self.graph(only)
         return Session(graph, seed=self.run.seed, folder=folder, allow_files=allow_files, **how)
 
     def needed_for(self, wanted: Iterable[str]) -> set[str]:
-        """The blocks that these outputs or blocks are computed from or run after."""
+        """The blocks that these outputs or blocks depend on, themselves included."""
         found: set[str] = set()
         todo = [name.partition(":")[0] for name in wanted]
         while todo:
             name = todo.pop()
             if name not in found and name in self.blocks:
                 found.add(name)
-                todo += needed_by(self.blocks[name])
+                todo += dependencies(self.blocks[name])
         return found
 
     def feeds(self) -> dict[str, Any]:
-        """What the run settings feed, as arrays and numbers."""
+        """The values that the run settings feed to placeholders, as arrays and numbers."""
         folder = Folder.of(self.path)
-        return {name: constant(value, folder) for name, value in self.run.feeds.items()}
+        return {name: parse_constant(value, folder) for name, value in self.run.feeds.items()}
 
 
 def open_page(path: str | os.PathLike[str]) -> Page:
-    """The page in a file. Nothing is run, and no other file is opened until a graph is wanted."""
+    """Opens a page file. Nothing runs, and no other file is opened until a graph is built."""
     file = Path(path)
     source = read_file(file)
     try:
@@ -103,12 +102,12 @@ def open_page(path: str | os.PathLike[str]) -> Page:
 
 
 def save_page(page: Page | Graph | Scope, path: str | os.PathLike[str]) -> Page:
-    """Writes a page, or a graph as a page, and gives the page. The old file stays until the new is whole.
+    """Saves a page, or a graph as a page, and gives the page. The file is replaced atomically.
 
-    Arrays of more than a few hundred elements get files of their own in `NAME.arrays` beside
-    `NAME.page.json`. Into another folder come along the pages and files that it refers to.
+    Arrays of more than a few hundred elements are saved to npy files in `NAME.arrays` beside
+    `NAME.page.json`. Saving to another folder copies the pages and files that the page refers to.
     """
     graph = page.graph if isinstance(page, Scope) else page
-    whole = Page(blocks=blocks_of(graph)) if isinstance(graph, Graph) else graph
-    save(whole, Path(path))
-    return whole
+    saved = Page(blocks=page_blocks(graph)) if isinstance(graph, Graph) else graph
+    save(saved, Path(path))
+    return saved

@@ -1,4 +1,4 @@
-"""What can be wrong with a page, in words."""
+"""Errors that a page check reports: one function for each problem, with its rule and hint."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.pages.model import GRADIENTS, PAGE, PageFile
 
-LONGEST_NAME = 1000
-"""Letters in the name of a block."""
-DEEPEST_PAGES = 32
+MAX_NAME_LENGTH = 1000
+"""Characters in the name of a block."""
+MAX_PAGE_DEPTH = 32
 """Levels of pages that are blocks of pages."""
-_LISTED = 32
+_MAX_LISTED = 32
 
 
-def other_dtype(got: Any, wanted: Any, whose: str) -> OpError:
+def wrong_dtype(got: Any, wanted: Any, whose: str) -> OpError:
     return OpError(
         f"must be {NAMES[wanted]}, as {whose} is",
         got=described(NAMES[got]),
@@ -33,7 +33,7 @@ def unknown_dtype(name: Any) -> OpError:
 def bad_name(name: str) -> OpError:
     return OpError(
         "must begin with a letter or digit and have letters, digits, _ . - only, "
-        f"at most {LONGEST_NAME}",
+        f"at most {MAX_NAME_LENGTH}",
         op="Page",
         arg="name",
         got=name,
@@ -46,10 +46,10 @@ def taken_name(name: str) -> OpError:
     return OpError("must have a name of its own", op="Page", arg="name", got=name, hint=hint)
 
 
-def circle(ring: Sequence[str]) -> OpError:
-    words = " needs ".join([*ring[:8], "..." if len(ring) > 8 else ring[0]])
-    hint = "Take one of the wires away."
-    return OpError("must not need itself", op="Page", arg="in", got=described(words), hint=hint)
+def cycle(names: Sequence[str]) -> OpError:
+    path = " needs ".join([*names[:8], "..." if len(names) > 8 else names[0]])
+    hint = "Remove one of the wires of this cycle."
+    return OpError("must not depend on itself", op="Page", arg="in", got=described(path), hint=hint)
 
 
 def unknown_op(name: str) -> OpError:
@@ -60,13 +60,13 @@ def unknown_op(name: str) -> OpError:
     return OpError("is no op that is known here, so it cannot run", op=name, hint=hint)
 
 
-def no_block(name: str, page: PageFile) -> OpError:
+def unknown_block(name: str, page: PageFile) -> OpError:
     near = nearest(name, page.blocks)
     hint = f"Did you mean {near}?" if near else "Name a block of this page."
     return OpError("must come from a block of the page", got=name, hint=hint)
 
 
-def no_such(kind: str, name: str, known: Iterable[str]) -> OpError:
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> OpError:
     near = nearest(name, known)
     words = listed([*known]) or f"no {kind}"
     hint = f"Did you mean {near}?" if near else f"It takes {words}."
@@ -75,10 +75,10 @@ def no_such(kind: str, name: str, known: Iterable[str]) -> OpError:
 
 def listed(names: Sequence[str]) -> str:
     """Names in a sentence, the first of them if there are many."""
-    return ", ".join([*names[:_LISTED], *(["..."] if len(names) > _LISTED else [])])
+    return ", ".join([*names[:_MAX_LISTED], *(["..."] if len(names) > _MAX_LISTED else [])])
 
 
-def nested() -> OpError:
+def nested_too_deeply() -> OpError:
     hint = "Put more of its blocks on one page."
-    rule = f"must not use pages that use pages, more than {DEEPEST_PAGES} levels deep"
+    rule = f"must not use pages that use pages, more than {MAX_PAGE_DEPTH} levels deep"
     return OpError(rule, hint=hint)

@@ -1,7 +1,7 @@
-"""Saves pages so that whatever happens, the old file or the new one is there, whole.
+"""Saves pages atomically: after a crash or a full disk the old file or the new one is there, whole.
 
-Arrays come first, each in a file that is named by what it holds and never written again. Then the page
-takes the place of the old one in one step.
+Arrays are written first, to content-addressed npy files that are never overwritten. Then the page file is
+replaced in one step.
 """
 
 from __future__ import annotations
@@ -20,55 +20,61 @@ from backblocks._durable import atomic_write, make_folder, remove, sweep, sync_f
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
-from backblocks.pages.constants import constant, in_words, is_in_file
+from backblocks.pages.constants import array_to_json, is_file_constant, parse_constant
 from backblocks.pages.fields import Json, as_json
-from backblocks.pages.folder import Folder, write_array
+from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageFile
-from backblocks.pages.references import arrays_in, references
-from backblocks.pages.text import parse, text_of, text_of_json
+from backblocks.pages.npy import write_array
+from backblocks.pages.references import array_files, references
+from backblocks.pages.serialization import parse, serialize, serialize_json
 
 SUFFIX = ".page.json"
 
 
-def put_away(page: PageFile, path: Path) -> bytes:
-    """Writes what belongs to a page beside a path, and gives the text that the page has there."""
-    moved = _moved(page, path)
-    if moved:
-        _take_along(page, path.parent)
-    arrays = _Arrays(path, Folder.of(page.path) if moved else None)
-    return text_of_json(arrays.put_away(as_json(page)))
+def store_arrays(page: PageFile, path: Path) -> bytes:
+    """Writes the arrays and referenced files of a page beside a path; gives the page's text there."""
+    changes_folder = _changes_folder(page, path)
+    if changes_folder:
+        _copy_referenced_files(page, path.parent)
+    arrays = _ArrayStore(path, Folder.of(page.path) if changes_folder else None)
+    return serialize_json(arrays.store_arrays(as_json(page)))
 
 
-def _moved(page: PageFile, path: Path) -> bool:
+def _changes_folder(page: PageFile, path: Path) -> bool:
     return page.path is not None and page.path.resolve().parent != path.parent
 
 
 def save(page: PageFile, path: Path) -> None:
-    """Writes a page and its arrays. One that was read and not changed is written byte by byte."""
-    path = Path(os.path.realpath(path))  # a link stays, and what it points to is replaced
-    moved = _moved(page, path)
-    data = put_away(page, path)
+    """Writes a page and its arrays. A page that was opened and not changed keeps its bytes."""
+    path = Path(os.path.realpath(path))  # a symlink stays, and its target is replaced
+    changes_folder = _changes_folder(page, path)
+    data = store_arrays(page, path)
     before = page.source
-    if before is not None and not moved and data == text_of(parse(before, PageFile)):
+    if before is not None and not changes_folder and data == serialize(parse(before, PageFile)):
         data = before
     _write(path, data)
-    if before is not None and not moved and page.path is not None and page.path.resolve() == path:
-        _remove_unused(path, before, data)
+    if (
+        before is not None
+        and not changes_folder
+        and page.path is not None
+        and page.path.resolve() == path
+    ):
+        _remove_unused_arrays(path, before, data)
     page.path, page.source = path, data
 
 
-def _take_along(page: PageFile, folder: Path) -> None:
-    """Copies what a page refers to beside its new place, by the names that it has for them.
+def _copy_referenced_files(page: PageFile, folder: Path) -> None:
+    """Copies the files that a page refers to into its new folder, under the same relative names.
 
-    Its own arrays are none of that: they are written anew. A file that is there already is left alone, and
-    if it is another one nothing is saved.
+    The page's own arrays are not copied but stored anew. A file that exists there is kept; if its content
+    differs, nothing is saved.
     """
     copies = []
     for name, file in references(page, own_arrays=False).items():
         if not file.is_file():
             continue
         to = folder / name
-        if name.startswith("..") or (to.exists() and not _same(file, to)):
+        if name.startswith("..") or (to.exists() and not _same_content(file, to)):
             raise OpError(
                 "must leave room for the files that the page refers to",
                 op="Page",
@@ -84,8 +90,8 @@ def _take_along(page: PageFile, folder: Path) -> None:
             shutil.copyfileobj(old, new)
 
 
-def _same(a: Path, b: Path) -> bool:
-    import filecmp  # only who saves to another folder pays for it
+def _same_content(a: Path, b: Path) -> bool:
+    import filecmp  # imported only to save to another folder
 
     return b.is_file() and filecmp.cmp(a, b, shallow=False)
 
@@ -95,38 +101,38 @@ def _write(path: Path, data: bytes) -> None:
         file.write(data)
 
 
-class _Arrays:
-    """Puts arrays into files beside a page, and says in the page where they are."""
+class _ArrayStore:
+    """Stores arrays in content-addressed npy files beside a page, and gives the JSON that refers to them."""
 
     def __init__(self, path: Path, old: Folder | None) -> None:
         self.folder = path.parent / f"{path.name.removesuffix(SUFFIX)}.arrays"
         self.old = old
-        """Where the page stood before, if its arrays have to come along."""
+        """The folder that the page moves from, whose arrays are stored anew; None if it does not move."""
         self.is_synced = False
         sweep(self.folder)
 
-    def put_away(self, page: Json) -> Json:
-        """The JSON of a page without arrays in it. Their files are named after the blocks."""
+    def store_arrays(self, page: Json) -> Json:
+        """The JSON of a page, with arrays replaced by references to their files."""
         return {
-            section: {name: self._without(each, name) for name, each in value.items()}
+            section: {name: self._store(each, name) for name, each in value.items()}
             if section == "blocks"
-            else self._without(value, section)
+            else self._store(value, section)
             for section, value in page.items()
         }
 
-    def _without(self, value: Json, name: str) -> Json:
+    def _store(self, value: Json, name: str) -> Json:
         if isinstance(value, np.ndarray):
-            words = in_words(value)
-            return self._file(words, name) if isinstance(words, np.ndarray) else words
+            found = array_to_json(value)
+            return self._store_array(found, name) if isinstance(found, np.ndarray) else found
         if type(value) is dict:
-            if self.old is not None and is_in_file(value):
-                return self._without(constant(value, self.old), name)
-            return {key: self._without(each, name) for key, each in value.items()}
+            if self.old is not None and is_file_constant(value):
+                return self._store(parse_constant(value, self.old), name)
+            return {key: self._store(each, name) for key, each in value.items()}
         if type(value) is list:
-            return [self._without(each, name) for each in value]
+            return [self._store(each, name) for each in value]
         return value
 
-    def _file(self, array: Array, name: str) -> Json:
+    def _store_array(self, array: Array, name: str) -> Json:
         memory = io.BytesIO()
         write_array(memory, array)
         data = memory.getvalue()
@@ -136,7 +142,7 @@ class _Arrays:
             make_folder(self.folder, parents=False)
             _write(file, data)
         elif not self.is_synced:
-            sync_folder(self.folder)  # whoever wrote it may have been killed before this
+            sync_folder(self.folder)  # its writer may have been killed before syncing
             self.is_synced = True
         return {
             "dtype": NAMES[array.dtype],
@@ -145,13 +151,13 @@ class _Arrays:
         }
 
 
-_OURS = re.compile(r"[^/]+\.arrays/[A-Za-z0-9_-]+-[0-9a-f]{16}\.npy")
+_ARRAY_FILE = re.compile(r"[^/]+\.arrays/[A-Za-z0-9_-]+-[0-9a-f]{16}\.npy")
 
 
-def _remove_unused(path: Path, before: bytes, after: bytes) -> None:
-    """Removes files of arrays that a page no longer names, unless another page beside it does."""
-    unused = {*filter(_OURS.fullmatch, arrays_in(json.loads(before)))}
-    unused -= {*arrays_in(json.loads(after))}
+def _remove_unused_arrays(path: Path, before: bytes, after: bytes) -> None:
+    """Removes array files that a page no longer refers to, unless another page beside it does."""
+    unused = {*filter(_ARRAY_FILE.fullmatch, array_files(json.loads(before)))}
+    unused -= {*array_files(json.loads(after))}
     if unused:
         others = [p.read_bytes() for p in path.parent.glob("*.json") if p != path]
         for name in unused:

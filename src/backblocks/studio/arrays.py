@@ -12,9 +12,10 @@ from backblocks.dtypes import BY_NAME, NAMES
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops.io.checkpoints import checkpoint
-from backblocks.pages.folder import Folder, header, named
+from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageBlock, PageFile
-from backblocks.pages.saving import put_away
+from backblocks.pages.npy import logical_dtype, read_header
+from backblocks.pages.saving import store_arrays
 
 MOST_BYTES = 1 << 30
 """Of the arrays of a file once they are read: zip files can be a thousand times smaller."""
@@ -40,7 +41,7 @@ def constants(file: Path, name: str, page: Path) -> list[dict[str, Any]]:
         blocks={key: PageBlock("Const", attrs={"value": array}) for key, array in found.items()},
         path=page,
     )
-    blocks = json.loads(put_away(held, page)).get("blocks", {})
+    blocks = json.loads(store_arrays(held, page)).get("blocks", {})
     return [
         {
             "name": key,
@@ -55,7 +56,7 @@ def constants(file: Path, name: str, page: Path) -> list[dict[str, Any]]:
 def _npy(file: Path) -> Array:
     """The array of an npy file, whose type is found in it."""
     with open(file, "rb") as opened:
-        stored = named(header(opened, file.name)[2])
+        stored = logical_dtype(read_header(opened, file.name)[2])
     if stored not in NAMES or stored == BY_NAME["string"] or stored.names:
         hint = f"Convert it first: x.astype with one of {', '.join(BY_NAME)}."
         raise OpError("must hold numbers", got=described(str(stored)), hint=hint)

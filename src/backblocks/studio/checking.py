@@ -8,11 +8,11 @@ from typing import Any
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.graph.session import Session
-from backblocks.pages.build import Built, build
+from backblocks.pages.build import BuildResult, build
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PAGE, PageFile
 from backblocks.pages.page import Page
-from backblocks.pages.text import parse, read_file
+from backblocks.pages.serialization import parse, read_file
 from backblocks.studio.job import page_of
 from backblocks.studio.messages import Checked, Problem, Spec
 from backblocks.studio.open_sizes import named_shapes
@@ -36,17 +36,17 @@ def checked(number: int, revision: int, document: dict[str, Any], path: Path) ->
         for name, block in page.blocks.items()
         if block.op == PAGE and (ports := _ports(page, block.attrs.get("page"))) is not None
     }
-    result.files = {graph.made_for[b.name]: b.op.files for b in graph if b.op.files}
+    result.files = {graph.page_block_of[b.name]: b.op.files for b in graph if b.op.files}
     return result
 
 
-def _problems(built: Built, page: Page) -> list[Problem]:
+def _problems(built: BuildResult, page: Page) -> list[Problem]:
     order = {name: place for place, name in enumerate(page.blocks)}
     found = sorted(built.problems, key=lambda each: order.get(each[0], len(order)))
     return [problem(error, block) for block, error in found]
 
 
-def _pins(built: Built, page: Page) -> dict[str, Spec]:
+def _pins(built: BuildResult, page: Page) -> dict[str, Spec]:
     shapes = named_shapes(page, built)
     lists = {wire.rpartition("[")[0] for wire in built.graph.wires if wire.endswith("]")}
     return {

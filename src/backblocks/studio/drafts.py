@@ -40,7 +40,7 @@ from backblocks._durable import (
     sync_folder,
 )
 from backblocks.pages.model import FORMAT
-from backblocks.pages.text import open_plain
+from backblocks.pages.serialization import open_regular_file
 from backblocks.studio.document import EditError, apply
 from backblocks.studio.messages import Damage, Edit
 
@@ -399,7 +399,7 @@ def read(path: Path, base: Found | None = None) -> Found | None:
     Its first line may be damaged too: then it starts from `base`, or is None if there is no base.
     """
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             data = file.read()
     except FileNotFoundError:
         return None

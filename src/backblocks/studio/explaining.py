@@ -49,7 +49,7 @@ def explain(asked: Explain, held: Held) -> Explained:
 def _is_typed(symbol: Symbol, block: str, held: Held) -> bool:
     """Whether the page itself has the numbers: in a constant, or typed into this block."""
     made = symbol.block
-    on_page = made.name in held.graph.parts or made.name.startswith(f"{block}/")
+    on_page = made.name in held.graph.expansions or made.name.startswith(f"{block}/")
     return made.op.name == "Const" and on_page
 
 
@@ -61,7 +61,7 @@ def forward_of(name: str, held: Held) -> tuple[str, GradientOp | None]:
     block = held.block(name)
     found = [
         (other, way)
-        for other, parts in held.graph.parts.items()
+        for other, parts in held.graph.expansions.items()
         if [part.name for part in parts] == [other]
         and len(parts[0].op.name)
         < len(block.op.name)  # a convolution is a gradient of its gradient

@@ -10,7 +10,7 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value
 from backblocks.ops._pins import Pin
 from backblocks.ops._values import flat
-from backblocks.pages.making import PageGraph
+from backblocks.pages.builder import PageGraph
 from backblocks.pages.model import GRADIENTS, PAGE
 from backblocks.studio.job import Job
 
@@ -37,8 +37,8 @@ class Held:
             if ":" in wire:
                 pins.setdefault(id(symbol), wire)
         for name, block in job.page.blocks.items():
-            if name in graph.parts and block.op not in _MADE_OF_BLOCKS:
-                made = graph.parts[name][0]
+            if name in graph.expansions and block.op not in _MADE_OF_BLOCKS:
+                made = graph.expansions[name][0]
                 for pin, taken in _single(made.op.inputs, made.inputs):
                     pins.setdefault(id(taken), f"{name}:{pin}")
         self._kinds = {name: block.op for name, block in job.page.blocks.items()}
@@ -65,10 +65,10 @@ class Held:
         kind = self._kinds.get(name, "")
         if kind in _MADE_OF_BLOCKS:
             raise OpError("must be an op", op=name, got=kind, hint=_MADE_OF_BLOCKS[kind])
-        if name not in self.graph.parts:
+        if name not in self.graph.expansions:
             hint = "Run the page, or to this block."
             raise OpError("must be a block that has run", op=name, hint=hint)
-        return self.graph.parts[name][0]
+        return self.graph.expansions[name][0]
 
     def tensors(self, name: str) -> dict[str, Symbol]:
         """By pin what an op takes and gives, inputs first; "values[1]" of a list."""
@@ -98,9 +98,9 @@ class Held:
     def _taken(self, pin: str) -> Symbol | None:
         """What is wired to an input, or typed into it."""
         name, _, own = pin.partition(":")
-        if name not in self.graph.parts or self._kinds.get(name) in _MADE_OF_BLOCKS:
+        if name not in self.graph.expansions or self._kinds.get(name) in _MADE_OF_BLOCKS:
             return None
-        block = self.graph.parts[name][0]
+        block = self.graph.expansions[name][0]
         return dict(_single(block.op.inputs, block.inputs)).get(own)
 
 

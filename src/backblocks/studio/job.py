@@ -12,11 +12,11 @@ from backblocks.errors import OpError
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array
 from backblocks.pages.build import build
+from backblocks.pages.builder import PageGraph
 from backblocks.pages.fields import read
-from backblocks.pages.making import PageGraph
+from backblocks.pages.migrations import upgrade_to_current
 from backblocks.pages.model import Monitor
 from backblocks.pages.page import Page
-from backblocks.pages.versions import of_today
 from backblocks.studio.pipe import Start
 
 
@@ -44,7 +44,7 @@ class Job:
 
 def page_of(document: dict[str, Any], path: Path) -> Page:
     """The page of a document, beside whose path other files are looked for."""
-    page = read(Page, of_today(document))
+    page = read(Page, upgrade_to_current(document))
     page.path = path
     return page
 
@@ -65,9 +65,9 @@ def job_of(order: Start) -> Job:
         graph = build(page).graph
         if until and until not in graph.wires:
             graph = page.graph(only=[until])  # says what is wrong with it
-        monitors = _monitors(page, graph.parts)
-        needed = set(graph.parts)
-        targets = [name for name in graph.parts if not _is_fed(graph, name)]
+        monitors = _monitors(page, graph.expansions)
+        needed = set(graph.expansions)
+        targets = [name for name in graph.expansions if not _is_fed(graph, name)]
     pins = [pin for pin in _pins(monitors) if pin in graph.wires]
     wires = _wires(graph)
     every = [wire for name in page.blocks if name in needed for wire in wires[name]]
@@ -90,9 +90,9 @@ def job_of(order: Start) -> Job:
         until=until,
         feeds=page.feeds(),
         files={
-            graph.made_for[block.name]: block.op.files
+            graph.page_block_of[block.name]: block.op.files
             for block in graph.touching_files()
-            if graph.made_for[block.name] in needed
+            if graph.page_block_of[block.name] in needed
         },
         speaks=any(block.op.name in ("Print", "PrintV2") for block in graph),
     )

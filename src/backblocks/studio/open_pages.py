@@ -12,9 +12,15 @@ from typing import Any, Literal, Protocol
 from backblocks import examples
 from backblocks._durable import atomic_write
 from backblocks.errors import OpError
+from backblocks.pages.migrations import upgrade_to_current
 from backblocks.pages.model import FORMAT, PageFile
-from backblocks.pages.text import is_too_deep, json_of, open_plain, parse, read_file
-from backblocks.pages.versions import of_today
+from backblocks.pages.serialization import (
+    decode_json,
+    exceeds_max_depth,
+    open_regular_file,
+    parse,
+    read_file,
+)
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
 from backblocks.studio.document import EditError, apply, diff
@@ -194,7 +200,7 @@ class OpenPage:
 
         `changing` must be held: the journal is written in another thread, where it may have to wait.
         """
-        if any(is_too_deep(_at(edit.path, edit.value)) for edit in edits):
+        if any(exceeds_max_depth(_at(edit.path, edit.value)) for edit in edits):
             raise Refusal("A page cannot be nested so deeply.")
         try:
             document, _ = apply(self.document, edits)
@@ -513,7 +519,7 @@ class Desk:
 def read_document(data: bytes) -> dict[str, Any]:
     """The JSON of a page, in the version of today, once it is known to be one."""
     parse(data, PageFile)
-    document: dict[str, Any] = of_today(json_of(data))
+    document: dict[str, Any] = upgrade_to_current(decode_json(data))
     return document
 
 
@@ -524,7 +530,7 @@ def _digest(data: bytes) -> str:
 def _content(path: Path) -> bytes | None:
     """What a file holds; None if there is none. What is no plain file is refused."""
     try:
-        with open_plain(path) as file:
+        with open_regular_file(path) as file:
             return file.read()
     except FileNotFoundError:
         return None

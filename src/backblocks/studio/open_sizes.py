@@ -14,8 +14,8 @@ from itertools import combinations, count
 from typing import Any
 
 from backblocks.errors import OpError, OpMemoryError
-from backblocks.pages.build import Built, build
-from backblocks.pages.making import PageGraph
+from backblocks.pages.build import BuildResult, build
+from backblocks.pages.builder import PageGraph
 from backblocks.pages.model import PageBlock
 from backblocks.pages.page import Page
 
@@ -28,7 +28,7 @@ _PATIENCE = 0.1
 Shapes = dict[str, list[int | str] | None]
 
 
-def named_shapes(page: Page, built: Built) -> Shapes:
+def named_shapes(page: Page, built: BuildResult) -> Shapes:
     """For each output its sizes, names for the open ones; None if even their number is open."""
     numbers: dict[int, str] = {}
     others = count(1)
@@ -65,7 +65,7 @@ def _letters() -> Iterator[str]:
             yield f"{letter}{round_ or ''}"
 
 
-def _probed(page: Page, built: Built) -> tuple[list[int], PageGraph]:
+def _probed(page: Page, built: BuildResult) -> tuple[list[int], PageGraph]:
     """The numbers that stand for open sizes of placeholders, and the graph that they give."""
     begun = time.perf_counter()
     firsts = iter(_FIRST)

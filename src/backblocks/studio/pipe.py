@@ -25,9 +25,9 @@ from backblocks.studio.messages import (
     Explain,
     FindBad,
     Leave,
-    OmittedArray,
     Look,
     Measure,
+    OmittedArray,
 )
 
 HEAD = struct.Struct("<IIB")

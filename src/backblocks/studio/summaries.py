@@ -11,7 +11,7 @@ import numpy as np
 
 from backblocks.dtypes import NAMES, is_float
 from backblocks.ops._inputs import Array
-from backblocks.pages.model import Monitor, Shown
+from backblocks.pages.model import Monitor, MonitorSource
 from backblocks.studio.measuring import at_once, measure
 from backblocks.studio.messages import Curve, Measured, Series, Summary
 from backblocks.studio.numbers import MANY, Numbers, real, texts
@@ -115,7 +115,7 @@ def short_text(array: Array) -> str:
 # -- monitors -------------------------------------------------------------------------------------
 
 
-def element(array: Array, shown: Shown) -> Array | None:
+def element(array: Array, shown: MonitorSource) -> Array | None:
     """What is shown of a value; None if it has no such element."""
     if shown.element is None:
         return array

@@ -57,14 +57,14 @@ def _exported(task: pipe.ExportPage) -> tuple[str, list[OmittedArray]]:
 def _written(task: pipe.WriteArrays) -> bytes:
     from backblocks._durable import make_folder
     from backblocks.pages.fields import read
+    from backblocks.pages.migrations import upgrade_to_current
     from backblocks.pages.model import PageFile
-    from backblocks.pages.saving import put_away
-    from backblocks.pages.versions import of_today
+    from backblocks.pages.saving import store_arrays
 
-    page = read(PageFile, of_today(task.document))
+    page = read(PageFile, upgrade_to_current(task.document))
     page.path, target = Path(task.path), Path(task.target)
     make_folder(target.parent)
-    return put_away(page, target)
+    return store_arrays(page, target)
 
 
 def _answer(data: bytes) -> tuple[int, bytes]:

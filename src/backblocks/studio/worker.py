@@ -25,7 +25,7 @@ from backblocks.graph.events import Cancelled, Event, Report
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop
-from backblocks.pages.folder import write_array
+from backblocks.pages.npy import write_array
 from backblocks.studio import pipe
 from backblocks.studio.answers import Answers
 from backblocks.studio.block_states import BlockLog
@@ -354,7 +354,7 @@ class Worker:
     def _block_of(self, name: str) -> str:
         if self._job is None:
             return name
-        return self._job.graph.made_for.get(name) or own_block(name, self._job.page.blocks)
+        return self._job.graph.page_block_of.get(name) or own_block(name, self._job.page.blocks)
 
     def _keep_telling(self) -> None:
         ticks = 0

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from backblocks.pages.text import open_plain
+from backblocks.pages.serialization import open_regular_file
 from backblocks.studio.messages import File
 
 PAGE = ".page.json"
@@ -51,7 +51,7 @@ class Workspace:
     def opened(self, name: str) -> BinaryIO:
         """A plain file below the folder, to read from."""
         try:
-            return open_plain(self.path(name))
+            return open_regular_file(self.path(name))
         except OSError as error:
             text = f"{name!r} must be a file below the folder that can be read: {error.strerror}."
             raise Outside(text) from None

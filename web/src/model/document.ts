@@ -15,13 +15,13 @@ export type {
   Frame,
   Layout,
   Monitor,
+  MonitorSource,
   Note,
   PageBlock,
   PageDocument,
   Port,
   Ports,
-  Run as RunSettings,
-  Shown,
+  RunSettings,
   TypedConstant,
 } from "./generated.ts";
 export type { Json, JsonObject } from "./json.ts";

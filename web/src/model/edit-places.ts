@@ -1,7 +1,7 @@
 /** Actions on where things stand, and on what has a place but computes nothing: frames, notes, monitors. */
 
 import { type Action, type Adding, type Item, type ItemKind, item, readItem } from "./action.ts";
-import type { Frame, Json, Monitor, Note, PageDocument, Shown } from "./document.ts";
+import type { Frame, Json, Monitor, MonitorSource, Note, PageDocument } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { done } from "./edit-blocks.ts";
 import { type Boxed, bounds, boxOf, frameAround, GAP, type Point, type Rect, whole } from "./geometry.ts";
@@ -264,7 +264,7 @@ export function setNote(document: PageDocument, name: string, text: string, lang
 export function addMonitor(
   document: PageDocument,
   kind: string,
-  shows: readonly Shown[],
+  shows: readonly MonitorSource[],
   rect: Rect,
 ): Adding {
   const draft = new Draft(document);

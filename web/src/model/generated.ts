@@ -6,23 +6,23 @@ import type { Json, JsonObject } from "./json.ts";
 export interface PageBlock extends JsonObject {
   /** TensorFlow's name of the op; or `gradients`, or `page`: see the format's text. */
   readonly op: string;
-  /** The version of the op's meaning. */
+  /** The version of the op's definition. */
   readonly version?: number;
   /** A sentence for whoever reads the page. */
   readonly about?: string;
   /** For each input a wire or a constant; a list of them for an input that is a list. */
   readonly in?: Readonly<Record<string, Json>>;
-  /** What a variable starts from. */
+  /** The initial value of a variable. */
   readonly initial?: Json;
   /** Attributes by name. */
   readonly attrs?: Readonly<Record<string, Json>>;
-  /** Blocks that run before it although nothing flows from them. */
+  /** Control dependencies: blocks that run before it although no wire comes from them. */
   readonly after?: readonly string[];
 }
 
 /** A frame around blocks that belong together. */
 export interface Frame extends JsonObject {
-  /** What stands on the frame. */
+  /** The title on the frame. */
   readonly title?: string;
   /** The same in other languages, by their codes. */
   readonly titles?: Readonly<Record<string, string>>;
@@ -39,22 +39,22 @@ export interface Note extends JsonObject {
 }
 
 /** An output, or one element of it, that a monitor shows. */
-export interface Shown extends JsonObject {
+export interface MonitorSource extends JsonObject {
   /** The output. */
   readonly pin: string;
   /** Which element; all of it if left out. */
   readonly element?: readonly number[] | null;
-  /** What it is called there. */
+  /** Its label in the monitor. */
   readonly label?: string;
 }
 
 /** Shows values while a page runs. */
 export interface Monitor extends JsonObject {
-  /** How: a number, a trend over steps, an image map, or a histogram. One that is unknown is kept. */
+  /** A number, a trend over steps, an image map, or a histogram. An unknown kind is kept. */
   readonly kind: string;
-  /** What it shows. */
-  readonly shows?: readonly Shown[];
-  /** What stands above it. */
+  /** The outputs that it shows. */
+  readonly shows?: readonly MonitorSource[];
+  /** The title above it. */
   readonly title?: string;
   /** The same in other languages, by their codes. */
   readonly titles?: Readonly<Record<string, string>>;
@@ -68,17 +68,17 @@ export interface Monitor extends JsonObject {
   readonly axes?: readonly number[];
 }
 
-/** How the page is run when nobody says otherwise. */
-export interface Run extends JsonObject {
-  /** Outputs whose values are wanted. */
+/** The default settings of a run of the page. */
+export interface RunSettings extends JsonObject {
+  /** Outputs whose values a run fetches. */
   readonly fetch?: readonly string[];
-  /** Blocks that are to run although nobody wants their values. */
+  /** Blocks that run although their values are not fetched. */
   readonly targets?: readonly string[];
-  /** How many times; once if left out. */
+  /** How many steps; one if left out. */
   readonly steps?: number | null;
   /** An output that ends the run when it is true. */
   readonly until?: string;
-  /** Where random numbers start from. */
+  /** The seed of random numbers. */
   readonly seed?: number | null;
   /** Values for placeholders. */
   readonly feeds?: Readonly<Record<string, Json>>;
@@ -94,7 +94,7 @@ export interface Port extends JsonObject {
   readonly shape?: readonly (number | null)[] | null;
 }
 
-/** What a page takes and gives when it is used as a block. */
+/** The inputs and outputs of a page that is used as a block. */
 export interface Ports extends JsonObject {
   /** Inputs by name. */
   readonly inputs?: Readonly<Record<string, Port>>;
@@ -102,7 +102,7 @@ export interface Ports extends JsonObject {
   readonly outputs?: Readonly<Record<string, Port>>;
 }
 
-/** Where things stand. Nothing here changes what a page computes. */
+/** Positions and sizes on the canvas. Nothing here changes what a page computes. */
 export interface Layout extends JsonObject {
   /** Left and top of blocks. */
   readonly blocks?: Readonly<Record<string, readonly number[]>>;
@@ -125,11 +125,11 @@ export interface TypedConstant extends JsonObject {
   readonly file?: string;
 }
 
-/** A page of blocks, which together compute something. */
+/** The contents of a page file. */
 export interface PageDocument extends JsonObject {
   /** The version of the format. */
   readonly format?: number;
-  /** What the page is called. */
+  /** The title of the page. */
   readonly title?: string;
   /** The same in other languages, by their codes. */
   readonly titles?: Readonly<Record<string, string>>;
@@ -145,11 +145,11 @@ export interface PageDocument extends JsonObject {
   readonly notes?: Readonly<Record<string, Note>>;
   /** Monitors by name. */
   readonly monitors?: Readonly<Record<string, Monitor>>;
-  /** How it is run. */
-  readonly run?: Run;
-  /** What it takes and gives as a block. */
+  /** How a run goes if it is not told otherwise. */
+  readonly run?: RunSettings;
+  /** Its inputs and outputs as a block. */
   readonly ports?: Ports;
-  /** Where things stand. */
+  /** Positions on the canvas. */
   readonly layout?: Layout;
 }
 

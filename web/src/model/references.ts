@@ -5,9 +5,9 @@ import {
   type InputRef,
   inputKey,
   type Json,
+  type MonitorSource,
   type OutputRef,
   readWire,
-  type Shown,
   wireText,
 } from "./document.ts";
 import type { Draft } from "./draft.ts";
@@ -102,7 +102,7 @@ function followRun(draft: Draft, map: Follow): void {
 function followMonitors(draft: Draft, map: Follow): void {
   for (const [name, monitor] of Object.entries(draft.document.monitors ?? {})) {
     const shows = monitor.shows ?? [];
-    const mapped = shows.map((shown): Shown | null => {
+    const mapped = shows.map((shown): MonitorSource | null => {
       const pin = followOutput(shown.pin, map);
       return pin === null ? null : pin === shown.pin ? shown : { ...shown, pin };
     });

@@ -639,20 +639,20 @@ export interface CellChecked {
   readonly about?: readonly string[];
 }
 
-/** A constant that a page which leaves its folder still has in a file. */
-export interface LeftBehind {
-  /** Of its block, or of the placeholder that it is fed to. */
+/** A constant of an exported page that stays in its npy file. */
+export interface OmittedArray {
+  /** The block, or the placeholder it is fed to. */
   readonly name: string;
   readonly file: string;
-  /** How many are too many; 0 if the file cannot be read. */
-  readonly cells?: number;
+  /** Its size if that is too large; 0 if the file cannot be read. */
+  readonly elements?: number;
 }
 
 export interface Exported {
   readonly kind: "exported";
   readonly request: number;
   readonly text: string;
-  readonly left?: readonly LeftBehind[];
+  readonly omitted?: readonly OmittedArray[];
 }
 
 /** A command was not carried out. The tab takes back the change of this `number`, if there is one. */

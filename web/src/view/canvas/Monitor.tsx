@@ -1,6 +1,6 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useEffect, useRef, useState } from "react";
-import { type Monitor as MonitorFile, type Shown, titleIn } from "../../model/document.ts";
+import { type Monitor as MonitorFile, type MonitorSource, titleIn } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { Trend } from "../later.tsx";
@@ -51,7 +51,7 @@ export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorF
   return <div className="monitor-empty small">{w.unknownMonitor(monitor.kind)}</div>;
 }
 
-function Numbers({ shows, series }: { shows: readonly Shown[]; series: Series }): ReactElement {
+function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: Series }): ReactElement {
   const w = useWords();
   return (
     <div className="monitor-numbers">
@@ -104,7 +104,7 @@ function draw(canvas: HTMLCanvasElement | null, picture: HTMLCanvasElement): voi
   canvas.getContext("2d")?.drawImage(picture, 0, 0);
 }
 
-function Histogram({ shows, series }: { shows: readonly Shown[]; series: Series }): ReactElement {
+function Histogram({ shows, series }: { shows: readonly MonitorSource[]; series: Series }): ReactElement {
   const counts = series.counts ?? [];
   const edges = series.edges ?? [];
   const most = Math.max(1, ...counts.flat());

@@ -1,19 +1,19 @@
 /** How monitors name and colour what they show. */
 
-import type { Shown } from "../../model/document.ts";
+import type { MonitorSource } from "../../model/document.ts";
 import type { Curve, Series } from "../../net/generated.ts";
 import type { ViewWords } from "../../text/view.en.ts";
 
 /** Colours of lines and bars, by their classes, one after the other. */
 export const LINES = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
 
-export function labelOf(shown: Shown | undefined): string {
+export function labelOf(shown: MonitorSource | undefined): string {
   if (shown === undefined) return "";
   return shown.label ?? shown.pin + (shown.element ? `[${shown.element.join("][")}]` : "");
 }
 
 /** What each line of a trend, or each number, is called: which output, and which element of it. */
-export function curvesOf(shows: readonly Shown[], { curves }: Series, words: ViewWords): string[] {
+export function curvesOf(shows: readonly MonitorSource[], { curves }: Series, words: ViewWords): string[] {
   const all: readonly Curve[] = curves ?? shows.map((_, shown) => ({ shown }));
   return all.map(({ shown, element, mean_of }) => {
     const place = element ? `[${element.join("][")}]` : "";

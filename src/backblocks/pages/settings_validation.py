@@ -1,4 +1,4 @@
-"""Looks at all of a page but its blocks: settings, monitors, frames and ports that name things in vain."""
+"""Validation of run settings, monitors, frames and ports: what they name must exist and fit."""
 
 from __future__ import annotations
 
@@ -15,90 +15,91 @@ from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import as_typed
 from backblocks.ops._spec import Shape, Spec, agreed, shape_text
 from backblocks.pages import problems
-from backblocks.pages.constants import constant
+from backblocks.pages.builder import DependencyFailed, PageBuilder, check_type
+from backblocks.pages.constants import parse_constant
 from backblocks.pages.fields import Json
-from backblocks.pages.making import Making, Waiting, agrees
-from backblocks.pages.model import Monitor, Port, Shown
+from backblocks.pages.model import Monitor, MonitorSource, Port
 
-DRAWN = ("trend", "image", "histogram")
+PLOTTED = ("trend", "image", "histogram")
 """The kinds of monitor that draw numbers."""
 
 
-def check_settings(making: Making) -> None:
-    """Adds what is wrong to the problems of the page."""
-    page, run = making.page, making.page.run
+def check_settings(builder: PageBuilder) -> None:
+    """Reports the problems of all of a page but its blocks."""
+    page, run = builder.page, builder.page.run
     for wire in run.fetch:
-        _look(making, "run.fetch", _with_value, making, wire)
+        _check(builder, "run.fetch", _with_value, builder, wire)
     if run.until:
-        _look(making, "run.until", lambda: check_condition(making.symbol(run.until)))
+        _check(builder, "run.until", lambda: check_condition(builder.symbol(run.until)))
     for name in run.targets:
-        _look(making, "run.targets", _block, making, name)
+        _check(builder, "run.targets", _known_block, builder, name)
     for wire, value in run.feeds.items():
-        _look(making, f"run.feeds.{wire}", _feed, making, wire, value)
+        _check(builder, f"run.feeds.{wire}", _feed, builder, wire, value)
     for name, monitor in page.monitors.items():
-        for shown in monitor.shows:
-            _look(making, f"monitors.{name}", _shown, making, monitor, shown)
+        for source in monitor.shows:
+            _check(builder, f"monitors.{name}", _source, builder, monitor, source)
     for name, frame in page.frames.items():
         for block in frame.blocks:
-            _look(making, f"frames.{name}", _block, making, block)
+            _check(builder, f"frames.{name}", _known_block, builder, block)
     for kind, ports in (("inputs", page.ports.inputs), ("outputs", page.ports.outputs)):
         for name, port in ports.items():
-            _look(making, f"ports.{kind}.{name}", given_by, making, port)
+            _check(builder, f"ports.{kind}.{name}", port_symbol, builder, port)
 
 
-def _look(making: Making, arg: str, look: Callable[..., Any], *given: Any) -> None:
+def _check(builder: PageBuilder, arg: str, check: Callable[..., Any], *arguments: Any) -> None:
+    """Reports the error of a check as a problem of the page, at `arg`."""
     try:
-        look(*given)
-    except Waiting:
+        check(*arguments)
+    except DependencyFailed:
         pass
     except OpError as error:
         error.op, error.arg = "Page", arg
-        making.tell("", error)
+        builder.report("", error)
 
 
-def _block(making: Making, name: str) -> None:
-    if name not in making.page.blocks:
-        raise problems.no_block(name, making.page)
+def _known_block(builder: PageBuilder, name: str) -> None:
+    if name not in builder.page.blocks:
+        raise problems.unknown_block(name, builder.page)
 
 
-def _with_value(making: Making, wire: str) -> Symbol:
-    symbol = making.symbol(wire)
+def _with_value(builder: PageBuilder, wire: str) -> Symbol:
+    symbol = builder.symbol(wire)
     if symbol.dtype == RESOURCE:
         hint = "Name what a block reads from it, such as QueueSizeV2."
         raise OpError("must have a value, which a handle has not", got=wire, hint=hint)
     return symbol
 
 
-def _feed(making: Making, wire: str, value: Json) -> None:
-    symbol = _with_value(making, wire)
-    fed = constant(value, making.folder)
+def _feed(builder: PageBuilder, wire: str, value: Json) -> None:
+    symbol = _with_value(builder, wire)
+    fed = parse_constant(value, builder.folder)
     if isinstance(fed, np.ndarray) and fed.dtype != symbol.dtype:
-        raise problems.other_dtype(fed.dtype, symbol.dtype, "what is fed")
+        raise problems.wrong_dtype(fed.dtype, symbol.dtype, "the fed value")
     spec = Spec.of(as_typed(fed, symbol.dtype))
     agreed("", spec, symbol.shape, f"the shape of {wire}", "Feed another value.")
 
 
-def _shown(making: Making, monitor: Monitor, shown: Shown) -> None:
-    symbol = _with_value(making, shown.pin)
-    if monitor.kind in DRAWN and symbol.dtype.kind not in "biufV":
+def _source(builder: PageBuilder, monitor: Monitor, source: MonitorSource) -> None:
+    symbol = _with_value(builder, source.pin)
+    if monitor.kind in PLOTTED and symbol.dtype.kind not in "biufV":
         raise OpError(
             f"must show real numbers in a monitor of the kind {monitor.kind}",
-            got=described(f"{shown.pin}, {NAMES[symbol.dtype]}"),
+            got=described(f"{source.pin}, {NAMES[symbol.dtype]}"),
             hint="A monitor of the kind number shows any value.",
         )
-    if shown.element is not None:
-        _check_element(shown.pin, shown.element, symbol.shape)
+    if source.element is not None:
+        _check_element(source.pin, source.element, symbol.shape)
     elif monitor.kind == "image" and monitor.axes:
-        _check_axes(shown.pin, monitor.axes, symbol.shape)
+        _check_axes(source.pin, monitor.axes, symbol.shape)
 
 
 def _check_element(wire: str, element: list[int], shape: Shape) -> None:
     if shape is None:
         return
-    inside = len(element) == len(shape) and all(
+    enclosing_files = len(element) == len(shape) and all(
         n is None or -n <= i < n for i, n in zip(element, shape, strict=True)
     )
-    if not inside:
+    if not enclosing_files:
         raise OpError(
             f"must be an element of {wire}, which has shape {shape_text(shape)}",
             got=element,
@@ -117,7 +118,7 @@ def _check_axes(wire: str, axes: list[int], shape: Shape) -> None:
 
 
 def are_axes(axes: Sequence[int], rank: int | None) -> bool:
-    """Whether they are the axes of a picture in a tensor of this rank."""
+    """Whether these are two different axes, of rows and columns, in a tensor of this rank."""
     if len(axes) != 2 or axes[0] == axes[1]:
         return False
     return rank is None or (
@@ -125,10 +126,10 @@ def are_axes(axes: Sequence[int], rank: int | None) -> bool:
     )
 
 
-def given_by(making: Making, port: Port) -> Symbol:
-    """What stands behind a port, which must be as the port says."""
-    symbol = making.symbol(port.pin)
-    agrees("", symbol, *port_type(port), "the port")
+def port_symbol(builder: PageBuilder, port: Port) -> Symbol:
+    """The output behind a port, which must have the dtype and shape that the port declares."""
+    symbol = builder.symbol(port.pin)
+    check_type("", symbol, *port_type(port), "the port")
     return symbol
 
 

@@ -1,7 +1,7 @@
-"""Pages of every version that was ever written, brought to the one of today.
+"""Migrations of page files: the JSON of every older format version upgraded to the current one.
 
-A new version of the format adds here the function that makes its JSON from that of the version before, and
-a file of the version before to `tests/pages/versions`.
+A new version of the format adds here the function that upgrades the JSON of the version before, and a file of
+that version to `tests/pages/versions`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from backblocks.errors import OpError, described
 from backblocks.pages.fields import Json
 from backblocks.pages.model import FORMAT
 
-UPGRADES: dict[int, Callable[[Json], Json]] = {}
-"""By version, what makes the JSON of the next one."""
+MIGRATIONS: dict[int, Callable[[Json], Json]] = {}
+"""By format version, the function that upgrades its JSON to the next version."""
 
 
-def of_today(data: Any) -> Json:
-    """The JSON of a page, in the version of today."""
+def upgrade_to_current(data: Any) -> Json:
+    """The JSON of a page in the current format version."""
     version = data.get("format") if type(data) is dict else None
     if type(version) is not int or version < 1:
         raise OpError(
@@ -37,5 +37,5 @@ def of_today(data: Any) -> Json:
             hint="Install a later backblocks.",
         )
     while data["format"] < FORMAT:
-        data = UPGRADES[data["format"]](data)
+        data = MIGRATIONS[data["format"]](data)
     return data

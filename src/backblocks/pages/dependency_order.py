@@ -1,4 +1,4 @@
-"""In which order blocks can be made, and which never can because they need each other."""
+"""Topological order of a page's blocks by their wires and `after`, and the cycles that prevent one."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from backblocks.pages.model import PageBlock
 
 
-def needed_by(block: PageBlock) -> set[str]:
-    """The blocks that it is wired to or runs after."""
+def dependencies(block: PageBlock) -> set[str]:
+    """The blocks that a block is wired to or runs after."""
     found = set(block.after)
     for value in (*block.inputs.values(), block.initial):
         for each in value if type(value) is list else (value,):
@@ -18,8 +18,8 @@ def needed_by(block: PageBlock) -> set[str]:
     return found
 
 
-def in_order(needs: Mapping[str, set[str]]) -> list[str]:
-    """Names so that each comes after those it needs, else as they stand. What cannot come is left out."""
+def topological_order(needs: Mapping[str, set[str]]) -> list[str]:
+    """Names so that each comes after those it needs, stably. Names on or after a cycle are omitted."""
     place = {name: i for i, name in enumerate(needs)}
     if all(place.get(n, -1) < place[name] for name, first in needs.items() for n in first):
         return list(needs)
@@ -42,17 +42,17 @@ def in_order(needs: Mapping[str, set[str]]) -> list[str]:
     return ordered
 
 
-def rings(left: Sequence[str], needs: Mapping[str, set[str]]) -> list[list[str]]:
-    """Blocks that need each other in a circle, each ring once. Every one of `left` needs another of it."""
-    among, seen = set(left), set[str]()
+def find_cycles(names: Sequence[str], needs: Mapping[str, set[str]]) -> list[list[str]]:
+    """The cycles among blocks that topological_order omitted: each of `names` needs another of them."""
+    among, seen = set(names), set[str]()
     found = []
-    for start in left:
+    for start in names:
         name, trail = start, dict[str, None]()
         while name not in trail and name not in seen:
             trail[name] = None
             name = min(needs[name] & among)
         if name in trail:
-            names = list(trail)
-            found.append(names[names.index(name) :])
+            path = list(trail)
+            found.append(path[path.index(name) :])
         seen.update(trail)
     return found
