@@ -45,7 +45,7 @@ def files() -> dict[Path, str]:
         ROOT / "docs/max_pool_3d.svg": picture.svg(),
         ROOT / "web/src/net/generated.ts": typescript.message_types(),
         ROOT / "web/src/model/generated.ts": typescript.model_types(),
-        ROOT / "web/src/model/cells.fixture.json": cells_fixture.text(),
+        ROOT / "web/src/testing/cells.fixture.json": cells_fixture.text(),
         ROOT / "tests/conformance/random_edits.json": edits_fixture.text(),
         ROOT / "docs/page.schema.json": json.dumps(schema(), indent=1, ensure_ascii=False) + "\n",
         **pages,

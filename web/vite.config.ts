@@ -41,6 +41,6 @@ export default defineConfig({
   test: {
     environment: "node",
     include: ["src/**/*.test.{ts,tsx}"],
-    setupFiles: ["src/model/chance.ts"],
+    setupFiles: ["src/testing/seed.ts"],
   },
 });

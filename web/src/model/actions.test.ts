@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { checkedMessage, example, graphWith, linePage, linePageChecked, ops } from "../testing/fixtures.ts";
+import { randomAction } from "../testing/random-actions.ts";
 import * as actions from "./actions.ts";
-import { anyAction } from "./anything.ts";
 import { apply, inLanguage, type PageDocument, readWire } from "./document.ts";
 import { placesOf } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
-import { checkedOf, example, graphWith, line, lineChecked, ops } from "./samples.ts";
 
 function edited(document: PageDocument, action: actions.Action): PageDocument {
   return apply(document, action.edits).document;
@@ -65,16 +65,16 @@ function faults(document: PageDocument): string[] {
 test("whatever is done, nothing names a block or an output that is not there, and nothing empty is left", () => {
   fc.assert(
     fc.property(
-      fc.constantFrom(line, {}),
+      fc.constantFrom(linePage, {}),
       fc.array(fc.nat(), { maxLength: 60, size: "max" }),
       (start, seeds) => {
-        let graph = graphOf(start, ops, lineChecked);
+        let graph = graphOf(start, ops, linePageChecked);
         for (const seed of seeds) {
-          const { name, action } = anyAction(graph, seed);
+          const { name, action } = randomAction(graph, seed);
           if (!action) continue;
           const document = edited(graph.document, action);
           expect(faults(document), name).toEqual([]);
-          graph = graphOf(document, ops, lineChecked, graph);
+          graph = graphOf(document, ops, linePageChecked, graph);
         }
       },
     ),
@@ -90,7 +90,7 @@ test("a wire that leads back to its own block can be moved away", () => {
       slope: { op: "gradients", in: { ys: ["start:ref"], xs: ["slope:dx[0]"] } },
     },
   };
-  const graph = graphOf(start, ops, lineChecked);
+  const graph = graphOf(start, ops, linePageChecked);
   const back = graph.wires.find((wire) => wire.id === "slope:xs[0]");
   if (!back) throw new Error("no wire");
   const moved = actions.reconnect(start, back, { to: { block: "start", pin: "initial" } });
@@ -98,7 +98,7 @@ test("a wire that leads back to its own block can be moved away", () => {
 });
 
 test("the page that all this starts from is sound", () => {
-  expect(faults(line)).toEqual([]);
+  expect(faults(linePage)).toEqual([]);
 });
 
 describe("adding", () => {
@@ -118,31 +118,31 @@ describe("adding", () => {
   });
 
   test("a block that is added from an output is wired at its best input", () => {
-    const graph = graphWith(line, lineChecked);
+    const graph = graphWith(linePage, linePageChecked);
     const { edits } = actions.addConnected(
       graph,
       op("ApplyGradientDescent"),
       { x: 0, y: 0 },
       { from: { block: "slope", pin: "dx", index: 0 } },
     );
-    const made = apply(line, edits).document.blocks?.apply_gradient_descent;
+    const made = apply(linePage, edits).document.blocks?.apply_gradient_descent;
     expect(made?.in).toEqual({ delta: "slope:dx[0]" });
   });
 
   test("a block that is added before an input gives it its first output that fits", () => {
-    const graph = graphWith(line, lineChecked);
+    const graph = graphWith(linePage, linePageChecked);
     const document = edited(
-      line,
+      linePage,
       actions.addConnected(graph, op("Const"), { x: 0, y: 0 }, { to: { block: "product", pin: "a" } }),
     );
     expect(document.blocks?.product?.in).toEqual({ a: "const:output", b: "w:ref" });
   });
 
   test("a block dropped into a wire stands between its ends", () => {
-    const graph = graphWith(line, lineChecked);
+    const graph = graphWith(linePage, linePageChecked);
     const wire = graph.byId.get("guess:x");
     if (!wire) throw new Error("no wire");
-    const document = edited(line, actions.insertOnWire(graph, wire, op("Relu"), { x: 0, y: 0 }));
+    const document = edited(linePage, actions.insertOnWire(graph, wire, op("Relu"), { x: 0, y: 0 }));
     expect(document.blocks?.relu?.in).toEqual({ features: "product:product" });
     expect(document.blocks?.guess?.in).toEqual({ x: "relu:activations", y: "b:ref" });
     expect(document.layout?.wires).not.toHaveProperty("guess:x");
@@ -151,7 +151,7 @@ describe("adding", () => {
 
 describe("taking away", () => {
   test("a block goes with everything that named it", () => {
-    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["w"] }));
+    const document = edited(linePage, actions.removeAll(graphWith(linePage), { blocks: ["w"] }));
     expect(document.blocks?.product?.in).toEqual({ a: "x:output" });
     expect(document.blocks?.slope?.in).toEqual({ ys: ["loss:output"], xs: ["b:ref"] });
     expect(document.run?.fetch).toEqual(["loss:output"]);
@@ -160,14 +160,17 @@ describe("taking away", () => {
   });
 
   test("gradients that come after one that went keep their meaning", () => {
-    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["w"] }));
+    const document = edited(linePage, actions.removeAll(graphWith(linePage), { blocks: ["w"] }));
     expect(document.blocks?.learn_w?.in).toEqual({ alpha: 0.1 });
     expect(document.blocks?.learn_b?.in).toEqual({ var: "b:ref", alpha: 0.1, delta: "slope:dx[0]" });
     expect(document.layout?.wires).toEqual({ "guess:x": [[560, 80]], "slope:xs[0]": [[900, 500]] });
   });
 
   test("healing joins what flowed through a chain of blocks", () => {
-    const document = edited(line, actions.removeAll(graphWith(line), { blocks: ["guess", "error"] }, true));
+    const document = edited(
+      linePage,
+      actions.removeAll(graphWith(linePage), { blocks: ["guess", "error"] }, true),
+    );
     expect(document.blocks?.loss?.in).toEqual({ input: "product:product", axis: [0, 1] });
   });
 
@@ -189,10 +192,10 @@ describe("taking away", () => {
 
 describe("renaming", () => {
   test("wires, order, run settings, monitors, frames, ports and bends follow, and the order of blocks stays", () => {
-    const document = edited(line, actions.renameBlock(line, "loss", "cost"));
+    const document = edited(linePage, actions.renameBlock(linePage, "loss", "cost"));
     expect(JSON.stringify(document).includes('"loss:')).toBe(false);
     expect(Object.keys(document.blocks ?? {})).toEqual(
-      Object.keys(line.blocks ?? {}).map((name) => (name === "loss" ? "cost" : name)),
+      Object.keys(linePage.blocks ?? {}).map((name) => (name === "loss" ? "cost" : name)),
     );
     expect(document.frames?.forward?.blocks).toEqual(["product", "guess", "error", "cost"]);
     expect(document.run?.until).toBe("cost:output");
@@ -200,7 +203,7 @@ describe("renaming", () => {
   });
 
   test("renaming and renaming back gives the page to the letter", () => {
-    for (const page of [line, example("xor"), example("spheres_and_cubes")]) {
+    for (const page of [linePage, example("xor"), example("spheres_and_cubes")]) {
       for (const name of Object.keys(page.blocks ?? {})) {
         const there = edited(page, actions.renameBlock(page, name, "other_name"));
         expect(JSON.stringify(edited(there, actions.renameBlock(there, "other_name", name)))).toBe(
@@ -232,7 +235,7 @@ describe("gradients", () => {
       },
     },
   };
-  const checked = checkedOf({ "image:output": volume });
+  const checked = checkedMessage({ "image:output": volume });
 
   function withGradient(document: PageDocument, block: string): PageDocument {
     const graph = graphWith(document, checked);
@@ -277,15 +280,15 @@ describe("gradients", () => {
   });
 
   test("can be taken with respect to what a block depends on, and to nothing else", () => {
-    const found = actions.differentiable(graphWith(line), [{ block: "product" }]);
+    const found = actions.differentiable(graphWith(linePage), [{ block: "product" }]);
     expect(found.map(({ ref }) => ref.block).sort()).toEqual(["w", "x"]);
   });
 
   test("gradients of one output with respect to others are one block", () => {
     const document = edited(
-      line,
+      linePage,
       actions.addGradients(
-        graphWith(line),
+        graphWith(linePage),
         [{ block: "loss" }],
         [{ block: "w" }, { block: "x", pin: "output" }],
       ),
@@ -300,7 +303,7 @@ describe("gradients", () => {
 describe("pages as blocks", () => {
   test("a selection becomes a page with ports for all that goes in and comes out", () => {
     const { part, action, block } = actions.extract(
-      graphWith(line, lineChecked),
+      graphWith(linePage, linePageChecked),
       ["product", "guess"],
       "parts/guess.page.json",
     );
@@ -311,7 +314,7 @@ describe("pages as blocks", () => {
     expect(part.blocks?.product?.in).toEqual({ a: "a:output", b: "b:output" });
     expect(part.blocks?.guess?.in).toEqual({ x: "product:product", y: "y:output" });
     expect(faults(part)).toEqual([]);
-    const document = edited(line, action);
+    const document = edited(linePage, action);
     expect(document.blocks?.[block]).toEqual({
       op: "page",
       in: { a: "x:output", b: "w:ref", y: "b:ref" },
@@ -323,12 +326,12 @@ describe("pages as blocks", () => {
 
   test("what run settings and monitors show of a part becomes an output, and targets are found inside", () => {
     const { part, action } = actions.extract(
-      graphWith(line, lineChecked),
+      graphWith(linePage, linePageChecked),
       ["loss", "learn_w"],
       "end.page.json",
     );
     expect(Object.keys(part.ports?.outputs ?? {})).toContain("loss");
-    const document = edited(line, action);
+    const document = edited(linePage, action);
     expect(document.run).toEqual({
       fetch: ["end:loss", "w:ref"],
       targets: ["end/learn_w", "learn_b"],
@@ -340,18 +343,18 @@ describe("pages as blocks", () => {
 });
 
 describe("arranging", () => {
-  const places = placesOf(graphWith(line));
+  const places = placesOf(graphWith(linePage));
 
   test("aligning moves each block to the common edge and distributing makes gaps alike", () => {
     const items = (["x", "w", "guess"] as const).map((name) => actions.item("block", name));
-    const rects = actions.rectsOf(line, items, places);
-    const left = edited(line, actions.align(line, rects, "left"));
+    const rects = actions.rectsOf(linePage, items, places);
+    const left = edited(linePage, actions.align(linePage, rects, "left"));
     expect(items.map((each) => left.layout?.blocks?.[each.slice(6)]?.[0])).toEqual([0, 0, 0]);
     const spread = edited(
-      line,
+      linePage,
       actions.distribute(
-        line,
-        actions.rectsOf(line, ["block/x", "block/product", "block/guess"], places),
+        linePage,
+        actions.rectsOf(linePage, ["block/x", "block/product", "block/guess"], places),
         "x",
       ),
     );
@@ -361,7 +364,7 @@ describe("arranging", () => {
   });
 
   test("a frame takes its blocks along", () => {
-    const document = edited(line, actions.moveBy(line, ["frame/forward"], places, { x: 80, y: 8 }));
+    const document = edited(linePage, actions.moveBy(linePage, ["frame/forward"], places, { x: 80, y: 8 }));
     expect(document.layout?.blocks?.product).toEqual([400, 8]);
     expect(document.layout?.blocks?.x).toEqual([0, 0]);
   });
@@ -380,11 +383,11 @@ test("a constant becomes a block left of where it was, and is wired", () => {
 });
 
 test("an output becomes a pin of the page with its type, a placeholder one that it takes, and is none again", () => {
-  const graph = graphOf(line, ops, lineChecked);
+  const graph = graphOf(linePage, ops, linePageChecked);
   const guess = { block: "guess", pin: "z" };
-  const given = edited(line, actions.togglePort(graph, guess));
+  const given = edited(linePage, actions.togglePort(graph, guess));
   expect(given.ports?.outputs?.guess).toEqual({ pin: "guess:z", dtype: "float32", shape: [3, 1] });
-  const after = graphOf(given, ops, lineChecked);
+  const after = graphOf(given, ops, linePageChecked);
   expect(edited(given, actions.togglePort(after, guess)).ports?.outputs?.guess).toBeUndefined();
   const page: PageDocument = { format: 1, blocks: { fed: { op: "Placeholder", attrs: { dtype: "int32" } } } };
   const taken = edited(page, actions.togglePort(graphWith(page), { block: "fed" }));
@@ -392,7 +395,7 @@ test("an output becomes a pin of the page with its type, a placeholder one that 
 });
 
 test("an order of blocks is changed by moving one before another", () => {
-  const document = edited(line, actions.setOrder(line, "learn_b", "x"));
+  const document = edited(linePage, actions.setOrder(linePage, "learn_b", "x"));
   expect(Object.keys(document.blocks ?? {}).slice(0, 2)).toEqual(["learn_b", "x"]);
 });
 
@@ -411,7 +414,9 @@ test("new fields come where a page's file has them", () => {
 });
 
 test("setting what is already there is no edit", () => {
-  expect(actions.setAttr(line, "x", "value", { dtype: "float32", value: [[1], [2], [3]] }).edits).toEqual([]);
+  expect(actions.setAttr(linePage, "x", "value", { dtype: "float32", value: [[1], [2], [3]] }).edits).toEqual(
+    [],
+  );
 });
 
 test("a note is written in the reader's language where it has a text in it, and plainly where not", () => {

@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
+import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
 import { affected } from "./affected.ts";
 import { type Holding, placeOf } from "./cells.ts";
 import { derive } from "./contributions.ts";
 import type { Json } from "./document.ts";
 import { rowOf } from "./explaining.ts";
-import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "./ways.samples.ts";
 
 const NAN = Number.NaN;
 const INF = Number.POSITIVE_INFINITY;

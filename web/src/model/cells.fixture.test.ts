@@ -18,7 +18,9 @@ interface Call {
   values: [pin: string, cell: number[], value: number | string | null][];
 }
 
-const calls = JSON.parse(readFileSync(new URL("cells.fixture.json", import.meta.url), "utf8")) as Call[];
+const calls = JSON.parse(
+  readFileSync(new URL("../testing/cells.fixture.json", import.meta.url), "utf8"),
+) as Call[];
 
 describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", (_, call) => {
   const { shapes, held } = call;

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Coordinate, Way } from "../net/generated.ts";
+import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
 import { cellAt, type Holding, Nest, placeOf, type Shapes } from "./cells.ts";
-import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "./ways.samples.ts";
 
 const nothing: Holding = () => undefined;
 

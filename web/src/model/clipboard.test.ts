@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
+import { example, exampleTexts, graphWith, linePage, ops } from "../testing/fixtures.ts";
 import { type Item, item, namesOf } from "./action.ts";
 import { copyText, cutOut, duplicate, laidOut, paste, readClip } from "./clipboard.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { placesOf } from "./geometry.ts";
-import { example, exampleTexts, graphWith, line, ops } from "./samples.ts";
 
-const places = placesOf(graphWith(line));
+const places = placesOf(graphWith(linePage));
 
 function pasted(into: PageDocument, clip: PageDocument, keepWires = false): PageDocument {
   return apply(into, paste(into, clip, { keepWires }).edits).document;
@@ -47,16 +47,16 @@ test("a whole page copied into an empty one is the same page", () => {
 
 describe("copies", () => {
   test("have names of their own, and wires between them lead to the copies", () => {
-    const document = pasted(line, cutOut(line, blocks("product", "guess"), places));
+    const document = pasted(linePage, cutOut(linePage, blocks("product", "guess"), places));
     expect(document.blocks?.product_2).toEqual({ op: "MatMul" });
     expect(document.blocks?.guess_2).toEqual({ op: "AddV2", in: { x: "product_2:product" } });
     expect(document.layout?.wires?.["guess_2:x"]).toEqual([[592, 112]]);
   });
 
   test("keep wires that come in, where that is wanted and the block is there", () => {
-    const clip = cutOut(line, blocks("product", "learn_b"), places);
-    expect(pasted(line, clip, true).blocks?.product_2?.in).toEqual({ a: "x:output", b: "w:ref" });
-    expect(pasted(line, clip, true).blocks?.learn_b_2?.after).toEqual(["learn_w"]);
+    const clip = cutOut(linePage, blocks("product", "learn_b"), places);
+    expect(pasted(linePage, clip, true).blocks?.product_2?.in).toEqual({ a: "x:output", b: "w:ref" });
+    expect(pasted(linePage, clip, true).blocks?.learn_b_2?.after).toEqual(["learn_w"]);
     expect(pasted({ format: 1, blocks: {} }, clip, true).blocks?.learn_b).toEqual({
       op: "ApplyGradientDescent",
       in: { alpha: 0.1 },
@@ -64,7 +64,7 @@ describe("copies", () => {
   });
 
   test("of gradients mean the same although some of their xs were not copied", () => {
-    const clip = cutOut(line, blocks("slope", "b", "learn_w", "learn_b"), places);
+    const clip = cutOut(linePage, blocks("slope", "b", "learn_w", "learn_b"), places);
     const document = pasted({ format: 1, blocks: {} }, clip);
     expect(document.blocks?.slope?.in).toEqual({ xs: ["b:ref"] });
     expect(document.blocks?.learn_b?.in).toEqual({ var: "b:ref", alpha: 0.1, delta: "slope:dx[0]" });
@@ -72,21 +72,21 @@ describe("copies", () => {
   });
 
   test("stand beside what was copied, and the next ones beside those", () => {
-    const clip = cutOut(line, blocks("x"), places);
-    const once = pasted(line, clip);
+    const clip = cutOut(linePage, blocks("x"), places);
+    const once = pasted(linePage, clip);
     expect(once.layout?.blocks?.x_2).toEqual([32, 32]);
     expect(pasted(once, clip).layout?.blocks?.x_3).toEqual([64, 64]);
   });
 
   test("of a frame take its blocks along", () => {
-    const { edits, added } = duplicate(line, ["frame/forward"], places);
-    const { document } = apply(line, edits);
+    const { edits, added } = duplicate(linePage, ["frame/forward"], places);
+    const { document } = apply(linePage, edits);
     expect(document.frames?.forward_2?.blocks).toEqual(["product_2", "guess_2", "error_2", "loss_2"]);
     expect(namesOf(added, "block")).toHaveLength(4);
   });
 
   test("of a monitor show the copies of what it showed", () => {
-    const { document } = apply(line, duplicate(line, ["block/w", "monitor/curve"], places).edits);
+    const { document } = apply(linePage, duplicate(linePage, ["block/w", "monitor/curve"], places).edits);
     expect(document.monitors?.curve_2?.shows).toEqual([
       { pin: "loss:output" },
       { pin: "w_2:ref", element: [0, 0] },

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
 import { cellAt, type Holding, Nest, placeOf } from "./cells.ts";
 import { agrees, derive, tolerance, totalOf } from "./contributions.ts";
-import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "./ways.samples.ts";
 
 const row: Sliding = { batch: 1, sizes: [4], channels: 1, window: [2], stride: 2, dilation: 1, pad: 0 };
 

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { linePage } from "../testing/fixtures.ts";
 import { apply, type Edit, type Json, type PageDocument, readWire, wireText } from "./document.ts";
-import { line } from "./samples.ts";
 
 test("what is not edited is shared with the document before", () => {
-  const { document } = apply(line, [{ path: ["blocks", "x", "about"], value: "points" }]);
-  expect(document.blocks?.y).toBe(line.blocks?.y);
-  expect(document.layout).toBe(line.layout);
-  expect(document.blocks?.x?.attrs).toBe(line.blocks?.x?.attrs);
+  const { document } = apply(linePage, [{ path: ["blocks", "x", "about"], value: "points" }]);
+  expect(document.blocks?.y).toBe(linePage.blocks?.y);
+  expect(document.layout).toBe(linePage.layout);
+  expect(document.blocks?.x?.attrs).toBe(linePage.blocks?.x?.attrs);
 });
 
 /** Edits that fit, made step by step for the document that the last one gave. */
@@ -48,10 +48,10 @@ test("the inverse of any edits gives the document to the letter, and the inverse
   const json = fc.jsonValue({ maxDepth: 2 }) as fc.Arbitrary<Json>;
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(), fc.nat(), json), { maxLength: 30, size: "max" }), (choices) => {
-      const edits = fitting(line, choices);
-      const there = apply(line, edits);
+      const edits = fitting(linePage, choices);
+      const there = apply(linePage, edits);
       const back = apply(there.document, there.inverse);
-      expect(JSON.stringify(back.document)).toBe(JSON.stringify(line));
+      expect(JSON.stringify(back.document)).toBe(JSON.stringify(linePage));
       expect(JSON.stringify(apply(back.document, back.inverse).document)).toBe(
         JSON.stringify(there.document),
       );

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import type { Explained, Way } from "../net/generated.ts";
+import { ops } from "../testing/fixtures.ts";
+import { pooling, poolingGradient, type Sliding } from "../testing/window-ops.ts";
 import { type Lit, lightsOf, regionText, rowOf, twinsOf } from "./explaining.ts";
-import { ops } from "./samples.ts";
-import { pooling, poolingGradient, type Sliding } from "./ways.samples.ts";
 
 const how: Sliding = { batch: 1, sizes: [4], channels: 1, window: [3], stride: 1, dilation: 1, pad: 0 };
 

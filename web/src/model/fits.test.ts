@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { checkedMessage, graphWith, linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import type { PageDocument } from "./document.ts";
 import {
   fitInput,
@@ -12,7 +13,6 @@ import {
 } from "./fits.ts";
 import type { InputPin } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
-import { checkedOf, graphWith, line, lineChecked, ops } from "./samples.ts";
 
 const page: PageDocument = {
   blocks: {
@@ -23,7 +23,7 @@ const page: PageDocument = {
     double: { op: "Const", attrs: { value: { dtype: "float64", value: 0 } } },
   },
 };
-const checked = checkedOf({
+const checked = checkedMessage({
   "image:output": { dtype: "float32", shape: [1, "n", 4, 4, 1] },
   "count:output": { dtype: "int32", shape: [2, 2] },
   "double:output": { dtype: "float64", shape: [1, 1, 1, 1, 1] },
@@ -64,13 +64,13 @@ describe("a wire fits", () => {
   });
 
   test("not where it would close a circle", () => {
-    const lined = graphWith(line, lineChecked);
+    const lined = graphWith(linePage, linePageChecked);
     expect(whyNoWire(lined, { block: "loss" }, { block: "product", pin: "a" })).toEqual({ kind: "circle" });
     expect(whyNoWire(lined, { block: "loss" }, { block: "loss", pin: "input" })).toEqual({ kind: "circle" });
   });
 
   test("at what a block changes only if it comes from a variable, or from a block that gives it on", () => {
-    const lined = graphWith(line, lineChecked);
+    const lined = graphWith(linePage, linePageChecked);
     expect(whyNoWire(lined, { block: "x" }, { block: "learn_w", pin: "var" })).toEqual({ kind: "variable" });
     expect(whyNoWire(lined, { block: "b" }, { block: "learn_w", pin: "var" })).toBeUndefined();
     expect(whyNoWire(lined, { block: "learn_w" }, { block: "learn_b", pin: "var" })).toBeUndefined();

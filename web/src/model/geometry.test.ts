@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { graphWith, linePage } from "../testing/fixtures.ts";
 import {
   BLOCK_WIDTH,
   bendsOf,
@@ -27,9 +28,8 @@ import {
   wireEnds,
 } from "./geometry.ts";
 import type { BlockView, Wire } from "./graph.ts";
-import { graphWith, line } from "./samples.ts";
 
-const graph = graphWith(line);
+const graph = graphWith(linePage);
 const places = placesOf(graph);
 
 function view(name: string): BlockView {
@@ -77,7 +77,7 @@ describe("a block", () => {
 });
 
 test("a frame without a place goes around its blocks", () => {
-  const frame = boxOf(line, "frames", "forward", places);
+  const frame = boxOf(linePage, "frames", "forward", places);
   for (const name of ["product", "guess", "error", "loss"]) {
     const rect = places.get(name) as Rect;
     expect(
@@ -127,7 +127,11 @@ describe("a wire", () => {
       { x: 320 + BLOCK_WIDTH, y: TITLE_HEIGHT + ROW_HEIGHT / 2 },
       { x: 640, y: TITLE_HEIGHT + ROW_HEIGHT / 2 },
     ]);
-    const curves = curvesThrough([ends?.[0] as Point, ...bendsOf(line, wire("guess:x")), ends?.[1] as Point]);
+    const curves = curvesThrough([
+      ends?.[0] as Point,
+      ...bendsOf(linePage, wire("guess:x")),
+      ends?.[1] as Point,
+    ]);
     expect(curves).toHaveLength(2);
     expect(curves[0]?.[3]).toEqual({ x: 560, y: 80 });
     expect(curves[1]?.[3]).toEqual(ends?.[1]);

@@ -1,7 +1,15 @@
 import { describe, expect, test } from "vitest";
+import {
+  checkedMessage,
+  example,
+  exampleTexts,
+  graphWith,
+  linePage,
+  linePageChecked,
+  ops,
+} from "../testing/fixtures.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { depths, type Graph, graphOf, reach, specOf } from "./graph.ts";
-import { checkedOf, example, exampleTexts, graphWith, line, lineChecked, ops } from "./samples.ts";
 
 function inputs(graph: Graph, block: string): string[] {
   return (graph.blocks.get(block)?.inputs ?? []).map((pin) => `${pin.key} ${pin.state}`);
@@ -43,13 +51,13 @@ describe("a block has", () => {
     expect(outputs(graphWith({ blocks: { s: { op: "Split" } } }), "s")).toEqual(["output[0]"]);
     expect(outputs(graphWith(page), "s")).toEqual(["output[0]", "output[1]"]);
     const spec = { dtype: "float32", shape: [1] };
-    const checked = checkedOf({ "s:output[0]": spec, "s:output[1]": spec, "s:output[2]": spec });
+    const checked = checkedMessage({ "s:output[0]": spec, "s:output[1]": spec, "s:output[2]": spec });
     expect(outputs(graphWith(page, checked), "s")).toEqual(["output[0]", "output[1]", "output[2]"]);
   });
 
   test("a gradient for each of its xs", () => {
-    expect(outputs(graphWith(line), "slope")).toEqual(["dx[0]", "dx[1]"]);
-    expect(inputs(graphWith(line), "slope")).toEqual([
+    expect(outputs(graphWith(linePage), "slope")).toEqual(["dx[0]", "dx[1]"]);
+    expect(inputs(graphWith(linePage), "slope")).toEqual([
       "ys[0] wired",
       "ys[1] open",
       "xs[0] wired",
@@ -63,7 +71,7 @@ describe("a block has", () => {
     const page: PageDocument = {
       blocks: { part: { op: "page", in: { x: 1 }, attrs: { page: "p.page.json" } } },
     };
-    const checked = checkedOf(
+    const checked = checkedMessage(
       { "part:out": { dtype: "float32" }, "partner:z": { dtype: "int32" } },
       { inputs: { part: ["x", "initial"] } },
     );
@@ -73,7 +81,7 @@ describe("a block has", () => {
   });
 
   test("what a variable starts from as a pin", () => {
-    expect(inputs(graphWith(line), "w")).toEqual(["initial constant"]);
+    expect(inputs(graphWith(linePage), "w")).toEqual(["initial constant"]);
     expect(inputs(graphWith({ blocks: { v: { op: "VariableV2" } } }), "v")).toEqual(["initial missing"]);
   });
 
@@ -120,7 +128,7 @@ test("wires know both ends, order is a wire of its own, and wires from nowhere a
 });
 
 test("the type of what flows is found at the wire's source", () => {
-  const graph = graphWith(line, lineChecked);
+  const graph = graphWith(linePage, linePageChecked);
   expect(specOf(graph, graph.byId.get("learn_b:delta")?.source ?? "")).toEqual({
     dtype: "float32",
     shape: [1],
@@ -128,16 +136,16 @@ test("the type of what flows is found at the wire's source", () => {
 });
 
 test("blocks that did not change stay the same object", () => {
-  const first = graphWith(line, lineChecked);
-  const { document } = apply(line, [{ path: ["blocks", "x", "about"], value: "points" }]);
-  const second = graphOf(document, ops, lineChecked, first);
+  const first = graphWith(linePage, linePageChecked);
+  const { document } = apply(linePage, [{ path: ["blocks", "x", "about"], value: "points" }]);
+  const second = graphOf(document, ops, linePageChecked, first);
   expect(second.blocks.get("y")).toBe(first.blocks.get("y"));
   expect(second.blocks.get("slope")).toBe(first.blocks.get("slope"));
   expect(second.blocks.get("x")).not.toBe(first.blocks.get("x"));
 });
 
 test("what a block needs and what needs it is found", () => {
-  const graph = graphWith(line);
+  const graph = graphWith(linePage);
   expect([...reach(graph, ["guess"], "upstream")].sort()).toEqual(["b", "guess", "product", "w", "x"]);
   expect([...reach(graph, ["slope"], "downstream")].sort()).toEqual(["learn_b", "learn_w", "slope"]);
   expect(reach(graph, ["x"], "connected").size).toBe(11);

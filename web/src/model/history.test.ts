@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { anyAction, everyAction } from "./anything.ts";
+import { example, linePage, linePageChecked, ops } from "../testing/fixtures.ts";
+import { ALL_ACTIONS, randomAction } from "../testing/random-actions.ts";
 import type { PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
 import { closed, commit, type History, NO_HISTORY, type Pending, rebase, redo, undo } from "./history.ts";
-import { example, line, lineChecked, ops } from "./samples.ts";
 
 interface Played {
   readonly start: PageDocument;
@@ -16,14 +16,14 @@ interface Played {
 
 /** Does one action for each seed. */
 function play(start: PageDocument, seeds: readonly number[]): Played {
-  let [document, history, graph] = [start, NO_HISTORY, graphOf(start, ops, lineChecked)];
+  let [document, history, graph] = [start, NO_HISTORY, graphOf(start, ops, linePageChecked)];
   const done = new Set<string>();
   let count = 0;
   for (const seed of seeds) {
-    const { name, action } = anyAction(graph, seed);
+    const { name, action } = randomAction(graph, seed);
     if (!action?.edits.length) continue;
     ({ document, history } = commit(document, history, action.edits, name));
-    graph = graphOf(document, ops, lineChecked, graph);
+    graph = graphOf(document, ops, linePageChecked, graph);
     done.add(name);
     count++;
   }
@@ -48,7 +48,7 @@ test("after 10,000 random edits, undoing all gives the start and redoing all the
   let count = 0;
   const done = new Set<string>();
   fc.assert(
-    fc.property(fc.constantFrom(line, example("xor_gradients"), {}), seeds, (start, each) => {
+    fc.property(fc.constantFrom(linePage, example("xor_gradients"), {}), seeds, (start, each) => {
       const played = play(start, each);
       const before = JSON.stringify(played.end);
       const back = undoAll(played.end, played.history);
@@ -60,28 +60,34 @@ test("after 10,000 random edits, undoing all gives the start and redoing all the
     { numRuns: 52 },
   );
   expect(count).toBeGreaterThanOrEqual(10_000);
-  expect([...done].sort()).toEqual(Object.keys(everyAction).sort());
+  expect([...done].sort()).toEqual(Object.keys(ALL_ACTIONS).sort());
 }, 120_000);
 
 test("steps with the same mark are undone as one", () => {
   const at = (x: number) => [{ path: ["layout", "blocks", "x"], value: [x, 0] }];
-  let step = commit(line, NO_HISTORY, at(8), "Move", "drag 1");
+  let step = commit(linePage, NO_HISTORY, at(8), "Move", "drag 1");
   step = commit(step.document, step.history, at(16), "Move", "drag 1");
   step = commit(step.document, step.history, at(24), "Move", "drag 1");
   expect(step.history.undo).toHaveLength(1);
   expect(step.history.undo[0]?.edits).toHaveLength(1);
-  expect(undo(step.document, step.history)?.document).toEqual(line);
+  expect(undo(step.document, step.history)?.document).toEqual(linePage);
 });
 
 test("a merged step that has ended is not merged with the next", () => {
   const at = (x: number) => [{ path: ["layout", "blocks", "x"], value: [x, 0] }];
-  const first = commit(line, NO_HISTORY, at(8), "Move", "nudge");
+  const first = commit(linePage, NO_HISTORY, at(8), "Move", "nudge");
   const second = commit(first.document, closed(first.history), at(16), "Move", "nudge");
   expect(second.history.undo).toHaveLength(2);
 });
 
 test("merged steps that put and take away are undone to the letter", () => {
-  let step = commit(line, NO_HISTORY, [{ path: ["notes", "new"], value: { text: "a" } }], "Note", "typing");
+  let step = commit(
+    linePage,
+    NO_HISTORY,
+    [{ path: ["notes", "new"], value: { text: "a" } }],
+    "Note",
+    "typing",
+  );
   step = commit(
     step.document,
     step.history,
@@ -90,11 +96,11 @@ test("merged steps that put and take away are undone to the letter", () => {
     "typing",
   );
   expect(step.history.undo).toHaveLength(1);
-  expect(JSON.stringify(undo(step.document, step.history)?.document)).toBe(JSON.stringify(line));
+  expect(JSON.stringify(undo(step.document, step.history)?.document)).toBe(JSON.stringify(linePage));
 });
 
 test("a change forgets what could be redone", () => {
-  const first = commit(line, NO_HISTORY, [{ path: ["title"], value: "a" }], "Title");
+  const first = commit(linePage, NO_HISTORY, [{ path: ["title"], value: "a" }], "Title");
   const back = undo(first.document, first.history);
   const second = commit(
     back?.document ?? {},
@@ -106,7 +112,7 @@ test("a change forgets what could be redone", () => {
 });
 
 test("undo passes over a step whose block another tab has taken away", () => {
-  const title = commit(line, NO_HISTORY, [{ path: ["title"], value: "a" }], "Title");
+  const title = commit(linePage, NO_HISTORY, [{ path: ["title"], value: "a" }], "Title");
   const set = commit(
     title.document,
     title.history,
@@ -127,7 +133,7 @@ test("a foreign change goes below changes that wait, and one that does not fit w
     const done = commit(document, NO_HISTORY, [{ path, value }], "own");
     return [{ number, label: "own", edits: done.edits, inverse: done.inverse }, done.document];
   };
-  const [first, one] = own(1, ["title"], "ours", line);
+  const [first, one] = own(1, ["title"], "ours", linePage);
   const [second, two] = own(2, ["blocks", "x", "about"], "ours", one);
   const gone = rebase(
     two,

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { example, exampleTexts, graphWith } from "../testing/fixtures.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { placeTidily } from "./edit-places.ts";
 import {
@@ -15,7 +16,7 @@ import {
   wireEnds,
 } from "./geometry.ts";
 import { columns, type Places, untidy } from "./layout.ts";
-import { chance, example, exampleTexts, graphWith } from "./samples.ts";
+import { seededRandom } from "./presets.ts";
 import { tidy } from "./tidy.ts";
 
 function crowded(places: Places): number {
@@ -141,7 +142,7 @@ test("circles do no harm", () => {
 });
 
 test("columns untangle wires", () => {
-  const next = chance(3);
+  const next = seededRandom(3);
   const blocks: PageDocument["blocks"] = {};
   const places: Record<string, number[]> = {};
   for (let row = 0; row < 12; row++) {
@@ -168,7 +169,7 @@ test("columns untangle wires", () => {
 });
 
 test("of a thousand blocks none stands over another", () => {
-  const next = chance(7);
+  const next = seededRandom(7);
   const blocks: Record<string, { op: string; in?: Record<string, string> }> = {};
   for (let i = 0; i < 1000; i++) {
     blocks[`b${i}`] = i

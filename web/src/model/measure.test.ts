@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { nextBad } from "./bad.ts";
-import "./chance.ts";
 import { measuresOf } from "./measure.ts";
 
 test("NaN and infinities are counted apart from numbers", () => {

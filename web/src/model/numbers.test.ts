@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
+import { exampleTexts } from "../testing/fixtures.ts";
 import { apply, type Edit, type PageDocument } from "./document.ts";
 import { isExact, numberOf, parseExact, readMessage, stringifyExact, unmarked } from "./numbers.ts";
-import { exampleTexts } from "./samples.ts";
 
 test("numbers that JavaScript would change are kept as they were written", () => {
   const text = '{"a":[1,1.0,-0.0,1e5,0.5,9007199254740993],"b":"1.0 \\"2.0\\""}';

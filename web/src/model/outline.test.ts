@@ -1,17 +1,17 @@
 import { expect, test } from "vitest";
+import { checkedMessage, graphWith, linePage, linePageChecked } from "../testing/fixtures.ts";
 import { en } from "../text/en.ts";
 import { ko } from "../text/ko.ts";
 import * as actions from "./actions.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { type OutlineNode, outline } from "./outline.ts";
-import { checkedOf, graphWith, line, lineChecked } from "./samples.ts";
 
 function lines(nodes: readonly OutlineNode[], depth = 0): string[] {
   return nodes.flatMap((node) => [`${"  ".repeat(depth)}${node.text}`, ...lines(node.children, depth + 1)]);
 }
 
 test("the outline reads like the page", () => {
-  const text = lines(outline(graphWith(line, lineChecked), en));
+  const text = lines(outline(graphWith(linePage, linePageChecked), en));
   expect(text.slice(0, 9)).toEqual([
     "Forward",
     "  product",
@@ -34,14 +34,14 @@ test("every block, note and monitor stands in it once", () => {
       ...(["block", "note", "monitor"].includes(node.kind) ? [node.id] : []),
       ...items(node.children),
     ]);
-  const found = items(outline(graphWith(line), en));
+  const found = items(outline(graphWith(linePage), en));
   expect(found).toHaveLength(13);
   expect(new Set(found).size).toBe(13);
 });
 
 test("problems are counted where they are and above", () => {
-  const checked = checkedOf({}, { problems: [{ text: "a must be 2-D", block: "product", arg: "a" }] });
-  const [frame] = outline(graphWith(line, checked), ko);
+  const checked = checkedMessage({}, { problems: [{ text: "a must be 2-D", block: "product", arg: "a" }] });
+  const [frame] = outline(graphWith(linePage, checked), ko);
   expect(frame?.problems).toBe(1);
   expect(frame?.children.map((node) => node.problems)).toEqual([1, 0, 0, 0]);
 });

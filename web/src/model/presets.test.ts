@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import "./chance.ts";
 import { PRESETS, preset } from "./presets.ts";
 
 test("what is random is the same for the same seed, and another for another", () => {

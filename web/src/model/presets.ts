@@ -1,19 +1,19 @@
-/** Ways to fill a constant, as numbers by place. What is random is the same for the same seed, on every machine. */
+/** Fill presets of constants: zeros, ones, a ramp, random numbers. A seed gives the same numbers on every machine. */
 
 export const PRESETS = ["zeros", "ones", "ramp", "one-hot", "random", "ties"] as const;
 export type Preset = (typeof PRESETS)[number];
 
 export interface PresetOptions {
   readonly seed?: number;
-  /** Where the one stands, as a place in row-major order. */
+  /** The index of the one of a one-hot constant, in row-major order. */
   readonly hot?: number;
   readonly whole?: boolean;
-  /** The largest number that there is; a ramp begins again after it. */
+  /** The largest number of the dtype; a ramp starts again after it. */
   readonly most?: number;
 }
 
-/** Numbers from 0 to 1 (never 1), always the same ones for a seed. */
-export function chances(seed: number): () => number {
+/** A seeded random number generator: each call gives a number in [0, 1). */
+export function seededRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
@@ -25,15 +25,15 @@ export function chances(seed: number): () => number {
 
 export function preset(how: Preset, count: number, options: PresetOptions = {}): number[] {
   const { seed = 0, hot = 0, whole = false, most = Number.MAX_SAFE_INTEGER } = options;
-  const chance = chances(seed);
+  const random = seededRandom(seed);
   const number: Record<Preset, (i: number) => number> = {
     zeros: () => 0,
     ones: () => 1,
     ramp: (i) => (i % most) + 1,
     "one-hot": (i) => (i === hot ? 1 : 0),
-    random: () => (whole ? Math.floor(chance() * 10) : Math.round(chance() * 200 - 100) / 100),
+    random: () => (whole ? Math.floor(random() * 10) : Math.round(random() * 200 - 100) / 100),
     // So few numbers that nearly every window has its largest more than once.
-    ties: () => 1 + Math.floor(chance() * 2),
+    ties: () => 1 + Math.floor(random() * 2),
   };
   return Array.from({ length: count }, (_, i) => number[how](i));
 }

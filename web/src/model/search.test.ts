@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { graphWith, linePage, ops } from "../testing/fixtures.ts";
 import { inputOfOp } from "./fits.ts";
 import type { OpInfo } from "./ops.ts";
-import { graphWith, line, ops } from "./samples.ts";
 import { OpSearch, searchBlocks } from "./search.ts";
 
 const search = new OpSearch(ops);
@@ -64,7 +64,10 @@ test("what takes just such tensors comes before what takes all, and what was use
 });
 
 test("blocks are found by name, op and what is said of them", () => {
-  const graph = graphWith({ ...line, blocks: { ...line.blocks, z: { op: "NoOp", about: "Does nothing." } } });
+  const graph = graphWith({
+    ...linePage,
+    blocks: { ...linePage.blocks, z: { op: "NoOp", about: "Does nothing." } },
+  });
   expect(searchBlocks(graph, "LEARN")).toEqual(["learn_w", "learn_b"]);
   expect(searchBlocks(graph, "matmul")).toEqual(["product"]);
   expect(searchBlocks(graph, "nothing")).toEqual(["z"]);

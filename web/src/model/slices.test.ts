@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import "./chance.ts";
 import {
   type Box,
   boxAt,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
+import { ops } from "../testing/fixtures.ts";
 import { apply, type PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
-import { ops } from "./samples.ts";
 import { pinsOf, tensorAt } from "./tensors.ts";
 
 const document: PageDocument = {

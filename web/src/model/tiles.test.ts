@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import "./chance.ts";
 import { countOf, offsetIn } from "./slices.ts";
 import {
   boxesOf,

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { anyAction } from "../model/anything.ts";
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
 import { graphOf } from "../model/graph.ts";
 import { attempt } from "../model/history.ts";
-import { line, lineChecked, ops } from "../model/samples.ts";
+import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
+import { randomAction } from "../testing/random-actions.ts";
 import * as sync from "./sync.ts";
 
 function title(value: string): Edit[] {
@@ -15,7 +15,7 @@ function about(block: string, value: string): Edit[] {
   return [{ path: ["blocks", block, "about"], value }];
 }
 
-const start = sync.opened(line, 5);
+const start = sync.opened(linePage, 5);
 
 test("an own change is shown at once, and its revision is known when it is confirmed", () => {
   const { synced, change } = sync.change(start, 1, title("new"), "Title");
@@ -57,19 +57,19 @@ describe("after the connection was lost", () => {
   const two = sync.change(one, 2, title("second"), "Title").synced;
 
   test("changes that had not arrived are sent again", () => {
-    const again = sync.reopened(two, line, 5);
+    const again = sync.reopened(two, linePage, 5);
     expect(again.pending.map(({ number }) => number)).toEqual([1, 2]);
     expect(again.document).toEqual(two.document);
   });
 
   test("changes that had arrived are not", () => {
-    const again = sync.reopened(two, apply(line, about("x", "first")).document, 6);
+    const again = sync.reopened(two, apply(linePage, about("x", "first")).document, 6);
     expect(again.pending.map(({ number }) => number)).toEqual([2]);
     expect(sync.reopened(two, two.document, 7).pending).toEqual([]);
   });
 
   test("changes go on top of what another tab did meanwhile", () => {
-    const theirs = apply(line, [{ path: ["blocks", "y"] }, ...title("theirs")]).document;
+    const theirs = apply(linePage, [{ path: ["blocks", "y"] }, ...title("theirs")]).document;
     const again = sync.reopened(two, theirs, 9);
     expect(again.document.title).toBe("second");
     expect(again.document.blocks).not.toHaveProperty("y");
@@ -79,7 +79,7 @@ describe("after the connection was lost", () => {
 
 /** A server as STUDIO's is: takes changes in the order in which they arrive, all or nothing, and tells every tab. */
 class Server {
-  document = line;
+  document = linePage;
   revision = 0;
   readonly told: {
     tab: number;
@@ -108,7 +108,7 @@ test("two tabs that change a page at the same time end with the same page as the
   fc.assert(
     fc.property(fc.array(step, { maxLength: 60, size: "max" }), (steps) => {
       const server = new Server();
-      const tabs = [sync.opened(line, 0), sync.opened(line, 0)];
+      const tabs = [sync.opened(linePage, 0), sync.opened(linePage, 0)];
       const heard = [0, 0];
       let numbers = 0;
       const listen = (tab: number): void => {
@@ -126,7 +126,7 @@ test("two tabs that change a page at the same time end with the same page as the
         const now = tabs[tab] as sync.Synced;
         if (what === "listen") listen(tab);
         else {
-          const action = anyAction(graphOf(now.document, ops, lineChecked), seed).action;
+          const action = randomAction(graphOf(now.document, ops, linePageChecked), seed).action;
           const own =
             what === "undo"
               ? sync.undone(now, ++numbers)

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from "vitest";
 import { placesOf } from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
-import { line, ops } from "../model/samples.ts";
 import * as sync from "../net/sync.ts";
+import { linePage, ops } from "../testing/fixtures.ts";
 import { en } from "../text/en.ts";
 import { type CommandId, commands, isEnabled, perform, provide } from "./commands.ts";
 import { commandFor, keysOf, keysText, type Pressed } from "./keys.ts";
@@ -69,14 +69,14 @@ describe("keys", () => {
 
 describe("a command", () => {
   beforeEach(() => {
-    const graph = graphOf(line, ops);
-    const synced = sync.opened(line, 1);
+    const graph = graphOf(linePage, ops);
+    const synced = sync.opened(linePage, 1);
     const page: PageState = {
       page: 1,
       path: "",
       unsaved: "",
       synced,
-      document: line,
+      document: linePage,
       graph,
       places: placesOf(graph),
       selection: new Set(),
@@ -103,7 +103,7 @@ describe("a command", () => {
     expect(studio.page()?.document.blocks).not.toHaveProperty("x");
     expect(isEnabled("undo")).toBe(true);
     perform("undo");
-    expect(studio.page()?.document).toEqual(line);
+    expect(studio.page()?.document).toEqual(linePage);
   });
 
   test("of the view works when the view provides it, also without a page", () => {

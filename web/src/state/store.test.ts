@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
-import { line, lineChecked, ops } from "../model/samples.ts";
 import { FakeSocket } from "../net/fake-socket.ts";
 import type { Change, Command, Message } from "../net/generated.ts";
+import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
 import { isDirty, isSafe, type PageState, Studio, useStudio } from "./store.ts";
 
@@ -39,7 +39,11 @@ function sent<Kind extends Command["kind"]>(kind: Kind): Extract<Command, { kind
   return all.filter((command) => command.kind === kind) as Extract<Command, { kind: Kind }>[];
 }
 
-async function open(document: PageDocument = line, page = 1, path = "line.page.json"): Promise<PageState> {
+async function open(
+  document: PageDocument = linePage,
+  page = 1,
+  path = "line.page.json",
+): Promise<PageState> {
   const opening = studio.open({ path });
   const request = sent("open").at(-1)?.request ?? 0;
   say({
@@ -97,7 +101,7 @@ describe("a page", () => {
   test("without a file is unchanged until it is changed", async () => {
     const opening = studio.open({ lesson: "line" });
     const request = sent("open").at(-1)?.request ?? 0;
-    say({ kind: "opened", request, page: 1, document: line, revision: 0 });
+    say({ kind: "opened", request, page: 1, document: linePage, revision: 0 });
     await opening;
     expect(isDirty(now())).toBe(false);
     setTitle("new");
@@ -158,7 +162,7 @@ describe("a page", () => {
 
   test("gets the types on its wires when they have been checked", async () => {
     await open();
-    say({ ...lineChecked, problems: [{ text: "wrong", block: "x" }] });
+    say({ ...linePageChecked, problems: [{ text: "wrong", block: "x" }] });
     expect(now().graph.checked?.pins["loss:output"]).toEqual({ dtype: "float32", shape: [] });
     expect(now().problems).toHaveLength(1);
   });
@@ -184,7 +188,7 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: command?.request ?? 0,
       page: 9,
-      document: line,
+      document: linePage,
       revision: 1,
       path: "line.page.json",
     });
@@ -197,7 +201,7 @@ describe("after the connection was lost", () => {
     expect(sent("watch")).toEqual([{ kind: "watch", page: 9, pins: ["loss:output"] }]);
     studio.undo(9);
     studio.undo(9);
-    expect(now(9).document).toEqual(line);
+    expect(now(9).document).toEqual(linePage);
   });
 
   test("a page that was closed meanwhile stays closed", async () => {
@@ -208,7 +212,7 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: sent("open")[0]?.request ?? 0,
       page: 5,
-      document: line,
+      document: linePage,
       revision: 1,
     });
     expect(useStudio.getState().tabs).toEqual([]);
@@ -216,7 +220,7 @@ describe("after the connection was lost", () => {
   });
 
   test("pages that get each other's numbers stay apart", async () => {
-    await open(line, 1, "a.page.json");
+    await open(linePage, 1, "a.page.json");
     await open({ format: 1, blocks: {} }, 2, "b.page.json");
     studio.moveTab(2, 0);
     sockets.at(-1)?.close();
@@ -238,13 +242,13 @@ describe("after the connection was lost", () => {
       kind: "opened",
       request: second?.request ?? 0,
       page: 2,
-      document: line,
+      document: linePage,
       revision: 1,
       path: "a.page.json",
     });
     expect(useStudio.getState()).toMatchObject({ tabs: [1, 2], active: 1 });
     expect(now(1).document).toEqual({ format: 1, blocks: {}, title: "meanwhile" });
-    expect(now(2).document).toEqual(line);
+    expect(now(2).document).toEqual(linePage);
     expect(sent("change").map(({ page }) => page)).toEqual([1]);
   });
 
@@ -262,14 +266,14 @@ describe("after the connection was lost", () => {
       revision: 0,
       unsaved: "u1",
     });
-    expect(now(4).document).toEqual({ ...line, title: "new" });
+    expect(now(4).document).toEqual({ ...linePage, title: "new" });
     const [change] = sent("change");
     expect(apply({ format: 1, blocks: {} }, (change?.edits ?? []) as Edit[]).document).toEqual({
-      ...line,
+      ...linePage,
       title: "new",
     });
     studio.undo(4);
-    expect(now(4).document).toEqual(line);
+    expect(now(4).document).toEqual(linePage);
   });
 
   test("who waits for an answer is told", async () => {
@@ -282,9 +286,9 @@ describe("after the connection was lost", () => {
 
 describe("tabs", () => {
   test("the neighbour is shown when a page is closed", async () => {
-    await open(line, 1, "a.page.json");
-    await open(line, 2, "b.page.json");
-    await open(line, 3, "c.page.json");
+    await open(linePage, 1, "a.page.json");
+    await open(linePage, 2, "b.page.json");
+    await open(linePage, 3, "c.page.json");
     studio.activate(2);
     studio.close(2);
     expect(useStudio.getState()).toMatchObject({ tabs: [1, 3], active: 3 });
@@ -304,8 +308,8 @@ describe("tabs", () => {
   });
 
   test("can be put in another order", async () => {
-    await open(line, 1, "a.page.json");
-    await open(line, 2, "b.page.json");
+    await open(linePage, 1, "a.page.json");
+    await open(linePage, 2, "b.page.json");
     studio.moveTab(2, 0);
     expect(useStudio.getState().tabs).toEqual([2, 1]);
   });
@@ -330,7 +334,7 @@ describe("running", () => {
     studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
     expect(live(1).isStale("loss:output")).toBe(true);
     expect(sent("run")).toHaveLength(1);
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(2);
   });
 
@@ -339,10 +343,10 @@ describe("running", () => {
     ran(0.01);
     const value = { kind: "number", shows: [{ pin: "loss:output" }] };
     studio.commit(1, [{ path: ["monitors", "more"], value }], { kind: "add monitor" });
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(2);
     say({ kind: "run state", page: 1, state: "idle", seconds: 0.01 });
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(2);
   });
 
@@ -366,7 +370,7 @@ describe("running", () => {
     await open();
     prepare();
     studio.commit(1, [{ path: ["blocks", "x", "attrs", "value"], value: 1 }], { kind: "set" });
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(1);
   });
 
@@ -376,7 +380,7 @@ describe("running", () => {
     const edits = [{ path: ["blocks", "x", "attrs", "value"], value: 1 }];
     say({ kind: "changed", page: 1, revision: 4, edits, label: "set" });
     expect(live(1).isStale("loss:output")).toBe(true);
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(1);
   });
 
@@ -405,7 +409,7 @@ describe("running", () => {
 
   test("what ended a run stands at its block until something it depends on is changed", async () => {
     await open();
-    say(lineChecked);
+    say(linePageChecked);
     const problem = { text: "must be finite; got NaN.", block: "guess", arg: "x" };
     say({ kind: "run state", page: 1, state: "idle", problem });
     expect(studio.page(1)?.problems).toEqual([problem]);
@@ -422,7 +426,7 @@ describe("running", () => {
     ran(0.01);
     studio.commit(1, [{ path: ["layout", "blocks", "x"], value: [8, 8] }], { kind: "move" });
     expect(live(1).isStale("loss:output")).toBe(false);
-    say({ ...lineChecked, revision: 4 });
+    say({ ...linePageChecked, revision: 4 });
     expect(sent("run")).toHaveLength(1);
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { PageDocument } from "../../model/document.ts";
 import { BLOCK_WIDTH, placesOf } from "../../model/geometry.ts";
-import { checkedOf, example, exampleTexts, graphWith } from "../../model/samples.ts";
+import { checkedMessage, example, exampleTexts, graphWith } from "../../testing/fixtures.ts";
 import type { Colours } from "./colours.ts";
 import { Scene } from "./looks.ts";
 import { Painter, PLAIN } from "./painter.ts";
@@ -38,7 +38,7 @@ function painterWith(pen: object, zoom = 1): Painter {
 }
 
 function written(page: PageDocument, pins = {}): Map<string, Written[]> {
-  const scene = new Scene(graphWith(page, checkedOf(pins)), placesOf(graphWith(page)));
+  const scene = new Scene(graphWith(page, checkedMessage(pins)), placesOf(graphWith(page)));
   const live = { state: () => undefined, picture: () => undefined };
   return new Map(
     [...scene.graph.blocks.values()].map((view) => {

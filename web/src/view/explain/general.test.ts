@@ -13,7 +13,7 @@ interface Call {
 }
 
 const calls = JSON.parse(
-  readFileSync(new URL("../../model/cells.fixture.json", import.meta.url), "utf8"),
+  readFileSync(new URL("../../testing/cells.fixture.json", import.meta.url), "utf8"),
 ) as Call[];
 
 function written(op: string, which = 0): string {

@@ -1,11 +1,11 @@
-/** Pages and ops that tests share. */
+/** Fixtures: the ops, pages and check results that unit tests share. */
 
 import { readdirSync, readFileSync } from "node:fs";
+import type { PageDocument } from "../model/document.ts";
+import { type Graph, graphOf } from "../model/graph.ts";
+import { parseExact, unmarked } from "../model/numbers.ts";
+import { type OpInfo, Ops } from "../model/ops.ts";
 import type { Checked } from "../net/generated.ts";
-import type { PageDocument } from "./document.ts";
-import { type Graph, graphOf } from "./graph.ts";
-import { parseExact, unmarked } from "./numbers.ts";
-import { type OpInfo, Ops } from "./ops.ts";
 
 export const ops = new Ops(
   (JSON.parse(readFileSync(new URL("ops.fixture.json", import.meta.url), "utf8")) as { ops: OpInfo[] }).ops,
@@ -25,8 +25,8 @@ export function example(name: string): PageDocument {
   return unmarked(parseExact(exampleTexts.get(name) as string), []) as PageDocument;
 }
 
-/** A small page that learns, with everything a page can have. */
-export const line: PageDocument = {
+/** Linear regression: a small page with every section that a page can have. */
+export const linePage: PageDocument = {
   format: 1,
   title: "A line",
   blocks: {
@@ -57,14 +57,14 @@ export const line: PageDocument = {
   },
 };
 
-/** What the server would find on a page, from types given by hand. */
-export function checkedOf(pins: Checked["pins"], more: Partial<Checked> = {}): Checked {
+/** A check result as the server would send it, with these types of outputs. */
+export function checkedMessage(pins: Checked["pins"], more: Partial<Checked> = {}): Checked {
   return { kind: "checked", page: 1, revision: 1, pins, inputs: {}, problems: [], ...more };
 }
 
 const MATRIX = { dtype: "float32", shape: [3, 1] };
 
-export const lineChecked = checkedOf({
+export const linePageChecked = checkedMessage({
   "x:output": MATRIX,
   "y:output": MATRIX,
   "w:ref": { dtype: "float32", shape: [1, 1] },
@@ -79,15 +79,4 @@ export const lineChecked = checkedOf({
 
 export function graphWith(document: PageDocument, checked?: Checked): Graph {
   return graphOf(document, ops, checked);
-}
-
-/** Chance that can be repeated: numbers from 0 to 1. */
-export function chance(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
-  };
 }

@@ -1,7 +1,7 @@
-/** Ways of pooling and convolution that tests and measurements share, as the ops declare them. */
+/** The loop nests of convolution and pooling, as the ops declare them, for tests and benchmarks. */
 
+import type { Shapes } from "../model/cells.ts";
 import type { Cells, Coordinate, Way } from "../net/generated.ts";
-import type { Shapes } from "./cells.ts";
 
 export interface Sliding {
   readonly batch: number;

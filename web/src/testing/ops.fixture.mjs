@@ -1,8 +1,8 @@
-// Takes the ops that tests use anew from ops.json, which tools/palette.py makes.
+// Updates ops.fixture.json, the ops that tests use, from the ops.json that tools/palette.py makes.
 import { readFileSync, writeFileSync } from "node:fs";
 
-const here = new URL("src/model/ops.fixture.json", import.meta.url);
-const all = new URL("../src/backblocks/studio/static/ops.json", import.meta.url);
+const here = new URL("ops.fixture.json", import.meta.url);
+const all = new URL("../../../src/backblocks/studio/static/ops.json", import.meta.url);
 const names = new Set(JSON.parse(readFileSync(here, "utf8")).ops.map((op) => op.name));
 const { version, ops } = JSON.parse(readFileSync(all, "utf8"));
 const short = ops

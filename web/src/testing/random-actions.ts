@@ -1,14 +1,15 @@
-/** Does anything that a user can do, by chance: for tests of what must hold whatever is done. */
+/** Random user actions on a page, for property tests of undo, synchronisation and references. */
 
-import * as actions from "./actions.ts";
-import type { InputRef, Json, OutputRef, PageDocument } from "./document.ts";
-import { placesOf, type Rect } from "./geometry.ts";
-import { type Graph, keyOf } from "./graph.ts";
-import { columns, untidy } from "./layout.ts";
-import { uniqueName } from "./names.ts";
-import { chance, example } from "./samples.ts";
+import * as actions from "../model/actions.ts";
+import type { InputRef, Json, OutputRef, PageDocument } from "../model/document.ts";
+import { placesOf, type Rect } from "../model/geometry.ts";
+import { type Graph, keyOf } from "../model/graph.ts";
+import { columns, untidy } from "../model/layout.ts";
+import { uniqueName } from "../model/names.ts";
+import { seededRandom } from "../model/presets.ts";
+import { example } from "./fixtures.ts";
 
-export class Hand {
+export class RandomPicker {
   readonly places: ReadonlyMap<string, Rect>;
   private readonly next: () => number;
 
@@ -16,7 +17,7 @@ export class Hand {
     readonly graph: Graph,
     seed: number,
   ) {
-    this.next = chance(seed);
+    this.next = seededRandom(seed);
     this.places = placesOf(graph);
   }
 
@@ -81,9 +82,9 @@ export class Hand {
   }
 }
 
-type Do = (hand: Hand) => actions.Action | undefined;
+type MakeAction = (hand: RandomPicker) => actions.Action | undefined;
 
-/** Calls what needs something that chance may not find. */
+/** Calls `act` if both arguments exist: a page may have no block, wire or pin to pick. */
 function given<A, B>(
   a: A | undefined,
   b: B | undefined,
@@ -92,8 +93,8 @@ function given<A, B>(
   return a === undefined || b === undefined ? undefined : act(a, b);
 }
 
-/** Every action, with chance in place of the user. */
-export const everyAction: Readonly<Record<string, Do>> = {
+/** Every action of `model/actions.ts` with random arguments; undefined where the page has nothing to act on. */
+export const ALL_ACTIONS: Readonly<Record<string, MakeAction>> = {
   addBlock: (h) => given(h.op(), h.point(), (op, at) => actions.addBlock(h.document, op, at)),
   addConnectedFrom: (h) =>
     given(h.op(), h.output(), (op, from) => actions.addConnected(h.graph, op, h.point(), { from })),
@@ -115,7 +116,7 @@ export const everyAction: Readonly<Record<string, Do>> = {
     given(h.one(h.graph.wires), h.op(), (wire, op) => actions.insertOnWire(h.graph, wire, op, h.point())),
   dropOnWire: (h) =>
     given(h.one(h.graph.wires), h.block(), (wire, name) => actions.dropOnWire(h.graph, wire, name)),
-  remove: (h) => actions.removeAll(h.graph, whatOf(h), false),
+  remove: (h) => actions.removeAll(h.graph, randomItems(h), false),
   heal: (h) => actions.removeAll(h.graph, { blocks: h.some([...h.graph.blocks.keys()]).slice(0, 3) }, true),
   renameBlock: (h) =>
     given(h.block(), 0, (name) =>
@@ -227,16 +228,19 @@ export const everyAction: Readonly<Record<string, Do>> = {
   },
 };
 
-function whatOf(hand: Hand) {
+function randomItems(hand: RandomPicker) {
   const items = hand.items();
   const of = (kind: actions.ItemKind): string[] => actions.namesOf(items, kind);
   const wires = hand.some(hand.graph.wires.map((wire) => wire.id)).slice(0, 2);
   return { blocks: of("block"), wires, frames: of("frame"), notes: of("note"), monitors: of("monitor") };
 }
 
-/** One action by chance. */
-export function anyAction(graph: Graph, seed: number): { name: string; action: actions.Action | undefined } {
-  const hand = new Hand(graph, seed);
-  const name = hand.one(Object.keys(everyAction)) as string;
-  return { name, action: everyAction[name]?.(hand) };
+/** A random action. */
+export function randomAction(
+  graph: Graph,
+  seed: number,
+): { name: string; action: actions.Action | undefined } {
+  const hand = new RandomPicker(graph, seed);
+  const name = hand.one(Object.keys(ALL_ACTIONS)) as string;
+  return { name, action: ALL_ACTIONS[name]?.(hand) };
 }
