@@ -62,10 +62,8 @@ def model_types() -> str:
             f'export const GRADIENTS = "{model.GRADIENTS}";',
             f'export const PAGE = "{model.PAGE}";\n',
             *_names("ALL_DTYPES", (*dtypes.EVERY, "resource"), "Every element type."),
-            *_names(
-                "FROM_ML_DTYPES", dtypes.FROM_ML_DTYPES, "Element types that are not NumPy's own."
-            ),
-            *_names("SMOOTH", dtypes.SMOOTH, "Element types that have gradients."),
+            *_names("ML_DTYPES", dtypes.FROM_ML_DTYPES, "Element types that are not NumPy's own."),
+            *_names("DIFFERENTIABLE_DTYPES", dtypes.SMOOTH, "Element types that have gradients."),
         ]
     )
 

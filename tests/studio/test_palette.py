@@ -208,7 +208,7 @@ WEB = Path(__file__).resolve().parents[2] / "web" / "src"
 
 
 def test_the_browser_has_every_rule_by_which_a_difference_says_where_it_shows():
-    rules = (WEB / "model" / "affected.ts").read_text()
+    rules = (WEB / "model" / "difference-rules.ts").read_text()
     for name in get_args(Affects):
         pattern = rf'^  "?{re.escape(name)}"?[:,]'
         assert not name or re.search(pattern, rules[rules.index("const RULES") :], re.M), name

@@ -83,9 +83,9 @@ describe("by mouse", () => {
     await expect.poll(() => inspector.statistic("Max")).toBeCloseTo(expected.high);
     await expect.poll(() => inspector.statistic("Min")).toBeCloseTo(expected.low);
     await expect.poll(() => inspector.statistic("Mean")).toBeCloseTo(expected.mean, 2);
-    const wells = async () =>
-      (await page.locator(".well").allTextContents()).map((text) => text.replace(/ \d+$/, ""));
-    await expect.poll(wells).toEqual(["RowsH", "ColumnsW", "Tiles acrossD", "Tiles downC", "SlidersN"]);
+    const roles = async () =>
+      (await page.locator(".axis-role").allTextContents()).map((text) => text.replace(/ \d+$/, ""));
+    await expect.poll(roles).toEqual(["RowsH", "ColumnsW", "Tiles acrossD", "Tiles downC", "SlidersN"]);
   });
 
   test("a cell that is pointed at is said with its number", async () => {
@@ -113,15 +113,15 @@ describe("by mouse", () => {
     await expect.poll(colours).toBeGreaterThan(8);
   });
 
-  test("an axis is dragged from one well to another, and the one there takes its place", async () => {
-    const from = await restingBox(page.locator('[data-well="across"] .axis-chip').first());
-    const to = await restingBox(page.locator('[data-well="rows"]').first());
+  test("an axis is dragged from one role to another, and the one there takes its place", async () => {
+    const from = await restingBox(page.locator('[data-axis-role="across"] .axis-chip').first());
+    const to = await restingBox(page.locator('[data-axis-role="rows"]').first());
     await page.mouse.move(from.x + 8, from.y + 8);
     await page.mouse.down();
     await page.mouse.move(to.x + 10, to.y + 10, { steps: 4 });
     await page.mouse.up();
-    await expect.poll(() => page.locator('[data-well="rows"]').textContent()).toBe("RowsD 2");
-    expect(await page.locator('[data-well="across"]').textContent()).toBe("Tiles acrossH 2");
+    await expect.poll(() => page.locator('[data-axis-role="rows"]').textContent()).toBe("RowsD 2");
+    expect(await page.locator('[data-axis-role="across"]').textContent()).toBe("Tiles acrossH 2");
   });
 
   test("the next bad cell is found, and the block that made it first", async () => {
@@ -252,11 +252,11 @@ describe("by keyboard alone", () => {
     await expect.poll(() => inspector.line().textContent()).toMatch(/^max:output\[0, 0, 1, 1, 0\]/);
     await page.keyboard.press("Enter");
     await inspector.tabTo(/^H 2: axis/, "Shift+Tab");
-    const before = await page.locator('[data-well="rows"]').textContent();
+    const before = await page.locator('[data-axis-role="rows"]').textContent();
     await page.keyboard.press("ArrowRight");
-    await expect.poll(() => page.locator('[data-well="columns"]').textContent()).toContain("H");
+    await expect.poll(() => page.locator('[data-axis-role="columns"]').textContent()).toContain("H");
     await page.keyboard.press("ArrowLeft");
-    await expect.poll(() => page.locator('[data-well="rows"]').textContent()).toBe(before);
+    await expect.poll(() => page.locator('[data-axis-role="rows"]').textContent()).toBe(before);
     // The first Escape lets go of the cell that Enter kept, the second leads back to the canvas.
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
@@ -279,7 +279,7 @@ describe("by keyboard alone", () => {
     await inspector.tabTo(/^Table of the slice/);
     await page.keyboard.press("Control+Home");
     await expect.poll(() => inspector.line().textContent()).toMatch(/^max:output\[.*, 0, 1\]/);
-    const rows = await page.locator('[data-well="rows"] .axis-chip').textContent();
+    const rows = await page.locator('[data-axis-role="rows"] .axis-chip').textContent();
     expect(await page.locator("[role=rowheader]").first().getAttribute("aria-label")).toBe(`${rows?.[0]} 0`);
     expect(await page.locator("[role=columnheader]").nth(1).getAttribute("aria-label")).toBe("W 0");
     await inspector.tabTo(/^Keep it here/, "Shift+Tab");

@@ -323,8 +323,10 @@ test("how panes stand and what was chosen in them is the same after another tab,
   await inspector.select("volume");
   await inspector.keep("volume");
   await inspector.select("pool");
-  const wells = () =>
-    page.locator(".pane").evaluateAll((all) => all.map((each) => each.querySelector(".wells")?.textContent));
+  const roles = () =>
+    page
+      .locator(".pane")
+      .evaluateAll((all) => all.map((each) => each.querySelector(".axis-roles")?.textContent));
   await page
     .locator('.pane[aria-label^="pool:"]')
     .getByRole("button", { name: /^H 8: axis/ })
@@ -337,7 +339,7 @@ test("how panes stand and what was chosen in them is the same after another tab,
   await page.keyboard.press("ArrowRight");
   await page.locator('.pane[aria-label^="volume:"]').getByRole("button", { name: "Table" }).click();
   await page.locator(".range-mode select").first().selectOption("most");
-  const stand = async () => ({ wells: await wells(), ranges: await inspector.ranges() });
+  const stand = async () => ({ roles: await roles(), ranges: await inspector.ranges() });
   let before = await stand();
   // Numbers of the server may still narrow a range down.
   const stays = async () => {
@@ -347,7 +349,7 @@ test("how panes stand and what was chosen in them is the same after another tab,
     return JSON.stringify(before) === JSON.stringify(last);
   };
   await expect.poll(stays).toBe(true);
-  expect(new Set(before.wells).size).toBe(2);
+  expect(new Set(before.roles).size).toBe(2);
   const asBefore = async () => {
     await page.locator('.pane[aria-label^="volume:"] [role=grid]').waitFor();
     await page.locator('.pane[aria-label^="pool:"] .tensor-map').waitFor();

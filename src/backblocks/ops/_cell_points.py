@@ -1,6 +1,6 @@
 """The points of declared Ways that a cell belongs to, and what an output holds by their rules.
 
-The truth that the browser's own evaluator (`web/src/model/cells.ts`) is compared with.
+The truth that the browser's own evaluator (`web/src/model/loop-nest.ts`) is compared with.
 """
 
 from __future__ import annotations

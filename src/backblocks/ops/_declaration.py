@@ -81,7 +81,7 @@ Affects = Literal[
     "orig_output", "cut", "below 0", "half", "later image", "apart", "channel windows", "layout", "dilated",
 ]  # fmt: skip
 """By which rule one sees whether a number is touched by a difference, from the cells that lead to it;
-empty where it is about which calls are taken. `web/src/model/affected.ts` has the rules.
+empty where it is about which calls are taken. `web/src/model/difference-rules.ts` has the rules.
 """
 
 

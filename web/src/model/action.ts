@@ -50,7 +50,7 @@ export interface Action {
 }
 
 /** An action that adds something, and the names of what it added. */
-export interface Adding extends Action {
+export interface AddAction extends Action {
   readonly added: readonly Item[];
 }
 
@@ -62,7 +62,7 @@ export function item(kind: ItemKind, name: string): Item {
   return `${kind}/${name}`;
 }
 
-export function readItem(text: Item): { kind: ItemKind; name: string } {
+export function parseItem(text: Item): { kind: ItemKind; name: string } {
   const slash = text.indexOf("/");
   return { kind: text.slice(0, slash) as ItemKind, name: text.slice(slash + 1) };
 }
@@ -70,7 +70,7 @@ export function readItem(text: Item): { kind: ItemKind; name: string } {
 export function namesOf(items: Iterable<Item>, kind: ItemKind): string[] {
   const names: string[] = [];
   for (const each of items) {
-    const found = readItem(each);
+    const found = parseItem(each);
     if (found.kind === kind) names.push(found.name);
   }
   return names;

@@ -4,7 +4,7 @@ import { checkedMessage, example, graphWith, linePage, linePageChecked, ops } fr
 import { randomAction } from "../testing/random-actions.ts";
 import * as actions from "./actions.ts";
 import { apply, inLanguage, type PageDocument, readWire } from "./document.ts";
-import { placesOf } from "./geometry.ts";
+import { blockRects } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
 
@@ -262,7 +262,7 @@ describe("gradients", () => {
       in: { orig_input: "image:output", orig_output: "pool:output", grad: "pool_grad_ones:y" },
       attrs: start.blocks?.pool?.attrs,
     });
-    const places = [...placesOf(graphWith(document)).values()];
+    const places = [...blockRects(graphWith(document)).values()];
     expect(new Set(places.map(({ x, y }) => `${x} ${y}`)).size).toBe(places.length);
   });
 
@@ -343,7 +343,7 @@ describe("pages as blocks", () => {
 });
 
 describe("arranging", () => {
-  const places = placesOf(graphWith(linePage));
+  const places = blockRects(graphWith(linePage));
 
   test("aligning moves each block to the common edge and distributing makes gaps alike", () => {
     const items = (["x", "w", "guess"] as const).map((name) => actions.item("block", name));

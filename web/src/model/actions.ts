@@ -14,7 +14,7 @@ export {
   setOrder,
 } from "./edit-blocks.ts";
 export * from "./edit-gradients.ts";
+export * from "./edit-layout.ts";
 export * from "./edit-page.ts";
-export * from "./edit-parts.ts";
-export * from "./edit-places.ts";
+export * from "./edit-subpages.ts";
 export * from "./edit-wires.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { axesOf } from "./axes.ts";
+import { axisNames } from "./axes.ts";
 import type { PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
 import { type OpInfo, Ops } from "./ops.ts";
@@ -91,10 +91,10 @@ test.each([
   ["filter", "output", 5, "DHWIO"],
   ["mask", "output", 4, "HWCM"],
 ])("the axes of %s:%s are named", (block, pin, rank, names) => {
-  expect(axesOf(graph, block, pin, rank).join("")).toBe(names);
+  expect(axisNames(graph, block, pin, rank).join("")).toBe(names);
 });
 
 test("axes that nobody names, or that were put in another order, have numbers", () => {
-  expect(axesOf(graph, "turned", "y", 5)).toEqual(["0", "1", "2", "3", "4"]);
-  expect(axesOf(graph, "conv", "output", 2)).toEqual(["0", "1"]);
+  expect(axisNames(graph, "turned", "y", 5)).toEqual(["0", "1", "2", "3", "4"]);
+  expect(axisNames(graph, "conv", "output", 2)).toEqual(["0", "1"]);
 });

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { example, exampleTexts, graphWith, linePage, ops } from "../testing/fixtures.ts";
 import { type Item, item, namesOf } from "./action.ts";
-import { copyText, cutOut, duplicate, laidOut, paste, readClip } from "./clipboard.ts";
+import { copyText, duplicate, extractClip, parseClip, paste, withLayout } from "./clipboard.ts";
 import { apply, type PageDocument } from "./document.ts";
-import { placesOf } from "./geometry.ts";
+import { blockRects } from "./geometry.ts";
 
-const places = placesOf(graphWith(linePage));
+const places = blockRects(graphWith(linePage));
 
 function pasted(into: PageDocument, clip: PageDocument, keepWires = false): PageDocument {
   return apply(into, paste(into, clip, { keepWires }).edits).document;
@@ -26,15 +26,15 @@ function everything(page: PageDocument): Item[] {
 
 test("blocks of a page without places do not come to stand on each other", () => {
   const clip: PageDocument = { blocks: { a: { op: "Const" }, b: { op: "Neg", in: { x: "a:output" } } } };
-  const { layout } = pasted({ blocks: {} }, laidOut(clip, ops));
+  const { layout } = pasted({ blocks: {} }, withLayout(clip, ops));
   expect(layout?.blocks).toEqual({ a: [32, 32], b: [344, 32] });
 });
 
 test("a whole page copied into an empty one is the same page", () => {
   for (const name of exampleTexts.keys()) {
     const page = example(name);
-    const text = copyText(page, everything(page), placesOf(graphWith(page)));
-    const clip = readClip(text) as PageDocument;
+    const text = copyText(page, everything(page), blockRects(graphWith(page)));
+    const clip = parseClip(text) as PageDocument;
     const { document } = apply(
       { format: 1, blocks: {} },
       paste({ format: 1, blocks: {} }, clip, { at: { x: 0, y: 0 } }).edits,
@@ -47,14 +47,14 @@ test("a whole page copied into an empty one is the same page", () => {
 
 describe("copies", () => {
   test("have names of their own, and wires between them lead to the copies", () => {
-    const document = pasted(linePage, cutOut(linePage, blocks("product", "guess"), places));
+    const document = pasted(linePage, extractClip(linePage, blocks("product", "guess"), places));
     expect(document.blocks?.product_2).toEqual({ op: "MatMul" });
     expect(document.blocks?.guess_2).toEqual({ op: "AddV2", in: { x: "product_2:product" } });
     expect(document.layout?.wires?.["guess_2:x"]).toEqual([[592, 112]]);
   });
 
   test("keep wires that come in, where that is wanted and the block is there", () => {
-    const clip = cutOut(linePage, blocks("product", "learn_b"), places);
+    const clip = extractClip(linePage, blocks("product", "learn_b"), places);
     expect(pasted(linePage, clip, true).blocks?.product_2?.in).toEqual({ a: "x:output", b: "w:ref" });
     expect(pasted(linePage, clip, true).blocks?.learn_b_2?.after).toEqual(["learn_w"]);
     expect(pasted({ format: 1, blocks: {} }, clip, true).blocks?.learn_b).toEqual({
@@ -64,7 +64,7 @@ describe("copies", () => {
   });
 
   test("of gradients mean the same although some of their xs were not copied", () => {
-    const clip = cutOut(linePage, blocks("slope", "b", "learn_w", "learn_b"), places);
+    const clip = extractClip(linePage, blocks("slope", "b", "learn_w", "learn_b"), places);
     const document = pasted({ format: 1, blocks: {} }, clip);
     expect(document.blocks?.slope?.in).toEqual({ xs: ["b:ref"] });
     expect(document.blocks?.learn_b?.in).toEqual({ var: "b:ref", alpha: 0.1, delta: "slope:dx[0]" });
@@ -72,7 +72,7 @@ describe("copies", () => {
   });
 
   test("stand beside what was copied, and the next ones beside those", () => {
-    const clip = cutOut(linePage, blocks("x"), places);
+    const clip = extractClip(linePage, blocks("x"), places);
     const once = pasted(linePage, clip);
     expect(once.layout?.blocks?.x_2).toEqual([32, 32]);
     expect(pasted(once, clip).layout?.blocks?.x_3).toEqual([64, 64]);
@@ -96,14 +96,14 @@ describe("copies", () => {
 
 test("floats without a type are still floats after copy and paste", () => {
   const page: PageDocument = { blocks: { n: { op: "Relu", in: { features: { $number: "1.0" } } } } };
-  const text = copyText(page, blocks("n"), placesOf(graphWith(page)));
+  const text = copyText(page, blocks("n"), blockRects(graphWith(page)));
   expect(text).toContain('"features":1.0');
-  expect(readClip(text)?.blocks?.n).toEqual(page.blocks?.n);
+  expect(parseClip(text)?.blocks?.n).toEqual(page.blocks?.n);
 });
 
 test.each(["", "hello", "[1]", '{"blocks": 1}', '{"blocks": {"a": {"x": 1}}}', '{"blocks": {"a": null}}'])(
   "%j is no page",
   (text) => {
-    expect(readClip(text)).toBeUndefined();
+    expect(parseClip(text)).toBeUndefined();
   },
 );

@@ -3,7 +3,7 @@
  * file, and a whole page's file can be pasted, too.
  */
 
-import { type Adding, type Item, item, namesOf } from "./action.ts";
+import { type AddAction, type Item, item, namesOf } from "./action.ts";
 import {
   INITIAL,
   isObject,
@@ -15,36 +15,36 @@ import {
   wireText,
 } from "./document.ts";
 import { Draft } from "./draft.ts";
-import { done } from "./edit-blocks.ts";
-import { withInside } from "./edit-places.ts";
-import { bounds, boxOf, onGrid, type Point, placesOf, type Rect, whole } from "./geometry.ts";
+import { actionOf } from "./edit-blocks.ts";
+import { withFrameContents } from "./edit-layout.ts";
+import { parseExact, stringifyExact, unmarkNumbers } from "./exact-json.ts";
+import { blockRects, bounds, boxRect, type Point, type Rect, rounded, snapToGrid } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import { uniqueName } from "./names.ts";
-import { parseExact, stringifyExact, unmarked } from "./numbers.ts";
 import type { Ops } from "./ops.ts";
 import { removeInput } from "./references.ts";
 
-const BOXED = ["frames", "notes", "monitors"] as const;
+const BOX_SECTIONS = ["frames", "notes", "monitors"] as const;
 
 /** A selection as a page: its blocks with all their wires, frames, notes and monitors, and where they stand. */
-export function cutOut(
+export function extractClip(
   document: PageDocument,
   items: Iterable<Item>,
   places: ReadonlyMap<string, Rect>,
 ): PageDocument {
-  const all = withInside(document, items);
+  const all = withFrameContents(document, items);
   const blocks = new Set(namesOf(all, "block"));
   const clip: Record<string, Json> = { format: 1, blocks: chosen(document.blocks, blocks) };
   const layout: Record<string, Json> = {
     blocks: Object.fromEntries([...blocks].map((name) => [name, placeOf(places.get(name))])),
   };
-  for (const section of BOXED) {
+  for (const section of BOX_SECTIONS) {
     const names = new Set(namesOf(all, section.slice(0, -1) as "frame" | "note" | "monitor"));
     if (!names.size) continue;
     clip[section] = chosen(document[section], names);
     layout[section] = Object.fromEntries(
       [...names].map((name) => {
-        const { x, y, width, height } = boxOf(document, section, name, places);
+        const { x, y, width, height } = boxRect(document, section, name, places);
         return [name, [x, y, width, height]];
       }),
     );
@@ -55,7 +55,7 @@ export function cutOut(
 }
 
 function placeOf(rect: Rect | undefined): number[] {
-  return [whole(rect?.x ?? 0), whole(rect?.y ?? 0)];
+  return [rounded(rect?.x ?? 0), rounded(rect?.y ?? 0)];
 }
 
 /** The entries with these names, in their order. */
@@ -68,13 +68,13 @@ export function copyText(
   items: Iterable<Item>,
   places: ReadonlyMap<string, Rect>,
 ): string {
-  return stringifyExact(cutOut(document, items, places));
+  return stringifyExact(extractClip(document, items, places));
 }
 
 /** The page that a text holds; nothing if it is none. */
-export function readClip(text: string): PageDocument | undefined {
+export function parseClip(text: string): PageDocument | undefined {
   try {
-    const value = unmarked(parseExact(text), []);
+    const value = unmarkNumbers(parseExact(text), []);
     if (!isObject(value) || !isObject(value.blocks)) return undefined;
     const sound = Object.values(value.blocks).every(
       (block) => isObject(block) && typeof block.op === "string",
@@ -86,12 +86,12 @@ export function readClip(text: string): PageDocument | undefined {
 }
 
 /** What was copied with a place for each block: a page that somebody wrote by hand may have none. */
-export function laidOut(clip: PageDocument, ops: Ops): PageDocument {
-  const places = [...placesOf(graphOf(clip, ops))].map(([name, { x, y }]) => [name, [x, y]] as const);
+export function withLayout(clip: PageDocument, ops: Ops): PageDocument {
+  const places = [...blockRects(graphOf(clip, ops))].map(([name, { x, y }]) => [name, [x, y]] as const);
   return { ...clip, layout: { ...clip.layout, blocks: Object.fromEntries(places) } };
 }
 
-export interface Pasting {
+export interface PasteOptions {
   /** Where the left top corner comes to stand; without it, everything stands beside where it was. */
   readonly at?: Point;
   /** Whether wires from blocks that were not copied come from the blocks of this page that have their names. */
@@ -100,7 +100,7 @@ export interface Pasting {
 }
 
 /** Adds what was copied, under names that are free. */
-export function paste(document: PageDocument, clip: PageDocument, how: Pasting = {}): Adding {
+export function paste(document: PageDocument, clip: PageDocument, how: PasteOptions = {}): AddAction {
   const draft = new Draft(document);
   const by = offset(document, clip, how.at);
   const names = freshNames(draft.blocks, clip.blocks);
@@ -109,35 +109,45 @@ export function paste(document: PageDocument, clip: PageDocument, how: Pasting =
     const name = names.get(old) as string;
     draft.put(["blocks", name], renamed(block, names));
     const [x = 0, y = 0] = clip.layout?.blocks?.[old] ?? [];
-    draft.put(["layout", "blocks", name], [whole(x + by.x), whole(y + by.y)]);
+    draft.put(["layout", "blocks", name], [rounded(x + by.x), rounded(y + by.y)]);
     added.push(item("block", name));
   }
-  for (const section of BOXED) added.push(...pasteBoxed(draft, clip, section, names, by));
+  for (const section of BOX_SECTIONS) added.push(...pasteBoxes(draft, clip, section, names, by));
   pasteBends(draft, clip, names, by);
-  removeLoose(draft, clip, names, (block) => !!how.keepWires && Object.hasOwn(document.blocks ?? {}, block));
-  return { ...done(draft, { kind: how.label ?? "paste", count: added.length }), added };
+  removeDanglingWires(
+    draft,
+    clip,
+    names,
+    (block) => !!how.keepWires && Object.hasOwn(document.blocks ?? {}, block),
+  );
+  return { ...actionOf(draft, { kind: how.label ?? "paste", count: added.length }), added };
 }
 
 export function duplicate(
   document: PageDocument,
   items: Iterable<Item>,
   places: ReadonlyMap<string, Rect>,
-): Adding {
-  return paste(document, cutOut(document, items, places), { keepWires: true, label: "duplicate" });
+): AddAction {
+  return paste(document, extractClip(document, items, places), { keepWires: true, label: "duplicate" });
 }
 
 function offset(document: PageDocument, clip: PageDocument, at?: Point): Point {
   const rects = [
     ...Object.values(clip.layout?.blocks ?? {}).map(([x = 0, y = 0]) => ({ x, y, width: 0, height: 0 })),
-    ...BOXED.flatMap((section) => Object.keys(clip[section] ?? {}).map((name) => boxOf(clip, section, name))),
+    ...BOX_SECTIONS.flatMap((section) =>
+      Object.keys(clip[section] ?? {}).map((name) => boxRect(clip, section, name)),
+    ),
   ];
   const around = bounds(rects) ?? { x: 0, y: 0, width: 0, height: 0 };
-  if (at) return { x: onGrid(at.x) - around.x, y: onGrid(at.y) - around.y };
+  if (at) return { x: snapToGrid(at.x) - around.x, y: snapToGrid(at.y) - around.y };
   // Beside what is there: pasting twice must not put one copy on the other.
   const taken = new Set(Object.values(document.layout?.blocks ?? {}).map(String));
   const starts = Object.values(clip.layout?.blocks ?? {});
   let step = 0;
-  while (starts.some(([x = 0, y = 0]) => taken.has(String([whole(x + step), whole(y + step)]))) || step === 0)
+  while (
+    starts.some(([x = 0, y = 0]) => taken.has(String([rounded(x + step), rounded(y + step)]))) ||
+    step === 0
+  )
     step += 32;
   return { x: step, y: step };
 }
@@ -177,7 +187,7 @@ function renamedInput(value: Json, names: ReadonlyMap<string, string>): Json {
 }
 
 /** Takes away the wires of copies that come from blocks which were not copied, unless they are kept. */
-function removeLoose(
+function removeDanglingWires(
   draft: Draft,
   clip: PageDocument,
   names: ReadonlyMap<string, string>,
@@ -205,10 +215,10 @@ function removeLoose(
   }
 }
 
-function pasteBoxed(
+function pasteBoxes(
   draft: Draft,
   clip: PageDocument,
-  section: (typeof BOXED)[number],
+  section: (typeof BOX_SECTIONS)[number],
   blocks: ReadonlyMap<string, string>,
   by: Point,
 ): Item[] {
@@ -216,9 +226,9 @@ function pasteBoxed(
   const added: Item[] = [];
   for (const [old, value] of Object.entries(clip[section] ?? {})) {
     const name = names.get(old) as string;
-    const { x, y, width, height } = boxOf(clip, section, old);
+    const { x, y, width, height } = boxRect(clip, section, old);
     draft.put([section, name], renamedInside(value as JsonObject, blocks));
-    draft.put(["layout", section, name], [whole(x + by.x), whole(y + by.y), width, height]);
+    draft.put(["layout", section, name], [rounded(x + by.x), rounded(y + by.y), width, height]);
     added.push(item(section.slice(0, -1) as "frame" | "note" | "monitor", name));
   }
   return added;
@@ -246,7 +256,7 @@ function pasteBends(draft: Draft, clip: PageDocument, names: ReadonlyMap<string,
     const { block } = readWire(id);
     const name = names.get(block);
     if (name === undefined) continue;
-    const moved = points.map(([x = 0, y = 0]) => [whole(x + by.x), whole(y + by.y)]);
+    const moved = points.map(([x = 0, y = 0]) => [rounded(x + by.x), rounded(y + by.y)]);
     draft.put(["layout", "wires", name + id.slice(block.length)], moved);
   }
 }

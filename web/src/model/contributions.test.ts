@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
-import { cellAt, type Holding, Nest, placeOf } from "./cells.ts";
 import { agrees, derive, tolerance, totalOf } from "./contributions.ts";
+import { LoopNest, type ReadCell, ravelIndex, unravelIndex } from "./loop-nest.ts";
 
 const row: Sliding = { batch: 1, sizes: [4], channels: 1, window: [2], stride: 2, dilation: 1, pad: 0 };
 
@@ -12,8 +12,8 @@ function asked(
   output: string,
   place: number,
 ) {
-  const holding: Holding = (tensor, at) => held[tensor]?.[at];
-  const nests = ways.map((way) => new Nest(way, shapes));
+  const holding: ReadCell = (tensor, at) => held[tensor]?.[at];
+  const nests = ways.map((way) => new LoopNest(way, shapes));
   return derive(nests, output, place, holding);
 }
 
@@ -101,7 +101,7 @@ test("the sums of products are those of a convolution, and within rounding of th
       const held = { x: values.slice(0, 100), w: values.slice(100) };
       const { x: xs, w: ws, y: ys } = sample.shapes as Record<"x" | "w" | "y", number[]>;
       for (let place = 0; place < ys.reduce((a, b) => a * b, 1); place++) {
-        const [, row = 0, column = 0, filter = 0] = cellAt(place, ys);
+        const [, row = 0, column = 0, filter = 0] = unravelIndex(place, ys);
         let sum = 0;
         for (let i = 0; i < window; i++)
           for (let j = 0; j < window; j++)
@@ -109,8 +109,8 @@ test("the sums of products are those of a convolution, and within rounding of th
               const [r, k] = [row - pad + i, column - pad + j];
               if (r < 0 || k < 0 || r >= size || k >= size) continue;
               sum +=
-                (held.x[placeOf([0, r, k, c], xs)] as number) *
-                (held.w[placeOf([i, j, c, filter], ws)] as number);
+                (held.x[ravelIndex([0, r, k, c], xs)] as number) *
+                (held.w[ravelIndex([i, j, c, filter], ws)] as number);
             }
         const found = asked(sample, held, "y", place);
         const total = totalOf(found) as number;

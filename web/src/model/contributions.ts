@@ -1,8 +1,8 @@
 /** How one cell of an output comes from the cells that lead to it: each contribution, and what they come to. */
 
-import type { Holding, Nest, Points } from "./cells.ts";
+import type { LoopNest, Points, ReadCell } from "./loop-nest.ts";
 
-export type Part =
+export type Role =
   /** Counts as all others do. */
   | "counts"
   /** The one that is taken. */
@@ -13,12 +13,12 @@ export type Part =
   | "loses";
 
 /** The cell of each tensor at one point. */
-export interface CellsAt {
+export interface PointCellMap {
   get(tensor: string): number | undefined;
 }
 
 export interface Contribution {
-  readonly cells: CellsAt;
+  readonly cells: PointCellMap;
   /** What the rule's tensors hold there; undefined where that is not known. */
   readonly held: readonly (number | undefined)[];
   /** What the rule counts with: what they hold or, in a sum, what codes stand for. */
@@ -31,12 +31,12 @@ export interface Contribution {
   readonly amount: number | undefined;
   /** What all up to this one come to. */
   readonly running: number | undefined;
-  readonly part: Part;
+  readonly part: Role;
 }
 
 /** What one way contributes. */
 export interface Derivation {
-  readonly nest: Nest;
+  readonly nest: LoopNest;
   readonly contributions: readonly Contribution[];
   /** By how many the sum is divided. */
   readonly divisor: number | undefined;
@@ -48,18 +48,18 @@ export interface Derivation {
 
 /** How an output's cell comes about: one derivation for each way that leads to it, to be added up. */
 export function derive(
-  nests: readonly Nest[],
+  nests: readonly LoopNest[],
   output: string,
   place: number,
-  holding: Holding,
+  holding: ReadCell,
 ): readonly Derivation[] {
   const leading = nests.filter((nest) => nest.has(output));
   const all = leading.map((nest) => {
     const points = nest.points(output, place, holding);
-    const asked: Asked = { nest, output, points, holding };
-    const derived = (RULES[nest.rule] ?? applied)(asked);
+    const asked: RuleInput = { nest, output, points, holding };
+    const derived = (RULES[nest.rule] ?? opaque)(asked);
     const { total } = derived;
-    const whole = total === undefined || !nest.cut ? total : cutOf(total);
+    const whole = total === undefined || !nest.cut ? total : truncated(total);
     return { nest, divisor: undefined, cut: points.cut, ...derived, total: whole };
   });
   const some = all.filter((each) => each.contributions.length > 0);
@@ -67,7 +67,7 @@ export function derive(
 }
 
 /** Toward zero; a sum that is whole but for rounding stays whole. */
-function cutOf(total: number): number {
+function truncated(total: number): number {
   return Math.abs(total - Math.round(total)) < 1e-9 ? Math.round(total) : Math.trunc(total);
 }
 
@@ -116,18 +116,18 @@ const PRECISION: Readonly<Record<string, number>> = {
   complex128: 2 ** -52,
 };
 
-interface Asked {
-  readonly nest: Nest;
+interface RuleInput {
+  readonly nest: LoopNest;
   readonly output: string;
   readonly points: Points;
-  readonly holding: Holding;
+  readonly holding: ReadCell;
 }
 
-type Derived = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
-type Rule = (asked: Asked) => Derived;
+type RuleResult = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
+type Rule = (asked: RuleInput) => RuleResult;
 
 /** Looked up when asked: there may be thousands of points, and most are never looked at. */
-class PointCells implements CellsAt {
+class PointCells implements PointCellMap {
   constructor(
     private readonly points: Points,
     private readonly at: number,
@@ -138,33 +138,33 @@ class PointCells implements CellsAt {
   }
 }
 
-function heldAt({ nest, points, holding }: Asked, i: number): (number | undefined)[] {
+function valuesAt({ nest, points, holding }: RuleInput, i: number): (number | undefined)[] {
   return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
 }
 
 /** What is counted with: numbers or, in a sum, what codes stand for. */
-function counted(
-  { nest, holding }: Asked,
+function ruleFactors(
+  { nest, holding }: RuleInput,
   held: readonly (number | undefined)[],
 ): readonly (number | undefined)[] {
   if (nest.rule !== "sum" || nest.of.every((tensor) => !nest.codes[tensor])) return held;
-  return held.map((code, at) => nest.meant(nest.of[at] ?? "", code, holding));
+  return held.map((code, at) => nest.dequantized(nest.of[at] ?? "", code, holding));
 }
 
 /** Contributions, one for each point, that are put together one after the other. */
-function folded(
-  asked: Asked,
+function reduced(
+  asked: RuleInput,
   start: number,
   amountOf: (
     factors: readonly (number | undefined)[],
     i: number,
-  ) => { amount: number | undefined; part?: Part; divisor?: number },
+  ) => { amount: number | undefined; part?: Role; divisor?: number },
   join: (before: number, amount: number) => number = (before, amount) => before + amount,
 ): { contributions: Contribution[]; total: number | undefined } {
   let running: number | undefined = start;
   const contributions = Array.from({ length: asked.points.count }, (_, i) => {
-    const held = heldAt(asked, i);
-    const factors = counted(asked, held);
+    const held = valuesAt(asked, i);
+    const factors = ruleFactors(asked, held);
     const { amount, part = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
     const cells = new PointCells(asked.points, i);
@@ -202,7 +202,7 @@ function same(a: number | undefined, b: number | undefined): boolean {
   return a === b || (a !== undefined && Number.isNaN(a) && Number.isNaN(b));
 }
 
-function partOf(amounts: readonly (number | undefined)[], best: number | undefined, i: number): Part {
+function roleOf(amounts: readonly (number | undefined)[], best: number | undefined, i: number): Role {
   if (best === undefined) return "counts";
   if (i === best) return "wins";
   return same(amounts[i], amounts[best]) ? "ties" : "loses";
@@ -212,23 +212,23 @@ function partOf(amounts: readonly (number | undefined)[], best: number | undefin
 function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
   return (asked) => {
     const amounts = Array.from({ length: asked.points.count }, (_, i) => {
-      const amount = sum(heldAt(asked, i));
+      const amount = sum(valuesAt(asked, i));
       return amount !== undefined && Number.isNaN(amount) ? nan : amount;
     });
     const best = bestOf(amounts, sign);
     const better = (before: number, amount: number): number =>
       bestOf([before, amount], sign) === 0 ? before : amount;
-    return folded(
+    return reduced(
       asked,
       -sign * Number.POSITIVE_INFINITY,
-      (_, i) => ({ amount: amounts[i], part: partOf(amounts, best, i) }),
+      (_, i) => ({ amount: amounts[i], part: roleOf(amounts, best, i) }),
       better,
     );
   };
 }
 
 /** Where the one that is taken stands, in place of what it holds. */
-function placed(rule: Rule): Rule {
+function argOf(rule: Rule): Rule {
   return (asked) => {
     const { contributions } = rule(asked);
     if (contributions.length === 0) return { contributions, total: 0 };
@@ -239,11 +239,11 @@ function placed(rule: Rule): Rule {
 }
 
 /** What is compared in the window of a cell of what flows back, by the cell that it belongs to, in their order. */
-export function comparedIn(
-  nest: Nest,
+export function windowValues(
+  nest: LoopNest,
   given: string,
   place: number,
-  holding: Holding,
+  holding: ReadCell,
 ): Map<number, number | undefined> {
   const points = nest.points(given, place, holding);
   const [, own = "", ...others] = nest.of;
@@ -253,27 +253,27 @@ export function comparedIn(
   const asked = { nest, output: "", points, holding };
   for (let i = 0; i < points.count; i++) {
     const at = points.places.get(own)?.[i] as number;
-    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => read(asked, tensor, i))));
+    if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => readTensor(asked, tensor, i))));
   }
   return amounts;
 }
 
 /** The cells that win the window of what flows back, and those that tie with them. */
-export function windowOf(
-  nest: Nest,
+export function windowWinners(
+  nest: LoopNest,
   given: string,
   place: number,
-  holding: Holding,
+  holding: ReadCell,
 ): { wins: number[]; ties: number[] } {
-  const amounts = comparedIn(nest, given, place, holding);
+  const amounts = windowValues(nest, given, place, holding);
   const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
   const best = bestOf(values, 1);
-  const being = (part: Part): number[] => cells.filter((_, i) => partOf(values, best, i) === part);
+  const being = (part: Role): number[] => cells.filter((_, i) => roleOf(values, best, i) === part);
   return { wins: being("wins"), ties: being("ties") };
 }
 
 /** Each window that reads the output's cell, and whether that cell won it. */
-function winners(asked: Asked): Derived {
+function winners(asked: RuleInput): RuleResult {
   const { nest, points, output } = asked;
   const [given, own, ...others] = nest.of as [string, string, ...string[]];
   const windows = new Map<number, number[]>();
@@ -283,31 +283,31 @@ function winners(asked: Asked): Derived {
   }
   let running: number | undefined = 0;
   const contributions = [...windows.values()].map((window): Contribution => {
-    const amounts = window.map((i) => sum([own, ...others].map((tensor) => read(asked, tensor, i))));
+    const amounts = window.map((i) => sum([own, ...others].map((tensor) => readTensor(asked, tensor, i))));
     const best = bestOf(amounts, 1);
     const isOwn = (i: number): boolean => points.places.get(own)?.[i] === points.places.get(output)?.[i];
     const mine = window.findIndex(isOwn);
-    const part = best !== undefined && isOwn(window[best] as number) ? "wins" : partOf(amounts, best, mine);
+    const part = best !== undefined && isOwn(window[best] as number) ? "wins" : roleOf(amounts, best, mine);
     const winner = window[best ?? 0] as number;
-    const value = read(asked, given, winner);
+    const value = readTensor(asked, given, winner);
     const amount = best === undefined ? undefined : part === "wins" ? value : 0;
     running = running === undefined || amount === undefined ? undefined : running + amount;
-    const held = nest.of.map((tensor) => read(asked, tensor, winner));
+    const held = nest.of.map((tensor) => readTensor(asked, tensor, winner));
     const none = { weight: undefined, divisor: undefined };
     return { cells: new PointCells(points, winner), held, factors: held, ...none, amount, running, part };
   });
   return { contributions, total: running };
 }
 
-function read({ points, holding }: Asked, tensor: string, i: number): number | undefined {
+function readTensor({ points, holding }: RuleInput, tensor: string, i: number): number | undefined {
   return holding(tensor, points.places.get(tensor)?.[i] as number);
 }
 
-function winnersOwn(asked: Asked): Derived {
-  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(heldAt(asked, i).slice(1)));
+function winnersValue(asked: RuleInput): RuleResult {
+  const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(valuesAt(asked, i).slice(1)));
   const best = bestOf(amounts, 1);
-  return folded(asked, 0, ([given], i) => {
-    const part = partOf(amounts, best, i);
+  return reduced(asked, 0, ([given], i) => {
+    const part = roleOf(amounts, best, i);
     return { amount: best === undefined ? undefined : part === "wins" ? given : 0, part };
   });
 }
@@ -315,37 +315,38 @@ function winnersOwn(asked: Asked): Derived {
 /** How near two numbers must be to be taken for the same. */
 const CLOSE = 1e-5;
 
-function close(asked: Asked): Derived {
-  return folded(asked, 0, ([given, one, other]) => {
+function close(asked: RuleInput): RuleResult {
+  return reduced(asked, 0, ([given, one, other]) => {
     if (given === undefined || one === undefined || other === undefined) return { amount: undefined };
     const near = one === other || Math.abs(one - other) < CLOSE;
     return near ? { amount: given, part: "wins" } : { amount: 0, part: "loses" };
   });
 }
 
-function applied(asked: Asked): Derived {
+function opaque(asked: RuleInput): RuleResult {
   return {
-    ...folded(asked, 0, (factors) => ({ amount: factors.length === 1 ? factors[0] : undefined })),
+    ...reduced(asked, 0, (factors) => ({ amount: factors.length === 1 ? factors[0] : undefined })),
     total: undefined,
   };
 }
 
 const RULES: Readonly<Record<string, Rule>> = {
-  sum: (asked) => folded(asked, 0, (factors, i) => ({ amount: product(factors, asked.points.weights?.[i]) })),
-  added: (asked) => folded(asked, 0, (factors) => ({ amount: sum(factors) })),
+  sum: (asked) =>
+    reduced(asked, 0, (factors, i) => ({ amount: product(factors, asked.points.weights?.[i]) })),
+  added: (asked) => reduced(asked, 0, (factors) => ({ amount: sum(factors) })),
   mean: (asked) => {
-    const { contributions, total } = folded(asked, 0, (factors) => ({ amount: product(factors) }));
+    const { contributions, total } = reduced(asked, 0, (factors) => ({ amount: product(factors) }));
     const divisor = Math.max(1, contributions.length);
     return { contributions, divisor, total: total === undefined ? undefined : total / divisor };
   },
   shares: (asked) =>
-    folded(asked, 0, ([given], i) => {
+    reduced(asked, 0, ([given], i) => {
       const tensor = asked.nest.of[0] as string;
       const divisor = asked.nest.count(tensor, asked.points.places.get(tensor)?.[i] as number, asked.holding);
       return { amount: given === undefined ? undefined : given / divisor, divisor };
     }),
   product: (asked) =>
-    folded(
+    reduced(
       asked,
       1,
       ([given]) => ({ amount: given }),
@@ -353,14 +354,14 @@ const RULES: Readonly<Record<string, Rule>> = {
     ),
   max: extreme(1),
   min: extreme(-1),
-  argmax: placed(extreme(1)),
-  "largest at": placed(extreme(1, Number.NEGATIVE_INFINITY)),
-  "smallest at": placed(extreme(-1, Number.POSITIVE_INFINITY)),
+  argmax: argOf(extreme(1)),
+  "largest at": argOf(extreme(1, Number.NEGATIVE_INFINITY)),
+  "smallest at": argOf(extreme(-1, Number.POSITIVE_INFINITY)),
   winners,
-  "winner's": winnersOwn,
+  "winner's": winnersValue,
   close,
   copy: (asked) => {
-    const { contributions } = folded(
+    const { contributions } = reduced(
       asked,
       0,
       ([given]) => ({ amount: given }),
@@ -368,5 +369,5 @@ const RULES: Readonly<Record<string, Rule>> = {
     );
     return { contributions, total: contributions.length ? contributions[0]?.amount : 0 };
   },
-  apply: applied,
+  apply: opaque,
 };

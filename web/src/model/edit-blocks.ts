@@ -1,6 +1,6 @@
 /** Actions on blocks: adding, taking away, renaming, and what is typed into them. */
 
-import { type Action, type Adding, item, type Label } from "./action.ts";
+import { type Action, type AddAction, item, type Label } from "./action.ts";
 import {
   INITIAL,
   type InputRef,
@@ -12,13 +12,13 @@ import {
   readWire,
 } from "./document.ts";
 import { Draft } from "./draft.ts";
-import { onGrid, type Point } from "./geometry.ts";
+import { type Point, snapToGrid } from "./geometry.ts";
 import type { BlockView, Graph } from "./graph.ts";
 import { uniqueName } from "./names.ts";
 import { type AttrInfo, CONST, GRADIENTS, isList, type OpInfo, snakeName, VARIABLE } from "./ops.ts";
-import { follow, moveKey, putInput, removeInput } from "./references.ts";
+import { putInput, removeInput, renameKey, rewriteReferences } from "./references.ts";
 
-export function done(draft: Draft, label: Label): Action {
+export function actionOf(draft: Draft, label: Label): Action {
   return { label, edits: draft.edits };
 }
 
@@ -28,7 +28,7 @@ export function done(draft: Draft, label: Label): Action {
 export function putBlock(draft: Draft, block: PageBlock, at: Point, wanted = snakeName(block.op)): string {
   const name = uniqueName(wanted, (each) => Object.hasOwn(draft.blocks, each));
   draft.put(["blocks", name], block);
-  draft.put(["layout", "blocks", name], [onGrid(at.x), onGrid(at.y)]);
+  draft.put(["layout", "blocks", name], [snapToGrid(at.x), snapToGrid(at.y)]);
   return name;
 }
 
@@ -62,10 +62,10 @@ export function addBlock(
   at: Point,
   start?: PageBlock,
   name?: string,
-): Adding {
+): AddAction {
   const draft = new Draft(document);
   const added = putBlock(draft, start ?? newBlock(info), at, name);
-  return { ...done(draft, { kind: "add block", name: added }), added: [item("block", added)] };
+  return { ...actionOf(draft, { kind: "add block", name: added }), added: [item("block", added)] };
 }
 
 // -- taking away ------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ export function removeBlocks(draft: Draft, graph: Graph, names: Iterable<string>
   const removed = new Set(names);
   removeEntries(draft, removed);
   const gone = (from: OutputRef): null | undefined => (removed.has(from.block) ? null : undefined);
-  follow(draft, {
+  rewriteReferences(draft, {
     input: (from) => (removed.has(from.block) && heal ? healed(graph, removed, from) : gone(from)),
     output: gone,
     block: (name) => (removed.has(name) ? null : undefined),
@@ -123,10 +123,14 @@ export function renameBlock(document: PageDocument, old: string, name: string): 
   const draft = new Draft(document);
   const moved = (from: OutputRef): OutputRef | undefined =>
     from.block === old ? { ...from, block: name } : undefined;
-  follow(draft, { input: moved, output: moved, block: (each) => (each === old ? name : undefined) });
-  moveKey(draft, ["blocks"], old, name);
-  moveKey(draft, ["layout", "blocks"], old, name);
-  return done(draft, { kind: "rename", name });
+  rewriteReferences(draft, {
+    input: moved,
+    output: moved,
+    block: (each) => (each === old ? name : undefined),
+  });
+  renameKey(draft, ["blocks"], old, name);
+  renameKey(draft, ["layout", "blocks"], old, name);
+  return actionOf(draft, { kind: "rename", name });
 }
 
 // -- what is typed into a block ---------------------------------------------------------------
@@ -142,7 +146,7 @@ export function setAttr(
   const path = ["blocks", block, "attrs", name];
   if (value === undefined) draft.remove(path);
   else draft.put(path, value);
-  return done(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
+  return actionOf(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
 }
 
 /** Gives an input a constant, or what a variable starts from; undefined takes away what it has. */
@@ -151,14 +155,14 @@ export function setInput(document: PageDocument, to: InputRef, value: Json | und
   if (value === undefined) removeInput(draft, to);
   else putInput(draft, to, value);
   const name = `${to.block}.${inputKey(to.pin, to.index)}`;
-  return done(draft, { kind: value === undefined ? "unset" : "set", name });
+  return actionOf(draft, { kind: value === undefined ? "unset" : "set", name });
 }
 
 export function setAbout(document: PageDocument, block: string, about: string): Action {
   const draft = new Draft(document);
   if (about) draft.put(["blocks", block, "about"], about);
   else draft.remove(["blocks", block, "about"]);
-  return done(draft, { kind: "about", name: block });
+  return actionOf(draft, { kind: "about", name: block });
 }
 
 /** Lets a block run after another, or no longer. */
@@ -166,7 +170,7 @@ export function setAfter(document: PageDocument, block: string, other: string, o
   const draft = new Draft(document);
   const others = (draft.blocks[block]?.after ?? []).filter((each) => each !== other);
   draft.putList(["blocks", block, "after"], on ? [...others, other] : others);
-  return done(draft, { kind: "order", name: block });
+  return actionOf(draft, { kind: "order", name: block });
 }
 
 /** Moves a block before another in the order in which blocks change variables; last without one. */
@@ -177,7 +181,7 @@ export function setOrder(document: PageDocument, block: string, before?: string)
     draft.remove(["blocks", block]);
     draft.put(["blocks", block], value, before);
   }
-  return done(draft, { kind: "order", name: block });
+  return actionOf(draft, { kind: "order", name: block });
 }
 
 /** Changes a block to one of another op: what both know stays. */
@@ -195,12 +199,12 @@ export function replaceOp(graph: Graph, block: string, info: OpInfo): Action {
   for (const [name, value] of Object.entries(fresh.attrs ?? {})) {
     if (old?.attrs?.[name] === undefined) draft.put(["blocks", block, "attrs", name], value);
   }
-  followOutputs(draft, graph, block, info);
-  return done(draft, { kind: "set", name: `${block}.op` });
+  rewriteOutputs(draft, graph, block, info);
+  return actionOf(draft, { kind: "set", name: `${block}.op` });
 }
 
 /** Outputs of the other op may have other names: the first takes the place of the first, and so on. */
-function followOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo): void {
+function rewriteOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo): void {
   const old = [...new Set(graph.blocks.get(block)?.outputs.map((pin) => pin.info.name))];
   const moved = (from: OutputRef): OutputRef | null | undefined => {
     if (from.block !== block || from.pin === undefined) return undefined;
@@ -210,5 +214,5 @@ function followOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo):
     if (!output || (index > 0 && !isList(output))) return null;
     return isList(output) ? { block, pin: output.name, index } : { block, pin: output.name };
   };
-  follow(draft, { input: moved, output: moved, block: () => undefined });
+  rewriteReferences(draft, { input: moved, output: moved, block: () => undefined });
 }

@@ -1,17 +1,17 @@
 /** Gradients: the block that computes one, wired as it must be, and one block for all gradients of some with respect to others. */
 
-import { type Adding, type Item, item } from "./action.ts";
+import { type AddAction, type Item, item } from "./action.ts";
 import { type InputRef, type Json, type OutputRef, type PageBlock, wireText } from "./document.ts";
 import { Draft } from "./draft.ts";
-import { done, putBlock } from "./edit-blocks.ts";
+import { actionOf, putBlock } from "./edit-blocks.ts";
 import {
   BLOCK_WIDTH,
   blockHeight,
+  blockRects,
   COLUMN_GAP,
   FOOTER_HEIGHT,
-  freePlace,
+  freePosition,
   type Point,
-  placesOf,
   type Rect,
   ROW_HEIGHT,
   TITLE_HEIGHT,
@@ -27,7 +27,7 @@ import {
   reach,
   specOf,
 } from "./graph.ts";
-import { GRADIENTS, type GradientInfo, SMOOTH } from "./ops.ts";
+import { DIFFERENTIABLE_DTYPES, GRADIENTS, type GradientInfo } from "./ops.ts";
 import { putInput } from "./references.ts";
 
 const ONES = "OnesLike";
@@ -47,7 +47,7 @@ export function addGradient(
   block: string,
   gradient: GradientInfo,
   flowing?: OutputRef,
-): Adding {
+): AddAction {
   const view = graph.blocks.get(block);
   if (!view) throw new Error(`no block ${block}`);
   const placing = new Placing(graph, block);
@@ -64,7 +64,7 @@ export function addGradient(
   };
   const name = placing.add(made, gradientName(view, gradient));
   return {
-    ...done(placing.draft, { kind: "gradient", name: block }),
+    ...actionOf(placing.draft, { kind: "gradient", name: block }),
     added: [item("block", name), ...placing.added],
   };
 }
@@ -105,7 +105,7 @@ class Placing {
     block: string,
   ) {
     this.draft = new Draft(graph.document);
-    this.places = placesOf(graph);
+    this.places = blockRects(graph);
     const at = this.places.get(block) ?? { x: 0, y: 0, height: 0 };
     this.start = { x: at.x + BLOCK_WIDTH + COLUMN_GAP, y: at.y + at.height + 64 };
   }
@@ -126,7 +126,7 @@ class Placing {
   private put(block: PageBlock, wanted: string, x: number): string {
     const name = putBlock(this.draft, block, { x, y: this.start.y }, wanted);
     const view = graphOf({ blocks: { [name]: block } }, this.graph.ops).blocks.get(name) as BlockView;
-    const at = freePlace(this.places.values(), { x, y: this.start.y }, blockHeight(view));
+    const at = freePosition(this.places.values(), { x, y: this.start.y }, blockHeight(view));
     this.draft.put(["layout", "blocks", name], [at.x, at.y]);
     this.places.set(name, { ...at, width: BLOCK_WIDTH, height: blockHeight(view) });
     return name;
@@ -142,29 +142,31 @@ export function differentiable(graph: Graph, ys: readonly OutputRef[]): OutputPi
     .flatMap(({ outputs }) => outputs)
     .filter(({ ref, info }) => {
       const dtype = specOf(graph, keyOf(ref))?.dtype;
-      return (dtype === undefined ? info.dtypes : [dtype]).some((each) => SMOOTH.includes(each));
+      return (dtype === undefined ? info.dtypes : [dtype]).some((each) =>
+        DIFFERENTIABLE_DTYPES.includes(each),
+      );
     });
 }
 
 /** One block for the gradients of `ys` with respect to `xs`. */
-export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonly OutputRef[]): Adding {
+export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonly OutputRef[]): AddAction {
   const wires = (refs: readonly OutputRef[]): string[] =>
     refs.map((ref) => wireText(outputPinOf(graph, ref)?.ref ?? ref));
   const placing = new Placing(graph, ys[0]?.block ?? "");
   const name = placing.add({ op: GRADIENTS, in: { ys: wires(ys), xs: wires(xs) } }, GRADIENTS);
   return {
-    ...done(placing.draft, { kind: "gradients", name: ys[0]?.block ?? "" }),
+    ...actionOf(placing.draft, { kind: "gradients", name: ys[0]?.block ?? "" }),
     added: [item("block", name)],
   };
 }
 
 /** A constant that an input has becomes a block, so that others can be wired to it. */
-export function constantToBlock(graph: Graph, to: InputRef): Adding {
+export function constantToBlock(graph: Graph, to: InputRef): AddAction {
   const draft = new Draft(graph.document);
-  const places = placesOf(graph);
+  const places = blockRects(graph);
   const beside = places.get(to.block) ?? { x: 0, y: 0 };
   const left = { x: beside.x - BLOCK_WIDTH - COLUMN_GAP, y: beside.y };
-  const at = freePlace(places.values(), left, TITLE_HEIGHT + 2 * ROW_HEIGHT + FOOTER_HEIGHT);
+  const at = freePosition(places.values(), left, TITLE_HEIGHT + 2 * ROW_HEIGHT + FOOTER_HEIGHT);
   const value = inputPin(graph, to)?.value ?? 0;
   const name = putBlock(
     draft,
@@ -174,5 +176,5 @@ export function constantToBlock(graph: Graph, to: InputRef): Adding {
   );
   const output = graph.ops.get("Const")?.outputs[0]?.name ?? "output";
   putInput(draft, to, wireText({ block: name, pin: output }));
-  return { ...done(draft, { kind: "add block", name }), added: [item("block", name)] };
+  return { ...actionOf(draft, { kind: "add block", name }), added: [item("block", name)] };
 }

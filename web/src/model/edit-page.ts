@@ -3,7 +3,7 @@
 import type { Action } from "./action.ts";
 import type { Json, PageDocument, Port, RunSettings } from "./document.ts";
 import { Draft } from "./draft.ts";
-import { done } from "./edit-blocks.ts";
+import { actionOf } from "./edit-blocks.ts";
 
 export function setTitle(
   document: PageDocument,
@@ -13,7 +13,7 @@ export function setTitle(
 ): Action {
   const draft = new Draft(document);
   draft.putText([], field, text, language);
-  return done(draft, { kind: "title" });
+  return actionOf(draft, { kind: "title" });
 }
 
 /** Changes how the page is run; undefined, null and what is empty take a setting away. */
@@ -27,7 +27,7 @@ export function setRun(
       draft.remove(["run", field]);
     else draft.put(["run", field], value as Json);
   }
-  return done(draft, { kind: "run", name: Object.keys(change).join(", ") });
+  return actionOf(draft, { kind: "run", name: Object.keys(change).join(", ") });
 }
 
 export function toggleFetch(document: PageDocument, pin: string): Action {
@@ -47,7 +47,7 @@ export function setFeed(document: PageDocument, placeholder: string, value: Json
   const draft = new Draft(document);
   if (value === undefined) draft.remove(["run", "feeds", placeholder]);
   else draft.put(["run", "feeds", placeholder], value);
-  return done(draft, { kind: "run", name: placeholder });
+  return actionOf(draft, { kind: "run", name: placeholder });
 }
 
 /** What the page takes or gives when it is used as a block; undefined takes the port away. */
@@ -60,5 +60,5 @@ export function setPort(
   const draft = new Draft(document);
   if (port) draft.put(["ports", side, name], port);
   else draft.remove(["ports", side, name]);
-  return done(draft, { kind: "port", name });
+  return actionOf(draft, { kind: "port", name });
 }

@@ -1,11 +1,11 @@
 /** Actions on wires: connecting, taking away, putting a block between, bending. */
 
-import { type Action, type Adding, item } from "./action.ts";
+import { type Action, type AddAction, item } from "./action.ts";
+import { bestInput, bestOutput } from "./connections.ts";
 import { type InputRef, inputKey, type OutputRef, type PageDocument, wireText } from "./document.ts";
 import { Draft } from "./draft.ts";
-import { done, newBlock, putBlock, removeBlocks } from "./edit-blocks.ts";
-import { fitInput, fitOutput } from "./fits.ts";
-import { onGrid, type Point } from "./geometry.ts";
+import { actionOf, newBlock, putBlock, removeBlocks } from "./edit-blocks.ts";
+import { type Point, snapToGrid } from "./geometry.ts";
 import { type Graph, graphOf, inputPin, outputPinOf, type Wire } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
 import { putInput, removeInput } from "./references.ts";
@@ -13,14 +13,14 @@ import { putInput, removeInput } from "./references.ts";
 export function connect(document: PageDocument, from: OutputRef, to: InputRef): Action {
   const draft = new Draft(document);
   putInput(draft, to, wireText(from));
-  return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
+  return actionOf(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
 
 export function disconnect(document: PageDocument, wires: Iterable<Wire>): Action {
   const draft = new Draft(document);
   const all = [...wires];
   removeWires(draft, all);
-  return done(draft, { kind: "disconnect", count: all.length });
+  return actionOf(draft, { kind: "disconnect", count: all.length });
 }
 
 /** From the end of each list, so that places stay what they were. */
@@ -49,30 +49,30 @@ export function reconnect(
     putInput(draft, to, wireText(ends.from ?? wire.from));
     if (name !== wire.id) removeInput(draft, wire.to);
   }
-  return done(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
+  return actionOf(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
 
 /** Points that a wire goes through. One that only says an order goes straight. */
 export function bendWire(document: PageDocument, wire: Wire, points: readonly Point[]): Action {
   const draft = new Draft(document);
-  const places = points.map((point) => [onGrid(point.x), onGrid(point.y)]);
+  const places = points.map((point) => [snapToGrid(point.x), snapToGrid(point.y)]);
   if (!wire.order) draft.putList(["layout", "wires", wire.id], places);
-  return done(draft, { kind: "bend", name: wire.id });
+  return actionOf(draft, { kind: "bend", name: wire.id });
 }
 
 /** A new block between the ends of a wire, wired at the pins that fit best. */
-export function insertOnWire(graph: Graph, wire: Wire, info: OpInfo, at: Point): Adding {
+export function insertOnWire(graph: Graph, wire: Wire, info: OpInfo, at: Point): AddAction {
   const draft = new Draft(graph.document);
   const name = putBlock(draft, newBlock(info), at);
   putBetween(draft, graph, wire, name);
-  return { ...done(draft, { kind: "insert", name }), added: [item("block", name)] };
+  return { ...actionOf(draft, { kind: "insert", name }), added: [item("block", name)] };
 }
 
 /** A block that is already there, dropped on a wire. */
 export function dropOnWire(graph: Graph, wire: Wire, name: string): Action {
   const draft = new Draft(graph.document);
   putBetween(draft, graph, wire, name);
-  return done(draft, { kind: "insert", name });
+  return actionOf(draft, { kind: "insert", name });
 }
 
 function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void {
@@ -81,9 +81,9 @@ function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void 
     return;
   }
   const now = graphOf(draft.document, graph.ops, graph.checked, graph);
-  const input = fitInput(now, wire.from, name);
+  const input = bestInput(now, wire.from, name);
   const target = inputPin(now, wire.to);
-  const output = target && fitOutput(now, name, target);
+  const output = target && bestOutput(now, name, target);
   if (input) putInput(draft, input.ref, wireText(wire.from));
   if (output) putInput(draft, wire.to, wireText(output.ref));
   draft.remove(["layout", "wires", wire.id]);
@@ -105,22 +105,22 @@ export function addConnected(
   at: Point,
   end: { from: OutputRef } | { to: InputRef },
   pin?: string,
-): Adding {
+): AddAction {
   const draft = new Draft(graph.document);
   const name = putBlock(draft, newBlock(info), at);
   const now = graphOf(draft.document, graph.ops, graph.checked, graph);
   const view = now.blocks.get(name);
   if ("from" in end) {
     const named = view?.inputs.find((each) => each.info.name === pin);
-    const input = named ?? fitInput(now, end.from, name);
+    const input = named ?? bestInput(now, end.from, name);
     if (input) putInput(draft, input.ref, wireText(outputPinOf(now, end.from)?.ref ?? end.from));
   } else {
     const target = inputPin(now, end.to);
     const named = view?.outputs.find((each) => each.info.name === pin);
-    const output = named ?? (target && fitOutput(now, name, target));
+    const output = named ?? (target && bestOutput(now, name, target));
     if (output) putInput(draft, end.to, wireText(output.ref));
   }
-  return { ...done(draft, { kind: "add block", name }), added: [item("block", name)] };
+  return { ...actionOf(draft, { kind: "add block", name }), added: [item("block", name)] };
 }
 
 /** Takes blocks, wires, frames, notes and monitors away in one step. */
@@ -148,7 +148,7 @@ export function removeAll(
   }
   const all = Object.values(what).flat();
   const [first] = all;
-  return done(
+  return actionOf(
     draft,
     first !== undefined && all.length === 1
       ? { kind: "remove", name: first }

@@ -279,7 +279,7 @@ export const ALL_DTYPES: readonly string[] = [
 ];
 
 /** Element types that are not NumPy's own. */
-export const FROM_ML_DTYPES: readonly string[] = [
+export const ML_DTYPES: readonly string[] = [
   "bfloat16",
   "float8_e5m2",
   "float8_e4m3fn",
@@ -293,7 +293,7 @@ export const FROM_ML_DTYPES: readonly string[] = [
 ];
 
 /** Element types that have gradients. */
-export const SMOOTH: readonly string[] = [
+export const DIFFERENTIABLE_DTYPES: readonly string[] = [
   "bfloat16",
   "float16",
   "float32",

@@ -5,32 +5,32 @@ import {
   BLOCK_WIDTH,
   bendsOf,
   blockHeight,
-  boxOf,
+  blockRects,
+  boxRect,
   type Curve,
   contains,
   curveBetween,
   curveBounds,
-  curvesThrough,
+  curvesBetween,
   distanceTo,
   FOOTER_HEIGHT,
-  freePlace,
-  Grid,
+  freePosition,
   inputOffset,
-  onGrid,
   outputOffset,
   overlaps,
   type Point,
-  placesOf,
   pointOn,
   type Rect,
   ROW_HEIGHT,
+  SpatialIndex,
+  snapToGrid,
   TITLE_HEIGHT,
   wireEnds,
 } from "./geometry.ts";
 import type { BlockView, Wire } from "./graph.ts";
 
 const graph = graphWith(linePage);
-const places = placesOf(graph);
+const places = blockRects(graph);
 
 function view(name: string): BlockView {
   return graph.blocks.get(name) as BlockView;
@@ -68,7 +68,7 @@ describe("a block", () => {
   });
 
   test("finds a free place below those that are taken", () => {
-    const at = freePlace(places.values(), { x: 5, y: 3 }, 100);
+    const at = freePosition(places.values(), { x: 5, y: 3 }, 100);
     expect(at.x).toBe(8);
     expect(
       [...places.values()].some((rect) => overlaps(rect, { ...at, width: BLOCK_WIDTH, height: 100 })),
@@ -77,7 +77,7 @@ describe("a block", () => {
 });
 
 test("a frame without a place goes around its blocks", () => {
-  const frame = boxOf(linePage, "frames", "forward", places);
+  const frame = boxRect(linePage, "frames", "forward", places);
   for (const name of ["product", "guess", "error", "loss"]) {
     const rect = places.get(name) as Rect;
     expect(
@@ -87,8 +87,8 @@ test("a frame without a place goes around its blocks", () => {
 });
 
 test("places are on the grid and never minus zero", () => {
-  expect(onGrid(13)).toBe(16);
-  expect(Object.is(onGrid(-1), 0)).toBe(true);
+  expect(snapToGrid(13)).toBe(16);
+  expect(Object.is(snapToGrid(-1), 0)).toBe(true);
 });
 
 const rects = fc.record({
@@ -101,7 +101,7 @@ const rects = fc.record({
 test("the grid finds what looking at every rectangle finds", () => {
   fc.assert(
     fc.property(fc.array(rects, { maxLength: 40, size: "max" }), rects, fc.nat(), (all, window, moved) => {
-      const grid = new Grid(all.map((rect, place) => [String(place), rect]));
+      const grid = new SpatialIndex(all.map((rect, place) => [String(place), rect]));
       const now = new Map(all.map((rect, place) => [String(place), rect as Rect]));
       if (all.length) {
         const name = String(moved % all.length);
@@ -112,9 +112,9 @@ test("the grid finds what looking at every rectangle finds", () => {
         now.delete(gone);
       }
       const expected = [...now].filter(([, rect]) => overlaps(rect, window)).map(([name]) => name);
-      expect([...grid.within(window)].sort()).toEqual(expected.sort());
+      expect([...grid.search(window)].sort()).toEqual(expected.sort());
       const under = [...now].filter(([, rect]) => contains(rect, window)).map(([name]) => name);
-      const hit = grid.at(window);
+      const hit = grid.hitTest(window);
       expect(hit === undefined ? under : under.includes(hit)).toEqual(hit === undefined ? [] : true);
     }),
   );
@@ -127,7 +127,7 @@ describe("a wire", () => {
       { x: 320 + BLOCK_WIDTH, y: TITLE_HEIGHT + ROW_HEIGHT / 2 },
       { x: 640, y: TITLE_HEIGHT + ROW_HEIGHT / 2 },
     ]);
-    const curves = curvesThrough([
+    const curves = curvesBetween([
       ends?.[0] as Point,
       ...bendsOf(linePage, wire("guess:x")),
       ends?.[1] as Point,

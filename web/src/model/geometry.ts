@@ -34,12 +34,12 @@ const DEFAULT_SIZES = {
   monitors: { width: 320, height: 200 },
 } as const;
 
-export function onGrid(value: number): number {
-  return whole(value / GRID) * GRID;
+export function snapToGrid(value: number): number {
+  return rounded(value / GRID) * GRID;
 }
 
 /** The nearest whole number, and never -0, which would be written as 0. */
-export function whole(value: number): number {
+export function rounded(value: number): number {
   return Math.round(value) + 0;
 }
 
@@ -65,7 +65,7 @@ export function outputOffset(view: BlockView, key: string): Point {
 }
 
 /** Where all blocks stand. Those that the page gives no place stand in columns below the others. */
-export function placesOf(graph: Graph): Map<string, Rect> {
+export function blockRects(graph: Graph): Map<string, Rect> {
   const places = new Map<string, Rect>();
   const homeless: BlockView[] = [];
   const given = graph.document.layout?.blocks ?? {};
@@ -103,26 +103,31 @@ function pointOf(value: readonly number[] | undefined): Point | undefined {
 }
 
 /** The nearest place at or below a point where what has this size covers nothing. */
-export function freePlace(places: Iterable<Rect>, wanted: Point, height: number, width = BLOCK_WIDTH): Point {
+export function freePosition(
+  places: Iterable<Rect>,
+  wanted: Point,
+  height: number,
+  width = BLOCK_WIDTH,
+): Point {
   const others = [...places];
-  let y = onGrid(wanted.y);
-  const x = onGrid(wanted.x);
+  let y = snapToGrid(wanted.y);
+  const x = snapToGrid(wanted.x);
   for (;;) {
     const here = { x, y, width, height };
     const covered = others.filter((each) => overlaps(each, here));
     if (!covered.length) return { x, y };
-    y = Math.max(y + GRID, onGrid(Math.max(...covered.map((each) => each.y + each.height)) + GAP));
+    y = Math.max(y + GRID, snapToGrid(Math.max(...covered.map((each) => each.y + each.height)) + GAP));
   }
 }
 
 // -- frames, notes, monitors ------------------------------------------------------------------
 
-export type Boxed = keyof typeof DEFAULT_SIZES;
+export type BoxSection = keyof typeof DEFAULT_SIZES;
 
 /** The rectangle of a frame, note or monitor. Without one a frame goes around its blocks; others stand below all. */
-export function boxOf(
+export function boxRect(
   document: PageDocument,
-  kind: Boxed,
+  kind: BoxSection,
   name: string,
   blocks?: ReadonlyMap<string, Rect>,
 ): Rect {
@@ -201,10 +206,10 @@ export function encloses(outer: Rect, inner: Rect): boolean {
 
 const CELL = 256;
 /** A rectangle in more cells than this is looked at each time: long wires would fill the grid. */
-const MOST_CELLS = 64;
+const MAX_CELLS = 64;
 
 /** Rectangles by name, found by place without looking at all of them. */
-export class Grid {
+export class SpatialIndex {
   private readonly cells = new Map<number, Set<string>>();
   private readonly large = new Set<string>();
   private readonly rects = new Map<string, Rect>();
@@ -220,7 +225,7 @@ export class Grid {
   set(name: string, rect: Rect): void {
     this.delete(name);
     this.rects.set(name, rect);
-    if (countCells(rect) > MOST_CELLS) this.large.add(name);
+    if (cellCount(rect) > MAX_CELLS) this.large.add(name);
     else {
       for (const key of cellsOf(rect)) {
         const cell = this.cells.get(key);
@@ -238,23 +243,24 @@ export class Grid {
   }
 
   /** All that touch the rectangle. */
-  within(rect: Rect): Set<string> {
+  search(rect: Rect): Set<string> {
     const found = new Set<string>();
-    for (const name of this.near(rect)) if (overlaps(this.rects.get(name) as Rect, rect)) found.add(name);
+    for (const name of this.candidates(rect))
+      if (overlaps(this.rects.get(name) as Rect, rect)) found.add(name);
     return found;
   }
 
   /** One at a point: of those in the grid the last that was put there. */
-  at(point: Point): string | undefined {
+  hitTest(point: Point): string | undefined {
     let found: string | undefined;
-    for (const name of this.near({ ...point, width: 0, height: 0 })) {
+    for (const name of this.candidates({ ...point, width: 0, height: 0 })) {
       if (contains(this.rects.get(name) as Rect, point)) found = name;
     }
     return found;
   }
 
-  private *near(rect: Rect): Iterable<string> {
-    if (countCells(rect) > this.cells.size) yield* this.rects.keys();
+  private *candidates(rect: Rect): Iterable<string> {
+    if (cellCount(rect) > this.cells.size) yield* this.rects.keys();
     else {
       yield* this.large;
       for (const key of cellsOf(rect)) yield* this.cells.get(key) ?? [];
@@ -262,7 +268,7 @@ export class Grid {
   }
 }
 
-function countCells(rect: Rect): number {
+function cellCount(rect: Rect): number {
   return (rect.width / CELL + 1) * (rect.height / CELL + 1);
 }
 
@@ -292,7 +298,7 @@ export function curveBetween(from: Point, to: Point): Curve {
 }
 
 /** The curves of a wire through the points where it was bent. */
-export function curvesThrough(points: readonly Point[]): Curve[] {
+export function curvesBetween(points: readonly Point[]): Curve[] {
   return points.slice(1).map((to, place) => curveBetween(points[place] as Point, to));
 }
 
@@ -358,16 +364,18 @@ function distanceToLine(a: Point, b: Point, p: Point): number {
 }
 
 /** Whether a line that was drawn crosses curves. */
-export function crosses(curves: readonly Curve[], line: readonly Point[]): boolean {
+export function intersectsLine(curves: readonly Curve[], line: readonly Point[]): boolean {
   return curves.some((curve) => {
     const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));
     return points
       .slice(1)
-      .some((end, i) => line.slice(1).some((to, j) => meet(points[i] as Point, end, line[j] as Point, to)));
+      .some((end, i) =>
+        line.slice(1).some((to, j) => segmentsIntersect(points[i] as Point, end, line[j] as Point, to)),
+      );
   });
 }
 
-function meet(a: Point, b: Point, c: Point, d: Point): boolean {
+function segmentsIntersect(a: Point, b: Point, c: Point, d: Point): boolean {
   const side = (p: Point, q: Point, r: Point) => (q.x - p.x) * (r.y - p.y) - (q.y - p.y) * (r.x - p.x);
   return side(a, b, c) * side(a, b, d) < 0 && side(c, d, a) * side(c, d, b) < 0;
 }

@@ -21,7 +21,7 @@ import {
   CONST,
   GRADIENTS,
   isList,
-  mayBeLeftOut,
+  isOptional,
   type OpInfo,
   type Ops,
   PAGE,
@@ -249,7 +249,7 @@ function isListOfWires(value: unknown): boolean {
 }
 
 function pinsOfInput(block: string, of: PageBlock, info: PinInfo, value: Json | undefined): InputPin[] {
-  const needed = !mayBeLeftOut(of.op, info);
+  const needed = !isOptional(of.op, info);
   if (!isList(info)) {
     const state = stateOf(value, needed);
     return [

@@ -1,23 +1,23 @@
 import { describe, expect, test } from "vitest";
 import { example, exampleTexts, graphWith } from "../testing/fixtures.ts";
+import { dagreLayout } from "./dagre-layout.ts";
 import { apply, type PageDocument } from "./document.ts";
-import { placeTidily } from "./edit-places.ts";
+import { applyLayout } from "./edit-layout.ts";
 import {
   bendsOf,
+  blockRects,
   bounds,
-  boxOf,
+  boxRect,
   contains,
-  curvesThrough,
+  curvesBetween,
   overlaps,
   type Point,
-  placesOf,
   pointOn,
   type Rect,
   wireEnds,
 } from "./geometry.ts";
-import { columns, type Places, untidy } from "./layout.ts";
+import { columnLayout, layoutInput, type Places } from "./layout.ts";
 import { seededRandom } from "./presets.ts";
-import { tidy } from "./tidy.ts";
 
 function crowded(places: Places): number {
   const rects = [...places.values()];
@@ -27,12 +27,12 @@ function crowded(places: Places): number {
 }
 
 describe.each([
-  ["tidy", tidy],
-  ["columns", columns],
+  ["tidy", dagreLayout],
+  ["columns", columnLayout],
 ])("%s", (_, layout) => {
   const graph = graphWith(example("spheres_and_cubes"));
-  const before = placesOf(graph);
-  const after = layout(untidy(graph, before)).places;
+  const before = blockRects(graph);
+  const after = layout(layoutInput(graph, before)).places;
 
   test("puts every block somewhere, and none on another", () => {
     expect([...after.keys()].sort()).toEqual([...before.keys()].sort());
@@ -61,27 +61,27 @@ test("only what is selected moves", () => {
   const page = example("xor_gradients");
   const graph = graphWith(page);
   const only = new Set(["product1", "sum1", "hidden"]);
-  const tidied = tidy(untidy(graph, placesOf(graph), only));
+  const tidied = dagreLayout(layoutInput(graph, blockRects(graph), only));
   expect(new Set(tidied.places.keys())).toEqual(only);
-  const { document } = apply(page, placeTidily(graph, tidied, placesOf(graph)).edits);
+  const { document } = apply(page, applyLayout(graph, tidied, blockRects(graph)).edits);
   expect(document.layout?.blocks?.out).toEqual(page.layout?.blocks?.out);
 });
 
 test.each([...exampleTexts.keys()])("in %s nothing covers another after it was tidied", (name) => {
   const page = example(name);
-  const before = placesOf(graphWith(page));
+  const before = blockRects(graphWith(page));
   const graph = graphWith(page);
-  const { document } = apply(page, placeTidily(graph, tidy(untidy(graph, before)), before).edits);
-  const places = placesOf(graphWith(document));
+  const { document } = apply(page, applyLayout(graph, dagreLayout(layoutInput(graph, before)), before).edits);
+  const places = blockRects(graphWith(document));
   const boxes = [
-    ...Object.keys(page.notes ?? {}).map((each) => boxOf(document, "notes", each, places)),
-    ...Object.keys(page.monitors ?? {}).map((each) => boxOf(document, "monitors", each, places)),
+    ...Object.keys(page.notes ?? {}).map((each) => boxRect(document, "notes", each, places)),
+    ...Object.keys(page.monitors ?? {}).map((each) => boxRect(document, "monitors", each, places)),
   ];
   expect(boxes.length).toBeGreaterThan(0);
   for (const box of boxes) for (const rect of places.values()) expect(overlaps(box, rect)).toBe(false);
   const frames = Object.keys(page.frames ?? {}).map((each) => ({
     each,
-    rect: boxOf(document, "frames", each, places),
+    rect: boxRect(document, "frames", each, places),
   }));
   for (const { each, rect } of frames) {
     const inside = new Set(page.frames?.[each]?.blocks);
@@ -97,10 +97,10 @@ test.each([...exampleTexts.keys()])("in %s nothing covers another after it was t
 /** Which wires pass behind which blocks. */
 function hidden(document: PageDocument): string[] {
   const graph = graphWith(document);
-  const places = placesOf(graph);
+  const places = blockRects(graph);
   return graph.wires.flatMap((wire) => {
     const [start, end] = wireEnds(graph, places, wire) as [Point, Point];
-    const curves = curvesThrough([start, ...bendsOf(document, wire), end]);
+    const curves = curvesBetween([start, ...bendsOf(document, wire), end]);
     const points = curves.flatMap((curve) => Array.from({ length: 20 }, (_, i) => pointOn(curve, i / 20)));
     const behind = [...places].filter(([, { x, y, width, height }]) => {
       const inner = { x: x + 1, y: y + 1, width: width - 2, height: height - 2 };
@@ -114,16 +114,16 @@ test.each([...exampleTexts.keys()])("in %s wires go around blocks, as it comes a
   const page = example(name);
   expect(hidden(page)).toEqual([]);
   const graph = graphWith(page);
-  const places = placesOf(graph);
-  const tidied = placeTidily(graph, tidy(untidy(graph, places)), places);
+  const places = blockRects(graph);
+  const tidied = applyLayout(graph, dagreLayout(layoutInput(graph, places)), places);
   expect(hidden(apply(page, tidied.edits).document)).toEqual([]);
 });
 
 test.each([...exampleTexts.keys()])("in %s blocks are in sight when it opens", (name) => {
   const graph = graphWith(example(name));
-  const places = placesOf(graph);
+  const places = blockRects(graph);
   const notes = Object.keys(graph.document.notes ?? {}).map((each) =>
-    boxOf(graph.document, "notes", each, places),
+    boxRect(graph.document, "notes", each, places),
   );
   const { x, y } = bounds([...places.values(), ...notes]) as Rect;
   // A page too large for the window is shown from its corner; this much of it can be seen.
@@ -137,8 +137,8 @@ test("circles do no harm", () => {
     blocks: { a: { op: "Relu", in: { features: "b" } }, b: { op: "Relu", in: { features: "a" } } },
   };
   const graph = graphWith(circle);
-  expect(tidy(untidy(graph, placesOf(graph))).places.size).toBe(2);
-  expect(columns(untidy(graph, placesOf(graph))).places.size).toBe(2);
+  expect(dagreLayout(layoutInput(graph, blockRects(graph))).places.size).toBe(2);
+  expect(columnLayout(layoutInput(graph, blockRects(graph))).places.size).toBe(2);
 });
 
 test("columns untangle wires", () => {
@@ -155,7 +155,7 @@ test("columns untangle wires", () => {
     }
   }
   const graph = graphWith({ blocks, layout: { blocks: places } });
-  const after = columns(untidy(graph, placesOf(graph))).places;
+  const after = columnLayout(layoutInput(graph, blockRects(graph))).places;
   const height = (name: string): number => (after.get(name) as Rect).y;
   const crossing = graph.wires.filter((a) =>
     graph.wires.some(
@@ -177,6 +177,6 @@ test("of a thousand blocks none stands over another", () => {
       : { op: "Const" };
   }
   const graph = graphWith({ blocks });
-  const given = untidy(graph, placesOf(graph));
-  expect(crowded(tidy(given).places)).toBe(0);
+  const given = layoutInput(graph, blockRects(graph));
+  expect(crowded(dagreLayout(given).places)).toBe(0);
 });

@@ -1,10 +1,10 @@
 /** What a tidy layout is made from, and the one for large pages. The better one is in `tidy.ts`, which runs in a worker. */
 
-import { BLOCK_WIDTH, COLUMN_GAP, GAP, onGrid, type Point, type Rect } from "./geometry.ts";
+import { BLOCK_WIDTH, COLUMN_GAP, GAP, type Point, type Rect, snapToGrid } from "./geometry.ts";
 import type { Graph } from "./graph.ts";
 
 /** What a layout is made from: plain data, so that it can go to a worker. */
-export interface Untidy {
+export interface LayoutInput {
   readonly blocks: readonly { readonly name: string; readonly rect: Rect }[];
   readonly wires: readonly (readonly [string, string])[];
   /** For each block the frame that it is in. */
@@ -14,13 +14,17 @@ export interface Untidy {
 export type Places = ReadonlyMap<string, Rect>;
 
 /** Where blocks stand, and through which points wires go that pass others: by "from to". */
-export interface Tidied {
+export interface LayoutResult {
   readonly places: Places;
   readonly bends: ReadonlyMap<string, readonly Point[]>;
 }
 
 /** The blocks to be laid out: all, or only some. */
-export function untidy(graph: Graph, places: ReadonlyMap<string, Rect>, only?: ReadonlySet<string>): Untidy {
+export function layoutInput(
+  graph: Graph,
+  places: ReadonlyMap<string, Rect>,
+  only?: ReadonlySet<string>,
+): LayoutInput {
   const blocks = [...places]
     .filter(([name]) => !only || only.has(name))
     .map(([name, rect]) => ({ name, rect }));
@@ -45,14 +49,14 @@ interface Box {
 const SWEEPS = 6;
 
 /** A simpler layout that takes no time: columns by depth, in which each block stands where its wires pull it. */
-export function columns(given: Untidy): Tidied {
+export function columnLayout(given: LayoutInput): LayoutResult {
   const before = grouped(given.wires.map(([from, to]) => [to, from]));
   const behind = grouped(given.wires);
-  const stacks = stacksOf(given);
+  const stacks = columnsOf(given);
   const middles = new Map(given.blocks.map(({ name, rect }) => [name, rect.y + rect.height / 2]));
   for (let sweep = 0; sweep < SWEEPS; sweep++) {
-    for (const stack of stacks) settle(stack, before, middles);
-    for (const stack of stacks.toReversed()) settle(stack, behind, middles);
+    for (const stack of stacks) relaxColumn(stack, before, middles);
+    for (const stack of stacks.toReversed()) relaxColumn(stack, behind, middles);
   }
   const placed = stacks.flatMap((stack, column) =>
     stack.map(({ name, rect }): [string, Rect] => {
@@ -60,10 +64,10 @@ export function columns(given: Untidy): Tidied {
       return [name, { ...rect, x: column * (BLOCK_WIDTH + COLUMN_GAP), y }];
     }),
   );
-  return atCorner(given, placed);
+  return keepCorner(given, placed);
 }
 
-function grouped(pairs: Untidy["wires"]): Map<string, string[]> {
+function grouped(pairs: LayoutInput["wires"]): Map<string, string[]> {
   const groups = new Map<string, string[]>();
   for (const [key, each] of pairs) {
     const group = groups.get(key);
@@ -73,7 +77,7 @@ function grouped(pairs: Untidy["wires"]): Map<string, string[]> {
   return groups;
 }
 
-function stacksOf(given: Untidy): Box[][] {
+function columnsOf(given: LayoutInput): Box[][] {
   const depth = depthsOf(given);
   const stacks: Box[][] = [];
   for (const block of given.blocks.toSorted((a, b) => a.rect.y - b.rect.y)) {
@@ -85,7 +89,11 @@ function stacksOf(given: Untidy): Box[][] {
 }
 
 /** Sorts a column by where the wires of its blocks lead, and moves them there as far as they have room. */
-function settle(stack: Box[], pulling: ReadonlyMap<string, string[]>, middles: Map<string, number>): void {
+function relaxColumn(
+  stack: Box[],
+  pulling: ReadonlyMap<string, string[]>,
+  middles: Map<string, number>,
+): void {
   const middle = (name: string) => middles.get(name) ?? 0;
   const wanted = new Map(
     stack.map(({ name }) => [name, mean((pulling.get(name) ?? []).map(middle)) ?? middle(name)]),
@@ -108,7 +116,7 @@ function mean(numbers: readonly number[]): number | undefined {
 }
 
 /** How far each block is from those that need nothing; these stand just left of the first that needs them. */
-function depthsOf({ blocks, wires }: Untidy): Map<string, number> {
+function depthsOf({ blocks, wires }: LayoutInput): Map<string, number> {
   const left = new Map(blocks.map(({ name }) => [name, 0]));
   const next = grouped(wires);
   for (const [, to] of wires) left.set(to, (left.get(to) ?? 0) + 1);
@@ -130,16 +138,20 @@ function depthsOf({ blocks, wires }: Untidy): Map<string, number> {
 }
 
 /** The whole keeps its left top corner. */
-export function atCorner(
-  { blocks }: Untidy,
+export function keepCorner(
+  { blocks }: LayoutInput,
   placed: readonly [string, Rect][],
   bent: readonly [string, readonly Point[]][] = [],
-): Tidied {
+): LayoutResult {
   const least = (rects: readonly Rect[], axis: "x" | "y"): number =>
     rects.reduce((low, rect) => Math.min(low, rect[axis]), Infinity);
   const [old, fresh] = [blocks.map(({ rect }) => rect), placed.map(([, rect]) => rect)];
   const [dx, dy] = [least(old, "x") - least(fresh, "x"), least(old, "y") - least(fresh, "y")];
-  const moved = <At extends Point>(at: At): At => ({ ...at, x: onGrid(at.x + dx), y: onGrid(at.y + dy) });
+  const moved = <At extends Point>(at: At): At => ({
+    ...at,
+    x: snapToGrid(at.x + dx),
+    y: snapToGrid(at.y + dy),
+  });
   return {
     places: new Map(placed.map(([name, rect]) => [name, moved(rect)])),
     bends: new Map(bent.map(([wire, points]) => [wire, points.map(moved)])),

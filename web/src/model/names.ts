@@ -3,10 +3,10 @@
 /** As pages.build says; and not digits alone, which JavaScript would put before all other keys. */
 const NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]*(\/[A-Za-z0-9][A-Za-z0-9_.-]*)*$/;
 
-export type NameFault = "form" | "digits" | "taken";
+export type NameError = "form" | "digits" | "taken";
 
 /** What is wrong with a name; nothing if it can be used. */
-export function nameFault(name: string, taken: Readonly<Record<string, unknown>>): NameFault | undefined {
+export function nameError(name: string, taken: Readonly<Record<string, unknown>>): NameError | undefined {
   if (!NAME.test(name)) return "form";
   if (/^\d+$/.test(name)) return "digits";
   return Object.hasOwn(taken, name) ? "taken" : undefined;

@@ -1,6 +1,6 @@
 /** Numbers as texts that other programs read. */
 
-import { FROM_ML_DTYPES } from "./ops.ts";
+import { ML_DTYPES } from "./ops.ts";
 
 const NAMES: Readonly<Record<string, string>> = {
   bool: "np.bool_",
@@ -9,7 +9,7 @@ const NAMES: Readonly<Record<string, string>> = {
 
 /** What NumPy reads as the same array: np.array([[1, 2]], dtype=np.float32). Strings are given as Python writes them. */
 export function numpyText(texts: readonly string[], shape: readonly number[], dtype: string): string {
-  const type = NAMES[dtype] ?? `${FROM_ML_DTYPES.includes(dtype) ? "ml_dtypes" : "np"}.${dtype}`;
+  const type = NAMES[dtype] ?? `${ML_DTYPES.includes(dtype) ? "ml_dtypes" : "np"}.${dtype}`;
   const written = texts.map((text) => pythonText(text, dtype));
   const count = shape.reduce((product, size) => product * size, 1);
   // Lists cannot say how long what is empty would be.

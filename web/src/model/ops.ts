@@ -1,19 +1,19 @@
 /** What is known of every op: `ops.json`, made from the registry, so that a page can be drawn before anything runs. */
 
-import { GRADIENTS, type OpInfo, PAGE, type PinInfo, SMOOTH } from "./generated.ts";
+import { DIFFERENTIABLE_DTYPES, GRADIENTS, type OpInfo, PAGE, type PinInfo } from "./generated.ts";
 
 export {
   ALL_DTYPES,
   type AttrInfo,
   type Count,
+  DIFFERENTIABLE_DTYPES,
   type DifferenceInfo,
-  FROM_ML_DTYPES,
   GRADIENTS,
   type GradientInfo,
+  ML_DTYPES,
   type OpInfo,
   PAGE,
   type PinInfo,
-  SMOOTH,
 } from "./generated.ts";
 
 export const CONST = "Const";
@@ -44,11 +44,11 @@ const SPECIAL: readonly OpInfo[] = [
     documentation:
       "Adds, when the page runs, the blocks that compute the gradient of the sum of `ys` with respect to each of `xs`. `grad_ys` weighs the ys.",
     inputs: [
-      { name: "ys", count: "mixed list", type: "ys", dtypes: SMOOTH, ranks: null },
-      { name: "xs", count: "mixed list", type: "xs", dtypes: SMOOTH, ranks: null },
-      { name: "grad_ys", count: "mixed list", type: "ys", dtypes: SMOOTH, ranks: null },
+      { name: "ys", count: "mixed list", type: "ys", dtypes: DIFFERENTIABLE_DTYPES, ranks: null },
+      { name: "xs", count: "mixed list", type: "xs", dtypes: DIFFERENTIABLE_DTYPES, ranks: null },
+      { name: "grad_ys", count: "mixed list", type: "ys", dtypes: DIFFERENTIABLE_DTYPES, ranks: null },
     ],
-    outputs: [{ name: "dx", count: "mixed list", type: "xs", dtypes: SMOOTH, ranks: null }],
+    outputs: [{ name: "dx", count: "mixed list", type: "xs", dtypes: DIFFERENTIABLE_DTYPES, ranks: null }],
     aliases: ["gradient", "derivative", "backward", "autodiff", "backpropagation"],
   },
   {
@@ -73,7 +73,7 @@ const SPECIAL: readonly OpInfo[] = [
 ];
 
 /** Inputs that may be left out although they are lists. */
-export function mayBeLeftOut(op: string, pin: PinInfo): boolean {
+export function isOptional(op: string, pin: PinInfo): boolean {
   return pin.count === "optional" || (op === GRADIENTS && pin.name === "grad_ys");
 }
 

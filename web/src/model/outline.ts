@@ -3,9 +3,9 @@
 import type { Texts } from "../text/index.ts";
 import { type Item, item } from "./action.ts";
 import { type InputRef, inLanguage, type OutputRef, titleIn } from "./document.ts";
+import { specText } from "./format.ts";
 import { type BlockView, depths, type Graph, type InputPin, keyOf, type OutputPin, specOf } from "./graph.ts";
 import { valueText } from "./values.ts";
-import { specText } from "./words.ts";
 
 export interface OutlineNode {
   readonly id: string;

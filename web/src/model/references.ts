@@ -14,7 +14,7 @@ import type { Draft } from "./draft.ts";
 import { GRADIENTS, PAGE } from "./ops.ts";
 
 /** What a name becomes: another one, null if it is taken away, undefined if it stays. */
-export interface Follow {
+export interface ReferenceMap {
   /** For a wire that leads to an input. */
   input(from: OutputRef): OutputRef | null | undefined;
   /** For an output that run settings, monitors and ports name. */
@@ -23,62 +23,62 @@ export interface Follow {
 }
 
 /** Lets everything follow but the entries of the blocks themselves. */
-export function follow(draft: Draft, map: Follow): void {
-  for (const name of Object.keys(draft.blocks)) followInputs(draft, name, map);
-  followRun(draft, map);
-  followMonitors(draft, map);
-  followPorts(draft, map);
+export function rewriteReferences(draft: Draft, map: ReferenceMap): void {
+  for (const name of Object.keys(draft.blocks)) rewriteInputs(draft, name, map);
+  rewriteRun(draft, map);
+  rewriteMonitors(draft, map);
+  rewritePorts(draft, map);
   for (const name of Object.keys(draft.frames)) {
-    followNames(draft, ["frames", name, "blocks"], map);
+    rewriteNames(draft, ["frames", name, "blocks"], map);
   }
-  followBends(draft, map);
+  rewriteBends(draft, map);
 }
 
-function followInputs(draft: Draft, name: string, map: Follow): void {
+function rewriteInputs(draft: Draft, name: string, map: ReferenceMap): void {
   for (const [pin, value] of Object.entries(draft.blocks[name]?.in ?? {})) {
-    if (typeof value === "string") followInput(draft, { block: name, pin }, value, map);
-    else if (Array.isArray(value)) followList(draft, { block: name, pin }, value as Json[], map);
+    if (typeof value === "string") rewriteInput(draft, { block: name, pin }, value, map);
+    else if (Array.isArray(value)) rewriteInputList(draft, { block: name, pin }, value as Json[], map);
   }
   const initial = draft.blocks[name]?.initial;
-  if (typeof initial === "string") followInput(draft, { block: name, pin: INITIAL }, initial, map);
-  followNames(draft, ["blocks", name, "after"], map);
+  if (typeof initial === "string") rewriteInput(draft, { block: name, pin: INITIAL }, initial, map);
+  rewriteNames(draft, ["blocks", name, "after"], map);
 }
 
-function followInput(draft: Draft, to: InputRef, wire: string, map: Follow): void {
+function rewriteInput(draft: Draft, to: InputRef, wire: string, map: ReferenceMap): void {
   const from = map.input(readWire(wire));
   if (from === null) removeInput(draft, to);
   else if (from) putInput(draft, to, wireText(from));
 }
 
-function followList(draft: Draft, to: InputRef, list: readonly Json[], map: Follow): void {
+function rewriteInputList(draft: Draft, to: InputRef, list: readonly Json[], map: ReferenceMap): void {
   for (let index = list.length - 1; index >= 0; index--) {
     const wire = list[index];
-    if (typeof wire === "string") followInput(draft, { ...to, index }, wire, map);
+    if (typeof wire === "string") rewriteInput(draft, { ...to, index }, wire, map);
   }
 }
 
-function followNames(draft: Draft, path: readonly string[], map: Follow): void {
+function rewriteNames(draft: Draft, path: readonly string[], map: ReferenceMap): void {
   const names = draft.get(path);
   if (!Array.isArray(names)) return;
-  const mapped = names.map((name) => (typeof name === "string" ? followed(map.block(name), name) : name));
+  const mapped = names.map((name) => (typeof name === "string" ? mappedOr(map.block(name), name) : name));
   if (mapped.some((name, place) => name !== names[place])) {
     draft.putList(path, [...new Set(mapped.filter((name) => name !== null))] as Json[]);
   }
 }
 
-function followed<T>(mapped: T | null | undefined, old: T): T | null {
+function mappedOr<T>(mapped: T | null | undefined, old: T): T | null {
   return mapped === undefined ? old : mapped;
 }
 
-function followOutput(text: string, map: Follow): string | null {
+function rewriteOutput(text: string, map: ReferenceMap): string | null {
   const mapped = map.output(readWire(text));
   return mapped === undefined ? text : mapped && wireText(mapped);
 }
 
-function followRun(draft: Draft, map: Follow): void {
+function rewriteRun(draft: Draft, map: ReferenceMap): void {
   const fetch = draft.document.run?.fetch;
   if (fetch) {
-    const mapped = fetch.map((text) => followOutput(text, map));
+    const mapped = fetch.map((text) => rewriteOutput(text, map));
     if (mapped.some((text, place) => text !== fetch[place])) {
       draft.putList(
         ["run", "fetch"],
@@ -86,24 +86,24 @@ function followRun(draft: Draft, map: Follow): void {
       );
     }
   }
-  followNames(draft, ["run", "targets"], map);
+  rewriteNames(draft, ["run", "targets"], map);
   const until = draft.document.run?.until;
   if (until) {
-    const mapped = followOutput(until, map);
+    const mapped = rewriteOutput(until, map);
     if (mapped === null) draft.remove(["run", "until"]);
     else draft.put(["run", "until"], mapped);
   }
   for (const key of Object.keys(draft.document.run?.feeds ?? {})) {
-    const mapped = key.includes(":") ? followOutput(key, map) : followed(map.block(key), key);
-    moveKey(draft, ["run", "feeds"], key, mapped);
+    const mapped = key.includes(":") ? rewriteOutput(key, map) : mappedOr(map.block(key), key);
+    renameKey(draft, ["run", "feeds"], key, mapped);
   }
 }
 
-function followMonitors(draft: Draft, map: Follow): void {
+function rewriteMonitors(draft: Draft, map: ReferenceMap): void {
   for (const [name, monitor] of Object.entries(draft.document.monitors ?? {})) {
     const shows = monitor.shows ?? [];
     const mapped = shows.map((shown): MonitorSource | null => {
-      const pin = followOutput(shown.pin, map);
+      const pin = rewriteOutput(shown.pin, map);
       return pin === null ? null : pin === shown.pin ? shown : { ...shown, pin };
     });
     if (mapped.every((shown, place) => shown === shows[place])) continue;
@@ -116,26 +116,26 @@ function followMonitors(draft: Draft, map: Follow): void {
   }
 }
 
-function followPorts(draft: Draft, map: Follow): void {
+function rewritePorts(draft: Draft, map: ReferenceMap): void {
   for (const side of ["inputs", "outputs"] as const) {
     for (const [name, port] of Object.entries(draft.document.ports?.[side] ?? {})) {
-      const pin = followOutput(port.pin, map);
+      const pin = rewriteOutput(port.pin, map);
       if (pin === null) draft.remove(["ports", side, name]);
       else draft.put(["ports", side, name, "pin"], pin);
     }
   }
 }
 
-function followBends(draft: Draft, map: Follow): void {
+function rewriteBends(draft: Draft, map: ReferenceMap): void {
   for (const key of Object.keys(draft.document.layout?.wires ?? {})) {
     const { block } = readWire(key);
-    const mapped = followed(map.block(block), block);
-    moveKey(draft, ["layout", "wires"], key, mapped === null ? null : mapped + key.slice(block.length));
+    const mapped = mappedOr(map.block(block), block);
+    renameKey(draft, ["layout", "wires"], key, mapped === null ? null : mapped + key.slice(block.length));
   }
 }
 
 /** Renames a key of an object where it stands; takes it away if the new one is null. */
-export function moveKey(draft: Draft, path: readonly string[], old: string, to: string | null): void {
+export function renameKey(draft: Draft, path: readonly string[], old: string, to: string | null): void {
   const value = draft.get([...path, old]);
   if (value === undefined || to === old) return;
   if (to === null) {
@@ -193,7 +193,7 @@ export function removeInput(draft: Draft, to: InputRef): void {
 function moveUpBends(draft: Draft, block: string, pin: string, index: number, length: number): void {
   draft.remove(["layout", "wires", `${block}:${inputKey(pin, index)}`]);
   for (let place = index + 1; place < length; place++) {
-    moveKey(
+    renameKey(
       draft,
       ["layout", "wires"],
       `${block}:${inputKey(pin, place)}`,
@@ -209,5 +209,5 @@ function moveUpOutputs(draft: Draft, block: string, index: number): void {
       return undefined;
     return from.index === index ? null : { ...from, index: from.index - 1 };
   };
-  follow(draft, { input: moved, output: moved, block: () => undefined });
+  rewriteReferences(draft, { input: moved, output: moved, block: () => undefined });
 }

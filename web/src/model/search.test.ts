@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { graphWith, linePage, ops } from "../testing/fixtures.ts";
-import { inputOfOp } from "./fits.ts";
+import { matchInput } from "./connections.ts";
 import type { OpInfo } from "./ops.ts";
 import { OpSearch, searchBlocks } from "./search.ts";
 
@@ -47,7 +47,7 @@ test("of two that are alike, the one that was used lately comes first", () => {
 
 test("what fits comes first, the rest with the reason", () => {
   const offer = { dtypes: ["float32"], rank: 2 };
-  const found = search.search("m", { fitOf: (op) => inputOfOp(offer, op) });
+  const found = search.search("m", { fitOf: (op) => matchInput(offer, op) });
   const fitting = found.findIndex(({ reason }) => reason);
   expect(fitting).toBeGreaterThan(0);
   expect(found.slice(fitting).every(({ reason }) => reason)).toBe(true);
@@ -56,7 +56,7 @@ test("what fits comes first, the rest with the reason", () => {
 });
 
 test("what takes just such tensors comes before what takes all, and what was used lately before both", () => {
-  const wanted = { fitOf: (op: OpInfo) => inputOfOp({ dtypes: ["float32"], rank: 5 }, op) };
+  const wanted = { fitOf: (op: OpInfo) => matchInput({ dtypes: ["float32"], rank: 5 }, op) };
   const names = (recent: string[]) => search.search("", { ...wanted, recent }).map(({ op }) => op.name);
   expect(names([])[0]).toMatch(/3D/);
   expect(names([]).indexOf("MaxPool3D")).toBeLessThan(names([]).indexOf("BiasAdd"));

@@ -1,23 +1,23 @@
 /** One search for ops: by name, alias and meaning. What was used lately and what fits comes first. */
 
 import MiniSearch from "minisearch";
-import type { OpFit, Reason } from "./fits.ts";
+import type { ConnectionError, OpMatch } from "./connections.ts";
 import type { Graph } from "./graph.ts";
 import { type OpInfo, type Ops, snakeName } from "./ops.ts";
 
-export interface Found {
+export interface SearchResult {
   readonly op: OpInfo;
   /** The pin that fits, where a pin was asked for. */
   readonly pin?: string;
   /** Why no pin fits. */
-  readonly reason?: Reason;
+  readonly reason?: ConnectionError;
 }
 
-export interface Wanted {
+export interface SearchOptions {
   /** Ops that were used, the last one first. */
   readonly recent?: readonly string[];
   /** Says whether an op fits where it is to be wired. */
-  readonly fitOf?: (op: OpInfo) => OpFit;
+  readonly fitOf?: (op: OpInfo) => OpMatch;
   readonly most?: number;
 }
 
@@ -50,7 +50,7 @@ export class OpSearch {
     );
   }
 
-  search(query: string, { recent = [], fitOf, most = 50 }: Wanted = {}): Found[] {
+  search(query: string, { recent = [], fitOf, most = 50 }: SearchOptions = {}): SearchResult[] {
     const scores = query.trim() ? this.scores(query.trim()) : this.everything();
     const found = [...scores].map(([name, score]) => {
       const op = this.ops.get(name) as OpInfo;
@@ -82,12 +82,14 @@ export class OpSearch {
     let results = this.index.search(query);
     if (!results.length) results = this.index.search(query, { combineWith: "OR" });
     const plain = query.toLowerCase().replaceAll(/[\s_]/g, "");
-    return new Map(results.map(({ id, score }) => [id as string, score * nearness(id as string, plain)]));
+    return new Map(
+      results.map(({ id, score }) => [id as string, score * nameMatchFactor(id as string, plain)]),
+    );
   }
 }
 
 /** A name that is what was typed comes before one that begins with it, and the shorter of two before the longer. */
-function nearness(name: string, typed: string): number {
+function nameMatchFactor(name: string, typed: string): number {
   const plain = name.toLowerCase();
   if (plain === typed) return 100;
   if (plain.startsWith(typed)) return 10 + 10 * (typed.length / plain.length);

@@ -1,31 +1,31 @@
 /** Parts of tensors: for each axis a first place, the place behind the last, and a step. */
 
-export interface Span {
+export interface AxisSlice {
   readonly first: number;
   readonly end: number;
   readonly step: number;
 }
 
-export type Box = readonly Span[];
+export type TensorSlice = readonly AxisSlice[];
 
-export function lengthOf({ first, end, step }: Span): number {
+export function sliceLength({ first, end, step }: AxisSlice): number {
   return Math.max(0, Math.ceil((end - first) / step));
 }
 
-export function countOf(box: Box): number {
-  return box.reduce((product, span) => product * lengthOf(span), 1);
+export function sliceSize(box: TensorSlice): number {
+  return box.reduce((product, span) => product * sliceLength(span), 1);
 }
 
 /** As `Look` takes it. Every axis stays, so that what comes has as many as the tensor. */
-export function indexOf(box: Box): number[][] {
+export function sliceIndex(box: TensorSlice): number[][] {
   return box.map(({ first, end, step }) => [first, end, step]);
 }
 
-export function wholeBox(shape: readonly number[]): Box {
+export function fullSlice(shape: readonly number[]): TensorSlice {
   return shape.map((end) => ({ first: 0, end, step: 1 }));
 }
 
-export function boxAt(cell: readonly number[]): Box {
+export function cellSlice(cell: readonly number[]): TensorSlice {
   return cell.map((place) => ({ first: place, end: place + 1, step: 1 }));
 }
 
@@ -38,12 +38,12 @@ export function stridesOf(lengths: readonly number[]): number[] {
 }
 
 /** Where in a box's row-major elements a cell stands, or with steps the one that stands for it; -1 if it is not in it. */
-export function offsetIn(box: Box, cell: readonly number[]): number {
+export function offsetIn(box: TensorSlice, cell: readonly number[]): number {
   let offset = 0;
   for (const [axis, span] of box.entries()) {
     const place = cell[axis] as number;
     if (place < span.first || place >= span.end) return -1;
-    offset = offset * lengthOf(span) + Math.floor((place - span.first) / span.step);
+    offset = offset * sliceLength(span) + Math.floor((place - span.first) / span.step);
   }
   return offset;
 }
@@ -60,15 +60,15 @@ export function cellOf(shape: readonly number[], offset: number): number[] {
 }
 
 /** Whether all that is wanted is in a box, as finely. */
-export function covers(box: Box, wanted: Box): boolean {
+export function covers(box: TensorSlice, wanted: TensorSlice): boolean {
   return box.every((span, axis) => {
-    const other = wanted[axis] as Span;
+    const other = wanted[axis] as AxisSlice;
     return span.first <= other.first && span.end >= other.end && span.step === other.step;
   });
 }
 
 /** The elements of a part of a whole tensor that is held here, in row-major order. */
-export function taken<T>(elements: ArrayLike<T>, shape: readonly number[], box: Box): T[] {
+export function takeSlice<T>(elements: ArrayLike<T>, shape: readonly number[], box: TensorSlice): T[] {
   const strides = stridesOf(shape);
   const found: T[] = [];
   const walk = (axis: number, offset: number): void => {
@@ -76,7 +76,7 @@ export function taken<T>(elements: ArrayLike<T>, shape: readonly number[], box: 
       found.push(elements[offset] as T);
       return;
     }
-    const { first, end, step } = box[axis] as Span;
+    const { first, end, step } = box[axis] as AxisSlice;
     for (let place = first; place < end; place += step)
       walk(axis + 1, offset + place * (strides[axis] as number));
   };

@@ -1,13 +1,13 @@
 /** Where the cells of a tensor stand on a plane, and which of them a part of the plane shows. */
 
-import { type Box, countOf, type Span } from "./slices.ts";
-import { type Arrangement, type Place, sizeIn, tileLimits, tilesShown } from "./wells.ts";
+import { type Arrangement, type GridRole, roleSize, shownTiles, tileLimits } from "./axis-roles.ts";
+import { type AxisSlice, sliceSize, type TensorSlice } from "./slices.ts";
 
 /** Below this width of a cell there is no room for its number. */
-export const ROOM_FOR_NUMBERS = 28;
+export const MIN_NUMBER_WIDTH = 28;
 /** Below this there is no room for a line between cells or a shape in one. */
-export const ROOM_FOR_SHAPES = 6;
-const MOST_WIDTH = 64;
+export const MIN_GLYPH_WIDTH = 6;
+const MAX_WIDTH = 64;
 const GAP = 10;
 /** Room around all tiles. */
 export const EDGE = 8;
@@ -18,7 +18,7 @@ export interface Size {
   readonly height: number;
 }
 
-export interface Tiles {
+export interface TileLayout {
   readonly shape: readonly number[];
   readonly arrangement: Arrangement;
   readonly rows: number;
@@ -36,33 +36,33 @@ export interface Tiles {
 
 /** A cell that is `width` wide. Numbers need less height than width. */
 export function cellSize(width: number): Size {
-  const height = width <= ROOM_FOR_NUMBERS ? width : ROOM_FOR_NUMBERS + (width - ROOM_FOR_NUMBERS) / 4;
+  const height = width <= MIN_NUMBER_WIDTH ? width : MIN_NUMBER_WIDTH + (width - MIN_NUMBER_WIDTH) / 4;
   return { width, height };
 }
 
 /** So high is a tile at least, and so wide: a single row of a million cells is a band. */
-const LEAST_TILE = 16;
+const MIN_TILE = 16;
 /** So wide and high are tiles of which too many stand side by side and below each other. */
 const SMALL_TILE = 48;
 
 /** Cells that are `width` wide, or wider and higher where a tile would be too thin to be seen. */
-export function cellFor(shape: readonly number[], { wells }: Arrangement, width: number): Size {
+export function cellSizeFor(shape: readonly number[], { roles }: Arrangement, width: number): Size {
   const size = cellSize(width);
   return {
-    width: Math.max(size.width, LEAST_TILE / Math.max(1, sizeIn(wells, "columns", shape))),
-    height: Math.max(size.height, LEAST_TILE / Math.max(1, sizeIn(wells, "rows", shape))),
+    width: Math.max(size.width, MIN_TILE / Math.max(1, roleSize(roles, "columns", shape))),
+    height: Math.max(size.height, MIN_TILE / Math.max(1, roleSize(roles, "rows", shape))),
   };
 }
 
-export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell: Size): Tiles {
-  const { wells, at } = arrangement;
-  const size = (place: Place): number => sizeIn(wells, place, shape);
-  const focus = (place: Place): number => (wells[place] === null ? 0 : (at[wells[place]] as number));
+export function tileLayout(shape: readonly number[], arrangement: Arrangement, cell: Size): TileLayout {
+  const { roles, at } = arrangement;
+  const size = (place: GridRole): number => roleSize(roles, place, shape);
+  const focus = (place: GridRole): number => (roles[place] === null ? 0 : (at[roles[place]] as number));
   const [mostAcross, mostDown] = tileLimits(size("across"), size("down"));
-  const across = tilesShown(size("across"), mostAcross, focus("across"));
-  const down = tilesShown(size("down"), mostDown, focus("down"));
+  const across = shownTiles(size("across"), mostAcross, focus("across"));
+  const down = shownTiles(size("down"), mostDown, focus("down"));
   const [rows, columns] = [size("rows"), size("columns")];
-  const several = wells.across !== null || wells.down !== null;
+  const several = roles.across !== null || roles.down !== null;
   const label = several ? LABEL : 0;
   const gap = several ? GAP : 0;
   const pitch = { width: columns * cell.width + gap, height: rows * cell.height + label + gap };
@@ -77,39 +77,42 @@ export function tilesOf(shape: readonly number[], arrangement: Arrangement, cell
  * The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. Where tiles would
  * be too small to be seen they do not all fit: they are as large as fits the other way, or small if neither does.
  */
-export function cellToFit(
+export function cellSizeToFit(
   shape: readonly number[],
   arrangement: Arrangement,
   view: Size,
   pixel: number,
 ): Size {
-  const none = tilesOf(shape, arrangement, { width: 0, height: 0 });
+  const none = tileLayout(shape, arrangement, { width: 0, height: 0 });
   const across = (view.width - none.whole.width) / Math.max(1, none.across.length);
   const down = (view.height - none.whole.height) / Math.max(1, none.down.length);
-  const [fitAcross, fitDown] = [across >= LEAST_TILE, down >= LEAST_TILE];
+  const [fitAcross, fitDown] = [across >= MIN_TILE, down >= MIN_TILE];
   const wide = (fitAcross ? across : fitDown ? view.width : SMALL_TILE) / Math.max(1, none.columns);
   const high = (fitDown ? down : fitAcross ? view.height : SMALL_TILE) / Math.max(1, none.rows);
-  const room = high <= ROOM_FOR_NUMBERS ? high : ROOM_FOR_NUMBERS + (high - ROOM_FOR_NUMBERS) * 4;
-  const cell = cellSize(inPixels(Math.min(wide, room), pixel));
-  const least = cellFor(shape, arrangement, cell.width);
+  const room = high <= MIN_NUMBER_WIDTH ? high : MIN_NUMBER_WIDTH + (high - MIN_NUMBER_WIDTH) * 4;
+  const cell = cellSize(snapToPixels(Math.min(wide, room), pixel));
+  const least = cellSizeFor(shape, arrangement, cell.width);
   return {
-    width: Math.max(cell.width, inPixels(Math.min(wide, least.width), pixel)),
-    height: Math.max(cell.height, inPixels(Math.min(high, least.height), pixel)),
+    width: Math.max(cell.width, snapToPixels(Math.min(wide, least.width), pixel)),
+    height: Math.max(cell.height, snapToPixels(Math.min(high, least.height), pixel)),
   };
 }
 
 /** Whole pixels for a cell, or whole cells for a pixel. */
-function inPixels(size: number, pixel: number): number {
-  if (size >= 4) return Math.min(MOST_WIDTH, Math.floor(size));
+function snapToPixels(size: number, pixel: number): number {
+  if (size >= 4) return Math.min(MAX_WIDTH, Math.floor(size));
   if (size >= pixel) return Math.floor(size / pixel) * pixel;
   return pixel / Math.ceil(pixel / Math.max(size, 1e-9));
 }
 
 /** The upper left corner of a cell; undefined if it is behind a slider or in a gap. */
-export function placeOf(tiles: Tiles, cell: readonly number[]): { x: number; y: number } | undefined {
-  const { wells, at } = tiles.arrangement;
-  if (wells.sliders.some((axis) => cell[axis] !== at[axis])) return undefined;
-  const on = (place: Place): number => (wells[place] === null ? 0 : (cell[wells[place]] as number));
+export function cellPosition(
+  tiles: TileLayout,
+  cell: readonly number[],
+): { x: number; y: number } | undefined {
+  const { roles, at } = tiles.arrangement;
+  if (roles.sliders.some((axis) => cell[axis] !== at[axis])) return undefined;
+  const on = (place: GridRole): number => (roles[place] === null ? 0 : (cell[roles[place]] as number));
   const [i, j] = [tiles.across.indexOf(on("across")), tiles.down.indexOf(on("down"))];
   if (i < 0 || j < 0) return undefined;
   return {
@@ -119,40 +122,40 @@ export function placeOf(tiles: Tiles, cell: readonly number[]): { x: number; y: 
 }
 
 /** The cell at a point; undefined between tiles and outside. */
-export function cellAt(tiles: Tiles, x: number, y: number): number[] | undefined {
+export function hitCell(tiles: TileLayout, x: number, y: number): number[] | undefined {
   const [i, j] = [Math.floor((x - EDGE) / tiles.pitch.width), Math.floor((y - EDGE) / tiles.pitch.height)];
   const [tileAcross, tileDown] = [tiles.across[i] ?? -1, tiles.down[j] ?? -1];
   const column = Math.floor((x - EDGE - i * tiles.pitch.width) / tiles.cell.width);
   const row = Math.floor((y - EDGE - j * tiles.pitch.height - tiles.label) / tiles.cell.height);
   const inside = row >= 0 && row < tiles.rows && column >= 0 && column < tiles.columns;
   if (tileAcross < 0 || tileDown < 0 || !inside) return undefined;
-  return cellIn(tiles.arrangement, { rows: row, columns: column, across: tileAcross, down: tileDown });
+  return cellWith(tiles.arrangement, { rows: row, columns: column, across: tileAcross, down: tileDown });
 }
 
-export function cellIn(
-  { wells, at }: Arrangement,
-  places: Readonly<Partial<Record<Place, number>>>,
+export function cellWith(
+  { roles, at }: Arrangement,
+  places: Readonly<Partial<Record<GridRole, number>>>,
 ): number[] {
   const cell = [...at];
   for (const [place, value] of Object.entries(places)) {
-    const axis = wells[place as Place];
+    const axis = roles[place as GridRole];
     if (axis !== null) cell[axis] = value;
   }
   return cell;
 }
 
 /** The part of the plane that is seen, in pixels. */
-export interface View extends Size {
+export interface ScrollRect extends Size {
   readonly x: number;
   readonly y: number;
 }
 
 /** Tiles and the cells in them that a view touches: places in `across` and `down`, rows and columns. */
-export type Seen = Readonly<Record<Place, Span>>;
+export type VisibleRange = Readonly<Record<GridRole, AxisSlice>>;
 
-export function seenIn(tiles: Tiles, view: View): Seen {
+export function visibleRange(tiles: TileLayout, view: ScrollRect): VisibleRange {
   const { pitch, cell, label } = tiles;
-  const [across, columns] = touched({
+  const [across, columns] = visibleAlong({
     from: view.x - EDGE,
     to: view.x - EDGE + view.width,
     pitch: pitch.width,
@@ -161,7 +164,7 @@ export function seenIn(tiles: Tiles, view: View): Seen {
     cell: cell.width,
     cells: tiles.columns,
   });
-  const [down, rows] = touched({
+  const [down, rows] = visibleAlong({
     from: view.y - EDGE,
     to: view.y - EDGE + view.height,
     pitch: pitch.height,
@@ -174,7 +177,7 @@ export function seenIn(tiles: Tiles, view: View): Seen {
 }
 
 /** A stretch of one direction, and what stands along it. */
-interface Stretch {
+interface TileAxis {
   from: number;
   to: number;
   pitch: number;
@@ -186,7 +189,7 @@ interface Stretch {
 }
 
 /** The tiles that a stretch touches, and their cells: all of them if there are more tiles than one. */
-function touched({ from, to, pitch, tiles, before, cell, cells }: Stretch): [Span, Span] {
+function visibleAlong({ from, to, pitch, tiles, before, cell, cells }: TileAxis): [AxisSlice, AxisSlice] {
   const first = clamp(Math.floor(from / pitch), 0, Math.max(tiles - 1, 0));
   const end = clamp(Math.ceil(to / pitch), first + 1, Math.max(tiles, 1));
   if (end - first > 1) return [span(first, end), span(0, cells)];
@@ -195,7 +198,7 @@ function touched({ from, to, pitch, tiles, before, cell, cells }: Stretch): [Spa
   return [span(first, end), span(least, clamp(Math.ceil((to - start) / cell), least, cells))];
 }
 
-function span(first: number, end: number): Span {
+function span(first: number, end: number): AxisSlice {
   return { first, end, step: 1 };
 }
 
@@ -204,49 +207,54 @@ function clamp(value: number, least: number, most: number): number {
 }
 
 /** Every how many rows and columns there is one that is fetched. */
-export interface Steps {
+export interface Sampling {
   readonly rows: number;
   readonly columns: number;
 }
 
 /** Where several cells share a pixel, one of them is enough. */
-export function stepsFor({ cell }: Tiles, pixel: number): Steps {
+export function samplingFor({ cell }: TileLayout, pixel: number): Sampling {
   const step = (size: number): number => Math.max(1, Math.round(pixel / size));
   return { rows: step(cell.height), columns: step(cell.width) };
 }
 
 /** So many cells are fetched at once as fit into 2^20 bytes with all else that is said of a tensor. */
-export const MOST_SEEN = 1_000_000;
+export const MAX_FETCHED = 1_000_000;
 
 /** The same, with rows left out where there would be too many cells to be fetched. */
-export function stepsWithin(tiles: Tiles, seen: Seen, steps: Steps): Steps {
-  const count = boxesOf(tiles, seen, steps).reduce((sum, box) => sum + countOf(box), 0);
-  return count <= MOST_SEEN ? steps : { ...steps, rows: steps.rows * Math.ceil(count / MOST_SEEN) };
+export function samplingWithin(tiles: TileLayout, seen: VisibleRange, steps: Sampling): Sampling {
+  const count = visibleSlices(tiles, seen, steps).reduce((sum, box) => sum + sliceSize(box), 0);
+  return count <= MAX_FETCHED ? steps : { ...steps, rows: steps.rows * Math.ceil(count / MAX_FETCHED) };
 }
 
 /** The boxes of cells that are seen: one, or one for each run of tiles between gaps. */
-export function boxesOf(tiles: Tiles, seen: Seen, steps: Steps = { rows: 1, columns: 1 }): Box[] {
-  const { wells, at } = tiles.arrangement;
-  const runsOf = (places: readonly number[], { first, end }: Span): Span[] => runs(places.slice(first, end));
+export function visibleSlices(
+  tiles: TileLayout,
+  seen: VisibleRange,
+  steps: Sampling = { rows: 1, columns: 1 },
+): TensorSlice[] {
+  const { roles, at } = tiles.arrangement;
+  const runsOf = (places: readonly number[], { first, end }: AxisSlice): AxisSlice[] =>
+    runs(places.slice(first, end));
   return runsOf(tiles.down, seen.down).flatMap((down) =>
     runsOf(tiles.across, seen.across).map((across) =>
-      tiles.shape.map((_, axis): Span => {
-        if (axis === wells.rows) return stepping(seen.rows, steps.rows);
-        if (axis === wells.columns) return stepping(seen.columns, steps.columns);
-        if (axis === wells.across) return across;
-        return axis === wells.down ? down : span(at[axis] as number, (at[axis] as number) + 1);
+      tiles.shape.map((_, axis): AxisSlice => {
+        if (axis === roles.rows) return sampled(seen.rows, steps.rows);
+        if (axis === roles.columns) return sampled(seen.columns, steps.columns);
+        if (axis === roles.across) return across;
+        return axis === roles.down ? down : span(at[axis] as number, (at[axis] as number) + 1);
       }),
     ),
   );
 }
 
 /** Places that are left out stay the same ones while the view moves. */
-function stepping({ first, end }: Span, step: number): Span {
+function sampled({ first, end }: AxisSlice, step: number): AxisSlice {
   return { first: first - (first % step), end, step };
 }
 
 /** Runs of places that follow each other. */
-function runs(places: readonly number[]): Span[] {
+function runs(places: readonly number[]): AxisSlice[] {
   const found: { first: number; end: number; step: number }[] = [];
   for (const place of places) {
     const last = found.at(-1);
@@ -258,18 +266,18 @@ function runs(places: readonly number[]): Span[] {
 }
 
 /** What is seen with a margin, so that a small move needs nothing new. */
-export function widened(tiles: Tiles, seen: Seen): Seen {
-  const wider = ({ first, end }: Span, size: number): Span => {
+export function withOverscan(tiles: TileLayout, seen: VisibleRange): VisibleRange {
+  const wider = ({ first, end }: AxisSlice, size: number): AxisSlice => {
     const margin = Math.ceil((end - first) / 2);
     return span(Math.max(0, first - margin), Math.min(size, end + margin));
   };
   return { ...seen, rows: wider(seen.rows, tiles.rows), columns: wider(seen.columns, tiles.columns) };
 }
 
-export type Step = "left" | "right" | "up" | "down" | "first" | "last" | "start" | "end";
+export type CursorMove = "left" | "right" | "up" | "down" | "first" | "last" | "start" | "end";
 
 /** The keys that lead to other cells. */
-export const STEPS: Readonly<Record<string, Step>> = {
+export const CURSOR_KEYS: Readonly<Record<string, CursorMove>> = {
   ArrowLeft: "left",
   ArrowRight: "right",
   ArrowUp: "up",
@@ -279,10 +287,10 @@ export const STEPS: Readonly<Record<string, Step>> = {
 };
 
 /** The cell one step further. Beyond the edge of a tile lies the next tile. */
-export function stepped(
-  { shape, arrangement: { wells } }: Pick<Tiles, "shape" | "arrangement">,
+export function moveCursor(
+  { shape, arrangement: { roles } }: Pick<TileLayout, "shape" | "arrangement">,
   cell: readonly number[],
-  step: Step,
+  step: CursorMove,
 ): number[] {
   const next = [...cell];
   const last = (axis: number | null) => set(axis, (shape[axis ?? 0] as number) - 1);
@@ -303,20 +311,20 @@ export function stepped(
     // There is nothing further: stay.
     for (const axis of axes) next[axis] = cell[axis] as number;
   };
-  if (step === "left" || step === "right") move(wells.columns, wells.across, step === "right" ? 1 : -1);
-  else if (step === "up" || step === "down") move(wells.rows, wells.down, step === "down" ? 1 : -1);
-  else if (step === "first" || step === "start") set(wells.columns, 0);
-  else last(wells.columns);
-  const others = [wells.rows, wells.across, wells.down];
+  if (step === "left" || step === "right") move(roles.columns, roles.across, step === "right" ? 1 : -1);
+  else if (step === "up" || step === "down") move(roles.rows, roles.down, step === "down" ? 1 : -1);
+  else if (step === "first" || step === "start") set(roles.columns, 0);
+  else last(roles.columns);
+  const others = [roles.rows, roles.across, roles.down];
   if (step === "start") for (const axis of others) set(axis, 0);
   if (step === "end") for (const axis of others) last(axis);
   return next;
 }
 
 /** The arrangement in which a cell is seen: sliders stand at it, and its tile is shown. */
-export function revealing(arrangement: Arrangement, cell: readonly number[]): Arrangement {
-  const { wells, at } = arrangement;
-  const shown = (axis: number) => axis === wells.rows || axis === wells.columns;
+export function revealCell(arrangement: Arrangement, cell: readonly number[]): Arrangement {
+  const { roles, at } = arrangement;
+  const shown = (axis: number) => axis === roles.rows || axis === roles.columns;
   const next = at.map((place, axis) => (shown(axis) ? place : (cell[axis] as number)));
-  return next.every((place, axis) => place === at[axis]) ? arrangement : { wells, at: next };
+  return next.every((place, axis) => place === at[axis]) ? arrangement : { roles, at: next };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { complexOf, readCell, readValue, shapeOfLists, valueText } from "./values.ts";
+import { complexOf, parseCell, parseValue, shapeOfLists, valueText } from "./values.ts";
 
 test.each([
   ["2", 2],
@@ -16,7 +16,7 @@ test.each([
   ["[1,", undefined],
   ["1 2", undefined],
   ["", undefined],
-])("typed %j is %j", (text, value) => expect(readValue(text)).toEqual(value));
+])("typed %j is %j", (text, value) => expect(parseValue(text)).toEqual(value));
 
 test.each([
   ["inf", "float32", "inf"],
@@ -45,7 +45,7 @@ test.each([
   ["8", "int4", undefined],
   ["4", "uint2", undefined],
   ["0.5", "float8_e5m2", 0.5],
-])("a cell %j of %s is %j", (text, dtype, value) => expect(readCell(text, dtype)).toEqual(value));
+])("a cell %j of %s is %j", (text, dtype, value) => expect(parseCell(text, dtype)).toEqual(value));
 
 test("values are shown in one line, and cut where they are long", () => {
   expect(valueText([[1, { $number: "2.0" }], [true]])).toBe("[[1, 2.0], [true]]");

@@ -1,7 +1,7 @@
 /** Values as people type and read them. */
 
 import { isObject, isTyped, type Json, type TypedConstant } from "./document.ts";
-import { isExact, numberOf, parseExact } from "./numbers.ts";
+import { isExact, parseExact, parseNumber } from "./exact-json.ts";
 
 /** A value in one line; what is too long ends in an ellipsis. */
 export function valueText(value: Json | undefined, most = Number.POSITIVE_INFINITY): string {
@@ -22,9 +22,9 @@ function plainText(value: Json): string {
 }
 
 /** Reads what was typed for an input or a constant: a number, or lists of them. Nothing if it is neither. */
-export function readValue(text: string): Json | undefined {
+export function parseValue(text: string): Json | undefined {
   const short = text.trim();
-  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(short)) return numberOf(jsonNumber(short));
+  if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(short)) return parseNumber(jsonNumber(short));
   if (short === "true" || short === "false") return short === "true";
   if (!short.startsWith("[")) return undefined;
   try {
@@ -65,7 +65,7 @@ function within(dtype: string, whole: string): boolean {
 }
 
 /** A typed constant's elements can be text for what JSON has no number for. */
-export function readCell(text: string, dtype: string): Json | undefined {
+export function parseCell(text: string, dtype: string): Json | undefined {
   const short = text.trim();
   if (dtype === "string") return text;
   if (dtype === "bool")

@@ -1,6 +1,6 @@
 /** The one connection to the server. It comes back by itself when it is lost. */
 
-import { readMessage, stringifyExact } from "../model/numbers.ts";
+import { parseMessage, stringifyExact } from "../model/exact-json.ts";
 import { type Frame, readFrame } from "./frames.ts";
 import type { Command, Message } from "./generated.ts";
 
@@ -48,7 +48,7 @@ export class Client {
       this.listener.onConnection("open");
     };
     socket.onmessage = ({ data }) => {
-      if (typeof data === "string") this.listener.onMessage(readMessage(data) as unknown as Message);
+      if (typeof data === "string") this.listener.onMessage(parseMessage(data) as unknown as Message);
       else this.listener.onFrame(readFrame(data as ArrayBuffer));
     };
     socket.onclose = () => this.lost(socket);

@@ -1,6 +1,6 @@
 /** Copying and pasting what is selected, as text. */
 
-import { copyText, laidOut, type Pasting, paste, readClip } from "../model/clipboard.ts";
+import { copyText, type PasteOptions, parseClip, paste, withLayout } from "../model/clipboard.ts";
 import { texts } from "../text/index.ts";
 import { type PageState, studio } from "./store.ts";
 
@@ -9,15 +9,15 @@ export function copySelection({ document, selection, places }: PageState): strin
 }
 
 /** Adds the blocks that a text holds, and selects them. Says so if it holds none. */
-export function pasteText(page: number, text: string, how: Pasting = {}): boolean {
+export function pasteText(page: number, text: string, how: PasteOptions = {}): boolean {
   const now = studio.page(page);
-  const clip = readClip(text);
+  const clip = parseClip(text);
   if (!now || !clip) {
     if (now) studio.notice("info", texts[studio.language].notices.notAPage);
     return false;
   }
-  const adding = paste(now.document, laidOut(clip, now.graph.ops), how);
-  studio.act(page, adding);
+  const adding = paste(now.document, withLayout(clip, now.graph.ops), how);
+  studio.dispatch(page, adding);
   studio.select(page, adding.added);
   return true;
 }

@@ -5,27 +5,27 @@
 
 import * as actions from "../model/actions.ts";
 import type { Texts } from "../text/index.ts";
+import { layoutPage } from "./auto-layout.ts";
 import { copySelection, pasteText } from "./clipboard.ts";
 import {
-  add,
-  anything,
-  blocks,
-  blocksOf,
-  constantAt,
-  constantsOut,
-  everything,
-  gradient,
-  has,
+  addSelectedGradients,
+  allItems,
+  constantsToBlocks,
+  dispatchAdd,
+  firstConstant,
+  hasBlocks,
   hasConstants,
-  rects,
-  remove,
+  hasMultiple,
+  hasSelection,
+  removeSelection,
+  selectedBlocks,
   selectedOutput,
+  selectedRects,
+  selectionHas,
   selectReach,
   selectWire,
-  several,
 } from "./selection.ts";
 import { isDirty, type PageState, studio } from "./store.ts";
-import { tidyPage } from "./tidy.ts";
 
 export type CommandId = keyof Texts["commands"];
 export type CommandGroup = "edit" | "select" | "arrange" | "run" | "page" | "view";
@@ -36,7 +36,7 @@ export interface Command {
   /** As in "Mod+Shift+Z"; Mod is Ctrl, or Cmd on a Mac. The first is shown. */
   readonly keys: readonly string[];
   /** Whether its keys also work while text is typed. */
-  readonly anywhere?: boolean;
+  readonly whileTyping?: boolean;
   /** Whether the browser has an event of its own for it, which the view listens to instead of keys. */
   readonly native?: boolean;
   readonly when?: (page: PageState) => boolean;
@@ -48,19 +48,19 @@ const running = ({ run }: PageState): boolean => run.state !== "idle";
 
 function align(edge: actions.Edge): Pick<Command, "when" | "run"> {
   return {
-    when: several,
-    run: (page) => studio.act(page.page, actions.align(page.document, rects(page), edge)),
+    when: hasMultiple,
+    run: (page) => studio.dispatch(page.page, actions.align(page.document, selectedRects(page), edge)),
   };
 }
 
 function distribute(axis: "x" | "y"): Pick<Command, "when" | "run"> {
   return {
-    when: several,
-    run: (page) => studio.act(page.page, actions.distribute(page.document, rects(page), axis)),
+    when: hasMultiple,
+    run: (page) => studio.dispatch(page.page, actions.distribute(page.document, selectedRects(page), axis)),
   };
 }
 
-function turnTab(by: 1 | -1): (page: PageState) => void {
+function switchTab(by: 1 | -1): (page: PageState) => void {
   return ({ page }) => {
     const { tabs } = studio.state;
     studio.activate(tabs[(tabs.indexOf(page) + by + tabs.length) % tabs.length] as number);
@@ -69,7 +69,7 @@ function turnTab(by: 1 | -1): (page: PageState) => void {
 
 const COMMANDS: readonly Command[] = [
   { id: "search", group: "edit", keys: ["/", "Mod+K"] },
-  { id: "palette", group: "view", keys: ["Mod+Shift+P", "F1"], anywhere: true },
+  { id: "palette", group: "view", keys: ["Mod+Shift+P", "F1"], whileTyping: true },
   { id: "find", group: "view", keys: ["Mod+F"] },
   {
     id: "undo",
@@ -90,10 +90,10 @@ const COMMANDS: readonly Command[] = [
     group: "edit",
     keys: ["Mod+X"],
     native: true,
-    when: anything,
+    when: hasSelection,
     run: (page) => {
       void navigator.clipboard.writeText(copySelection(page));
-      remove(page, false);
+      removeSelection(page, false);
     },
   },
   {
@@ -101,7 +101,7 @@ const COMMANDS: readonly Command[] = [
     group: "edit",
     keys: ["Mod+C"],
     native: true,
-    when: anything,
+    when: hasSelection,
     run: (page) => void navigator.clipboard.writeText(copySelection(page)),
   },
   {
@@ -121,67 +121,73 @@ const COMMANDS: readonly Command[] = [
     id: "duplicate",
     group: "edit",
     keys: ["Mod+D"],
-    when: has("block", "frame", "note", "monitor"),
-    run: (page) => add(page, actions.duplicate(page.document, page.selection, page.places)),
+    when: selectionHas("block", "frame", "note", "monitor"),
+    run: (page) => dispatchAdd(page, actions.duplicate(page.document, page.selection, page.places)),
   },
   {
     id: "remove",
     group: "edit",
     keys: ["Delete", "Backspace"],
-    when: anything,
-    run: (page) => remove(page, false),
+    when: hasSelection,
+    run: (page) => removeSelection(page, false),
   },
   {
     id: "heal",
     group: "edit",
     keys: ["Mod+Delete", "Mod+Backspace"],
-    when: blocks,
-    run: (page) => remove(page, true),
+    when: hasBlocks,
+    run: (page) => removeSelection(page, true),
   },
-  { id: "rename", group: "edit", keys: ["F2"], when: has("block", "frame") },
-  { id: "replace", group: "edit", keys: ["R"], when: (page) => blocksOf(page).length === 1 },
-  { id: "constants", group: "edit", keys: ["K"], when: hasConstants, run: constantsOut },
+  { id: "rename", group: "edit", keys: ["F2"], when: selectionHas("block", "frame") },
+  { id: "replace", group: "edit", keys: ["R"], when: (page) => selectedBlocks(page).length === 1 },
+  { id: "constants", group: "edit", keys: ["K"], when: hasConstants, run: constantsToBlocks },
   {
     id: "edit constant",
     group: "edit",
     keys: ["V"],
-    when: (page) => constantAt(page) !== undefined,
+    when: (page) => firstConstant(page) !== undefined,
   },
   {
     id: "select all",
     group: "select",
     keys: ["Mod+A"],
-    run: (page) => studio.select(page.page, everything(page)),
+    run: (page) => studio.select(page.page, allItems(page)),
   },
   {
     id: "select none",
     group: "select",
     keys: ["Escape"],
-    when: anything,
+    when: hasSelection,
     run: ({ page }) => studio.select(page, []),
   },
   {
     id: "select upstream",
     group: "select",
     keys: ["Shift+ArrowLeft"],
-    when: blocks,
+    when: hasBlocks,
     run: selectReach("upstream"),
   },
   {
     id: "select downstream",
     group: "select",
     keys: ["Shift+ArrowRight"],
-    when: blocks,
+    when: hasBlocks,
     run: selectReach("downstream"),
   },
-  { id: "select connected", group: "select", keys: ["Shift+C"], when: blocks, run: selectReach("connected") },
-  { id: "select wire", group: "select", keys: ["W"], when: has("block", "wire"), run: selectWire },
-  { id: "connect", group: "edit", keys: ["C"], when: blocks },
+  {
+    id: "select connected",
+    group: "select",
+    keys: ["Shift+C"],
+    when: hasBlocks,
+    run: selectReach("connected"),
+  },
+  { id: "select wire", group: "select", keys: ["W"], when: selectionHas("block", "wire"), run: selectWire },
+  { id: "connect", group: "edit", keys: ["C"], when: hasBlocks },
   {
     id: "disconnect",
     group: "edit",
     keys: ["X"],
-    when: has("block", "wire"),
+    when: selectionHas("block", "wire"),
     run: ({ page, selection, graph, document }) => {
       const wires = [
         ...actions.namesOf(selection, "wire").flatMap((id) => graph.byId.get(id) ?? []),
@@ -189,29 +195,30 @@ const COMMANDS: readonly Command[] = [
           .namesOf(selection, "block")
           .flatMap((name) => [...(graph.into.get(name) ?? []), ...(graph.outOf.get(name) ?? [])]),
       ];
-      studio.act(page, actions.disconnect(document, new Set(wires)));
+      studio.dispatch(page, actions.disconnect(document, new Set(wires)));
     },
   },
   {
     id: "gradient",
     group: "edit",
     keys: ["G"],
-    when: (page) => blocksOf(page).some((name) => !!page.graph.blocks.get(name)?.info?.gradients.length),
-    run: gradient,
+    when: (page) =>
+      selectedBlocks(page).some((name) => !!page.graph.blocks.get(name)?.info?.gradients.length),
+    run: addSelectedGradients,
   },
-  { id: "gradients", group: "edit", keys: ["Shift+G"], when: blocks },
-  { id: "explain", group: "view", keys: ["E"], when: blocks },
+  { id: "gradients", group: "edit", keys: ["Shift+G"], when: hasBlocks },
+  { id: "explain", group: "view", keys: ["E"], when: hasBlocks },
   {
     id: "frame",
     group: "edit",
     keys: ["F"],
-    when: blocks,
-    run: (page) => add(page, actions.addFrame(page.document, blocksOf(page), page.places, "")),
+    when: hasBlocks,
+    run: (page) => dispatchAdd(page, actions.addFrame(page.document, selectedBlocks(page), page.places, "")),
   },
   { id: "note", group: "edit", keys: ["N"] },
   { id: "monitor", group: "edit", keys: ["M"] },
   { id: "use page", group: "page", keys: [] },
-  { id: "extract", group: "page", keys: [], when: blocks },
+  { id: "extract", group: "page", keys: [], when: hasBlocks },
   {
     id: "port",
     group: "page",
@@ -219,7 +226,7 @@ const COMMANDS: readonly Command[] = [
     when: (page) => selectedOutput(page) !== undefined,
     run: (page) => {
       const pin = selectedOutput(page);
-      if (pin) studio.act(page.page, actions.togglePort(page.graph, pin.ref));
+      if (pin) studio.dispatch(page.page, actions.togglePort(page.graph, pin.ref));
     },
   },
   {
@@ -227,7 +234,7 @@ const COMMANDS: readonly Command[] = [
     group: "arrange",
     keys: ["Shift+T"],
     when: ({ graph }) => graph.blocks.size > 0,
-    run: (page) => void tidyPage(page.page, several(page) ? new Set(blocksOf(page)) : undefined),
+    run: (page) => void layoutPage(page.page, hasMultiple(page) ? new Set(selectedBlocks(page)) : undefined),
   },
   { id: "align left", group: "arrange", keys: ["Alt+A"], ...align("left") },
   { id: "align center", group: "arrange", keys: ["Alt+H"], ...align("center") },
@@ -237,13 +244,19 @@ const COMMANDS: readonly Command[] = [
   { id: "align bottom", group: "arrange", keys: ["Alt+S"], ...align("bottom") },
   { id: "distribute across", group: "arrange", keys: ["Alt+Shift+H"], ...distribute("x") },
   { id: "distribute down", group: "arrange", keys: ["Alt+Shift+V"], ...distribute("y") },
-  { id: "run", group: "run", keys: ["Mod+Enter", "F5"], anywhere: true, run: ({ page }) => studio.run(page) },
+  {
+    id: "run",
+    group: "run",
+    keys: ["Mod+Enter", "F5"],
+    whileTyping: true,
+    run: ({ page }) => studio.run(page),
+  },
   {
     id: "run here",
     group: "run",
     keys: ["Mod+Shift+Enter"],
-    when: blocks,
-    run: (page) => studio.run(page.page, { to: blocksOf(page) }),
+    when: hasBlocks,
+    run: (page) => studio.run(page.page, { to: selectedBlocks(page) }),
   },
   {
     id: "run steps",
@@ -259,7 +272,7 @@ const COMMANDS: readonly Command[] = [
     id: "pause",
     group: "run",
     keys: ["F8"],
-    anywhere: true,
+    whileTyping: true,
     when: running,
     run: ({ page, run }) => studio.control(page, run.state === "paused" ? "go on" : "pause"),
   },
@@ -267,14 +280,14 @@ const COMMANDS: readonly Command[] = [
     id: "step",
     group: "run",
     keys: ["F10"],
-    anywhere: true,
+    whileTyping: true,
     run: ({ page }) => studio.control(page, "step"),
   },
   {
     id: "stop",
     group: "run",
     keys: ["Shift+F5", "Mod+."],
-    anywhere: true,
+    whileTyping: true,
     when: running,
     run: ({ page }) => studio.control(page, "stop"),
   },
@@ -283,39 +296,39 @@ const COMMANDS: readonly Command[] = [
     id: "target",
     group: "run",
     keys: ["Shift+R"],
-    when: (page) => blocksOf(page).length === 1,
+    when: (page) => selectedBlocks(page).length === 1,
     run: (page) => {
-      const [block] = blocksOf(page);
-      if (block !== undefined) studio.act(page.page, actions.toggleTarget(page.document, block));
+      const [block] = selectedBlocks(page);
+      if (block !== undefined) studio.dispatch(page.page, actions.toggleTarget(page.document, block));
     },
   },
   { id: "new", group: "page", keys: ["Alt+N"] },
-  { id: "open", group: "page", keys: ["Mod+O"], anywhere: true },
-  { id: "save", group: "page", keys: ["Mod+S"], anywhere: true },
-  { id: "save as", group: "page", keys: ["Mod+Shift+S"], anywhere: true },
+  { id: "open", group: "page", keys: ["Mod+O"], whileTyping: true },
+  { id: "save", group: "page", keys: ["Mod+S"], whileTyping: true },
+  { id: "save as", group: "page", keys: ["Mod+Shift+S"], whileTyping: true },
   { id: "revert", group: "page", keys: [], when: isDirty },
   { id: "versions", group: "page", keys: [] },
   { id: "close", group: "page", keys: ["Alt+X"] },
-  { id: "next page", group: "page", keys: ["Alt+PageDown"], anywhere: true, run: turnTab(1) },
-  { id: "last page", group: "page", keys: ["Alt+PageUp"], anywhere: true, run: turnTab(-1) },
+  { id: "next page", group: "page", keys: ["Alt+PageDown"], whileTyping: true, run: switchTab(1) },
+  { id: "last page", group: "page", keys: ["Alt+PageUp"], whileTyping: true, run: switchTab(-1) },
   { id: "gallery", group: "page", keys: ["Alt+G"] },
   { id: "export", group: "page", keys: ["Mod+E"] },
   { id: "zoom in", group: "view", keys: ["+", "="] },
   { id: "zoom out", group: "view", keys: ["-"] },
   { id: "zoom all", group: "view", keys: ["1", "Home"] },
-  { id: "zoom selection", group: "view", keys: ["2"], when: anything },
+  { id: "zoom selection", group: "view", keys: ["2"], when: hasSelection },
   { id: "zoom one", group: "view", keys: ["0"] },
-  { id: "outline", group: "view", keys: ["Alt+1"], anywhere: true },
-  { id: "properties", group: "view", keys: ["Alt+2"], anywhere: true },
-  { id: "docs", group: "view", keys: ["Alt+3"], anywhere: true },
-  { id: "problems", group: "view", keys: ["Alt+4"], anywhere: true },
-  { id: "inspector", group: "view", keys: ["Alt+5"], anywhere: true },
-  { id: "monitors", group: "view", keys: ["Alt+6"], anywhere: true },
-  { id: "printed", group: "view", keys: ["Alt+7"], anywhere: true },
+  { id: "outline", group: "view", keys: ["Alt+1"], whileTyping: true },
+  { id: "properties", group: "view", keys: ["Alt+2"], whileTyping: true },
+  { id: "docs", group: "view", keys: ["Alt+3"], whileTyping: true },
+  { id: "problems", group: "view", keys: ["Alt+4"], whileTyping: true },
+  { id: "inspector", group: "view", keys: ["Alt+5"], whileTyping: true },
+  { id: "monitors", group: "view", keys: ["Alt+6"], whileTyping: true },
+  { id: "printed", group: "view", keys: ["Alt+7"], whileTyping: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },
   { id: "help", group: "view", keys: ["?"] },
-  { id: "settings", group: "view", keys: ["Mod+,"], anywhere: true },
+  { id: "settings", group: "view", keys: ["Mod+,"], whileTyping: true },
 ];
 
 /** Commands that can be used without a page. */
@@ -330,29 +343,29 @@ const WITHOUT_PAGE: ReadonlySet<CommandId> = new Set([
 
 export const commands: ReadonlyMap<CommandId, Command> = new Map(COMMANDS.map((each) => [each.id, each]));
 
-const provided = new Map<CommandId, () => void>();
+const handlers = new Map<CommandId, () => void>();
 
 /** The view says what a command does that only it can do. */
-export function provide(id: CommandId, run: () => void): () => void {
-  provided.set(id, run);
+export function registerHandler(id: CommandId, run: () => void): () => void {
+  handlers.set(id, run);
   return () => {
-    if (provided.get(id) === run) provided.delete(id);
+    if (handlers.get(id) === run) handlers.delete(id);
   };
 }
 
 export function isEnabled(id: CommandId): boolean {
   const command = commands.get(id);
-  if (!command || !(command.run || provided.has(id))) return false;
+  if (!command || !(command.run || handlers.has(id))) return false;
   const page = studio.page();
   if (!page) return WITHOUT_PAGE.has(id);
   return command.when?.(page) ?? true;
 }
 
 /** Carries out a command; says whether it could. */
-export function perform(id: CommandId): boolean {
+export function executeCommand(id: CommandId): boolean {
   if (!isEnabled(id)) return false;
   const page = studio.page();
-  const own = provided.get(id);
+  const own = handlers.get(id);
   if (own) own();
   else if (page) commands.get(id)?.run?.(page);
   return true;

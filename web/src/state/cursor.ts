@@ -14,56 +14,56 @@ type Listener = () => void;
 
 class SharedCursor {
   private at: Cursor | null = null;
-  private held = false;
+  private isPinned = false;
   private readonly listeners = new Set<Listener>();
 
-  get now(): Cursor | null {
+  get current(): Cursor | null {
     return this.at;
   }
 
   /** Whether it stays where it is until it is released. */
   get pinned(): boolean {
-    return this.held;
+    return this.isPinned;
   }
 
   /** Moves it, unless it is pinned. */
-  move(to: Cursor | null): void {
-    if (this.held || same(this.at, to)) return;
+  hover(to: Cursor | null): void {
+    if (this.isPinned || same(this.at, to)) return;
     this.at = to;
-    this.tell();
+    this.notify();
   }
 
   /** Moves it although it is pinned, and it stays so. */
-  carry(to: Cursor): void {
+  moveTo(to: Cursor): void {
     if (same(this.at, to)) return;
     this.at = to;
-    this.tell();
+    this.notify();
   }
 
   /** Pins it at a cell; at the cell where it is pinned, releases it. */
-  pin(to: Cursor): void {
-    this.held = !(this.held && same(this.at, to));
+  togglePin(to: Cursor): void {
+    this.isPinned = !(this.isPinned && same(this.at, to));
     this.at = to;
-    this.tell();
+    this.notify();
   }
 
   /** Pins it at a cell, wherever it was. */
-  keep(to: Cursor): void {
-    if (this.held && same(this.at, to)) return;
-    this.held = true;
+  pin(to: Cursor): void {
+    if (this.isPinned && same(this.at, to)) return;
+    this.isPinned = true;
     this.at = to;
-    this.tell();
+    this.notify();
   }
 
   release(): void {
-    if (!this.held) return;
-    this.held = false;
-    this.tell();
+    if (!this.isPinned) return;
+    this.isPinned = false;
+    this.notify();
   }
 
   clear(): void {
-    this.held = false;
-    this.move(null);
+    this.isPinned = false;
+    this.hover(null);
   }
 
   /** Calls back whenever it has moved, or was pinned or released. */
@@ -72,7 +72,7 @@ class SharedCursor {
     return () => this.listeners.delete(call);
   }
 
-  private tell(): void {
+  private notify(): void {
     for (const call of this.listeners) call();
   }
 }

@@ -1,21 +1,21 @@
 import { expect, test } from "vitest";
-import { Live } from "./live.ts";
+import { LivePage } from "./live.ts";
 
 const summary = { dtype: "float32", shape: [], text: "1" };
 
 test("who shows a block is called when its state or one of its values changes, and others are not", () => {
-  const live = new Live();
+  const live = new LivePage();
   const calls: string[] = [];
   const stop = live.onBlock("a", () => calls.push("a"));
   live.onBlock("b", () => calls.push("b"));
   live.onAny(() => calls.push("any"));
-  live.takeStates({
+  live.applyStates({
     kind: "block states",
     page: 1,
     revision: 1,
     blocks: [{ block: "a", state: "done", seconds: 0.1 }],
   });
-  live.takeResults({
+  live.applyResults({
     kind: "results",
     page: 1,
     revision: 1,
@@ -24,16 +24,21 @@ test("who shows a block is called when its state or one of its values changes, a
   });
   expect(calls).toEqual(["a", "any", "a", "any"]);
   stop();
-  live.takeStates({ kind: "block states", page: 1, revision: 1, blocks: [{ block: "a", state: "running" }] });
+  live.applyStates({
+    kind: "block states",
+    page: 1,
+    revision: 1,
+    blocks: [{ block: "a", state: "running" }],
+  });
   expect(calls.filter((each) => each === "a")).toHaveLength(2);
   expect(live.blockState("a")?.state).toBe("running");
   expect(live.summary("a:y")?.text).toBe("1");
 });
 
 test("a value is stale after a change until a run of that change gives it anew", () => {
-  const live = new Live();
+  const live = new LivePage();
   const results = (revision: number): void =>
-    live.takeResults({ kind: "results", page: 1, revision, step: 1, pins: { "a:x": summary } });
+    live.applyResults({ kind: "results", page: 1, revision, step: 1, pins: { "a:x": summary } });
   results(3);
   live.changed(["a"], 4, true);
   expect(live.isStale("a:x")).toBe(true);
@@ -44,9 +49,9 @@ test("a value is stale after a change until a run of that change gives it anew",
 });
 
 test("trends go on where they were, and begin anew when they are fresh or go back", () => {
-  const live = new Live();
+  const live = new LivePage();
   const take = (steps: number[], fresh = false): void =>
-    live.takeMonitored({
+    live.applyMonitored({
       kind: "monitored",
       page: 1,
       monitors: { m: { steps, values: [[...steps], steps.map((step) => -step)] } },
@@ -69,20 +74,20 @@ test("trends go on where they were, and begin anew when they are fresh or go bac
 });
 
 test("a run that begins forgets the states of the last one and keeps values", () => {
-  const live = new Live();
-  live.takeStates({ kind: "block states", page: 1, revision: 1, blocks: [{ block: "a", state: "failed" }] });
-  live.takeResults({ kind: "results", page: 1, revision: 1, step: 1, pins: { "a:x": summary } });
+  const live = new LivePage();
+  live.applyStates({ kind: "block states", page: 1, revision: 1, blocks: [{ block: "a", state: "failed" }] });
+  live.applyResults({ kind: "results", page: 1, revision: 1, step: 1, pins: { "a:x": summary } });
   live.startRun();
   expect(live.blockState("a")).toBeUndefined();
   expect(live.summary("a:x")).toBeDefined();
 });
 
 test("what is printed is kept line by line, and told to its block, until the next run", () => {
-  const live = new Live();
+  const live = new LivePage();
   let told = 0;
   live.onBlock("p", () => told++);
-  live.takePrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
-  live.takePrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
+  live.applyPrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
+  live.applyPrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
   expect(live.printed.map(({ text }) => text)).toEqual(["one", "two"]);
   expect(told).toBe(2);
   live.startRun();

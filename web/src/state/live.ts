@@ -14,27 +14,27 @@ import type {
   Summary,
 } from "../net/generated.ts";
 
-export type Stop = () => void;
+export type Unsubscribe = () => void;
 
 /** Points of a trend that are kept; older ones go first. */
-const MOST_POINTS = 100_000;
+const MAX_POINTS = 100_000;
 /** Lines of what blocks printed that are kept. */
-const MOST_PRINTED = 1000;
+const MAX_LINES = 1000;
 
 /** What an output held after a step, and in which revision of the page. */
-export interface Held extends Summary {
+export interface LastValue extends Summary {
   readonly revision: number;
   readonly step: number;
 }
 
-export class Live {
+export class LivePage {
   /** What blocks printed in this run, another list after each message. */
   printed: readonly Said[] = [];
   /** From 0 to 1, for the bar of what runs. */
   progress = 0;
   private readonly states = new Map<string, BlockState>();
-  private readonly summaries = new Map<string, Held>();
-  private readonly shown = new Map<string, Series>();
+  private readonly summaries = new Map<string, LastValue>();
+  private readonly seriesOf = new Map<string, Series>();
   /** The revision in which something that a block depends on was changed last. */
   private readonly changedIn = new Map<string, number>();
   /** The same of what was changed in this tab. */
@@ -42,19 +42,19 @@ export class Live {
   /** The revision in which monitors were changed here since the last run. */
   private monitorsChangedIn = 0;
   private readonly listeners = new Map<string, Set<() => void>>();
-  private readonly always = new Set<() => void>();
+  private readonly anyListeners = new Set<() => void>();
 
   blockState(block: string): BlockState | undefined {
     return this.states.get(block);
   }
 
   /** What an output holds, by "block:pin". */
-  summary(pin: string): Held | undefined {
+  summary(pin: string): LastValue | undefined {
     return this.summaries.get(pin);
   }
 
   series(monitor: string): Series | undefined {
-    return this.shown.get(monitor);
+    return this.seriesOf.get(monitor);
   }
 
   /** Whether the page was changed since an output got its value, so that it might have another one now. */
@@ -79,66 +79,66 @@ export class Live {
   }
 
   /** Calls back when the state of a block or the value of one of its outputs changes. */
-  onBlock(block: string, call: () => void): Stop {
-    return this.listen(`block/${block}`, call);
+  onBlock(block: string, call: () => void): Unsubscribe {
+    return this.subscribe(`block/${block}`, call);
   }
 
-  onPrinted(call: () => void): Stop {
-    return this.listen("printed", call);
+  onPrinted(call: () => void): Unsubscribe {
+    return this.subscribe("printed", call);
   }
 
-  onMonitor(monitor: string, call: () => void): Stop {
-    return this.listen(`monitor/${monitor}`, call);
+  onMonitor(monitor: string, call: () => void): Unsubscribe {
+    return this.subscribe(`monitor/${monitor}`, call);
   }
 
   /** Calls back when anything changes, once a message: for the canvas, which draws all at once. */
-  onAny(call: () => void): Stop {
-    this.always.add(call);
-    return () => this.always.delete(call);
+  onAny(call: () => void): Unsubscribe {
+    this.anyListeners.add(call);
+    return () => this.anyListeners.delete(call);
   }
 
-  private listen(key: string, call: () => void): Stop {
-    const all = this.listeners.get(key) ?? new Set();
-    this.listeners.set(key, all.add(call));
+  private subscribe(key: string, call: () => void): Unsubscribe {
+    const liveByPage = this.listeners.get(key) ?? new Set();
+    this.listeners.set(key, liveByPage.add(call));
     return () => {
-      all.delete(call);
-      if (!all.size) this.listeners.delete(key);
+      liveByPage.delete(call);
+      if (!liveByPage.size) this.listeners.delete(key);
     };
   }
 
-  private tell(keys: Iterable<string>): void {
+  private notify(keys: Iterable<string>): void {
     for (const key of keys) for (const call of this.listeners.get(key) ?? []) call();
-    for (const call of this.always) call();
+    for (const call of this.anyListeners) call();
   }
 
   // -- what the server says -------------------------------------------------------------------
 
-  takeStates(message: BlockStates): void {
+  applyStates(message: BlockStates): void {
     this.progress = message.progress ?? 0;
     for (const state of message.blocks) this.states.set(state.block, state);
-    this.tell(message.blocks.map((state) => `block/${state.block}`));
+    this.notify(message.blocks.map((state) => `block/${state.block}`));
   }
 
-  takeResults({ pins, revision, step }: Results): void {
+  applyResults({ pins, revision, step }: Results): void {
     const blocks = new Set<string>();
     for (const [pin, summary] of Object.entries(pins)) {
       this.summaries.set(pin, { ...summary, revision, step });
       blocks.add(`block/${blockOf(pin)}`);
     }
-    this.tell(blocks);
+    this.notify(blocks);
   }
 
-  takeMonitored({ monitors, fresh }: Monitored): void {
-    if (fresh) this.shown.clear();
+  applyMonitored({ monitors, fresh }: Monitored): void {
+    if (fresh) this.seriesOf.clear();
     for (const [name, series] of Object.entries(monitors))
-      this.shown.set(name, joined(this.shown.get(name), series));
-    this.tell(Object.keys(monitors).map((name) => `monitor/${name}`));
+      this.seriesOf.set(name, appended(this.seriesOf.get(name), series));
+    this.notify(Object.keys(monitors).map((name) => `monitor/${name}`));
   }
 
-  takePrinted({ texts }: Printed): void {
+  applyPrinted({ texts }: Printed): void {
     const lines = texts.map(({ block, text }) => ({ block, text: text.replace(/\n$/, "") }));
-    this.printed = [...this.printed, ...lines].slice(-MOST_PRINTED);
-    this.tell(["printed", ...new Set(texts.map(({ block }) => `block/${block}`))]);
+    this.printed = [...this.printed, ...lines].slice(-MAX_LINES);
+    this.notify(["printed", ...new Set(texts.map(({ block }) => `block/${block}`))]);
   }
 
   /** These blocks depend on what was changed in this revision, in this tab or elsewhere. */
@@ -149,7 +149,7 @@ export class Live {
       if (here) this.changedHereIn.set(block, revision);
       keys.push(`block/${block}`);
     }
-    if (keys.length) this.tell(keys);
+    if (keys.length) this.notify(keys);
   }
 
   /** A run begins: what blocks did in the last one is over. */
@@ -159,14 +159,14 @@ export class Live {
     this.states.clear();
     this.progress = 0;
     this.printed = [];
-    this.tell(["printed", ...keys]);
+    this.notify(["printed", ...keys]);
   }
 
   clear(): void {
     const keys = [...this.listeners.keys()];
-    for (const each of [this.states, this.summaries, this.shown, this.changedIn, this.changedHereIn])
+    for (const each of [this.states, this.summaries, this.seriesOf, this.changedIn, this.changedHereIn])
       each.clear();
-    this.tell(keys);
+    this.notify(keys);
   }
 }
 
@@ -176,7 +176,7 @@ function blockOf(pin: string): string {
 }
 
 /** Trends go on where they were, in the lists that were there; all else is what came last. */
-function joined(before: Series | undefined, series: Series): Series {
+function appended(before: Series | undefined, series: Series): Series {
   const { steps, values } = series;
   if (!steps?.length || !before?.steps?.length || before.values?.length !== values?.length) return series;
   if ((steps[0] as number) <= (before.steps.at(-1) as number)) return series;
@@ -189,19 +189,19 @@ function joined(before: Series | undefined, series: Series): Series {
 function append<T>(list: T[], more: readonly T[]): void {
   for (const each of more) list.push(each);
   // Rarely, and then many at once: each time moves the whole list.
-  if (list.length > MOST_POINTS * 1.1) list.splice(0, list.length - MOST_POINTS);
+  if (list.length > MAX_POINTS * 1.1) list.splice(0, list.length - MAX_POINTS);
 }
 
-const all = new Map<number, Live>();
+const all = new Map<number, LivePage>();
 
 /** What is live on a page. */
-export function live(page: number): Live {
-  const found = all.get(page) ?? new Live();
+export function live(page: number): LivePage {
+  const found = all.get(page) ?? new LivePage();
   all.set(page, found);
   return found;
 }
 
-export function forget(page: number): void {
+export function forgetLive(page: number): void {
   all.delete(page);
 }
 

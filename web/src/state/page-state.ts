@@ -2,7 +2,7 @@
 
 import type { Item } from "../model/action.ts";
 import type { Edit, PageDocument } from "../model/document.ts";
-import { placesOf, type Rect } from "../model/geometry.ts";
+import { blockRects, type Rect } from "../model/geometry.ts";
 import { type Graph, graphOf, reach } from "../model/graph.ts";
 import type { Ops } from "../model/ops.ts";
 import type { Checked, Draft, Opened, Problem, RunState, SaveRefused, Version } from "../net/generated.ts";
@@ -36,7 +36,7 @@ export interface PageState {
 /** A page that does not run. */
 export const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" };
 
-export function newPage(message: Opened, synced: sync.Synced, ops: Ops): PageState {
+export function newPageState(message: Opened, synced: sync.Synced, ops: Ops): PageState {
   const graph = graphOf(synced.document, ops);
   return {
     page: message.page,
@@ -45,7 +45,7 @@ export function newPage(message: Opened, synced: sync.Synced, ops: Ops): PageSta
     synced,
     document: synced.document,
     graph,
-    places: placesOf(graph),
+    places: blockRects(graph),
     selection: new Set(),
     problems: [],
     run: { ...IDLE, page: message.page },
@@ -62,7 +62,7 @@ export function withGraph(page: PageState, ops: Ops): PageState {
   const problems = [...(page.checked?.problems ?? []), ...(page.run.problem ? [page.run.problem] : [])];
   const checked = page.checked && { ...page.checked, problems };
   const graph = graphOf(page.document, ops, checked, page.graph);
-  return { ...page, graph, places: placesOf(graph), problems };
+  return { ...page, graph, places: blockRects(graph), problems };
 }
 
 export function withRun(page: PageState, run: RunState): PageState {
@@ -87,7 +87,7 @@ function exists({ graph, document }: PageState, item: Item): boolean {
 }
 
 /** The blocks whose results may be others after these edits. */
-export function touched(graph: Graph, edits: readonly Edit[]): Set<string> {
+export function affectedBlocks(graph: Graph, edits: readonly Edit[]): Set<string> {
   const blocks = new Set<string>();
   for (const { path } of edits) {
     const [section, name] = path;
@@ -104,6 +104,6 @@ export function isDirty(page: PageState): boolean {
 }
 
 /** Whether all changes are on the disk: nothing would be lost if everything stopped now. */
-export function isSafe(page: PageState): boolean {
+export function isJournaled(page: PageState): boolean {
   return page.synced.pending.length === 0 && page.journaled >= page.synced.revision;
 }

@@ -4,17 +4,17 @@ import * as actions from "../model/actions.ts";
 import { constantsOf, type Direction, outputPinOf, reach } from "../model/graph.ts";
 import { type PageState, studio } from "./store.ts";
 
-export const has = (...kinds: actions.ItemKind[]): ((page: PageState) => boolean) => {
-  return ({ selection }) => [...selection].some((each) => kinds.includes(actions.readItem(each).kind));
+export const selectionHas = (...kinds: actions.ItemKind[]): ((page: PageState) => boolean) => {
+  return ({ selection }) => [...selection].some((each) => kinds.includes(actions.parseItem(each).kind));
 };
-export const anything = has("block", "frame", "note", "monitor", "wire");
-export const blocks = has("block");
+export const hasSelection = selectionHas("block", "frame", "note", "monitor", "wire");
+export const hasBlocks = selectionHas("block");
 
-export function blocksOf(page: PageState): string[] {
+export function selectedBlocks(page: PageState): string[] {
   return actions.namesOf(page.selection, "block");
 }
 
-export function remove(page: PageState, heal: boolean): void {
+export function removeSelection(page: PageState, heal: boolean): void {
   const of = (kind: actions.ItemKind): string[] => actions.namesOf(page.selection, kind);
   const what = {
     blocks: of("block"),
@@ -23,12 +23,12 @@ export function remove(page: PageState, heal: boolean): void {
     notes: of("note"),
     monitors: of("monitor"),
   };
-  studio.act(page.page, actions.removeAll(page.graph, what, heal));
+  studio.dispatch(page.page, actions.removeAll(page.graph, what, heal));
 }
 
 export function selectReach(direction: Direction): (page: PageState) => void {
   return (page) => {
-    const found = reach(page.graph, blocksOf(page), direction);
+    const found = reach(page.graph, selectedBlocks(page), direction);
     studio.select(
       page.page,
       [...found].map((name) => actions.item("block", name)),
@@ -45,53 +45,53 @@ export function selectWire({ page, graph, selection }: PageState): void {
   if (next) studio.select(page, [actions.item("wire", next.id)]);
 }
 
-export function everything({ document }: PageState): actions.Item[] {
+export function allItems({ document }: PageState): actions.Item[] {
   const all = (kind: "block" | "frame" | "note" | "monitor"): actions.Item[] =>
     Object.keys(document[`${kind}s`] ?? {}).map((name) => actions.item(kind, name));
   return [...all("block"), ...all("frame"), ...all("note"), ...all("monitor")];
 }
 
 /** Adds something, and selects it. */
-export function add(page: PageState, adding: actions.Adding): void {
-  studio.act(page.page, adding);
+export function dispatchAdd(page: PageState, adding: actions.AddAction): void {
+  studio.dispatch(page.page, adding);
   studio.select(page.page, adding.added);
 }
 
 /** Adds the gradients of the blocks in one step. They are selected, but not what flows back into them. */
-export function gradient(page: PageState): void {
+export function addSelectedGradients(page: PageState): void {
   const made: actions.Item[] = [];
-  for (const name of blocksOf(page)) {
+  for (const name of selectedBlocks(page)) {
     const now = studio.page(page.page);
     const view = now?.graph.blocks.get(name);
     const [first] = view ? actions.gradientsFor(view) : [];
     if (!now || !first) continue;
     const adding = actions.addGradient(now.graph, name, first);
-    studio.act(page.page, adding, "gradient");
+    studio.dispatch(page.page, adding, "gradient");
     made.push(...adding.added.slice(0, 1));
   }
-  studio.closeStep(page.page);
+  studio.endUndoStep(page.page);
   studio.select(page.page, made);
 }
 
 /** Each constant of the blocks becomes a block of its own, in one step. */
-export function constantsOut(page: PageState): void {
-  const pins = blocksOf(page).flatMap((name) => page.graph.blocks.get(name)?.inputs ?? []);
+export function constantsToBlocks(page: PageState): void {
+  const pins = selectedBlocks(page).flatMap((name) => page.graph.blocks.get(name)?.inputs ?? []);
   for (const { ref, state } of pins) {
     const now = studio.page(page.page);
     if (now && state === "constant")
-      studio.act(page.page, actions.constantToBlock(now.graph, ref), "constants");
+      studio.dispatch(page.page, actions.constantToBlock(now.graph, ref), "constants");
   }
-  studio.closeStep(page.page);
+  studio.endUndoStep(page.page);
 }
 
 export function hasConstants(page: PageState): boolean {
-  return blocksOf(page).some((name) =>
+  return selectedBlocks(page).some((name) =>
     page.graph.blocks.get(name)?.inputs.some((pin) => pin.state === "constant"),
   );
 }
 
 /** The first block that has a constant of its own, and the name of this. */
-export function constantAt({ graph, selection }: PageState): [block: string, name: string] | undefined {
+export function firstConstant({ graph, selection }: PageState): [block: string, name: string] | undefined {
   for (const block of actions.namesOf(selection, "block")) {
     const view = graph.blocks.get(block);
     const [first] = view ? constantsOf(view) : [];
@@ -102,14 +102,14 @@ export function constantAt({ graph, selection }: PageState): [block: string, nam
 
 /** The first output of the one block that is selected. */
 export function selectedOutput(page: PageState): ReturnType<typeof outputPinOf> {
-  const [block, more] = blocksOf(page);
+  const [block, more] = selectedBlocks(page);
   return block === undefined || more !== undefined ? undefined : outputPinOf(page.graph, { block });
 }
 
-export function rects(page: PageState): ReturnType<typeof actions.rectsOf> {
+export function selectedRects(page: PageState): ReturnType<typeof actions.rectsOf> {
   return actions.rectsOf(page.document, page.selection, page.places);
 }
 
-export function several({ selection }: PageState): boolean {
+export function hasMultiple({ selection }: PageState): boolean {
   return selection.size > 1;
 }

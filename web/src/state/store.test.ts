@@ -222,7 +222,7 @@ describe("after the connection was lost", () => {
   test("pages that get each other's numbers stay apart", async () => {
     await open(linePage, 1, "a.page.json");
     await open({ format: 1, blocks: {} }, 2, "b.page.json");
-    studio.moveTab(2, 0);
+    studio.moveTabTo(2, 0);
     sockets.at(-1)?.close();
     vi.advanceTimersByTime(1000);
     connect("b");
@@ -310,7 +310,7 @@ describe("tabs", () => {
   test("can be put in another order", async () => {
     await open(linePage, 1, "a.page.json");
     await open(linePage, 2, "b.page.json");
-    studio.moveTab(2, 0);
+    studio.moveTabTo(2, 0);
     expect(useStudio.getState().tabs).toEqual([2, 1]);
   });
 });

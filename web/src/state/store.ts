@@ -22,15 +22,23 @@ import type {
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
 import { type Language, texts } from "../text/index.ts";
-import { forget, live, renumberLive } from "./live.ts";
-import { IDLE, newPage, type PageState, touched, withDocument, withGraph, withRun } from "./page-state.ts";
-import { Questions } from "./questions.ts";
+import { forgetLive, live, renumberLive } from "./live.ts";
+import {
+  affectedBlocks,
+  IDLE,
+  newPageState,
+  type PageState,
+  withDocument,
+  withGraph,
+  withRun,
+} from "./page-state.ts";
+import { Questions } from "./requests.ts";
 import { type Notice, renumbered, type StudioState, useStudio, withoutPage } from "./studio-state.ts";
 
-export { isDirty, isSafe, type PageState } from "./page-state.ts";
+export { isDirty, isJournaled as isSafe, type PageState } from "./page-state.ts";
 export { type StudioState, useStudio } from "./studio-state.ts";
 
-const MOST_RECENT = 20;
+const MAX_RECENT = 20;
 
 /** Carries out what the user wants, and takes in what the server says. */
 export class Studio extends Questions {
@@ -52,7 +60,7 @@ export class Studio extends Questions {
     this.client = new Client(
       {
         onConnection: (state) => this.connection(state),
-        onMessage: (message) => this.take(message),
+        onMessage: (message) => this.handle(message),
         onFrame: (frame) => this.answer(frame.header.request, frame),
       },
       connect,
@@ -93,43 +101,43 @@ export class Studio extends Questions {
     const now = this.page(page);
     if (!now || !edits.length) return;
     const change = sync.change(now.synced, ++this.numbers, edits, this.labelText(label), merge);
-    this.own(now, change);
+    this.applyOwn(now, change);
   }
 
-  act(page: number, action: Action, merge?: string): void {
+  dispatch(page: number, action: Action, merge?: string): void {
     this.commit(page, action.edits, action.label, merge);
   }
 
   /** Ends what `merge` joins: the next change is a step of its own. */
-  closeStep(page: number): void {
+  endUndoStep(page: number): void {
     this.update(page, (now) => ({ ...now, synced: { ...now.synced, history: closed(now.synced.history) } }));
   }
 
   undo(page: number): void {
     const now = this.page(page);
     const change = now && sync.undone(now.synced, ++this.numbers);
-    if (change) this.own(now, change);
+    if (change) this.applyOwn(now, change);
   }
 
   redo(page: number): void {
     const now = this.page(page);
     const change = now && sync.redone(now.synced, ++this.numbers);
-    if (change) this.own(now, change);
+    if (change) this.applyOwn(now, change);
   }
 
-  private own({ page }: PageState, { synced, change }: sync.Own): void {
-    this.show(page, synced, change.edits, true);
+  private applyOwn({ page }: PageState, { synced, change }: sync.Own): void {
+    this.applyDocument(page, synced, change.edits, true);
     const { number, label } = change;
     // What is changed while the page is opened again is sent when it is open.
     if (page > 0) this.send({ kind: "change", page, number, edits: change.edits, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
-  private show(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
+  private applyDocument(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
     if (!now) return;
-    const changed = touched(now.graph, edits);
+    const changed = affectedBlocks(now.graph, edits);
     live(page).changed(changed, sync.revisionToCome(synced), here);
     if (here && edits.some(({ path }) => path[0] === "monitors"))
       live(page).monitorsChanged(sync.revisionToCome(synced));
@@ -143,8 +151,8 @@ export class Studio extends Questions {
   }
 
   /** Notes that an op was used, so that search finds it first. */
-  used(op: string): void {
-    const recent = [op, ...this.state.recent.filter((each) => each !== op)].slice(0, MOST_RECENT);
+  noteUsedOp(op: string): void {
+    const recent = [op, ...this.state.recent.filter((each) => each !== op)].slice(0, MAX_RECENT);
     useStudio.setState({ recent });
   }
 
@@ -158,7 +166,7 @@ export class Studio extends Questions {
     if (this.state.pages[page]) useStudio.setState({ active: page });
   }
 
-  moveTab(page: number, place: number): void {
+  moveTabTo(page: number, place: number): void {
     const left = this.state.tabs.filter((each) => each !== page);
     useStudio.setState({ tabs: left.toSpliced(place, 0, page) });
   }
@@ -171,11 +179,11 @@ export class Studio extends Questions {
     useStudio.setState({ notices: this.state.notices.filter((notice) => notice.id !== id) });
   }
 
-  draftSeen(page: number): void {
+  dismissDraft(page: number): void {
     this.update(page, (now) => ({ ...now, draft: null }));
   }
 
-  saveRefusalSeen(page: number): void {
+  dismissSaveRefusal(page: number): void {
     this.update(page, (now) => ({ ...now, saveRefused: null }));
   }
 
@@ -204,7 +212,7 @@ export class Studio extends Questions {
     useStudio.setState(withoutPage(this.state, page));
     this.lastRun.delete(page);
     this.watched.delete(page);
-    forget(page);
+    forgetLive(page);
   }
 
   save(page: number, path = "", overwrite = false): void {
@@ -214,7 +222,7 @@ export class Studio extends Questions {
 
   revert(page: number, version = ""): void {
     this.send({ kind: "revert", page, version });
-    this.draftSeen(page);
+    this.dismissDraft(page);
   }
 
   listVersions(page: number): void {
@@ -264,12 +272,12 @@ export class Studio extends Questions {
     }
   }
 
-  private take(message: Message): void {
-    const take = this.takers[message.kind] as (message: Message) => void;
+  private handle(message: Message): void {
+    const take = this.handlers[message.kind] as (message: Message) => void;
     take(message);
   }
 
-  private readonly takers: {
+  private readonly handlers: {
     [Kind in Message["kind"]]: (message: Extract<Message, { kind: Kind }>) => void;
   } = {
     welcome: (message) => this.welcomed(message),
@@ -282,11 +290,11 @@ export class Studio extends Questions {
     versions: ({ page, versions }) => this.update(page, (now) => ({ ...now, versions })),
     files: ({ files }) => useStudio.setState({ files }),
     checked: (message) => this.checked(message),
-    "run state": (message) => this.tookRun(this.inWords(message)),
-    "block states": (message) => live(message.page).takeStates(message),
-    results: (message) => live(message.page).takeResults(message),
-    monitored: (message) => live(message.page).takeMonitored(message),
-    printed: (message) => live(message.page).takePrinted(message),
+    "run state": (message) => this.handleRunState(this.localized(message)),
+    "block states": (message) => live(message.page).applyStates(message),
+    results: (message) => live(message.page).applyResults(message),
+    monitored: (message) => live(message.page).applyMonitored(message),
+    printed: (message) => live(message.page).applyPrinted(message),
     listed: (message) => this.answer(message.request, message),
     measured: (message) => this.measured(message),
     progress: ({ request, part }) => this.progressed(request, part),
@@ -298,7 +306,7 @@ export class Studio extends Questions {
   };
 
   /** What went wrong at no block stands nowhere on the canvas, so it is said once. */
-  private tookRun(run: RunState): void {
+  private handleRunState(run: RunState): void {
     const { problem } = run;
     const said = this.state.pages[run.page]?.run.problem?.text === problem?.text;
     if (problem && !problem.block && !said) this.notice("error", `${problem.text} ${problem.hint ?? ""}`);
@@ -306,7 +314,7 @@ export class Studio extends Questions {
   }
 
   /** A run that ended for a reason of the studio's own says so in the user's language. */
-  private inWords(run: RunState): RunState {
+  private localized(run: RunState): RunState {
     const { problem } = run;
     if (!problem?.reason) return run;
     const { why, anew, smaller } = texts[this.language].ends;
@@ -362,8 +370,8 @@ export class Studio extends Questions {
     }
     if (away !== undefined && old) {
       this.renumber(away, page);
-      this.put(page, {
-        ...newPage(message, this.takenIn(message, old), old.graph.ops),
+      this.setPage(page, {
+        ...newPageState(message, this.mergeReopened(message, old), old.graph.ops),
         selection: old.selection,
         draft: old.draft,
       });
@@ -375,19 +383,19 @@ export class Studio extends Questions {
     }
     if (!this.page(page)) {
       const synced = sync.opened(message.document, message.revision);
-      this.put(page, newPage(message, synced, this.state.ops));
+      this.setPage(page, newPageState(message, synced, this.state.ops));
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
     useStudio.setState({ active: page });
     this.answer(request, message);
   }
 
-  private put(page: number, now: PageState): void {
+  private setPage(page: number, now: PageState): void {
     useStudio.setState({ pages: { ...this.state.pages, [page]: now } });
   }
 
   /** The document that the server has, with what of the page that was here it does not have yet. */
-  private takenIn({ document, revision, request }: Opened, old: PageState): sync.Synced {
+  private mergeReopened({ document, revision, request }: Opened, old: PageState): sync.Synced {
     if (!this.rescuing.delete(request)) return sync.reopened(old.synced, document, revision);
     const label = this.labelText({ kind: "restore" });
     const edits = diff(document, old.document);
@@ -404,7 +412,7 @@ export class Studio extends Questions {
     }
     const text = label === "revert" ? this.labelText({ kind: "revert" }) : undefined;
     const synced = sync.changedByOther(now.synced, edits, revision, text);
-    this.show(page, synced, edits);
+    this.applyDocument(page, synced, edits);
   }
 
   private refused({ text, request, page, number }: Refused): void {
@@ -416,28 +424,28 @@ export class Studio extends Questions {
     }
     const now = page ? this.page(page) : undefined;
     this.notice("error", texts[this.language].notices.refused(text));
-    if (now && number) this.show(now.page, sync.refused(now.synced, number), []);
+    if (now && number) this.applyDocument(now.page, sync.refused(now.synced, number), []);
   }
 
   private checked(checked: Checked): void {
     this.update(checked.page, (now) => withGraph({ ...now, checked }, this.state.ops));
-    this.runAgain(checked);
+    this.rerunIfQuick(checked);
   }
 
   /** A change of this tab re-runs a page that is sound, ran quickly, and is at rest. */
-  private runAgain({ page, revision, problems }: Checked): void {
+  private rerunIfQuick({ page, revision, problems }: Checked): void {
     const now = this.page(page);
     const last = this.lastRun.get(page);
     if (!this.rerun || !now || !last || problems.length || now.run.state !== "idle" || now.run.problem)
       return;
-    const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < QUICK;
+    const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < RERUN_LIMIT;
     const changed = live(page).changedHereSince(revision);
     if (quick && changed) this.run(page, last);
   }
 
   private update(page: number, change: (now: PageState) => PageState): void {
     const now = this.state.pages[page];
-    if (now) this.put(page, change(now));
+    if (now) this.setPage(page, change(now));
   }
 }
 
@@ -448,6 +456,6 @@ function renumber<T>(map: Map<number, T>, old: number, page: number): void {
 }
 
 /** In seconds. */
-const QUICK = 0.5;
+const RERUN_LIMIT = 0.5;
 
 export const studio = new Studio();

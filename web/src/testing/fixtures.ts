@@ -2,8 +2,8 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { PageDocument } from "../model/document.ts";
+import { parseExact, unmarkNumbers } from "../model/exact-json.ts";
 import { type Graph, graphOf } from "../model/graph.ts";
-import { parseExact, unmarked } from "../model/numbers.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import type { Checked } from "../net/generated.ts";
 
@@ -22,7 +22,7 @@ export const exampleTexts: ReadonlyMap<string, string> = new Map(
 );
 
 export function example(name: string): PageDocument {
-  return unmarked(parseExact(exampleTexts.get(name) as string), []) as PageDocument;
+  return unmarkNumbers(parseExact(exampleTexts.get(name) as string), []) as PageDocument;
 }
 
 /** Linear regression: a small page with every section that a page can have. */

@@ -2,9 +2,9 @@
 
 import * as actions from "../model/actions.ts";
 import type { InputRef, Json, OutputRef, PageDocument } from "../model/document.ts";
-import { placesOf, type Rect } from "../model/geometry.ts";
+import { blockRects, type Rect } from "../model/geometry.ts";
 import { type Graph, keyOf } from "../model/graph.ts";
-import { columns, untidy } from "../model/layout.ts";
+import { columnLayout, layoutInput } from "../model/layout.ts";
 import { uniqueName } from "../model/names.ts";
 import { seededRandom } from "../model/presets.ts";
 import { example } from "./fixtures.ts";
@@ -18,7 +18,7 @@ export class RandomPicker {
     seed: number,
   ) {
     this.next = seededRandom(seed);
-    this.places = placesOf(graph);
+    this.places = blockRects(graph);
   }
 
   get document(): PageDocument {
@@ -158,7 +158,7 @@ export const ALL_ACTIONS: Readonly<Record<string, MakeAction>> = {
       actions.rectsOf(h.document, h.items(), h.places),
       h.one(["x", "y"]) ?? "x",
     ),
-  tidy: (h) => actions.placeTidily(h.graph, columns(untidy(h.graph, h.places)), h.places),
+  tidy: (h) => actions.applyLayout(h.graph, columnLayout(layoutInput(h.graph, h.places)), h.places),
   addFrame: (h) => actions.addFrame(h.document, h.some([...h.graph.blocks.keys()]), h.places, "Frame"),
   setFrame: (h) =>
     given(h.one(Object.keys(h.document.frames ?? {})), 0, (name) =>
@@ -204,7 +204,7 @@ export const ALL_ACTIONS: Readonly<Record<string, MakeAction>> = {
       ),
     ),
   paste: (h) =>
-    actions.paste(h.document, actions.readClip(JSON.stringify(example("max_pool_grad_grad"))) ?? {}, {
+    actions.paste(h.document, actions.parseClip(JSON.stringify(example("max_pool_grad_grad"))) ?? {}, {
       at: h.point(),
     }),
   duplicate: (h) => actions.duplicate(h.document, h.items().slice(0, 4), h.places),
@@ -221,7 +221,7 @@ export const ALL_ACTIONS: Readonly<Record<string, MakeAction>> = {
     );
     return given(pin, 0, ({ ref }) => actions.constantToBlock(h.graph, ref));
   },
-  usePage: (h) => actions.usePage(h.document, "parts/layer.page.json", h.point()),
+  usePage: (h) => actions.addPageBlock(h.document, "parts/layer.page.json", h.point()),
   extract: (h) => {
     const names = h.some([...h.graph.blocks.keys()]).slice(0, 4);
     return names.length ? actions.extract(h.graph, names, "parts/part.page.json").action : undefined;

@@ -1,6 +1,6 @@
 /** The loop nests of convolution and pooling, as the ops declare them, for tests and benchmarks. */
 
-import type { Shapes } from "../model/cells.ts";
+import type { Shapes } from "../model/loop-nest.ts";
 import type { Cells, Coordinate, Way } from "../net/generated.ts";
 
 export interface Sliding {

@@ -39,9 +39,9 @@ export const inspectorEn = {
   tableOf: (pin: string) => `Table of the slice of ${pin} that is shown`,
   zoom: { 1: "Larger cells", [-1]: "Smaller cells", 0: "All cells" } as Record<1 | 0 | -1, string>,
   axes: "Axes",
-  wells: { rows: "Rows", columns: "Columns", across: "Tiles across", down: "Tiles down", sliders: "Sliders" },
-  axisIn: (axis: string, size: number, well: string) =>
-    `${axis} ${size}: axis in ${well}. Left and right move it.`,
+  roles: { rows: "Rows", columns: "Columns", across: "Tiles across", down: "Tiles down", sliders: "Sliders" },
+  axisIn: (axis: string, size: number, role: string) =>
+    `${axis} ${size}: axis in ${role}. Left and right move it.`,
   moveAxis: "Drag it to another place, or move it with the arrow keys",
   placeOn: (axis: string) => `Place on axis ${axis}`,
   boxOf: (pin: string) =>

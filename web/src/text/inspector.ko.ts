@@ -38,8 +38,8 @@ export const inspectorKo: InspectorWords = {
   tableOf: (pin) => `표시된 ${pin} 단면의 표`,
   zoom: { 1: "셀 크게", [-1]: "셀 작게", 0: "모든 셀" },
   axes: "축",
-  wells: { rows: "행", columns: "열", across: "가로 타일", down: "세로 타일", sliders: "슬라이더" },
-  axisIn: (axis, size, well) => `${axis} ${size}: ${well}의 축. 왼쪽과 오른쪽 화살표로 옮깁니다.`,
+  roles: { rows: "행", columns: "열", across: "가로 타일", down: "세로 타일", sliders: "슬라이더" },
+  axisIn: (axis, size, role) => `${axis} ${size}: ${role}의 축. 왼쪽과 오른쪽 화살표로 옮깁니다.`,
   moveAxis: "다른 자리로 끌거나 화살표 키로 옮기세요",
   placeOn: (axis) => `축 ${axis}의 위치`,
   boxOf: (pin) =>

@@ -1,14 +1,14 @@
 import { type ReactElement, useEffect } from "react";
 import { copySelection, pasteText } from "../state/clipboard.ts";
-import { perform } from "../state/commands.ts";
-import { commandFor } from "../state/keys.ts";
+import { executeCommand } from "../state/commands.ts";
+import { commandFor } from "../state/keybindings.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
+import { usePage } from "./active-page.ts";
 import { describeWire } from "./canvas/keyboard.ts";
-import { provideCommands } from "./commands.ts";
-import { Locked, StartedAnew, useLocked } from "./Locked.tsx";
-import { Dialogs, Explain, Gallery, loadRest, Workbench } from "./later.tsx";
-import { usePage } from "./page.ts";
-import { change, followSettings, useSettings } from "./settings.ts";
+import { registerCommandHandlers } from "./commands.ts";
+import { LoginPage, SessionExpired, useLoginRequired } from "./Login.tsx";
+import { Dialogs, Explain, Gallery, preloadAll, Workbench } from "./lazy.tsx";
+import { applySettings, updateSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
 import { Menu } from "./shell/Menu.tsx";
 import { TopBar } from "./shell/TopBar.tsx";
@@ -19,26 +19,26 @@ export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
   const gallery = useUi((state) => state.gallery);
   const explained = useUi((state) => state.explain);
-  const locked = useLocked();
-  useEffect(provideCommands, []);
-  useEffect(loadRest, []);
+  const locked = useLoginRequired();
+  useEffect(registerCommandHandlers, []);
+  useEffect(preloadAll, []);
   useEffect(
     () =>
-      followSettings(() => {
+      applySettings(() => {
         const { language, rerun } = useSettings.getState();
         studio.language = language;
         studio.rerun = rerun;
       }),
     [],
   );
-  useKeys();
+  useKeybindings();
   useClipboard();
   return (
     <div className="studio">
       <TopBar />
-      {locked && page !== null && <StartedAnew />}
+      {locked && page !== null && <SessionExpired />}
       {page === null && locked ? (
-        <Locked />
+        <LoginPage />
       ) : page === null || gallery ? (
         <Gallery />
       ) : explained?.page === page.page && page.graph.blocks.has(explained.block) ? (
@@ -55,7 +55,7 @@ export function App(): ReactElement {
 function StatusBar(): ReactElement {
   const w = useWords();
   const settings = useSettings();
-  const said = useUi((state) => state.said);
+  const said = useUi((state) => state.announcement);
   const connection = useStudio((state) => state.connection);
   const version = useStudio((state) => state.welcome?.version);
   const page = usePage<PageState | null>((each) => each, null);
@@ -78,7 +78,7 @@ function StatusBar(): ReactElement {
               key={setting}
               type="button"
               className="button"
-              onClick={() => change({ [setting]: true })}
+              onClick={() => updateSettings({ [setting]: true })}
             >
               <Icon name="plus" />
               {label}
@@ -86,7 +86,7 @@ function StatusBar(): ReactElement {
           ))}
       {connection !== "open" && <span className="bad">{w.connections[connection]}</span>}
       <span>{version ? `backblocks ${version}` : ""}</span>
-      <button type="button" className="button plain" onClick={() => perform("help")}>
+      <button type="button" className="button plain" onClick={() => executeCommand("help")}>
         {w.keys} <kbd>?</kbd>
       </button>
     </footer>
@@ -146,7 +146,7 @@ function isTyping(target: EventTarget | null): boolean {
 }
 
 /** Every command's keys, wherever the focus is. */
-function useKeys(): void {
+function useKeybindings(): void {
   const texts = useTexts();
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
@@ -160,10 +160,10 @@ function useKeys(): void {
         return;
       }
       const id = commandFor(event, isTyping(event.target));
-      if (id === undefined || !inPlace(event)) return;
-      if (perform(id)) {
+      if (id === undefined || !isCanvasFocused(event)) return;
+      if (executeCommand(id)) {
         event.preventDefault();
-        ui.say(id === "select wire" ? describeWire() : texts.commands[id]);
+        ui.announce(id === "select wire" ? describeWire() : texts.commands[id]);
       }
     };
     window.addEventListener("keydown", listen);
@@ -172,7 +172,7 @@ function useKeys(): void {
 }
 
 /** Single letters are commands only while the canvas or the outline has the focus, so that nobody says them by chance. */
-function inPlace(event: KeyboardEvent): boolean {
+function isCanvasFocused(event: KeyboardEvent): boolean {
   const there = event.target instanceof Element && event.target.closest(".canvas, [role=tree]") !== null;
   return there || event.ctrlKey || event.metaKey || event.altKey || /^F\d/.test(event.key);
 }
@@ -191,7 +191,7 @@ function useClipboard(): void {
         return;
       event.clipboardData?.setData("text/plain", copySelection(page));
       event.preventDefault();
-      if (event.type === "cut") perform("remove");
+      if (event.type === "cut") executeCommand("remove");
     };
     const paste = (event: ClipboardEvent) => {
       const page = studio.page();

@@ -1,9 +1,9 @@
 import DOMPurify from "dompurify";
 import { Marked } from "marked";
 import { type ReactElement, useMemo } from "react";
-import { escaped } from "./canvas/pen.ts";
+import { escapeXml } from "./canvas/draw-context.ts";
 
-const markdown = new Marked({ gfm: true, renderer: { html: ({ text }) => escaped(text) } });
+const markdown = new Marked({ gfm: true, renderer: { html: ({ text }) => escapeXml(text) } });
 
 /** Markdown as people read it. HTML that is written in it is shown as text. */
 export function Markdown({ text }: { text: string }): ReactElement {

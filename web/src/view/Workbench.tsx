@@ -1,18 +1,18 @@
 import type { ReactElement } from "react";
 import { type PageState, studio } from "../state/store.ts";
+import { useProblems } from "./active-page.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
 import { useInspectorWords } from "./inspector/words.ts";
-import { Docs } from "./later.tsx";
-import { useProblems } from "./page.ts";
+import { Docs } from "./lazy.tsx";
+import { Console } from "./panels/Console.tsx";
 import { Monitors } from "./panels/Monitors.tsx";
 import { Outline } from "./panels/Outline.tsx";
 import { Palette } from "./panels/Palette.tsx";
-import { Printed } from "./panels/Printed.tsx";
 import { Problems } from "./panels/Problems.tsx";
 import { Properties } from "./panels/Properties.tsx";
 import { SearchBox } from "./panels/SearchBox.tsx";
-import { change, useSettings } from "./settings.ts";
+import { updateSettings, useSettings } from "./settings.ts";
 import { Splitter } from "./shell/Splitter.tsx";
 import { TabPanel } from "./shell/Tabs.tsx";
 import { useWords } from "./words.ts";
@@ -39,8 +39,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             label={w.leftPanel}
             size={{ width: settings.left }}
             current={settings.leftTab}
-            onTab={(leftTab) => change({ leftTab })}
-            onFold={() => change({ leftOpen: false })}
+            onTab={(leftTab) => updateSettings({ leftTab })}
+            onFold={() => updateSettings({ leftOpen: false })}
             tabs={[
               { name: "palette", label: w.palette, show: () => <Palette /> },
               { name: "outline", label: w.outline, show: () => <Outline /> },
@@ -52,8 +52,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             most={480}
             label={w.sizeOf(w.leftPanel)}
             controls="left"
-            onSize={(left) => change({ left })}
-            onCollapse={() => change({ leftOpen: false })}
+            onSize={(left) => updateSettings({ left })}
+            onCollapse={() => updateSettings({ leftOpen: false })}
           />
         </>
       )}
@@ -70,8 +70,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
               most={Math.max(560, window.innerHeight * 0.8)}
               label={w.sizeOf(w.bottomPanel)}
               controls="bottom"
-              onSize={(bottom) => change({ bottom })}
-              onCollapse={() => change({ bottomOpen: false })}
+              onSize={(bottom) => updateSettings({ bottom })}
+              onCollapse={() => updateSettings({ bottomOpen: false })}
             />
             <TabPanel
               id="bottom"
@@ -79,8 +79,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
               label={w.bottomPanel}
               size={{ height: settings.bottom }}
               current={settings.bottomTab}
-              onTab={(bottomTab) => change({ bottomTab })}
-              onFold={() => change({ bottomOpen: false })}
+              onTab={(bottomTab) => updateSettings({ bottomTab })}
+              onFold={() => updateSettings({ bottomOpen: false })}
               tabs={[
                 {
                   name: "problems",
@@ -96,7 +96,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
                   count: monitors,
                   show: () => <Monitors page={page} />,
                 },
-                { name: "printed", label: w.printed, show: () => <Printed page={page.page} /> },
+                { name: "printed", label: w.printed, show: () => <Console page={page.page} /> },
               ]}
             />
           </>
@@ -110,8 +110,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             most={Math.max(560, window.innerWidth * 0.7)}
             label={w.sizeOf(w.rightPanel)}
             controls="right"
-            onSize={(right) => change({ right })}
-            onCollapse={() => change({ rightOpen: false })}
+            onSize={(right) => updateSettings({ right })}
+            onCollapse={() => updateSettings({ rightOpen: false })}
           />
           <TabPanel
             id="right"
@@ -119,8 +119,8 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             label={w.rightPanel}
             size={{ width: settings.right }}
             current={settings.rightTab}
-            onTab={(rightTab) => change({ rightTab })}
-            onFold={() => change({ rightOpen: false })}
+            onTab={(rightTab) => updateSettings({ rightTab })}
+            onFold={() => updateSettings({ rightOpen: false })}
             tabs={[
               { name: "properties", label: w.properties, show: () => <Properties /> },
               { name: "docs", label: w.docs, show: () => <Docs /> },
@@ -143,7 +143,7 @@ function DraftBanner({ page }: { page: PageState }): ReactElement | null {
     <div className="banner" role="status">
       {changes > 0 && <span>{w.draftFound(changes, new Date(since * 1000))}</span>}
       {damage && <span>{w.draftDamaged(damage.lines, damage.unapplied, damage.copy)}</span>}
-      <button type="button" className="button" onClick={() => studio.draftSeen(page.page)}>
+      <button type="button" className="button" onClick={() => studio.dismissDraft(page.page)}>
         {changes > 0 ? w.keepDraft : w.dismiss}
       </button>
       {changes > 0 && (

@@ -2,11 +2,11 @@
 
 import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
-import { type CommandId, provide } from "../state/commands.ts";
-import { constantAt, gradient } from "../state/selection.ts";
+import { type CommandId, registerHandler } from "../state/commands.ts";
+import { addSelectedGradients, firstConstant } from "../state/selection.ts";
 import { type PageState, studio } from "../state/store.ts";
-import { act, currentPage } from "./page.ts";
-import { change, type Settings, useSettings } from "./settings.ts";
+import { currentPage, dispatch } from "./active-page.ts";
+import { type Settings, updateSettings, useSettings } from "./settings.ts";
 import { ui } from "./ui.ts";
 import { words } from "./words.ts";
 
@@ -16,15 +16,15 @@ function showPanel(
   side: "left" | "right" | "bottom",
   tab: Settings["leftTab" | "rightTab" | "bottomTab"],
 ): void {
-  change({ [`${side}Open`]: true, [`${side}Tab`]: tab });
+  updateSettings({ [`${side}Open`]: true, [`${side}Tab`]: tab });
   requestAnimationFrame(() => document.getElementById(`tab-${tab}`)?.focus());
 }
 
 function toggle(setting: "spotlight" | "minimap"): void {
-  change({ [setting]: !useSettings.getState()[setting] });
+  updateSettings({ [setting]: !useSettings.getState()[setting] });
 }
 
-const ALWAYS: Partial<Record<CommandId, () => void>> = {
+const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
   palette: () => ui.openSearch({ mode: "commands" }),
   new: () => void ui.openPage({}),
   open: () => {
@@ -61,7 +61,7 @@ const ALWAYS: Partial<Record<CommandId, () => void>> = {
   "zoom one": () => ui.canvas?.zoom("one"),
 };
 
-const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
+const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   rename: (page) => {
     const [name] = blocksOf(page);
     if (name !== undefined) ui.openField(name, "name");
@@ -72,7 +72,7 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     if (name !== undefined) ui.openSearch({ replace: name });
   },
   "edit constant": (page) => {
-    const found = constantAt(page);
+    const found = firstConstant(page);
     if (found) ui.openConstant(...found);
   },
   connect: (page) => {
@@ -80,7 +80,7 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
     if (name !== undefined) ui.openDialog({ kind: "connect", block: name, end: null });
   },
   gradient: (page) => {
-    gradient(page);
+    addSelectedGradients(page);
     const [first] = currentPage()?.selection ?? [];
     // The canvas shows it only after the next frame.
     if (first !== undefined) requestAnimationFrame(() => ui.canvas?.reveal(first));
@@ -101,8 +101,8 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
   },
   note: (page) => {
     const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
-    const rect = ui.freeRect({ x: at.x - 120, y: at.y - 60 }, { width: 240, height: 120 });
-    act(actions.addNote(page.document, words().newNote, rect));
+    const rect = ui.findFreeRect({ x: at.x - 120, y: at.y - 60 }, { width: 240, height: 120 });
+    dispatch(actions.addNote(page.document, words().newNote, rect));
     const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
     if (name !== undefined) ui.setEditing(name);
   },
@@ -127,11 +127,11 @@ const ON_PAGE: Partial<Record<CommandId, (page: PageState) => void>> = {
 };
 
 /** Tells the table of commands what the view does. */
-export function provideCommands(): () => void {
+export function registerCommandHandlers(): () => void {
   const stops = [
-    ...Object.entries(ALWAYS).map(([id, run]) => provide(id as CommandId, run)),
-    ...Object.entries(ON_PAGE).map(([id, run]) =>
-      provide(id as CommandId, () => {
+    ...Object.entries(GLOBAL_HANDLERS).map(([id, run]) => registerHandler(id as CommandId, run)),
+    ...Object.entries(PAGE_HANDLERS).map(([id, run]) =>
+      registerHandler(id as CommandId, () => {
         const page = currentPage();
         if (page) run(page);
       }),

@@ -22,7 +22,7 @@ export interface Settings {
 
 const KEY = "backblocks settings";
 
-const FIRST: Settings = {
+const DEFAULTS: Settings = {
   theme: "system",
   language: navigator.language.startsWith("ko") ? "ko" : "en",
   wheel: "zoom",
@@ -41,7 +41,7 @@ const FIRST: Settings = {
   inspectorDock: "bottom",
 };
 
-function kept(): Partial<Settings> {
+function storedSettings(): Partial<Settings> {
   try {
     return JSON.parse(localStorage.getItem(KEY) ?? "{}") as Partial<Settings>;
   } catch {
@@ -51,36 +51,40 @@ function kept(): Partial<Settings> {
 
 /** In a narrow window panels lie over the canvas, one at a time, and none until it is asked for. */
 const narrow = matchMedia("(max-width: 1000px)");
-const FOLDED: Partial<Settings> = { leftOpen: false, rightOpen: false };
+const PANELS_CLOSED: Partial<Settings> = { leftOpen: false, rightOpen: false };
 
-const shown = (): Settings => ({ ...FIRST, ...kept(), ...(narrow.matches && FOLDED) });
+const initialSettings = (): Settings => ({
+  ...DEFAULTS,
+  ...storedSettings(),
+  ...(narrow.matches && PANELS_CLOSED),
+});
 
-export const useSettings = create<Settings>()(shown);
+export const useSettings = create<Settings>()(initialSettings);
 
-narrow.addEventListener("change", () => useSettings.setState(shown()));
+narrow.addEventListener("change", () => useSettings.setState(initialSettings()));
 
-export function change(settings: Partial<Settings>): void {
+export function updateSettings(settings: Partial<Settings>): void {
   const opened = settings.leftOpen || settings.rightOpen;
-  useSettings.setState({ ...(narrow.matches && opened && FOLDED), ...settings });
+  useSettings.setState({ ...(narrow.matches && opened && PANELS_CLOSED), ...settings });
   try {
-    localStorage.setItem(KEY, JSON.stringify({ ...kept(), ...settings }));
+    localStorage.setItem(KEY, JSON.stringify({ ...storedSettings(), ...settings }));
   } catch {
     // A browser that keeps nothing still works.
   }
 }
 
 /** The theme that is shown: what the user chose, or what the system says. */
-export function shownTheme(theme: Settings["theme"]): "light" | "dark" | "contrast" {
+export function resolvedTheme(theme: Settings["theme"]): "light" | "dark" | "contrast" {
   if (theme !== "system") return theme;
   if (matchMedia("(prefers-contrast: more)").matches) return "contrast";
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
 /** Keeps the document's theme and language what the settings say; `changed` is called after each change. */
-export function followSettings(changed: () => void): () => void {
+export function applySettings(changed: () => void): () => void {
   const show = () => {
     const { theme, language } = useSettings.getState();
-    document.documentElement.dataset.theme = shownTheme(theme);
+    document.documentElement.dataset.theme = resolvedTheme(theme);
     document.documentElement.lang = language;
     changed();
   };

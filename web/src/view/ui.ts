@@ -4,14 +4,21 @@ import { create } from "zustand";
 import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
 import type { InputRef, OutputRef, PageDocument } from "../model/document.ts";
 import { addBlock, newBlock } from "../model/edit-blocks.ts";
-import { BLOCK_WIDTH, blockHeight, COLUMN_GAP, freePlace, type Point, type Rect } from "../model/geometry.ts";
+import {
+  BLOCK_WIDTH,
+  blockHeight,
+  COLUMN_GAP,
+  freePosition,
+  type Point,
+  type Rect,
+} from "../model/geometry.ts";
 import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
-import { type CommandId, perform } from "../state/commands.ts";
+import { type CommandId, executeCommand } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
-import type { WireEnd } from "./canvas/host.ts";
-import { act, currentPage, onReveal, select } from "./page.ts";
-import { change } from "./settings.ts";
+import { currentPage, dispatch, onReveal, select } from "./active-page.ts";
+import type { WireEnd } from "./canvas/pointer-host.ts";
+import { updateSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 
 export type DialogKind =
@@ -20,7 +27,7 @@ export type DialogKind =
   | { kind: "connect"; block: string; end: WireEnd | null }
   | { kind: "gradients"; ys: OutputRef[] };
 
-export interface Search {
+export interface SearchState {
   /** Where the box stands, in pixels of the window; in the middle if not said. */
   at: Point | null;
   /** Where a new block goes, on the page. */
@@ -33,8 +40,8 @@ export interface Search {
   mode: "blocks" | "commands" | "page";
 }
 
-interface Ui {
-  search: Search | null;
+interface UiState {
+  search: SearchState | null;
   menu: { label: string; at: Point; items: MenuItem[] } | null;
   dialog: DialogKind | null;
   /** The op whose documentation was asked for. */
@@ -50,10 +57,10 @@ interface Ui {
   /** Whether the gallery is shown although pages are open. */
   gallery: boolean;
   /** What was done last, for those who hear the page. */
-  said: string;
+  announcement: string;
 }
 
-export const useUi = create<Ui>()(() => ({
+export const useUi = create<UiState>()(() => ({
   search: null,
   menu: null,
   dialog: null,
@@ -63,7 +70,7 @@ export const useUi = create<Ui>()(() => ({
   editing: null,
   explain: null,
   gallery: false,
-  said: "",
+  announcement: "",
 }));
 
 /** What the canvas can be asked for while it is shown. */
@@ -71,7 +78,7 @@ export interface CanvasControl {
   centre(): Point;
   fit(items?: ReadonlySet<Item>): void;
   /** Shows all of a page, or the beginning of one that is too large to be read so. */
-  lookFirst(): void;
+  showInitialView(): void;
   zoom(factor: number | "one"): void;
   reveal(which: Item): void;
   focus(): void;
@@ -91,14 +98,14 @@ export const ui = {
     return canvas;
   },
 
-  say(text: string): void {
-    useUi.setState({ said: text });
+  announce(text: string): void {
+    useUi.setState({ announcement: text });
   },
   select(items: Iterable<Item>): void {
     select(items);
   },
   run(command: CommandId): void {
-    perform(command);
+    executeCommand(command);
   },
   /** Shows an item, wherever it stands, with the focus on one of its properties if one is named. */
   reveal(which: Item, field?: string): void {
@@ -108,10 +115,10 @@ export const ui = {
   },
   openField(block: string, name: string): void {
     select([item("block", block)]);
-    change({ rightOpen: true, rightTab: "properties" });
+    updateSettings({ rightOpen: true, rightTab: "properties" });
     useUi.setState({ field: { block, name } });
   },
-  fieldShown(): void {
+  clearField(): void {
     useUi.setState({ field: null });
   },
   openConstant(block: string, name: string): void {
@@ -126,7 +133,7 @@ export const ui = {
     useUi.setState({ docs: op });
   },
 
-  openSearch(search: Partial<Search> = {}): void {
+  openSearch(search: Partial<SearchState> = {}): void {
     const place = search.place ?? canvas?.centre() ?? { x: 0, y: 0 };
     useUi.setState({
       search: { at: null, end: null, wire: null, replace: null, mode: "blocks", ...search, place },
@@ -163,14 +170,14 @@ export const ui = {
     const page = currentPage();
     const info = studio.state.ops.get(name);
     if (page === undefined || info === undefined) return;
-    const place = at ?? placeFor(info, canvas?.centre() ?? { x: 0, y: 0 });
+    const place = at ?? positionFor(info, canvas?.centre() ?? { x: 0, y: 0 });
     const onto = wire === undefined ? undefined : page.graph.byId.get(wire);
-    act(onto ? insertOnWire(page.graph, onto, info, place) : addBlock(page.document, info, place));
-    studio.used(name);
+    dispatch(onto ? insertOnWire(page.graph, onto, info, place) : addBlock(page.document, info, place));
+    studio.noteUsedOp(name);
     useUi.setState({ docs: name });
   },
   /** The nearest place at or below a point where something of a size covers neither blocks nor notes and monitors. */
-  freeRect(wanted: Point, size: Pick<Rect, "width" | "height">): Rect {
+  findFreeRect(wanted: Point, size: Pick<Rect, "width" | "height">): Rect {
     const page = currentPage();
     if (page === undefined) return { ...wanted, ...size };
     const { notes = {}, monitors = {} } = page.document;
@@ -179,7 +186,7 @@ export const ui = {
       ...Object.keys(monitors).map((name) => item("monitor", name)),
     ];
     const taken = [...page.places.values(), ...rectsOf(page.document, boxes, page.places).values()];
-    return { ...freePlace(taken, wanted, size.height, size.width), ...size };
+    return { ...freePosition(taken, wanted, size.height, size.width), ...size };
   },
   addMonitor(pin: string): void {
     const page = currentPage();
@@ -187,8 +194,8 @@ export const ui = {
     const rank = page.graph.checked?.pins[pin]?.shape?.length ?? 0;
     const block = page.places.get(pin.slice(0, pin.indexOf(":")));
     const below = { x: block?.x ?? 0, y: (block?.y ?? 0) + (block?.height ?? 0) + 24 };
-    const rect = ui.freeRect(below, { width: 320, height: 200 });
-    act(
+    const rect = ui.findFreeRect(below, { width: 320, height: 200 });
+    dispatch(
       addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
     );
   },
@@ -200,7 +207,7 @@ export const ui = {
       if (what.lesson !== undefined) {
         const { run, monitors } = studio.page(page)?.document ?? {};
         const { steps, until } = run ?? {};
-        if (monitors !== undefined) change({ bottomTab: "monitors" });
+        if (monitors !== undefined) updateSettings({ bottomTab: "monitors" });
         studio.run(page, steps || until ? { mode: until ? "until" : "steps", steps: steps ?? 1 } : {});
       }
     } catch (error) {
@@ -215,7 +222,7 @@ export const ui = {
       .map(([key, value]) => ({ path: [key], value: value as never }));
     studio.commit(page, edits, { kind: "paste", count: Object.keys(document.blocks ?? {}).length });
     useUi.setState({ gallery: false });
-    requestAnimationFrame(() => canvas?.lookFirst());
+    requestAnimationFrame(() => canvas?.showInitialView());
   },
   setEditing(note: string | null): void {
     useUi.setState({ editing: note });
@@ -235,7 +242,7 @@ export const ui = {
 };
 
 /** Right of the block that is selected, or at the place; or as near below as it covers no other. */
-function placeFor(info: OpInfo, at: Point): Point {
+function positionFor(info: OpInfo, at: Point): Point {
   const page = currentPage();
   const places = page?.places ?? new Map<string, Rect>();
   const [selected] = namesOf(page?.selection ?? [], "block");
@@ -244,5 +251,5 @@ function placeFor(info: OpInfo, at: Point): Point {
     ? { x: beside.x + beside.width + COLUMN_GAP, y: beside.y }
     : { x: at.x - 100, y: at.y - 60 };
   const [view] = graphOf({ blocks: { fresh: newBlock(info) } }, studio.state.ops).blocks.values();
-  return ui.freeRect(wanted, { width: BLOCK_WIDTH, height: view ? blockHeight(view) : 0 });
+  return ui.findFreeRect(wanted, { width: BLOCK_WIDTH, height: view ? blockHeight(view) : 0 });
 }

@@ -1,20 +1,20 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useState } from "react";
-import { formatOf } from "../../model/axes.ts";
+import { dataFormat } from "../../model/axes.ts";
 import type { Json } from "../../model/document.ts";
+import { shortSpec } from "../../model/format.ts";
 import { pinRows } from "../../model/geometry.ts";
 import type { AttrRow, BlockView, InputPin, OutputPin } from "../../model/graph.ts";
-import { readValue, valueText } from "../../model/values.ts";
-import { shortSpec } from "../../model/words.ts";
+import { parseValue, valueText } from "../../model/values.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
 import { AttrField } from "../widgets/AttrField.tsx";
-import { Entry, TabIndex } from "../widgets/Entry.tsx";
+import { TabIndex, ValidatedField } from "../widgets/ValidatedField.tsx";
 import { useWords } from "../words.ts";
-import { family } from "./colours.ts";
+import { BlockFooter, StatusMark } from "./BlockStatus.tsx";
+import { dtypeFamily } from "./colours.ts";
 import { BlockContext } from "./context.ts";
-import { LiveFooter, LiveMark } from "./LiveParts.tsx";
-import { roleOf } from "./shapes.ts";
-import { shownAttr, shownConstant, shownInput } from "./values.ts";
+import { pinRole } from "./pin-shapes.ts";
+import { previewAttr, previewConstant, previewInput } from "./value-preview.ts";
 
 export interface BlockData extends Record<string, unknown> {
   view: BlockView;
@@ -33,7 +33,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
   const w = useWords();
   const [near, setNear] = useState(false);
   const classes = ["block", selected && "selected", conflicts.length > 0 && "conflict"];
-  const axes = formatOf(view);
+  const axes = dataFormat(view);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms, and cannot be laid out freely.
     <div
@@ -46,7 +46,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
       onPointerLeave={() => setNear(false)}
     >
       <div className="block-title">
-        <LiveMark block={view.name} />
+        <StatusMark block={view.name} />
         <span className="block-name">{view.name}</span>
         {view.op !== view.name && (
           // A short op leaves its room to the name.
@@ -74,7 +74,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
           />
         ))}
       </TabIndex.Provider>
-      <LiveFooter view={view} spec={specs.get(`>${view.outputs[0]?.key}`)} />
+      <BlockFooter view={view} spec={specs.get(`>${view.outputs[0]?.key}`)} />
       {conflicts[0] && (
         <div className="block-problem" role="note">
           <strong>{conflicts[0].text}</strong>
@@ -106,8 +106,8 @@ function Input({ pin, specs, problems, near }: InputProps): ReactElement | null 
   const classes = [
     "pin",
     "in",
-    roleClass(roleOf(pin.info, "input")),
-    family(dtype),
+    roleClass(pinRole(pin.info, "input")),
+    dtypeFamily(dtype),
     pin.state,
     problem && "bad",
   ];
@@ -156,12 +156,12 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
         tabIndex={-1}
         onClick={() => openConstant(pin.ref.block, pin.key)}
       >
-        {shownConstant(pin.value)}
+        {previewConstant(pin.value)}
       </button>
     );
-  if (!near) return <span className="row-value mono">{shownInput(pin)}</span>;
+  if (!near) return <span className="row-value mono">{previewInput(pin)}</span>;
   return (
-    <Entry<Json>
+    <ValidatedField<Json>
       label={pin.key}
       className="row-entry mono"
       value={pin.value ?? null}
@@ -169,7 +169,7 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
       hint={w.valueHint}
       read={(typed) => {
         if (typed.trim() === "") return { value: null };
-        const value = readValue(typed);
+        const value = parseValue(typed);
         return value === undefined ? { error: w.numberOrList } : { value };
       }}
       onChange={(value) => set.input(pin.ref, value === null ? undefined : value)}
@@ -189,8 +189,8 @@ function Output({
   const classes = [
     "pin",
     "out",
-    roleClass(roleOf(pin.info, "output")),
-    family(spec?.dtype ?? pin.info.dtypes[0]),
+    roleClass(pinRole(pin.info, "output")),
+    dtypeFamily(spec?.dtype ?? pin.info.dtypes[0]),
     "wired",
   ];
   return (
@@ -223,7 +223,7 @@ function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
           tabIndex={-1}
           onClick={() => openConstant(view.name, row.name)}
         >
-          {shownAttr(row)}
+          {previewAttr(row)}
         </button>
       ) : near && row.info !== undefined ? (
         <AttrField
@@ -233,13 +233,13 @@ function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
           onChange={(value) => set.attr(view.name, row.name, value)}
         />
       ) : (
-        <span className="row-value mono">{shownAttr(row)}</span>
+        <span className="row-value mono">{previewAttr(row)}</span>
       )}
     </div>
   );
 }
 
 /** "constant" is also what a pin with a value of its own is called. */
-function roleClass(role: ReturnType<typeof roleOf>): string {
+function roleClass(role: ReturnType<typeof pinRole>): string {
   return role === "constant" ? "constant-wanted" : role;
 }

@@ -6,39 +6,39 @@ import "../style/blocks.css";
 import "../style/boxes.css";
 import { type Item, namesOf } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
-import type { View } from "../../model/fitted.ts";
 import type { Rect } from "../../model/geometry.ts";
 import { keyOf } from "../../model/graph.ts";
+import type { Viewport } from "../../model/viewport.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
-import { openMenuFor } from "../canvasMenu.ts";
-import { dropFiles } from "../later.tsx";
-import { act, select } from "../page.ts";
-import { OP_DRAGGED } from "../panels/Palette.tsx";
-import { change, useSettings } from "../settings.ts";
+import { dispatch, select } from "../active-page.ts";
+import { openContextMenu } from "../context-menu.ts";
+import { dropFiles } from "../lazy.tsx";
+import { OP_DRAG_TYPE } from "../panels/Palette.tsx";
+import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui, useUi } from "../ui.ts";
 import { whyText } from "../why.ts";
 import { useWords } from "../words.ts";
 import { Block } from "./Block.tsx";
-import { ConstantBox } from "./ConstantBox.tsx";
+import { ConstantPopover } from "./ConstantPopover.tsx";
 import { BlockContext, PageNumber } from "./context.ts";
-import { centreOn, controlOf, LEAST_ZOOM, MOST_ZOOM } from "./control.ts";
-import { canvasKey } from "./keyboard.ts";
+import { canvasControl, centreViewport, LEAST_ZOOM, MOST_ZOOM } from "./control.ts";
+import { handleCanvasKey } from "./keyboard.ts";
 import { MiniMap } from "./MiniMap.tsx";
 import { Monitor } from "./Monitor.tsx";
 import { Note } from "./Note.tsx";
-import { Nodes, type StageNode } from "./nodes.ts";
-import { summaryPicture } from "./pictures.ts";
-import { Pointer } from "./pointer.ts";
-import { type Hit, type Near, Stage } from "./stage.ts";
+import { NodeCache, type StageNode } from "./nodes.ts";
+import { PointerController } from "./pointer.ts";
+import { type Hit, type NearItems, Stage } from "./stage.ts";
+import { thumbnailOf } from "./thumbnails.ts";
 
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
-const NOTHING_NEAR: Near = { blocks: [], boxes: [] };
+const NOTHING_NEAR: NearItems = { blocks: [], boxes: [] };
 
 /** Where each page was looked at last. */
-const views = new Map<number, View>();
+const views = new Map<number, Viewport>();
 
 export function Canvas({ page }: { page: PageState }): ReactElement {
   return (
@@ -61,8 +61,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
   const [zoom, setZoom] = useState(1);
   const editing = useUi((state) => state.editing);
   const { spotlight, minimap, theme, wheel } = useSettings();
-  const pointer = useRef<Pointer | null>(null);
-  const nodes = useRef(new Nodes());
+  const pointer = useRef<PointerController | null>(null);
+  const nodes = useRef(new NodeCache());
   const number = page.page;
 
   // The stage and what listens to pointers live as long as the page is shown.
@@ -73,20 +73,20 @@ function Inside({ page }: { page: PageState }): ReactElement {
     made.onNear = setNear;
     made.live = {
       state: (block) => live(number).blockState(block),
-      picture: (pin) => summaryPicture(live(number).summary(pin)),
+      picture: (pin) => thumbnailOf(live(number).summary(pin)),
     };
-    made.restyle();
+    made.readTheme();
     const size = new ResizeObserver(() => made.resize(holder.clientWidth, holder.clientHeight));
     size.observe(holder);
     made.resize(holder.clientWidth, holder.clientHeight);
     const now = () => studio.page(number);
-    pointer.current = new Pointer(holder, made, {
+    pointer.current = new PointerController(holder, made, {
       graph: () => now()?.graph ?? null,
       selection: () => now()?.selection ?? new Set(),
       select,
-      act,
+      dispatch: dispatch,
       search: (at, place, end) => ui.openSearch({ at, place, end }),
-      menu: openMenuFor,
+      menu: openContextMenu,
       open: openHit,
       refuse: (from, to) => {
         const graph = now()?.graph;
@@ -96,7 +96,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
       wiring: setWiring,
     });
     const stopLive = live(number).onAny(() => {
-      if (made.far) made.request();
+      if (made.far) made.requestPaint();
     });
     setStage(made);
     return () => {
@@ -109,14 +109,14 @@ function Inside({ page }: { page: PageState }): ReactElement {
 
   useEffect(() => {
     if (stage === null) return;
-    const colours = new MutationObserver(() => stage.restyle());
+    const colours = new MutationObserver(() => stage.readTheme());
     colours.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    stage.restyle();
+    stage.readTheme();
     return () => colours.disconnect();
   }, [stage]);
 
   useEffect(() => {
-    stage?.show(page.graph, page.places);
+    stage?.setGraph(page.graph, page.places);
   }, [stage, page.graph, page.places]);
 
   useEffect(() => {
@@ -129,19 +129,19 @@ function Inside({ page }: { page: PageState }): ReactElement {
       hovered: null,
       spotlight,
     };
-    stage.request();
+    stage.requestPaint();
   }, [stage, page.selection, spotlight]);
 
   const move = useMemo(() => {
     let ended = 0;
-    return (view: View) => {
+    return (view: Viewport) => {
       const holder = root.current;
       // While only panned, near blocks are one layer that is shifted as it is. Zoomed, it would be blurred.
-      holder?.classList.toggle("panning", view.zoom === stage?.view.zoom);
+      holder?.classList.toggle("panning", view.zoom === stage?.viewport.zoom);
       clearTimeout(ended);
       ended = window.setTimeout(() => holder?.classList.remove("panning"), 160);
       views.set(number, view);
-      stage?.move(view);
+      stage?.setViewport(view);
       setZoom(view.zoom);
     };
   }, [stage, number]);
@@ -150,7 +150,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
   // The first look at a page shows all of it; later ones what was seen before.
   useEffect(() => {
     if (stage === null) return;
-    const control = controlOf(
+    const control = canvasControl(
       stage,
       root.current as HTMLElement,
       flow,
@@ -160,11 +160,11 @@ function Inside({ page }: { page: PageState }): ReactElement {
     if (document.activeElement === document.body) control.focus();
     const before = views.get(number);
     if (before) void flow.setViewport(before);
-    else control.lookFirst();
+    else control.showInitialView();
     return () => ui.setCanvas(null);
   }, [stage, flow, number]);
 
-  useWatched(number, near, page);
+  useWatchVisiblePins(number, near, page);
 
   const focus = page.selection.size === 1 ? ([...page.selection][0] as Item) : null;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the scene is another one when the graph is.
@@ -176,7 +176,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
       selection: page.selection,
       editing,
       onText: (note, text) =>
-        act(setNote(studio.page(number)?.document ?? {}, note, text, useSettings.getState().language)),
+        dispatch(setNote(studio.page(number)?.document ?? {}, note, text, useSettings.getState().language)),
       onDone: () => ui.setEditing(null),
     });
   }, [near, stage, stage?.scene, page.graph, page.places, page.selection, editing, number]);
@@ -185,9 +185,9 @@ function Inside({ page }: { page: PageState }): ReactElement {
     () => ({
       set: {
         input: (to: Parameters<typeof setInput>[1], value: Parameters<typeof setInput>[2]) =>
-          act(setInput(studio.page(number)?.document ?? {}, to, value)),
+          dispatch(setInput(studio.page(number)?.document ?? {}, to, value)),
         attr: (block: string, name: string, value: Parameters<typeof setAttr>[3]) =>
-          act(setAttr(studio.page(number)?.document ?? {}, block, name, value)),
+          dispatch(setAttr(studio.page(number)?.document ?? {}, block, name, value)),
       },
       openConstant: ui.openConstant,
     }),
@@ -199,9 +199,9 @@ function Inside({ page }: { page: PageState }): ReactElement {
     setDropping(false);
     const box = (root.current as HTMLElement).getBoundingClientRect();
     const at = stage?.toPage(event.clientX - box.left, event.clientY - box.top) ?? { x: 0, y: 0 };
-    const op = event.dataTransfer.getData(OP_DRAGGED);
+    const op = event.dataTransfer.getData(OP_DRAG_TYPE);
     if (op !== "") {
-      const hit = stage?.hit(at, 14);
+      const hit = stage?.hitTest(at, 14);
       ui.addOp(op, { x: at.x - 100, y: at.y - 14 }, hit?.kind === "wire" ? hit.wire : undefined);
     } else void dropFiles([...event.dataTransfer.files], at);
   }
@@ -224,7 +224,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
               : undefined
           }
           onKeyDown={(event) => {
-            if (event.target === event.currentTarget) canvasKey(event.nativeEvent, pointer.current);
+            if (event.target === event.currentTarget) handleCanvasKey(event.nativeEvent, pointer.current);
           }}
           onDragOver={(event) => {
             event.preventDefault();
@@ -329,7 +329,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
               aria-pressed={spotlight}
               aria-label={w.spotlight}
               title={w.spotlight}
-              onClick={() => change({ spotlight: !spotlight })}
+              onClick={() => updateSettings({ spotlight: !spotlight })}
             >
               <Icon name="spot" />
             </button>
@@ -340,15 +340,15 @@ function Inside({ page }: { page: PageState }): ReactElement {
               aria-pressed={minimap}
               aria-label={w.miniMap}
               title={w.miniMap}
-              onClick={() => change({ minimap: !minimap })}
+              onClick={() => updateSettings({ minimap: !minimap })}
             >
               <Icon name="map" />
             </button>
           </div>
           {minimap && stage && count > 0 && (
-            <MiniMap key={theme} stage={stage} onGo={(at) => void centreOn(stage, flow, at)} />
+            <MiniMap key={theme} stage={stage} onGo={(at) => void centreViewport(stage, flow, at)} />
           )}
-          <ConstantBox page={page} />
+          <ConstantPopover page={page} />
         </div>
       </BlockContext.Provider>
     </PageNumber.Provider>
@@ -364,11 +364,11 @@ function openHit(hit: Hit): void {
   if (hit.kind === "block" || hit.kind === "input" || hit.kind === "output") ui.run("inspector");
   else if (hit.kind === "box" && hit.box.kind === "notes") ui.setEditing(hit.box.name);
   else if (hit.kind === "wire" || hit.kind === "bend") ui.insertOn(hit.wire);
-  else change({ rightOpen: true, rightTab: "properties" });
+  else updateSettings({ rightOpen: true, rightTab: "properties" });
 }
 
 /** Tells the server which outputs are seen, a moment after that has changed. */
-function useWatched(page: number, near: Near, { graph, selection }: PageState): void {
+function useWatchVisiblePins(page: number, near: NearItems, { graph, selection }: PageState): void {
   const connection = useStudio((state) => state.connection);
   const pins = useMemo(() => {
     const names = new Set([

@@ -18,7 +18,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
     waiting.current = 0;
     const canvas = ref.current;
     const { scene, colours } = stage;
-    const seen = stage.inView();
+    const seen = stage.visibleRect();
     const around = scene?.bounds() && bounds([scene.bounds() ?? seen, seen]);
     if (canvas === null || !scene || !around || !colours) return;
     const g = canvas.getContext("2d") as CanvasRenderingContext2D;
@@ -86,7 +86,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
       onPointerMove={(event) => event.buttons === 1 && go(event)}
       onLostPointerCapture={() => {
         held.current = false;
-        stage.request();
+        stage.requestPaint();
       }}
     />
   );

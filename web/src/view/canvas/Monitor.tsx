@@ -3,12 +3,12 @@ import { memo, type ReactElement, useContext, useEffect, useRef, useState } from
 import { type Monitor as MonitorFile, type MonitorSource, titleIn } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
-import { Trend } from "../later.tsx";
+import { Trend } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
 import { useWords } from "../words.ts";
-import { bytesOf, pictureOf, scaleFor } from "./colourmap.ts";
+import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
-import { curvesOf, LINES, labelOf, shortNumber } from "./monitored.ts";
+import { CURVE_COLOURS, curveLabels, formatNumber, shownLabel } from "./monitor-labels.ts";
 
 export interface MonitorData extends Record<string, unknown> {
   name: string;
@@ -55,10 +55,10 @@ function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: S
   const w = useWords();
   return (
     <div className="monitor-numbers">
-      {curvesOf(shows, series, w).map((label, i) => (
+      {curveLabels(shows, series, w).map((label, i) => (
         <div className="monitor-number" key={label}>
           <span className="soft">{label}</span>
-          <output>{shortNumber(series.values?.[i]?.at(-1))}</output>
+          <output>{formatNumber(series.values?.[i]?.at(-1))}</output>
         </div>
       ))}
     </div>
@@ -76,9 +76,9 @@ function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series })
   const most = monitor.high ?? finite.reduce((a, b) => Math.max(a, b), Number.NEGATIVE_INFINITY);
   const scale = scaleFor(Number.isFinite(least) ? least : 0, Number.isFinite(most) ? most : 1);
   useEffect(() => {
-    draw(map.current, pictureOf(values, rows, columns, scale));
+    draw(map.current, renderColours(values, rows, columns, scale));
     const steps = Array.from({ length: 64 }, (_, i) => scale.high - (i / 63) * (scale.high - scale.low));
-    draw(bar.current, pictureOf(steps, 64, 1, scale));
+    draw(bar.current, renderColours(steps, 64, 1, scale));
   });
   return (
     <>
@@ -86,12 +86,12 @@ function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series })
         ref={map}
         className="map"
         role="img"
-        aria-label={`${labelOf(monitor.shows?.[0])} ${rows}×${columns}`}
+        aria-label={`${shownLabel(monitor.shows?.[0])} ${rows}×${columns}`}
       />
       <div className="legend">
         <canvas ref={bar} />
-        <span className="high">{shortNumber(scale.high)}</span>
-        <span className="low">{shortNumber(scale.low)}</span>
+        <span className="high">{formatNumber(scale.high)}</span>
+        <span className="low">{formatNumber(scale.low)}</span>
       </div>
     </>
   );
@@ -115,14 +115,14 @@ function Histogram({ shows, series }: { shows: readonly MonitorSource[]; series:
         viewBox={`0 0 ${bins} 100`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={shows.map(labelOf).join(", ")}
+        aria-label={shows.map(shownLabel).join(", ")}
       >
         {counts.map((each, i) =>
           each.map((count, bin) => (
             <rect
               // biome-ignore lint/suspicious/noArrayIndexKey: a bin is its place.
               key={`${i} ${bin}`}
-              className={LINES[i % LINES.length]}
+              className={CURVE_COLOURS[i % CURVE_COLOURS.length]}
               x={bin + 0.06}
               width={0.88}
               y={100 - (96 * count) / most}
@@ -132,8 +132,8 @@ function Histogram({ shows, series }: { shows: readonly MonitorSource[]; series:
         )}
       </svg>
       <div className="histogram-axis mono">
-        <span>{shortNumber(edges[0])}</span>
-        <span>{shortNumber(edges.at(-1))}</span>
+        <span>{formatNumber(edges[0])}</span>
+        <span>{formatNumber(edges.at(-1))}</span>
       </div>
     </div>
   );

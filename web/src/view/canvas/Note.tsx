@@ -1,6 +1,6 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement } from "react";
-import { Markdown } from "../later.tsx";
+import { Markdown } from "../lazy.tsx";
 import { useWords } from "../words.ts";
 
 export interface NoteData extends Record<string, unknown> {

@@ -5,7 +5,7 @@ import type { Monitor } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { useWords } from "../words.ts";
 import { readColours } from "./colours.ts";
-import { curvesOf, LINES, shortNumber } from "./monitored.ts";
+import { CURVE_COLOURS, curveLabels, formatNumber } from "./monitor-labels.ts";
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
@@ -14,7 +14,7 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const w = useWords();
-  const labels = curvesOf(monitor.shows ?? [], series, w);
+  const labels = curveLabels(monitor.shows ?? [], series, w);
   const names = labels.join("\n");
   const { low, high } = monitor;
   const [themed, setThemed] = useState(0);
@@ -43,15 +43,15 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
         scales: { x: { time: false }, y: { range: (_plot, least, most) => rangeOf(least, most, low, high) } },
         axes: [
           { ...axis, size: 22, gap: 2 },
-          { ...axis, size: 48, gap: 2, values: (_plot, splits) => splits.map(shortNumber) },
+          { ...axis, size: 48, gap: 2, values: (_plot, splits) => splits.map(formatNumber) },
         ],
         series: [
           {},
           ...names.split("\n").map((label, i) => ({
             label,
-            stroke: colours[LINES[i % LINES.length] as "float"],
+            stroke: colours[CURVE_COLOURS[i % CURVE_COLOURS.length] as "float"],
             width: 1.5,
-            dash: DASHES[Math.floor(i / LINES.length) % DASHES.length] as number[],
+            dash: DASHES[Math.floor(i / CURVE_COLOURS.length) % DASHES.length] as number[],
             points: { show: false },
           })),
         ],
@@ -79,8 +79,8 @@ export function Trend({ monitor, series }: { monitor: Monitor; series: Series })
       <div ref={ref} className="trend" />
       <div className="keys">
         {labels.map((label, i) => (
-          <span key={label} className={`key ${LINES[i % LINES.length]}`}>
-            {label} <b>{shortNumber(series.values?.[i]?.at(-1))}</b>
+          <span key={label} className={`key ${CURVE_COLOURS[i % CURVE_COLOURS.length]}`}>
+            {label} <b>{formatNumber(series.values?.[i]?.at(-1))}</b>
           </span>
         ))}
       </div>

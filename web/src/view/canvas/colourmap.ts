@@ -50,7 +50,7 @@ export function scaleFor(low: number, high: number): Scale {
 }
 
 /** A picture of rows of numbers, a pixel each; what is no number is magenta. */
-export function pictureOf(
+export function renderColours(
   values: ArrayLike<number>,
   rows: number,
   columns: number,

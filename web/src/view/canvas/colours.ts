@@ -45,7 +45,7 @@ export function readColours(): Colours {
 }
 
 /** Types that are told apart by colour. */
-export function family(dtype: string | undefined): Family {
+export function dtypeFamily(dtype: string | undefined): Family {
   if (dtype === undefined) return "any";
   if (dtype.startsWith("float") || dtype === "bfloat16" || dtype === "half") return "float";
   if (dtype.startsWith("uint")) return "unsigned";

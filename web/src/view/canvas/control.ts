@@ -1,9 +1,9 @@
 /** What the rest of the view can ask of the canvas: to show, to zoom, to let go. */
 
 import type { useReactFlow } from "@xyflow/react";
-import { type Item, readItem } from "../../model/action.ts";
-import { fitted, type View } from "../../model/fitted.ts";
+import { type Item, parseItem } from "../../model/action.ts";
 import type { Point, Rect } from "../../model/geometry.ts";
+import { fitView, type Viewport } from "../../model/viewport.ts";
 import type { CanvasControl } from "../ui.ts";
 import { LEGIBLE_ZOOM, type Stage } from "./stage.ts";
 
@@ -12,13 +12,23 @@ export const MOST_ZOOM = 3;
 
 type Flow = ReturnType<typeof useReactFlow>;
 
-export function centreOn(stage: Stage, flow: Flow, at: Point, zoom = stage.view.zoom): Promise<boolean> {
+export function centreViewport(
+  stage: Stage,
+  flow: Flow,
+  at: Point,
+  zoom = stage.viewport.zoom,
+): Promise<boolean> {
   return flow.setViewport({ x: stage.width / 2 - at.x * zoom, y: stage.height / 2 - at.y * zoom, zoom });
 }
 
-export function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: () => boolean): CanvasControl {
+export function canvasControl(
+  stage: Stage,
+  root: HTMLElement,
+  flow: Flow,
+  cancel: () => boolean,
+): CanvasControl {
   const rectOf = (which: Item): Rect | undefined => {
-    const { kind, name } = readItem(which);
+    const { kind, name } = parseItem(which);
     if (kind === "block") return stage.scene?.places.get(name);
     if (kind === "wire") return stage.scene?.wires.get(name)?.box;
     return stage.scene?.boxes.find((box) => box.kind === `${kind}s` && box.name === name)?.rect;
@@ -27,15 +37,15 @@ export function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: (
     ...(stage.scene?.places.values() ?? []),
     ...(stage.scene?.boxes.map((box) => box.rect) ?? []),
   ];
-  const look = (rects: (Rect | undefined)[]): View | undefined => {
+  const look = (rects: (Rect | undefined)[]): Viewport | undefined => {
     const { left, top, width, height } = root.getBoundingClientRect();
     const tools = [...root.querySelectorAll(".canvas-tools, .minimap")]
       .map((each) => each.getBoundingClientRect())
       .filter((tool) => tool.width > 0)
       .map((tool) => ({ x: tool.x - left, y: tool.y - top, width: tool.width, height: tool.height }));
-    return fitted(
+    return fitView(
       rects.filter((rect) => rect !== undefined),
-      { width, height, leastZoom: LEAST_ZOOM, tools },
+      { width, height, minZoom: LEAST_ZOOM, tools },
     );
   };
   return {
@@ -44,7 +54,7 @@ export function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: (
       const view = look(items?.size ? [...items].map(rectOf) : everything());
       if (view) void flow.setViewport(view);
     },
-    lookFirst() {
+    showInitialView() {
       const around = stage.scene?.bounds();
       const whole = look(everything());
       if (around === undefined || whole === undefined) return;
@@ -53,24 +63,25 @@ export function controlOf(stage: Stage, root: HTMLElement, flow: Flow, cancel: (
       else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
     },
     zoom(factor) {
-      const zoom = factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.view.zoom * factor));
-      void centreOn(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
+      const zoom =
+        factor === "one" ? 1 : Math.max(LEAST_ZOOM, Math.min(MOST_ZOOM, stage.viewport.zoom * factor));
+      void centreViewport(stage, flow, stage.toPage(stage.width / 2, stage.height / 2), zoom);
     },
     reveal(which) {
       const rect = rectOf(which);
       if (rect === undefined) return;
-      const seen = stage.inView(-24);
+      const seen = stage.visibleRect(-24);
       const inside =
         rect.x >= seen.x &&
         rect.y >= seen.y &&
         rect.x + rect.width <= seen.x + seen.width &&
         rect.y + rect.height <= seen.y + seen.height;
       if (!inside)
-        void centreOn(
+        void centreViewport(
           stage,
           flow,
           { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 },
-          Math.max(stage.view.zoom, 0.6),
+          Math.max(stage.viewport.zoom, 0.6),
         );
     },
     focus: () => root.focus({ preventScroll: true }),

@@ -2,29 +2,29 @@
 
 import { type Action, type Item, item, namesOf } from "../../model/action.ts";
 import { bendWire, moveBy, rectsOf, resize } from "../../model/actions.ts";
+import { specText } from "../../model/format.ts";
 import { bendsOf, GRID, type Point, type Rect, wireEnds } from "../../model/geometry.ts";
 import { specOf } from "../../model/graph.ts";
-import { specText } from "../../model/words.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { texts } from "../../text/index.ts";
-import { currentPage, select } from "../page.ts";
+import { currentPage, select } from "../active-page.ts";
 import { useSettings } from "../settings.ts";
 import { ui } from "../ui.ts";
 import { words } from "../words.ts";
-import type { Pointer } from "./pointer.ts";
+import type { PointerController } from "./pointer.ts";
 
-type Way = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
-const WAYS: Record<Way, [number, number]> = {
+type ArrowKey = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
+const DIRECTIONS: Record<ArrowKey, [number, number]> = {
   ArrowLeft: [-1, 0],
   ArrowRight: [1, 0],
   ArrowUp: [0, -1],
   ArrowDown: [0, 1],
 };
 
-export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
+export function handleCanvasKey(event: KeyboardEvent, pointer: PointerController | null): void {
   const page = currentPage();
   if (page === undefined) return;
-  const way = WAYS[event.key as Way];
+  const way = DIRECTIONS[event.key as ArrowKey];
   const taken = () => {
     event.preventDefault();
     event.stopPropagation();
@@ -45,12 +45,12 @@ export function canvasKey(event: KeyboardEvent, pointer: Pointer | null): void {
   if (event.ctrlKey || event.metaKey) {
     const by = { x: way[0] * GRID, y: way[1] * GRID };
     for (const action of event.shiftKey ? resized(page, by) : moved(page, by))
-      studio.act(page.page, action, "keys");
+      studio.dispatch(page.page, action, "keys");
     taken();
     return;
   }
   if (event.shiftKey) return;
-  const next = neighbour(event.key as Way);
+  const next = neighbour(event.key as ArrowKey);
   if (next !== undefined) focusBlock(next);
   taken();
 }
@@ -82,7 +82,7 @@ function resized({ document, selection, places }: PageState, by: Point): Action[
 }
 
 /** The block that the arrow leads to: along a wire, or else the nearest on that side. */
-function neighbour(way: Way): string | undefined {
+function neighbour(way: ArrowKey): string | undefined {
   const page = currentPage();
   if (page === undefined) return undefined;
   const { graph, places } = page;
@@ -98,7 +98,7 @@ function neighbour(way: Way): string | undefined {
     const wire = graph.outOf.get(now)?.[0];
     if (wire) return wire.to.block;
   }
-  return nearest(places, now, WAYS[way]);
+  return nearest(places, now, DIRECTIONS[way]);
 }
 
 function firstOf(places: ReadonlyMap<string, Rect>): string | undefined {
@@ -128,7 +128,7 @@ function nearest(
 export function focusBlock(name: string): void {
   select([item("block", name)]);
   ui.canvas?.reveal(item("block", name));
-  ui.say(describe(name));
+  ui.announce(describe(name));
 }
 
 /** The wire that is selected in a sentence, for those who hear the page. */

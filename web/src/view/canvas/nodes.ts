@@ -8,17 +8,17 @@ import { type BlockView, keyOf, specOf } from "../../model/graph.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
 import { useSettings } from "../settings.ts";
 import type { BlockNode } from "./Block.tsx";
-import { type BoxLook, conflictsOf, type Scene } from "./looks.ts";
 import type { MonitorNode } from "./Monitor.tsx";
 import type { NoteNode } from "./Note.tsx";
-import { itemOf, type Near } from "./stage.ts";
+import { type BoxShape, conflictsOf, type Scene } from "./scene.ts";
+import { itemOfBox, type NearItems } from "./stage.ts";
 
 export type StageNode = BlockNode | NoteNode | MonitorNode;
 
 const NO_PROBLEMS: readonly Problem[] = [];
 
-interface Shown {
-  near: Near;
+interface NodeContext {
+  near: NearItems;
   scene: Scene;
   selection: ReadonlySet<Item>;
   editing: string | null;
@@ -26,36 +26,39 @@ interface Shown {
   onDone(): void;
 }
 
-export class Nodes {
+export class NodeCache {
   private before = new Map<string, StageNode>();
 
-  of(shown: Shown): StageNode[] {
+  of(shown: NodeContext): StageNode[] {
     const { near, scene } = shown;
     const nodes: StageNode[] = [];
     for (const name of near.blocks) {
       const view = scene.block(name);
-      if (view) nodes.push(this.kept(blockNode(view, shown)));
+      if (view) nodes.push(this.reuse(blockNode(view, shown)));
     }
     for (const { kind, name } of near.boxes) {
       const box = scene.boxes.find((each) => each.kind === kind && each.name === name);
-      if (box) nodes.push(this.kept(boxNode(box, shown)));
+      if (box) nodes.push(this.reuse(boxNode(box, shown)));
     }
     this.before = new Map(nodes.map((node) => [node.id, node]));
     return nodes;
   }
 
-  private kept(node: StageNode): StageNode {
+  private reuse(node: StageNode): StageNode {
     const before = this.before.get(node.id);
     return before && same(before, node) ? before : node;
   }
 }
 
-function placed(id: Item, rect: { x: number; y: number; width: number; height: number }): Omit<Node, "data"> {
+function nodeBase(
+  id: Item,
+  rect: { x: number; y: number; width: number; height: number },
+): Omit<Node, "data"> {
   const { x, y, width, height } = rect;
   return { id, position: { x, y }, width, height, measured: { width, height }, handles: [] };
 }
 
-function blockNode(view: BlockView, { scene, selection }: Shown): BlockNode {
+function blockNode(view: BlockView, { scene, selection }: NodeContext): BlockNode {
   const id = item("block", view.name);
   const specs = new Map<string, Spec>();
   for (const wire of scene.graph.into.get(view.name) ?? []) {
@@ -68,7 +71,7 @@ function blockNode(view: BlockView, { scene, selection }: Shown): BlockNode {
   }
   const problems = scene.graph.problems.get(view.name) ?? NO_PROBLEMS;
   return {
-    ...placed(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
+    ...nodeBase(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
     type: "block",
     // What is said below a block can reach over others; one that is selected lies above all.
     zIndex: selection.has(id) ? 3 : scene.conflicts.has(view.name) ? 2 : 1,
@@ -82,10 +85,10 @@ function blockNode(view: BlockView, { scene, selection }: Shown): BlockNode {
   } as BlockNode;
 }
 
-function boxNode(box: BoxLook, shown: Shown): NoteNode | MonitorNode {
+function boxNode(box: BoxShape, shown: NodeContext): NoteNode | MonitorNode {
   const { document } = shown.scene.graph;
-  const id = itemOf(box);
-  const base = placed(id, box.rect);
+  const id = itemOfBox(box);
+  const base = nodeBase(id, box.rect);
   const selected = shown.selection.has(id);
   if (box.kind === "monitors")
     return {

@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
 import type { PageDocument } from "../../model/document.ts";
-import { BLOCK_WIDTH, placesOf } from "../../model/geometry.ts";
+import { BLOCK_WIDTH, blockRects } from "../../model/geometry.ts";
 import { checkedMessage, example, exampleTexts, graphWith } from "../../testing/fixtures.ts";
 import type { Colours } from "./colours.ts";
-import { Scene } from "./looks.ts";
-import { Painter, PLAIN } from "./painter.ts";
-import type { Pen } from "./pen.ts";
+import type { DrawContext } from "./draw-context.ts";
+import { NO_EMPHASIS, Painter } from "./painter.ts";
+import { Scene } from "./scene.ts";
 
 interface Written {
   text: string;
@@ -34,16 +34,16 @@ class Writer {
 /** A painter that draws nothing but what a pen takes down. */
 function painterWith(pen: object, zoom = 1): Painter {
   const all = new Proxy(pen, { get: (from, key) => Reflect.get(from, key) ?? (() => undefined) });
-  return new Painter(all as unknown as Pen, { font: "sans", mono: "mono" } as Colours, zoom);
+  return new Painter(all as unknown as DrawContext, { font: "sans", mono: "mono" } as Colours, zoom);
 }
 
 function written(page: PageDocument, pins = {}): Map<string, Written[]> {
-  const scene = new Scene(graphWith(page, checkedMessage(pins)), placesOf(graphWith(page)));
+  const scene = new Scene(graphWith(page, checkedMessage(pins)), blockRects(graphWith(page)));
   const live = { state: () => undefined, picture: () => undefined };
   return new Map(
     [...scene.graph.blocks.values()].map((view) => {
       const writer = new Writer();
-      painterWith(writer).block(scene, view, live, PLAIN, "all");
+      painterWith(writer).block(scene, view, live, NO_EMPHASIS, "all");
       const left = scene.at(view.name).x;
       return [
         view.name,
@@ -102,7 +102,7 @@ describe("texts of far blocks", () => {
       format: 1,
       blocks: { b: { op: "Const" }, backwards: { op: "Neg" }, pool: { op: "MaxPool3D" } },
     });
-    const scene = new Scene(graph, placesOf(graph));
+    const scene = new Scene(graph, blockRects(graph));
     for (const view of graph.blocks.values()) {
       const writer = new Writer();
       let top = Infinity;
@@ -110,7 +110,7 @@ describe("texts of far blocks", () => {
         top = y;
       };
       const live = { state: () => undefined, picture: () => ({}) as HTMLCanvasElement };
-      painterWith(Object.assign(writer, { drawImage }), zoom).block(scene, view, live, PLAIN, "name");
+      painterWith(Object.assign(writer, { drawImage }), zoom).block(scene, view, live, NO_EMPHASIS, "name");
       const [{ row, to }] = writer.written as [Written];
       expect(to).toBeLessThanOrEqual(scene.at(view.name).x + BLOCK_WIDTH);
       expect(row + 10 / zoom / 2).toBeLessThanOrEqual(top);

@@ -1,5 +1,6 @@
 /** Draws wires, frames and far blocks. It knows no screen: the same strokes make the canvas, a PNG and an SVG. */
 
+import { shortSpec } from "../../model/format.ts";
 import {
   BLOCK_WIDTH,
   FOOTER_HEIGHT,
@@ -10,15 +11,14 @@ import {
   TITLE_HEIGHT,
 } from "../../model/geometry.ts";
 import { type BlockView, specOf } from "../../model/graph.ts";
-import { shortSpec } from "../../model/words.ts";
 import type { BlockState } from "../../net/generated.ts";
-import { type Colours, type Family, family } from "./colours.ts";
-import type { BoxLook, Scene, WireLook } from "./looks.ts";
-import type { Pen } from "./pen.ts";
-import { roleOf, tracePin } from "./shapes.ts";
-import { shownAttr, shownInput } from "./values.ts";
+import { type Colours, dtypeFamily, type Family } from "./colours.ts";
+import type { DrawContext } from "./draw-context.ts";
+import { pinRole, tracePin } from "./pin-shapes.ts";
+import type { BoxShape, Scene, WireShape } from "./scene.ts";
+import { previewAttr, previewInput } from "./value-preview.ts";
 
-export interface Live {
+export interface LiveSource {
   state(block: string): BlockState | undefined;
   picture(pin: string): HTMLCanvasElement | undefined;
 }
@@ -34,7 +34,7 @@ export interface Emphasis {
 }
 
 /** A page as it is when nothing is selected or pointed at. */
-export const PLAIN: Emphasis = {
+export const NO_EMPHASIS: Emphasis = {
   blocks: new Set(),
   wires: new Set(),
   boxes: new Set(),
@@ -43,7 +43,7 @@ export const PLAIN: Emphasis = {
 };
 
 /** How much of a block is drawn: a box, its name in large, or everything. */
-export type Detail = "box" | "name" | "all";
+export type LevelOfDetail = "box" | "name" | "all";
 
 const FAMILIES: readonly Family[] = ["any", "float", "int", "unsigned", "bool", "complex", "string", "state"];
 const STATES: Record<BlockState["state"], "line" | "accent" | "good" | "bad"> = {
@@ -59,7 +59,7 @@ export class Painter {
   private readonly widths = new Map<string, number>();
 
   constructor(
-    readonly pen: Pen,
+    readonly ctx: DrawContext,
     readonly colours: Colours,
     public zoom: number,
   ) {}
@@ -68,14 +68,14 @@ export class Painter {
 
   wires(scene: Scene, ids: Iterable<string>, emphasis: Emphasis, curved: boolean): void {
     const looks = [...ids].map((id) => scene.wires.get(id)).filter((look) => look !== undefined);
-    const lit = (look: WireLook) =>
+    const lit = (look: WireShape) =>
       emphasis.wires.has(look.wire.id) ||
       look.wire.id === emphasis.hovered ||
       emphasis.blocks.has(look.wire.from.block) ||
       emphasis.blocks.has(look.wire.to.block);
     const near = looks.filter(lit);
     const plain = near.length === looks.length ? [] : looks.filter((look) => !lit(look));
-    const { pen } = this;
+    const { ctx: pen } = this;
     const width = Math.max(1.6, 0.9 / this.zoom);
     pen.globalAlpha =
       emphasis.spotlight && near.length > 0 ? this.colours.aside : this.zoom < 0.3 ? 0.55 : 0.8;
@@ -88,8 +88,8 @@ export class Painter {
     }
   }
 
-  private strokes(looks: readonly WireLook[], width: number, curved: boolean): void {
-    const { pen, colours } = this;
+  private strokes(looks: readonly WireShape[], width: number, curved: boolean): void {
+    const { ctx: pen, colours } = this;
     pen.lineWidth = width;
     for (const each of FAMILIES) {
       pen.strokeStyle = colours[each];
@@ -104,8 +104,8 @@ export class Painter {
     }
   }
 
-  private strokeOne(look: WireLook, colour: string, width: number): void {
-    const { pen } = this;
+  private strokeOne(look: WireShape, colour: string, width: number): void {
+    const { ctx: pen } = this;
     pen.strokeStyle = colour;
     pen.lineWidth = width;
     pen.setLineDash(look.wire.order ? [2, 6] : look.bad ? [7, 4] : []);
@@ -115,8 +115,8 @@ export class Painter {
     pen.setLineDash([]);
   }
 
-  private trace(look: WireLook, curved: boolean): void {
-    const { pen } = this;
+  private trace(look: WireShape, curved: boolean): void {
+    const { ctx: pen } = this;
     for (const [a, b, c, d] of look.curves) {
       pen.moveTo(a.x, a.y);
       if (curved) pen.bezierCurveTo(b.x, b.y, c.x, c.y, d.x, d.y);
@@ -126,7 +126,7 @@ export class Painter {
 
   /** Type and shape on each wire that has room for them. */
   labels(scene: Scene, ids: Iterable<string>, emphasis: Emphasis): void {
-    const { pen, colours } = this;
+    const { ctx: pen, colours } = this;
     pen.font = `10.5px ${colours.mono}`;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
@@ -148,26 +148,26 @@ export class Painter {
 
   /** Measured once: to measure a text takes longer than to draw it. */
   private width(text: string): number {
-    const key = `${this.pen.font} ${text}`;
+    const key = `${this.ctx.font} ${text}`;
     let width = this.widths.get(key);
     if (width === undefined) {
-      width = this.pen.measureText(text).width;
+      width = this.ctx.measureText(text).width;
       this.widths.set(key, width);
     }
     return width;
   }
 
   /** As much of a text as has room. */
-  private fitted(text: string, room: number): string {
-    let shown = clipped(text, 60);
+  private ellipsize(text: string, room: number): string {
+    let shown = truncateText(text, 60);
     for (let most = shown.length - 1; most > 1 && this.width(shown) > room; most--)
-      shown = clipped(text, most);
+      shown = truncateText(text, most);
     return shown;
   }
 
   /** The points where wires were bent, so that they can be taken. */
   bends(scene: Scene, ids: Iterable<string>): void {
-    const { pen, colours } = this;
+    const { ctx: pen, colours } = this;
     for (const id of ids) {
       const look = scene.wires.get(id);
       if (look === undefined) continue;
@@ -181,8 +181,8 @@ export class Painter {
   }
 
   /** A wire that is being drawn, from a pin to the pointer. */
-  loose(from: Point, to: Point, colour: string): void {
-    const { pen } = this;
+  pendingWire(from: Point, to: Point, colour: string): void {
+    const { ctx: pen } = this;
     const pull = Math.max(30, Math.abs(to.x - from.x) / 2);
     pen.strokeStyle = colour;
     pen.lineWidth = 2.4;
@@ -196,8 +196,8 @@ export class Painter {
 
   // -- frames and other boxes --------------------------------------------------------------------
 
-  frame(box: BoxLook, title: string, selected: boolean): void {
-    const { pen, colours } = this;
+  frame(box: BoxShape, title: string, selected: boolean): void {
+    const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
     pen.beginPath();
     pen.roundRect(x, y, width, height, 10);
@@ -215,8 +215,8 @@ export class Painter {
   }
 
   /** A note or monitor that is too far away to be read. */
-  farBox(box: BoxLook, title: string, selected: boolean): void {
-    const { pen, colours } = this;
+  farBox(box: BoxShape, title: string, selected: boolean): void {
+    const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
     pen.fillStyle = box.kind === "notes" ? colours.note : colours.surface;
     pen.fillRect(x, y, width, height);
@@ -230,12 +230,12 @@ export class Painter {
     pen.textAlign = "left";
     pen.textBaseline = "top";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(this.fitted(title, width - 24), x + 12, y + 12);
+    pen.fillText(this.ellipsize(title, width - 24), x + 12, y + 12);
   }
 
   /** A note in full, without its marks: lines are broken where they are too long. */
-  note(box: BoxLook, text: string): void {
-    const { pen, colours } = this;
+  note(box: BoxShape, text: string): void {
+    const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
     pen.fillStyle = colours.note;
     pen.fillRect(x, y, width, height);
@@ -246,18 +246,18 @@ export class Painter {
     const lines = text
       .replace(/[*_#`]/g, "")
       .split("\n")
-      .flatMap((line) => this.broken(line, width - 28));
+      .flatMap((line) => this.wrapped(line, width - 28));
     const most = Math.floor((height - 12) / 18);
     lines.slice(0, most).forEach((line, i) => {
       pen.fillText(line, x + 14, y + 22 + i * 18);
     });
   }
 
-  private broken(line: string, width: number): string[] {
+  private wrapped(line: string, width: number): string[] {
     const lines = [""];
     for (const word of line.split(" ")) {
       const longer = `${lines.at(-1)} ${word}`.trimStart();
-      if (this.pen.measureText(longer).width <= width) lines[lines.length - 1] = longer;
+      if (this.ctx.measureText(longer).width <= width) lines[lines.length - 1] = longer;
       else lines.push(word);
     }
     return lines;
@@ -265,8 +265,8 @@ export class Painter {
 
   // -- blocks ------------------------------------------------------------------------------------
 
-  block(scene: Scene, view: BlockView, live: Live, emphasis: Emphasis, detail: Detail): void {
-    const { pen, colours } = this;
+  block(scene: Scene, view: BlockView, live: LiveSource, emphasis: Emphasis, detail: LevelOfDetail): void {
+    const { ctx: pen, colours } = this;
     const rect = scene.at(view.name);
     const { x, y, width, height } = rect;
     const problems = scene.graph.problems.get(view.name);
@@ -302,7 +302,7 @@ export class Painter {
     } else pen.strokeRect(x, y, width, height);
     if (detail === "box") return;
     if (detail === "name") {
-      this.farName(view, rect, live);
+      this.nameOnly(view, rect, live);
       return;
     }
     this.title(view, rect);
@@ -312,8 +312,8 @@ export class Painter {
   }
 
   /** The name as large as it must be to be read from afar. */
-  private farName(view: BlockView, { x, y, width, height }: Rect, live: Live): void {
-    const { pen, colours } = this;
+  private nameOnly(view: BlockView, { x, y, width, height }: Rect, live: LiveSource): void {
+    const { ctx: pen, colours } = this;
     const size = 10 / this.zoom;
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
@@ -324,11 +324,11 @@ export class Painter {
     pen.textBaseline = "middle";
     pen.fillStyle = colours.ink;
     const most = Math.floor((width - 16) / (size * 0.66));
-    pen.fillText(clipped(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
+    pen.fillText(truncateText(view.name, most), x + 10, y + Math.max(TITLE_HEIGHT / 2, size * 0.75));
   }
 
   private title(view: BlockView, { x, y }: Rect): void {
-    const { pen, colours } = this;
+    const { ctx: pen, colours } = this;
     const room = BLOCK_WIDTH - 24;
     const [name, op] = [`600 12.5px ${colours.font}`, `11px ${colours.font}`];
     const middle = y + TITLE_HEIGHT / 2;
@@ -338,52 +338,52 @@ export class Painter {
     pen.font = name;
     pen.textAlign = "left";
     pen.fillStyle = colours.ink;
-    const shown = this.fitted(view.name, room - kept);
+    const shown = this.ellipsize(view.name, room - kept);
     pen.fillText(shown, x + 12, middle);
     if (kept === 0) return;
     const left = room - this.width(shown) - 8;
     pen.font = op;
     pen.textAlign = "right";
     pen.fillStyle = colours.inkSoft;
-    pen.fillText(this.fitted(view.op, left), x + BLOCK_WIDTH - 12, middle);
+    pen.fillText(this.ellipsize(view.op, left), x + BLOCK_WIDTH - 12, middle);
   }
 
-  private picture(view: BlockView, { x, y, height }: Rect, live: Live): void {
+  private picture(view: BlockView, { x, y, height }: Rect, live: LiveSource): void {
     const output = view.outputs[0];
     const picture = output && live.picture(`${view.name}:${output.key}`);
-    if (picture) this.pen.drawImage(picture, x + 8, y + height - FOOTER_HEIGHT + 4, 32, 32);
+    if (picture) this.ctx.drawImage(picture, x + 8, y + height - FOOTER_HEIGHT + 4, 32, 32);
   }
 
   private pins(scene: Scene, view: BlockView, { x, y }: Rect): void {
-    const { pen, colours } = this;
+    const { ctx: pen, colours } = this;
     const at = (row: number) => y + TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT;
     const pin = (
       dtype: string | undefined,
-      role: ReturnType<typeof roleOf>,
+      role: ReturnType<typeof pinRole>,
       px: number,
       py: number,
       solid: boolean,
     ) => {
       tracePin(pen, role, px, py, 4.5);
-      pen.fillStyle = solid ? colours[family(dtype)] : colours.surface;
+      pen.fillStyle = solid ? colours[dtypeFamily(dtype)] : colours.surface;
       pen.fill();
-      pen.strokeStyle = colours[family(dtype)];
+      pen.strokeStyle = colours[dtypeFamily(dtype)];
       pen.lineWidth = 1.5;
       pen.stroke();
     };
     view.inputs.forEach((input, row) => {
       const dtype =
         typeof input.value === "string" ? specOf(scene.graph, input.value)?.dtype : input.info.dtypes[0];
-      pin(dtype, roleOf(input.info, "input"), x, at(row), input.state === "wired");
+      pin(dtype, pinRole(input.info, "input"), x, at(row), input.state === "wired");
     });
     view.outputs.forEach((output, row) => {
       const dtype = specOf(scene.graph, `${view.name}:${output.key}`)?.dtype ?? output.info.dtypes[0];
-      pin(dtype, roleOf(output.info, "output"), x + BLOCK_WIDTH, at(row), true);
+      pin(dtype, pinRole(output.info, "output"), x + BLOCK_WIDTH, at(row), true);
     });
   }
 
   private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
-    const { pen, colours } = this;
+    const { ctx: pen, colours } = this;
     // Gives what is left of the room.
     const text = (
       words: string,
@@ -398,7 +398,7 @@ export class Painter {
       pen.textAlign = align;
       pen.textBaseline = "middle";
       pen.fillStyle = colour;
-      const shown = this.fitted(words, room);
+      const shown = this.ellipsize(words, room);
       pen.fillText(shown, align === "left" ? x + from : x + BLOCK_WIDTH - from, py);
       return room - this.width(shown) - 8;
     };
@@ -410,13 +410,13 @@ export class Painter {
       const [input, output] = [view.inputs[row], view.outputs[row]];
       const most = input ? whole * 0.45 : whole;
       const left = output ? text(output.key, "right", at(row), inkSoft, font, most) + whole - most : whole;
-      const words = input && [input.key, shownInput(input)].filter(Boolean).join("  ");
+      const words = input && [input.key, previewInput(input)].filter(Boolean).join("  ");
       if (words) text(words, "left", at(row), named(input.info.name), font, left);
     }
     view.rows.forEach((attr, place) => {
       const row = at(pinRows(view) + place);
       const left = text(attr.name, "left", row, named(attr.name), font, whole * 0.7);
-      text(shownAttr(attr), "right", row, ink, mono, left + whole * 0.3);
+      text(previewAttr(attr), "right", row, ink, mono, left + whole * 0.3);
     });
     const output = view.outputs[0];
     const spec = output && specOf(scene.graph, `${view.name}:${output.key}`);
@@ -425,6 +425,6 @@ export class Painter {
   }
 }
 
-export function clipped(text: string, most: number): string {
+export function truncateText(text: string, most: number): string {
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
 }

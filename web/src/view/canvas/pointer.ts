@@ -1,48 +1,48 @@
 /** What pointers do on the canvas: mouse, pen and fingers, the same for near and far blocks. */
 
-import { type Item, item, namesOf, readItem } from "../../model/action.ts";
+import { type Item, item, namesOf, parseItem } from "../../model/action.ts";
 import { apply } from "../../model/document.ts";
-import { moveBy, resize, withInside } from "../../model/edit-places.ts";
+import { moveBy, resize, withFrameContents } from "../../model/edit-layout.ts";
 import { bendWire, disconnect, dropOnWire } from "../../model/edit-wires.ts";
 import {
-  crosses,
   encloses,
-  onGrid,
+  intersectsLine,
   overlaps,
   type Point,
   type Rect,
   rectBetween,
+  snapToGrid,
 } from "../../model/geometry.ts";
 import { type Graph, graphOf, type Wire } from "../../model/graph.ts";
-import { Hold } from "./hold.ts";
-import type { Host } from "./host.ts";
-import type { BoxLook } from "./looks.ts";
-import { type Hit, itemOf, itemOfHit, type Stage } from "./stage.ts";
-import { type Drawn, Wiring } from "./wiring.ts";
+import { LongPress } from "./long-press.ts";
+import type { PointerHost } from "./pointer-host.ts";
+import type { BoxShape } from "./scene.ts";
+import { type Hit, itemOfBox, itemOfHit, type Stage } from "./stage.ts";
+import { type WireDrag, WireDrawing } from "./wiring.ts";
 
-type Doing =
+type Gesture =
   | { kind: "press"; hit: Hit; at: Point; button: number }
   | { kind: "move"; items: Set<Item>; from: Point; by: Point }
   | { kind: "marquee"; from: Point; to: Point; before: ReadonlySet<Item> }
-  | Drawn
-  | { kind: "resize"; box: BoxLook; from: Point; to: Point }
+  | WireDrag
+  | { kind: "resize"; box: BoxShape; from: Point; to: Point }
   | { kind: "bend"; wire: Wire; points: Point[]; place: number }
   | { kind: "cut"; points: Point[] };
 
-const SLOP = 4;
+const DRAG_THRESHOLD = 4;
 
-export class Pointer {
-  private doing: Doing | null = null;
-  private readonly wiring: Wiring;
+export class PointerController {
+  private gesture: Gesture | null = null;
+  private readonly wiring: WireDrawing;
   private pointer = -1;
   private claimed = false;
 
   constructor(
     private readonly root: HTMLElement,
     private readonly stage: Stage,
-    private readonly host: Host,
+    private readonly host: PointerHost,
   ) {
-    this.wiring = new Wiring(stage, host);
+    this.wiring = new WireDrawing(stage, host);
     const on = <K extends keyof HTMLElementEventMap>(
       kind: K,
       listen: (event: HTMLElementEventMap[K]) => void,
@@ -51,173 +51,173 @@ export class Pointer {
     on("pointermove", (event) => this.move(event));
     on("pointerup", (event) => this.up(event));
     on("pointercancel", () => {
-      this.hold.stop();
+      this.longPress.stop();
       this.cancel();
     });
     on("touchend", (event) => {
       // Else the finger would click what the menu has put under it.
-      if (this.hold.held) event.preventDefault();
-      this.hold.end();
+      if (this.longPress.fired) event.preventDefault();
+      this.longPress.end();
     });
     on("touchstart", (event) => this.claimed && event.stopPropagation());
     on("mousedown", (event) => this.claimed && event.stopPropagation());
-    on("dblclick", (event) => this.double(event));
+    on("dblclick", (event) => this.doubleClick(event));
     on("contextmenu", (event) => {
-      if (this.hold.held) event.preventDefault();
-      else this.context(event);
-      this.hold.stop();
+      if (this.longPress.fired) event.preventDefault();
+      else this.contextMenu(event);
+      this.longPress.stop();
     });
   }
 
-  private readonly hold = new Hold((event) => {
+  private readonly longPress = new LongPress((event) => {
     this.cancel();
-    this.context(event);
+    this.contextMenu(event);
   });
 
   private readonly ending = new AbortController();
 
   end(): void {
-    this.hold.end();
+    this.longPress.end();
     this.ending.abort();
   }
 
   /** Lets go of whatever is being done, as if it had never begun. */
   cancel(): boolean {
-    const busy = this.doing !== null || this.wiring.waits;
-    if (this.doing?.kind === "move") this.shift(this.doing.items, { x: 0, y: 0 });
-    this.doing = null;
+    const busy = this.gesture !== null || this.wiring.isWaiting;
+    if (this.gesture?.kind === "move") this.shift(this.gesture.items, { x: 0, y: 0 });
+    this.gesture = null;
     this.wiring.stop();
     this.claimed = false;
     this.host.marquee(null);
-    this.show();
+    this.clearFeedback();
     return busy;
   }
 
   // -- places ------------------------------------------------------------------------------------
 
-  private local(event: MouseEvent): Point {
+  private toLocal(event: MouseEvent): Point {
     const box = this.root.getBoundingClientRect();
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
-  private page(event: MouseEvent): Point {
-    const { x, y } = this.local(event);
+  private toPage(event: MouseEvent): Point {
+    const { x, y } = this.toLocal(event);
     return this.stage.toPage(x, y);
   }
 
-  private reach(event: PointerEvent | MouseEvent): number {
+  private tolerance(event: PointerEvent | MouseEvent): number {
     const pixels = "pointerType" in event && event.pointerType === "touch" ? 18 : 10;
-    return Math.min(pixels / this.stage.view.zoom, 24);
+    return Math.min(pixels / this.stage.viewport.zoom, 24);
   }
 
   // -- events ------------------------------------------------------------------------------------
 
   private down(event: PointerEvent): void {
     this.claimed = false;
-    this.hold.down(event);
-    if (this.doing !== null || isWidget(event.target) || !this.owns(event.target)) return;
+    this.longPress.down(event);
+    if (this.gesture !== null || isWidget(event.target) || !this.isCanvas(event.target)) return;
     if (event.button !== 0) return;
-    const at = this.page(event);
-    const hit = this.stage.hit(at, this.reach(event));
+    const at = this.toPage(event);
+    const hit = this.stage.hitTest(at, this.tolerance(event));
     if (event.pointerType === "touch" && hit.kind === "open") {
       this.tapOpen();
       return;
     }
     this.claimed = true;
     this.pointer = event.pointerId;
-    this.doing = { kind: "press", hit, at, button: event.button };
+    this.gesture = { kind: "press", hit, at, button: event.button };
     this.root.focus({ preventScroll: true });
   }
 
   private move(event: PointerEvent): void {
-    const at = this.page(event);
-    this.hold.move(event);
-    if (this.doing === null) {
+    const at = this.toPage(event);
+    this.longPress.move(event);
+    if (this.gesture === null) {
       this.hover(event, at);
       return;
     }
     if (event.pointerId !== this.pointer) return;
-    if (this.doing.kind === "press") {
-      const { at: from } = this.doing;
-      if (Math.hypot(at.x - from.x, at.y - from.y) * this.stage.view.zoom < SLOP) return;
+    if (this.gesture.kind === "press") {
+      const { at: from } = this.gesture;
+      if (Math.hypot(at.x - from.x, at.y - from.y) * this.stage.viewport.zoom < DRAG_THRESHOLD) return;
       this.root.setPointerCapture(event.pointerId);
-      this.begin(this.doing, event);
+      this.startDrag(this.gesture, event);
     }
-    this.go(at, event);
+    this.updateDrag(at, event);
   }
 
   private up(event: PointerEvent): void {
-    this.hold.stop();
-    const { doing } = this;
+    this.longPress.stop();
+    const { gesture: doing } = this;
     if (doing === null || event.pointerId !== this.pointer) return;
-    this.doing = null;
-    const at = this.page(event);
+    this.gesture = null;
+    const at = this.toPage(event);
     if (doing.kind === "press") this.click(doing.hit, event);
-    else this.finish(doing, at, event);
+    else this.endDrag(doing, at, event);
     this.host.marquee(null);
-    this.show();
+    this.clearFeedback();
   }
 
-  private double(event: MouseEvent): void {
-    if (isWidget(event.target) || !this.owns(event.target)) return;
-    const place = this.page(event);
-    const hit = this.stage.hit(place, this.reach(event));
+  private doubleClick(event: MouseEvent): void {
+    if (isWidget(event.target) || !this.isCanvas(event.target)) return;
+    const place = this.toPage(event);
+    const hit = this.stage.hitTest(place, this.tolerance(event));
     if (hit.kind === "open") this.host.search({ x: event.clientX, y: event.clientY }, place, null);
     else this.host.open(hit);
   }
 
-  private context(event: MouseEvent): void {
-    if (isWidget(event.target) || !this.owns(event.target)) return;
+  private contextMenu(event: MouseEvent): void {
+    if (isWidget(event.target) || !this.isCanvas(event.target)) return;
     event.preventDefault();
-    const place = this.page(event);
-    const hit = this.stage.hit(place, this.reach(event));
+    const place = this.toPage(event);
+    const hit = this.stage.hitTest(place, this.tolerance(event));
     const chosen = itemOfHit(hit);
     if (chosen !== null && !this.host.selection().has(chosen)) this.host.select([chosen]);
     this.host.menu({ x: event.clientX, y: event.clientY }, place, hit);
   }
 
   /** Tools that lie on the canvas take care of themselves. */
-  private owns(target: EventTarget | null): boolean {
+  private isCanvas(target: EventTarget | null): boolean {
     return target instanceof Element && target.closest(".canvas-tools, .minimap, .block-problem") === null;
   }
 
   private tapOpen(): void {
-    if (this.wiring.waits) this.cancel();
+    if (this.wiring.isWaiting) this.cancel();
     else this.host.select([]);
   }
 
   // -- what begins, goes on and ends -------------------------------------------------------------
 
-  private begin({ hit, at }: Doing & { kind: "press" }, event: PointerEvent): void {
+  private startDrag({ hit, at }: Gesture & { kind: "press" }, event: PointerEvent): void {
     const graph = this.host.graph();
     if (graph === null) return;
-    if (hit.kind === "output") this.doing = this.wiring.draw({ from: hit.pin.ref });
-    else if (hit.kind === "input") this.doing = this.wiring.drawAt(graph, hit);
-    else if (hit.kind === "bend") this.doing = this.bending(graph, hit.wire, hit.place, null);
-    else if (hit.kind === "wire") this.doing = this.bending(graph, hit.wire, -1, at);
+    if (hit.kind === "output") this.gesture = this.wiring.draw({ from: hit.pin.ref });
+    else if (hit.kind === "input") this.gesture = this.wiring.drawAt(graph, hit);
+    else if (hit.kind === "bend") this.gesture = this.startBend(graph, hit.wire, hit.place, null);
+    else if (hit.kind === "wire") this.gesture = this.startBend(graph, hit.wire, -1, at);
     else if (hit.kind === "box" && hit.part === "corner")
-      this.doing = { kind: "resize", box: hit.box, from: at, to: at };
-    else if (hit.kind === "open" && event.altKey) this.doing = { kind: "cut", points: [at] };
+      this.gesture = { kind: "resize", box: hit.box, from: at, to: at };
+    else if (hit.kind === "open" && event.altKey) this.gesture = { kind: "cut", points: [at] };
     else if (hit.kind === "open")
-      this.doing = { kind: "marquee", from: at, to: at, before: this.kept(event) };
-    else this.doing = this.moving(graph, hit, at);
+      this.gesture = { kind: "marquee", from: at, to: at, before: this.keptSelection(event) };
+    else this.gesture = this.startMove(graph, hit, at);
   }
 
-  private kept(event: PointerEvent): ReadonlySet<Item> {
+  private keptSelection(event: PointerEvent): ReadonlySet<Item> {
     return event.shiftKey || event.ctrlKey || event.metaKey ? new Set(this.host.selection()) : new Set();
   }
 
-  private moving(graph: Graph, hit: Hit, from: Point): Doing {
+  private startMove(graph: Graph, hit: Hit, from: Point): Gesture {
     const taken = itemOfHit(hit) as Item;
     if (!this.host.selection().has(taken)) this.host.select([taken]);
-    const items = withInside(
+    const items = withFrameContents(
       graph.document,
-      [...this.host.selection()].filter((each) => readItem(each).kind !== "wire"),
+      [...this.host.selection()].filter((each) => parseItem(each).kind !== "wire"),
     );
     return { kind: "move", items, from, by: { x: 0, y: 0 } };
   }
 
-  private bending(graph: Graph, id: string, place: number, at: Point | null): Doing | null {
+  private startBend(graph: Graph, id: string, place: number, at: Point | null): Gesture | null {
     const wire = graph.byId.get(id);
     if (wire === undefined || wire.order) return null;
     const curves = this.stage.scene?.wires.get(id)?.curves ?? [];
@@ -232,11 +232,11 @@ export class Pointer {
     };
   }
 
-  private go(at: Point, event: PointerEvent): void {
-    const { doing, stage } = this;
+  private updateDrag(at: Point, event: PointerEvent): void {
+    const { gesture: doing, stage } = this;
     if (doing === null) return;
     if (doing.kind === "move") {
-      doing.by = { x: onGrid(at.x - doing.from.x), y: onGrid(at.y - doing.from.y) };
+      doing.by = { x: snapToGrid(at.x - doing.from.x), y: snapToGrid(at.y - doing.from.y) };
       if (event.shiftKey)
         doing.by =
           Math.abs(doing.by.x) > Math.abs(doing.by.y) ? { ...doing.by, y: 0 } : { ...doing.by, x: 0 };
@@ -245,39 +245,40 @@ export class Pointer {
     } else if (doing.kind === "marquee") {
       doing.to = at;
       this.host.marquee(rectBetween(stage.toScreen(doing.from), stage.toScreen(at)));
-      this.host.select(new Set([...doing.before, ...this.inside(doing)]));
-    } else if (doing.kind === "wire") this.wiring.show(doing, at, stage.hit(at, this.reach(event) * 1.6));
+      this.host.select(new Set([...doing.before, ...this.itemsInMarquee(doing)]));
+    } else if (doing.kind === "wire")
+      this.wiring.show(doing, at, stage.hitTest(at, this.tolerance(event) * 1.6));
     else if (doing.kind === "resize") {
       doing.to = at;
       const rect = this.resized(doing);
       stage.scene?.resizeBox(doing.box, rect);
-      sizeElement(this.root, itemOf(doing.box), rect);
+      sizeElement(this.root, itemOfBox(doing.box), rect);
     } else if (doing.kind === "bend") {
       doing.points = doing.points.map((point, i) => (i === doing.place ? at : point));
       stage.scene?.bend(doing.wire, doing.points);
     } else if (doing.kind === "cut") doing.points = [...doing.points, at];
-    stage.cut = doing.kind === "cut" ? doing.points : [];
-    stage.request();
+    stage.cutLine = doing.kind === "cut" ? doing.points : [];
+    stage.requestPaint();
   }
 
-  private finish(doing: Exclude<Doing, { kind: "press" }>, at: Point, event: PointerEvent): void {
+  private endDrag(doing: Exclude<Gesture, { kind: "press" }>, at: Point, event: PointerEvent): void {
     const graph = this.host.graph();
     const { scene } = this.stage;
     if (graph === null || scene === null) return;
-    if (doing.kind === "move") this.drop(graph, doing);
-    else if (doing.kind === "wire") this.join(graph, doing, at, event);
+    if (doing.kind === "move") this.dropItems(graph, doing);
+    else if (doing.kind === "wire") this.dropWire(graph, doing, at, event);
     else if (doing.kind === "resize")
-      this.host.act(resize(graph.document, itemOf(doing.box), this.resized(doing)));
-    else if (doing.kind === "bend") this.host.act(bendWire(graph.document, doing.wire, doing.points));
+      this.host.dispatch(resize(graph.document, itemOfBox(doing.box), this.resized(doing)));
+    else if (doing.kind === "bend") this.host.dispatch(bendWire(graph.document, doing.wire, doing.points));
     else if (doing.kind === "cut") {
       const crossed = graph.wires.filter((wire) =>
-        crosses(scene.wires.get(wire.id)?.curves ?? [], doing.points),
+        intersectsLine(scene.wires.get(wire.id)?.curves ?? [], doing.points),
       );
-      if (crossed.length > 0) this.host.act(disconnect(graph.document, crossed));
+      if (crossed.length > 0) this.host.dispatch(disconnect(graph.document, crossed));
     }
   }
 
-  private drop(graph: Graph, doing: Doing & { kind: "move" }): void {
+  private dropItems(graph: Graph, doing: Gesture & { kind: "move" }): void {
     const { scene } = this.stage;
     const onWire = this.wireUnder(doing);
     this.shift(doing.items, { x: 0, y: 0 });
@@ -286,16 +287,16 @@ export class Pointer {
     const wire = onWire === undefined ? undefined : graph.byId.get(onWire);
     const [name] = namesOf(doing.items, "block");
     if (wire === undefined || name === undefined) {
-      this.host.act(moved);
+      this.host.dispatch(moved);
       return;
     }
     const after = graphOf(apply(graph.document, moved.edits).document, graph.ops, graph.checked, graph);
     const inserted = dropOnWire(after, wire, name);
-    this.host.act({ label: inserted.label, edits: [...moved.edits, ...inserted.edits] });
+    this.host.dispatch({ label: inserted.label, edits: [...moved.edits, ...inserted.edits] });
   }
 
   /** The wire that a single block without wires is held over. */
-  private wireUnder(doing: Doing & { kind: "move" }): string | undefined {
+  private wireUnder(doing: Gesture & { kind: "move" }): string | undefined {
     const graph = this.host.graph();
     const { scene } = this.stage;
     const [name] = namesOf(doing.items, "block");
@@ -307,8 +308,8 @@ export class Pointer {
     return hit?.kind === "wire" ? hit.wire : undefined;
   }
 
-  private join(graph: Graph, drawn: Drawn, at: Point, event: PointerEvent): void {
-    const hit = this.stage.hit(at, this.reach(event) * 1.6);
+  private dropWire(graph: Graph, drawn: WireDrag, at: Point, event: PointerEvent): void {
+    const hit = this.stage.hitTest(at, this.tolerance(event) * 1.6);
     if (this.wiring.join(graph, drawn, hit)) return;
     if (hit.kind === "open" || hit.kind === "wire" || hit.kind === "bend")
       this.host.search({ x: event.clientX, y: event.clientY }, at, drawn.end);
@@ -334,20 +335,20 @@ export class Pointer {
     const { stage } = this;
     if (event.pointerType === "touch" || stage.scene === null || isWidget(event.target)) return;
     if (this.wiring.follow(at)) return;
-    const hit = stage.hit(at, this.reach(event) * 0.6);
+    const hit = stage.hitTest(at, this.tolerance(event) * 0.6);
     const hovered = hit.kind === "wire" || hit.kind === "bend" ? hit.wire : null;
     if (hovered === stage.emphasis.hovered) return;
     stage.emphasis = { ...stage.emphasis, hovered };
-    stage.request();
+    stage.requestPaint();
   }
 
   /** Takes away what was only shown while something was being done. */
-  private show(): void {
+  private clearFeedback(): void {
     const { stage } = this;
-    stage.cut = [];
-    if (!this.wiring.waits) this.wiring.clear();
+    stage.cutLine = [];
+    if (!this.wiring.isWaiting) this.wiring.clear();
     stage.emphasis = { ...stage.emphasis, hovered: null };
-    stage.request();
+    stage.requestPaint();
   }
 
   private shift(items: ReadonlySet<Item>, by: Point): void {
@@ -357,26 +358,26 @@ export class Pointer {
       const element = this.root.querySelector<HTMLElement>(`[data-id="${CSS.escape(each)}"]`);
       if (element) element.style.translate = by.x === 0 && by.y === 0 ? "" : `${by.x}px ${by.y}px`;
     }
-    this.stage.request();
+    this.stage.requestPaint();
   }
 
-  private resized({ box: { rect }, from, to }: Doing & { kind: "resize" }): Rect {
+  private resized({ box: { rect }, from, to }: Gesture & { kind: "resize" }): Rect {
     return {
       ...rect,
-      width: Math.max(96, onGrid(rect.width + to.x - from.x)),
-      height: Math.max(64, onGrid(rect.height + to.y - from.y)),
+      width: Math.max(96, snapToGrid(rect.width + to.x - from.x)),
+      height: Math.max(64, snapToGrid(rect.height + to.y - from.y)),
     };
   }
 
-  private inside({ from, to }: Doing & { kind: "marquee" }): Item[] {
+  private itemsInMarquee({ from, to }: Gesture & { kind: "marquee" }): Item[] {
     const { scene } = this.stage;
     if (scene === null) return [];
     const rect = rectBetween(from, to);
-    const blocks = [...scene.grid.within(rect)].map((name) => item("block", name));
+    const blocks = [...scene.grid.search(rect)].map((name) => item("block", name));
     const boxes = scene.boxes.filter((box) =>
       box.kind === "frames" ? encloses(rect, box.rect) : overlaps(box.rect, rect),
     );
-    return [...blocks, ...boxes.map(itemOf)];
+    return [...blocks, ...boxes.map(itemOfBox)];
   }
 }
 

@@ -2,7 +2,6 @@
 
 import { type Item, item } from "../../model/action.ts";
 import { inLanguage, titleIn } from "../../model/document.ts";
-import type { View } from "../../model/fitted.ts";
 import {
   BLOCK_WIDTH,
   contains,
@@ -16,10 +15,11 @@ import {
   TITLE_HEIGHT,
 } from "../../model/geometry.ts";
 import type { BlockView, Graph, InputPin, OutputPin } from "../../model/graph.ts";
+import type { Viewport } from "../../model/viewport.ts";
 import { useSettings } from "../settings.ts";
 import { type Colours, readColours } from "./colours.ts";
-import { type BoxLook, Scene } from "./looks.ts";
-import { type Emphasis, type Live, Painter } from "./painter.ts";
+import { type Emphasis, type LiveSource, Painter } from "./painter.ts";
+import { type BoxShape, Scene } from "./scene.ts";
 
 export type Hit =
   | { kind: "input"; block: string; pin: InputPin }
@@ -27,54 +27,54 @@ export type Hit =
   | { kind: "block"; block: string }
   | { kind: "bend"; wire: string; place: number }
   | { kind: "wire"; wire: string }
-  | { kind: "box"; box: BoxLook; part: "head" | "body" | "corner" }
+  | { kind: "box"; box: BoxShape; part: "head" | "body" | "corner" }
   | { kind: "open" };
 
 /** Below this zoom, or with more blocks in view than this, blocks are painted and no elements. */
 export const FAR_ZOOM = 0.55;
-export const MOST_NEAR = 80;
+export const MAX_NEAR = 80;
 /** From this zoom on text can be read; so many painted blocks can be written in at every frame. */
 export const LEGIBLE_ZOOM = 0.42;
-const MOST_WRITTEN = 150;
+const MAX_DETAILED = 150;
 /** How far dots of the ground are from each other. */
-const DOTS = 24;
+const DOT_SPACING = 24;
 const BOX_ZOOM = 0.2;
-const MOST_BOXES = 16;
+const MAX_BOXES = 16;
 
 /** What the stage shows as elements of the document. */
-export interface Near {
+export interface NearItems {
   readonly blocks: readonly string[];
-  readonly boxes: readonly BoxLook[];
+  readonly boxes: readonly BoxShape[];
 }
 
-const NOTHING: Emphasis = {
+const NO_EMPHASIS: Emphasis = {
   blocks: new Set(),
   wires: new Set(),
   boxes: new Set(),
   hovered: null,
   spotlight: false,
 };
-const NO_LIVE: Live = { state: () => undefined, picture: () => undefined };
+const NO_LIVE: LiveSource = { state: () => undefined, picture: () => undefined };
 
 export class Stage {
   scene: Scene | null = null;
-  view: View = { x: 0, y: 0, zoom: 1 };
-  emphasis: Emphasis = NOTHING;
-  live: Live = NO_LIVE;
+  viewport: Viewport = { x: 0, y: 0, zoom: 1 };
+  emphasis: Emphasis = NO_EMPHASIS;
+  live: LiveSource = NO_LIVE;
   /** A wire that is being drawn: from a pin, in page coordinates. */
-  loose: { from: Point; to: Point; fits: boolean } | null = null;
+  pendingWire: { from: Point; to: Point; fits: boolean } | null = null;
   /** Pins that a wire that is being drawn could be joined to. */
-  marked: readonly Point[] = [];
+  compatiblePins: readonly Point[] = [];
   /** The line of a cut through wires. */
-  cut: readonly Point[] = [];
-  onNear: (near: Near) => void = () => {};
+  cutLine: readonly Point[] = [];
+  onNear: (near: NearItems) => void = () => {};
   onPaint: () => void = () => {};
   width = 0;
   height = 0;
   private painter: Painter | null = null;
   private frame = 0;
-  private nearIn: Rect | null = null;
-  private near: Near = { blocks: [], boxes: [] };
+  private nearRect: Rect | null = null;
+  private near: NearItems = { blocks: [], boxes: [] };
   private isFar = false;
 
   constructor(readonly canvas: HTMLCanvasElement) {}
@@ -87,10 +87,10 @@ export class Stage {
     return this.isFar;
   }
 
-  restyle(): void {
+  readTheme(): void {
     const g = this.canvas.getContext("2d") as CanvasRenderingContext2D;
-    this.painter = new Painter(g, readColours(), this.view.zoom);
-    this.request();
+    this.painter = new Painter(g, readColours(), this.viewport.zoom);
+    this.requestPaint();
   }
 
   resize(width: number, height: number): void {
@@ -99,24 +99,24 @@ export class Stage {
     this.height = height;
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
-    this.nearIn = null;
-    this.request();
+    this.nearRect = null;
+    this.requestPaint();
   }
 
-  show(graph: Graph, places: ReadonlyMap<string, Rect>): void {
+  setGraph(graph: Graph, places: ReadonlyMap<string, Rect>): void {
     this.scene = new Scene(graph, places);
-    this.nearIn = null;
-    this.chooseNear();
-    this.request();
+    this.nearRect = null;
+    this.updateNear();
+    this.requestPaint();
   }
 
-  move(view: View): void {
-    this.view = view;
-    this.chooseNear();
-    this.request();
+  setViewport(view: Viewport): void {
+    this.viewport = view;
+    this.updateNear();
+    this.requestPaint();
   }
 
-  request(): void {
+  requestPaint(): void {
     if (this.frame === 0) this.frame = requestAnimationFrame(() => this.paint());
   }
 
@@ -127,33 +127,33 @@ export class Stage {
   // -- places ----------------------------------------------------------------------------------
 
   toPage(x: number, y: number): Point {
-    return { x: (x - this.view.x) / this.view.zoom, y: (y - this.view.y) / this.view.zoom };
+    return { x: (x - this.viewport.x) / this.viewport.zoom, y: (y - this.viewport.y) / this.viewport.zoom };
   }
 
   toScreen({ x, y }: Point): Point {
-    return { x: x * this.view.zoom + this.view.x, y: y * this.view.zoom + this.view.y };
+    return { x: x * this.viewport.zoom + this.viewport.x, y: y * this.viewport.zoom + this.viewport.y };
   }
 
-  inView(margin = 0): Rect {
+  visibleRect(margin = 0): Rect {
     const { x, y } = this.toPage(-margin, -margin);
     return {
       x,
       y,
-      width: (this.width + 2 * margin) / this.view.zoom,
-      height: (this.height + 2 * margin) / this.view.zoom,
+      width: (this.width + 2 * margin) / this.viewport.zoom,
+      height: (this.height + 2 * margin) / this.viewport.zoom,
     };
   }
 
   /** What lies under a point of the page, the topmost first. */
-  hit(at: Point, reach: number): Hit {
+  hitTest(at: Point, reach: number): Hit {
     const { scene } = this;
     if (scene === null) return { kind: "open" };
-    const pin = this.view.zoom > 0.28 ? this.pinAt(scene, at, reach) : undefined;
+    const pin = this.viewport.zoom > 0.28 ? this.pinAt(scene, at, reach) : undefined;
     if (pin) return pin;
     const boxes = scene.boxes.filter((box) => box.kind !== "frames" && contains(box.rect, at));
     const box = boxes.at(-1);
     if (box) return { kind: "box", box, part: this.partOf(box, at, reach) };
-    const block = scene.grid.at(at);
+    const block = scene.grid.hitTest(at);
     if (block !== undefined) return { kind: "block", block };
     const line = this.wireAt(scene, at, reach);
     if (line) return line;
@@ -162,7 +162,7 @@ export class Stage {
 
   private pinAt(scene: Scene, at: Point, reach: number): Hit | undefined {
     const around = { x: at.x - reach, y: at.y - reach, width: 2 * reach, height: 2 * reach };
-    for (const name of scene.grid.within(around)) {
+    for (const name of scene.grid.search(around)) {
       const view = scene.block(name);
       const rect = scene.places.get(name);
       if (view === undefined || rect === undefined) continue;
@@ -207,7 +207,7 @@ export class Stage {
     return undefined;
   }
 
-  private partOf({ rect }: BoxLook, at: Point, reach: number): "head" | "body" | "corner" {
+  private partOf({ rect }: BoxShape, at: Point, reach: number): "head" | "body" | "corner" {
     if (at.x > rect.x + rect.width - reach * 1.4 && at.y > rect.y + rect.height - reach * 1.4)
       return "corner";
     return at.y < rect.y + 32 ? "head" : "body";
@@ -216,28 +216,28 @@ export class Stage {
   // -- near and far ------------------------------------------------------------------------------
 
   /** Chooses what stands as elements. Those just outside the view are kept, so that panning seldom changes it. */
-  private chooseNear(): void {
+  private updateNear(): void {
     const { scene } = this;
     if (scene === null || this.width === 0) return;
-    const seen = this.inView();
-    if (this.nearIn !== null && encloses(this.nearIn, seen) && !this.zoomCrossed()) return;
-    const around = this.inView(160);
-    const far = this.view.zoom < FAR_ZOOM || scene.grid.within(seen).size > MOST_NEAR;
+    const seen = this.visibleRect();
+    if (this.nearRect !== null && encloses(this.nearRect, seen) && !this.zoomCrossed()) return;
+    const around = this.visibleRect(160);
+    const far = this.viewport.zoom < FAR_ZOOM || scene.grid.search(seen).size > MAX_NEAR;
     const boxes = scene.boxes.filter((box) => box.kind !== "frames" && overlaps(box.rect, around));
-    this.nearIn = around;
-    this.zoomThen = this.view.zoom;
+    this.nearRect = around;
+    this.nearZoom = this.viewport.zoom;
     this.isFar = far;
     this.near = {
-      blocks: far ? [] : [...scene.grid.within(around)],
-      boxes: this.view.zoom < BOX_ZOOM || boxes.length > MOST_BOXES ? [] : boxes,
+      blocks: far ? [] : [...scene.grid.search(around)],
+      boxes: this.viewport.zoom < BOX_ZOOM || boxes.length > MAX_BOXES ? [] : boxes,
     };
     this.onNear(this.near);
   }
 
-  private zoomThen = 0;
+  private nearZoom = 0;
 
   private zoomCrossed(): boolean {
-    const [a, b] = [this.zoomThen, this.view.zoom];
+    const [a, b] = [this.nearZoom, this.viewport.zoom];
     // Zoomed in, most of what is near is far outside the view by and by, and costs time at every frame.
     const others = this.isFar ? b > a : b < a * 0.8 || b > a * 1.25;
     return others || [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge);
@@ -247,7 +247,7 @@ export class Stage {
 
   private paint(): void {
     this.frame = 0;
-    const { scene, painter, canvas, view } = this;
+    const { scene, painter, canvas, viewport: view } = this;
     const g = canvas.getContext("2d") as CanvasRenderingContext2D;
     const ratio = this.width === 0 ? 1 : canvas.width / this.width;
     g.setTransform(1, 0, 0, 1, 0, 0);
@@ -264,10 +264,10 @@ export class Stage {
 
   /** A grid to see how far one has gone. One path of squares takes half the time of a pattern that is scaled. */
   private paintDots(g: CanvasRenderingContext2D, ratio: number): void {
-    const { x, y, zoom } = this.view;
+    const { x, y, zoom } = this.viewport;
     if (zoom < 0.45) return;
     const { width, height } = this.canvas;
-    const step = DOTS * zoom * ratio * (zoom < 0.8 ? 2 : 1);
+    const step = DOT_SPACING * zoom * ratio * (zoom < 0.8 ? 2 : 1);
     const side = Math.max(1, Math.round(1.5 * zoom * ratio));
     const first = (at: number) => ((at * ratio) % step) - step;
     g.beginPath();
@@ -280,11 +280,11 @@ export class Stage {
   }
 
   private paintScene(scene: Scene, painter: Painter): void {
-    const seen = this.inView(8);
-    const { zoom } = this.view;
+    const seen = this.visibleRect(8);
+    const { zoom } = this.viewport;
     for (const box of scene.boxes) {
       if (box.kind === "frames" && overlaps(box.rect, seen))
-        painter.frame(box, titleOf(scene, box), this.emphasis.boxes.has(itemOf(box)));
+        painter.frame(box, titleOf(scene, box), this.emphasis.boxes.has(itemOfBox(box)));
     }
     const wires = scene.wiresWithin(seen);
     painter.wires(scene, wires, this.emphasis, zoom > 0.24);
@@ -296,15 +296,15 @@ export class Stage {
     if (this.near.boxes.length === 0) {
       for (const box of scene.boxes) {
         if (box.kind !== "frames" && overlaps(box.rect, seen))
-          painter.farBox(box, titleOf(scene, box), this.emphasis.boxes.has(itemOf(box)));
+          painter.farBox(box, titleOf(scene, box), this.emphasis.boxes.has(itemOfBox(box)));
       }
     }
   }
 
   private paintFar(scene: Scene, painter: Painter, seen: Rect): void {
-    const { zoom } = this.view;
-    const names = scene.grid.within(seen);
-    const legible = zoom >= LEGIBLE_ZOOM && names.size <= MOST_WRITTEN;
+    const { zoom } = this.viewport;
+    const names = scene.grid.search(seen);
+    const legible = zoom >= LEGIBLE_ZOOM && names.size <= MAX_DETAILED;
     const detail = zoom < 0.17 ? "box" : legible ? "all" : "name";
     for (const name of names) {
       painter.block(scene, scene.block(name) as BlockView, this.live, this.emphasis, detail);
@@ -313,20 +313,24 @@ export class Stage {
 
   private paintMarks(g: CanvasRenderingContext2D, painter: Painter): void {
     const { colours } = painter;
-    for (const at of this.marked) {
+    for (const at of this.compatiblePins) {
       g.beginPath();
       g.arc(at.x, at.y, 9, 0, 2 * Math.PI);
       g.strokeStyle = colours.accent;
       g.lineWidth = 2;
       g.stroke();
     }
-    if (this.loose)
-      painter.loose(this.loose.from, this.loose.to, this.loose.fits ? colours.accent : colours.inkSoft);
-    if (this.cut.length > 1) {
+    if (this.pendingWire)
+      painter.pendingWire(
+        this.pendingWire.from,
+        this.pendingWire.to,
+        this.pendingWire.fits ? colours.accent : colours.inkSoft,
+      );
+    if (this.cutLine.length > 1) {
       g.beginPath();
-      for (const [i, at] of this.cut.entries()) i === 0 ? g.moveTo(at.x, at.y) : g.lineTo(at.x, at.y);
+      for (const [i, at] of this.cutLine.entries()) i === 0 ? g.moveTo(at.x, at.y) : g.lineTo(at.x, at.y);
       g.strokeStyle = colours.bad;
-      g.lineWidth = 1.5 / this.view.zoom;
+      g.lineWidth = 1.5 / this.viewport.zoom;
       g.setLineDash([4, 4]);
       g.stroke();
       g.setLineDash([]);
@@ -336,7 +340,7 @@ export class Stage {
 
 const KINDS = { frames: "frame", notes: "note", monitors: "monitor" } as const;
 
-export function itemOf(box: BoxLook): Item {
+export function itemOfBox(box: BoxShape): Item {
   return item(KINDS[box.kind], box.name);
 }
 
@@ -351,14 +355,14 @@ export function itemOfHit(hit: Hit): Item | null {
     case "bend":
       return item("wire", hit.wire);
     case "box":
-      return itemOf(hit.box);
+      return itemOfBox(hit.box);
     case "open":
       return null;
   }
 }
 
 /** What a box is called, or the text of a note without its marks. */
-export function titleOf(scene: Scene, { kind, name }: BoxLook): string {
+export function titleOf(scene: Scene, { kind, name }: BoxShape): string {
   const { document } = scene.graph;
   const { language } = useSettings.getState();
   if (kind !== "notes") return titleIn(language, document[kind]?.[name], name);

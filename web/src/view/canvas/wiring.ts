@@ -1,15 +1,15 @@
 /** Wires that are being drawn: dragged from pin to pin, or begun and ended by a click or tap on a pin. */
 
+import { candidateInputs, candidateOutputs, connectionError } from "../../model/connections.ts";
 import type { InputRef, OutputRef } from "../../model/document.ts";
 import { connect, disconnect, reconnect } from "../../model/edit-wires.ts";
-import { inputsFor, outputsFor, whyNoWire } from "../../model/fits.ts";
 import { inputOffset, outputOffset, type Point } from "../../model/geometry.ts";
 import { type Graph, outputPinOf, type Wire } from "../../model/graph.ts";
-import type { Host, WireEnd } from "./host.ts";
+import type { PointerHost, WireEnd } from "./pointer-host.ts";
 import type { Hit, Stage } from "./stage.ts";
 
 /** A wire that is dragged: its fixed end, and the wire that it was before if one was taken off a pin. */
-export interface Drawn {
+export interface WireDrag {
   readonly kind: "wire";
   readonly end: WireEnd;
   readonly from: Point;
@@ -21,17 +21,17 @@ interface Ends {
   readonly to: InputRef;
 }
 
-export class Wiring {
+export class WireDrawing {
   /** The end of a wire after a click on a pin: the next click on a pin joins them. */
   private waiting: WireEnd | null = null;
 
   constructor(
     private readonly stage: Stage,
-    private readonly host: Host,
+    private readonly host: PointerHost,
   ) {}
 
   /** Whether a wire has begun that a click ends. */
-  get waits(): boolean {
+  get isWaiting(): boolean {
     return this.waiting !== null;
   }
 
@@ -41,30 +41,30 @@ export class Wiring {
 
   // -- dragged -----------------------------------------------------------------------------------
 
-  draw(end: WireEnd, taken: Wire | null = null): Drawn {
+  draw(end: WireEnd, taken: Wire | null = null): WireDrag {
     this.waiting = null;
     this.begin(end);
     return { kind: "wire", end, from: this.pinPoint(end) ?? { x: 0, y: 0 }, taken };
   }
 
   /** Takes the wire that an input has off it, or begins one there. */
-  drawAt(graph: Graph, hit: Hit & { kind: "input" }): Drawn {
+  drawAt(graph: Graph, hit: Hit & { kind: "input" }): WireDrag {
     const wire = graph.byId.get(`${hit.block}:${hit.pin.key}`);
     return wire === undefined ? this.draw({ to: hit.pin.ref }) : this.draw({ from: wire.from }, wire);
   }
 
-  show({ end, from: start }: Drawn, at: Point, hit: Hit): void {
+  show({ end, from: start }: WireDrag, at: Point, hit: Hit): void {
     const ends = this.ends(end, hit);
     const fits = ends !== null && this.fits(ends);
     const [from, to] = "from" in end ? [start, at] : [at, start];
-    this.stage.loose = { from, to, fits };
+    this.stage.pendingWire = { from, to, fits };
   }
 
   /** Ends a wire where it was dropped. Says whether that has come to an end: in the open it has not. */
-  join(graph: Graph, { end, taken }: Drawn, hit: Hit): boolean {
+  join(graph: Graph, { end, taken }: WireDrag, hit: Hit): boolean {
     const ends = this.ends(end, hit);
     if (ends === null) {
-      if (taken !== null) this.host.act(disconnect(graph.document, [taken]));
+      if (taken !== null) this.host.dispatch(disconnect(graph.document, [taken]));
       return taken !== null;
     }
     const { from, to } = ends;
@@ -72,7 +72,7 @@ export class Wiring {
     if (same) return true;
     if (!this.fits(ends)) this.host.refuse(from, to);
     else
-      this.host.act(
+      this.host.dispatch(
         taken === null ? connect(graph.document, from, to) : reconnect(graph.document, taken, { to }),
       );
     return true;
@@ -90,7 +90,7 @@ export class Wiring {
     const ends = this.ends(this.waiting, hit);
     const graph = this.host.graph();
     this.waiting = null;
-    if (ends !== null && graph !== null) this.host.act(connect(graph.document, ends.from, ends.to));
+    if (ends !== null && graph !== null) this.host.dispatch(connect(graph.document, ends.from, ends.to));
     return true;
   }
 
@@ -102,7 +102,7 @@ export class Wiring {
     if (ends === null || graph === null) {
       this.waiting = end;
       this.begin(end);
-    } else if (this.fits(ends)) this.host.act(connect(graph.document, ends.from, ends.to));
+    } else if (this.fits(ends)) this.host.dispatch(connect(graph.document, ends.from, ends.to));
     else this.host.refuse(ends.from, ends.to);
   }
 
@@ -111,9 +111,9 @@ export class Wiring {
     if (this.waiting === null) return false;
     const pin = this.pinPoint(this.waiting);
     if (pin)
-      this.stage.loose =
+      this.stage.pendingWire =
         "from" in this.waiting ? { from: pin, to: at, fits: false } : { from: at, to: pin, fits: false };
-    this.stage.request();
+    this.stage.requestPaint();
     return true;
   }
 
@@ -126,8 +126,8 @@ export class Wiring {
 
   /** Takes away what is shown while a wire is drawn. */
   clear(): void {
-    this.stage.loose = null;
-    this.stage.marked = [];
+    this.stage.pendingWire = null;
+    this.stage.compatiblePins = [];
     this.host.wiring(false);
   }
 
@@ -136,14 +136,14 @@ export class Wiring {
     if (graph === null) return;
     const fitting =
       "from" in end
-        ? inputsFor(graph, end.from)
+        ? candidateInputs(graph, end.from)
             .filter(({ reason }) => !reason)
             .map(({ what }) => this.pinPoint({ to: what.ref }))
-        : outputsFor(graph, end.to)
+        : candidateOutputs(graph, end.to)
             .filter(({ reason }) => !reason)
             .map(({ what }) => this.pinPoint({ from: what.ref }));
-    this.stage.marked = fitting.filter((point) => point !== null);
-    this.stage.request();
+    this.stage.compatiblePins = fitting.filter((point) => point !== null);
+    this.stage.requestPaint();
   }
 
   private pinPoint(end: WireEnd): Point | null {
@@ -168,19 +168,21 @@ export class Wiring {
     if ("from" in end) {
       if (hit.kind === "input") return { from: end.from, to: hit.pin.ref };
       if (hit.kind !== "block" || hit.block === end.from.block) return null;
-      const pin = inputsFor(graph, end.from).find(
+      const pin = candidateInputs(graph, end.from).find(
         ({ what, reason }) => what.ref.block === hit.block && !reason,
       );
       return pin ? { from: end.from, to: pin.what.ref } : null;
     }
     if (hit.kind === "output") return { from: hit.pin.ref, to: end.to };
     if (hit.kind !== "block" || hit.block === end.to.block) return null;
-    const pin = outputsFor(graph, end.to).find(({ what, reason }) => what.ref.block === hit.block && !reason);
+    const pin = candidateOutputs(graph, end.to).find(
+      ({ what, reason }) => what.ref.block === hit.block && !reason,
+    );
     return pin ? { from: pin.what.ref, to: end.to } : null;
   }
 
   private fits({ from, to }: Ends): boolean {
     const graph = this.host.graph();
-    return graph !== null && whyNoWire(graph, from, to) === undefined;
+    return graph !== null && connectionError(graph, from, to) === undefined;
   }
 }

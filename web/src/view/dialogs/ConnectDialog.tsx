@@ -1,15 +1,15 @@
 import { type ReactElement, useState } from "react";
 import { connect } from "../../model/actions.ts";
-import { inputsFor, outputsFor } from "../../model/fits.ts";
+import { candidateInputs, candidateOutputs } from "../../model/connections.ts";
+import { reasonText, specText } from "../../model/format.ts";
 import { keyOf, specOf } from "../../model/graph.ts";
-import { reasonText, specText } from "../../model/words.ts";
 import type { PageState } from "../../state/store.ts";
-import type { WireEnd } from "../canvas/host.ts";
-import { act } from "../page.ts";
+import { dispatch } from "../active-page.ts";
+import type { WireEnd } from "../canvas/pointer-host.ts";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
-import { type ChoiceItem, Choices } from "./Choices.tsx";
 import { Dialog } from "./Dialog.tsx";
+import { ListBox, type ListBoxItem } from "./ListBox.tsx";
 
 /** Wires without a pointer: first the pin of this block, then one of the pins that fit. */
 export function ConnectDialog({
@@ -44,7 +44,7 @@ export function ConnectDialog({
       detail: typeof pin.value === "string" ? pin.value : w.pinStates[pin.state],
       missing: pin.state === "missing",
     }));
-    const choices: ChoiceItem[] = [
+    const choices: ListBoxItem[] = [
       ...inputs.filter((input) => input.missing),
       ...view.outputs.map((pin) => {
         const spec = specOf(graph, keyOf(pin.ref));
@@ -54,7 +54,7 @@ export function ConnectDialog({
     ];
     return (
       <Dialog title={w.connectBlock(block)} onClose={ui.closeDialog} actions={close}>
-        <Choices
+        <ListBox
           label={w.connectBlock(block)}
           choices={choices}
           onChoose={(id) => {
@@ -73,19 +73,19 @@ export function ConnectDialog({
       : w.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
   const join = (other: WireEnd) => {
     const ends = { ...chosen, ...other };
-    if ("from" in ends && "to" in ends) act(connect(page.document, ends.from, ends.to));
+    if ("from" in ends && "to" in ends) dispatch(connect(page.document, ends.from, ends.to));
     ui.closeDialog();
   };
   const choices =
     "from" in chosen
-      ? inputsFor(graph, chosen.from).map(({ what, reason }) => ({
+      ? candidateInputs(graph, chosen.from).map(({ what, reason }) => ({
           id: `${what.ref.block}:${what.key}`,
           name: `${what.ref.block}.${what.key}`,
           detail: typeof what.value === "string" ? what.value : w.pinStates[what.state],
           why: reason && reasonText(reason, texts),
           end: { to: what.ref } as WireEnd,
         }))
-      : outputsFor(graph, chosen.to).map(({ what, reason }) => {
+      : candidateOutputs(graph, chosen.to).map(({ what, reason }) => {
           const spec = specOf(graph, keyOf(what.ref));
           return {
             id: keyOf(what.ref),
@@ -100,7 +100,7 @@ export function ConnectDialog({
       {choices.length === 0 ? (
         <p className="soft">{w.nothingFits}</p>
       ) : (
-        <Choices
+        <ListBox
           key={title}
           label={title}
           choices={choices}

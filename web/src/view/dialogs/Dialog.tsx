@@ -46,7 +46,7 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
   );
 }
 
-export function Close(): ReactElement {
+export function CloseButton(): ReactElement {
   const w = useWords();
   return (
     <button type="button" className="button" onClick={ui.closeDialog}>

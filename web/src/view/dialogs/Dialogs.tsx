@@ -1,20 +1,20 @@
 import type { ReactElement } from "react";
-import { usePage as pageAsBlock } from "../../model/actions.ts";
+import { addPageBlock as pageAsBlock } from "../../model/actions.ts";
 import { BLOCK_WIDTH } from "../../model/geometry.ts";
 import type { PageState } from "../../state/store.ts";
-import { act, usePage } from "../page.ts";
+import { dispatch, usePage } from "../active-page.ts";
 import { ui, useUi } from "../ui.ts";
-import { About } from "./About.tsx";
+import { AboutDialog } from "./AboutDialog.tsx";
 import { ConnectDialog } from "./ConnectDialog.tsx";
 import { ExportDialog } from "./ExportDialog.tsx";
-import { Extract } from "./Extract.tsx";
-import { FilesAsked } from "./FilesAsked.tsx";
-import { Gradients } from "./Gradients.tsx";
-import { Help } from "./Help.tsx";
-import { OpenFile } from "./OpenFile.tsx";
-import { SaveAs, SaveRefused } from "./Saving.tsx";
+import { ExtractDialog } from "./ExtractDialog.tsx";
+import { FilePermission } from "./FilePermission.tsx";
+import { GradientsDialog } from "./GradientsDialog.tsx";
+import { HelpDialog } from "./HelpDialog.tsx";
+import { OpenDialog } from "./OpenDialog.tsx";
+import { SaveAsDialog, SaveRefusedDialog } from "./SaveDialogs.tsx";
 import { SettingsDialog } from "./SettingsDialog.tsx";
-import { Versions } from "./Versions.tsx";
+import { VersionsDialog } from "./VersionsDialog.tsx";
 
 const PAGE_BLOCK = { width: BLOCK_WIDTH, height: 160 };
 
@@ -22,43 +22,43 @@ const PAGE_BLOCK = { width: BLOCK_WIDTH, height: 160 };
 export function Dialogs(): ReactElement | null {
   const dialog = useUi((state) => state.dialog);
   const page = usePage<PageState | null>((each) => each, null);
-  if (page?.saveRefused) return <SaveRefused page={page} />;
-  if (page && Object.keys(page.run.needs_files ?? {}).length > 0) return <FilesAsked page={page} />;
+  if (page?.saveRefused) return <SaveRefusedDialog page={page} />;
+  if (page && Object.keys(page.run.needs_files ?? {}).length > 0) return <FilePermission page={page} />;
   switch (dialog?.kind) {
     case undefined:
       return null;
     case "help":
-      return <Help />;
+      return <HelpDialog />;
     case "settings":
       return <SettingsDialog />;
     case "about":
-      return <About />;
+      return <AboutDialog />;
     case "open":
-      return <OpenFile title="open" onFile={(path) => void ui.openPage({ path })} />;
+      return <OpenDialog title="open" onFile={(path) => void ui.openPage({ path })} />;
     case "use page":
       return (
         page && (
-          <OpenFile
+          <OpenDialog
             title="use page"
             except={page.path}
             onFile={(path) => {
-              const at = ui.freeRect(ui.canvas?.centre() ?? { x: 0, y: 0 }, PAGE_BLOCK);
-              act(pageAsBlock(page.document, path, at));
+              const at = ui.findFreeRect(ui.canvas?.centre() ?? { x: 0, y: 0 }, PAGE_BLOCK);
+              dispatch(pageAsBlock(page.document, path, at));
             }}
           />
         )
       );
     case "versions":
-      return page && <Versions page={page} />;
+      return page && <VersionsDialog page={page} />;
     case "export":
       return page && <ExportDialog page={page} />;
     case "save as":
-      return page && <SaveAs page={page} />;
+      return page && <SaveAsDialog page={page} />;
     case "extract":
-      return page && <Extract page={page} />;
+      return page && <ExtractDialog page={page} />;
     case "connect":
       return page && <ConnectDialog key={dialog.block} page={page} block={dialog.block} end={dialog.end} />;
     case "gradients":
-      return page && <Gradients page={page} ys={dialog.ys} />;
+      return page && <GradientsDialog page={page} ys={dialog.ys} />;
   }
 }

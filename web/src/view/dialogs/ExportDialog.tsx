@@ -1,13 +1,21 @@
 import { type ReactElement, useState } from "react";
 import { type PageState, studio } from "../../state/store.ts";
-import { shownBytes } from "../canvas/pictures.ts";
-import { asHtml, asPng, download, hasFiles, pageText, svgText, wholePage } from "../export/picture.ts";
-import { fileName } from "../page.ts";
+import { fileName } from "../active-page.ts";
+import { formatBytes } from "../canvas/thumbnails.ts";
+import {
+  download,
+  hasFiles,
+  pageHtml,
+  pagePng,
+  pageSvg,
+  pageText,
+  pageWithArrays,
+} from "../export/page-export.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
-import { Close, Dialog } from "./Dialog.tsx";
+import { CloseButton, Dialog } from "./Dialog.tsx";
 
 export function ExportDialog({ page }: { page: PageState }): ReactElement {
   const w = useWords();
@@ -15,7 +23,7 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
   const { language } = useSettings();
   const [inside, setInside] = useState(true);
   const name = fileName(page);
-  const pageInside = async () => (inside ? wholePage(page) : undefined);
+  const pageInside = async () => (inside ? pageWithArrays(page) : undefined);
   const script = (to: "python" | "tensorflow") => studio.export(page.page, to);
   const ways: [
     kind: string,
@@ -24,15 +32,21 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
     type: string,
     make: () => Promise<Blob | string>,
   ][] = [
-    ["PNG", w.exports.png, ".png", "image/png", async () => asPng(page, await pageInside())],
-    ["SVG", w.exports.svg, ".svg", "image/svg+xml", async () => svgText(page, await pageInside())],
+    ["PNG", w.exports.png, ".png", "image/png", async () => pagePng(page, await pageInside())],
+    ["SVG", w.exports.svg, ".svg", "image/svg+xml", async () => pageSvg(page, await pageInside())],
     ["Python", w.exports.python, ".py", "text/x-python", () => script("python")],
     ["TensorFlow", w.exports.tensorflow, "_tensorflow.py", "text/x-python", () => script("tensorflow")],
-    ["HTML", w.exports.html, ".html", "text/html", async () => asHtml(page, await wholePage(page), language)],
-    ["JSON", w.exports.json, ".page.json", "application/json", () => wholePage(page)],
+    [
+      "HTML",
+      w.exports.html,
+      ".html",
+      "text/html",
+      async () => pageHtml(page, await pageWithArrays(page), language),
+    ],
+    ["JSON", w.exports.json, ".page.json", "application/json", () => pageWithArrays(page)],
   ];
   return (
-    <Dialog title={texts.commands.export} onClose={ui.closeDialog} actions={<Close />}>
+    <Dialog title={texts.commands.export} onClose={ui.closeDialog} actions={<CloseButton />}>
       <ul className="file-list">
         {ways.map(([kind, about, ending, type, make]) => (
           <li key={kind}>
@@ -55,7 +69,7 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
       </ul>
       <label>
         <input type="checkbox" checked={inside} onChange={(event) => setInside(event.target.checked)} />{" "}
-        {w.pageInside(shownBytes(pageText(page).length), hasFiles(page.document))}
+        {w.pageInside(formatBytes(pageText(page).length), hasFiles(page.document))}
       </label>
     </Dialog>
   );

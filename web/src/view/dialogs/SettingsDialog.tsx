@@ -1,8 +1,8 @@
 import type { ReactElement } from "react";
-import { change, type Settings, useSettings } from "../settings.ts";
+import { type Settings, updateSettings, useSettings } from "../settings.ts";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
-import { Close, Dialog } from "./Dialog.tsx";
+import { CloseButton, Dialog } from "./Dialog.tsx";
 
 export function SettingsDialog(): ReactElement {
   const w = useWords();
@@ -18,7 +18,7 @@ export function SettingsDialog(): ReactElement {
         id={`setting-${name}`}
         className="field"
         value={settings[name]}
-        onChange={(event) => change({ [name]: event.target.value })}
+        onChange={(event) => updateSettings({ [name]: event.target.value })}
       >
         {options.map(([value, text]) => (
           <option key={value} value={value}>
@@ -36,12 +36,12 @@ export function SettingsDialog(): ReactElement {
         type="checkbox"
         className="check"
         checked={settings[name]}
-        onChange={(event) => change({ [name]: event.target.checked })}
+        onChange={(event) => updateSettings({ [name]: event.target.checked })}
       />
     </>
   );
   return (
-    <Dialog title={w.settings} onClose={ui.closeDialog} actions={<Close />}>
+    <Dialog title={w.settings} onClose={ui.closeDialog} actions={<CloseButton />}>
       <div className="rows">
         {choose("language", w.language, [
           ["en", "English"],

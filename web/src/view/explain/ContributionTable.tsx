@@ -1,8 +1,8 @@
 import type { ReactElement } from "react";
-import { cellAt, type Holding, type Shapes } from "../../model/cells.ts";
 import type { Derivation } from "../../model/contributions.ts";
-import { roundedText } from "./formula.ts";
-import { cellText } from "./sentence.ts";
+import { type ReadCell, type Shapes, unravelIndex } from "../../model/loop-nest.ts";
+import { formatCell } from "./cell-summary.ts";
+import { formatRounded } from "./numeric-formula.ts";
 import { useExplainWords } from "./words.ts";
 
 const MOST_ROWS = 60;
@@ -38,7 +38,7 @@ export function ContributionTable({
 }: {
   derivation: Derivation;
   shapes: Shapes;
-  holding: Holding;
+  holding: ReadCell;
 }): ReactElement {
   const w = useExplainWords();
   const single = nest.rule === "sum" && nest.of.length < 2 && !contributions.some(({ weight }) => weight);
@@ -76,19 +76,21 @@ export function ContributionTable({
                   <FactorCells
                     key={tensor}
                     stacked={stacked}
-                    cell={cellText(cellAt(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
-                    value={roundedText(each.held[at], w)}
-                    stands={nest.codes[tensor] && roundedText(nest.meant(tensor, each.held[at], holding), w)}
+                    cell={formatCell(unravelIndex(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
+                    value={formatRounded(each.held[at], w)}
+                    stands={
+                      nest.codes[tensor] && formatRounded(nest.dequantized(tensor, each.held[at], holding), w)
+                    }
                   />
                 ))}
-                {weighed && <td>{roundedText(each.weight, w)}</td>}
+                {weighed && <td>{formatRounded(each.weight, w)}</td>}
                 {amount && (
                   <td>
                     {each.divisor !== undefined && <span className="soft">{w.divided(each.divisor)} = </span>}
-                    {roundedText(each.amount, w)}
+                    {formatRounded(each.amount, w)}
                   </td>
                 )}
-                {running && <td>{roundedText(each.running, w)}</td>}
+                {running && <td>{formatRounded(each.running, w)}</td>}
                 {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
               </tr>
             ))}

@@ -1,19 +1,25 @@
 import { type ReactElement, useMemo } from "react";
-import { cellAt, type Holding } from "../../model/cells.ts";
 import { agrees, type Derivation, tolerance, totalOf } from "../../model/contributions.ts";
-import { holdingIn } from "../../model/explaining.ts";
+import { readByName } from "../../model/highlights.ts";
+import { type ReadCell, unravelIndex } from "../../model/loop-nest.ts";
 import { Icon } from "../shell/icons.tsx";
-import { Check } from "./Check.tsx";
 import { ContributionTable } from "./ContributionTable.tsx";
-import { derivedAt } from "./derived.ts";
-import { roundedText, sumOf } from "./formula.ts";
-import { LeadsTo } from "./LeadsTo.tsx";
-import type { Picture } from "./picture.ts";
-import { cellText, type Named, twinMade, valueText, whereIs } from "./sentence.ts";
+import {
+  type BlockTensor,
+  counterpartOutput,
+  formatCell,
+  formatValue,
+  rolesOfTensor,
+} from "./cell-summary.ts";
+import { Dependents } from "./Dependents.tsx";
+import { derivationsAt } from "./derivation-cache.ts";
+import type { Explanation } from "./explanation.ts";
+import { GradientCheck } from "./GradientCheck.tsx";
+import { formatRounded, numericFormula } from "./numeric-formula.ts";
 import { useExplainWords } from "./words.ts";
 
 interface Props {
-  picture: Picture;
+  picture: Explanation;
   pin: string;
   place: number;
 }
@@ -21,14 +27,14 @@ interface Props {
 /** How the number of one cell comes about: the formula with its numbers, each contribution, and what is special. */
 export function Contributions({ picture, pin, place }: Props): ReactElement {
   const w = useExplainWords();
-  const { made, taken } = whereIs(picture, pin);
+  const { made, taken } = rolesOfTensor(picture, pin);
   const own = made[0];
-  const twin = own ? undefined : twinMade(picture, pin);
+  const twin = own ? undefined : counterpartOutput(picture, pin);
   const shown = own ?? twin;
   return (
     <>
       {shown && (
-        <Made
+        <OutputCell
           key={shown.row.explained.block}
           picture={picture}
           named={shown}
@@ -36,52 +42,52 @@ export function Contributions({ picture, pin, place }: Props): ReactElement {
           title={own ? w.contributions : w.gradientOf(shown.row.explained.tensors[shown.name]?.pin ?? "")}
         />
       )}
-      {taken[0] && !own && <LeadsTo picture={picture} named={taken[0]} pin={pin} place={place} />}
+      {taken[0] && !own && <Dependents picture={picture} named={taken[0]} pin={pin} place={place} />}
     </>
   );
 }
 
-function Made({
+function OutputCell({
   picture,
   named: { row, name },
   place,
   title,
 }: {
-  picture: Picture;
-  named: Named;
+  picture: Explanation;
+  named: BlockTensor;
   place: number;
   title: string;
 }): ReactElement | null {
   const w = useExplainWords();
   const tensor = row.explained.tensors[name];
-  const holding = useMemo(() => holdingIn(row, picture.holding), [row, picture]);
-  const derivations = derivedAt(picture, row, name, place);
+  const holding = useMemo(() => readByName(row, picture.holding), [row, picture]);
+  const derivations = derivationsAt(picture, row, name, place);
   if (!tensor) return null;
   const { op } = row.explained;
-  const cell = cellAt(place, tensor.shape);
+  const cell = unravelIndex(place, tensor.shape);
   const total = totalOf(derivations);
   const shown = shownAt(derivations, name, holding(name, place), holding);
   const applied = derivations.every(({ nest, cut }) => nest.rule === "apply" && !cut);
-  const formula = sumOf(derivations, op, row.shapes, w);
+  const formula = numericFormula(derivations, op, row.shapes, w);
   return (
     <section className="explain-made">
       <h3>{title}</h3>
       <p className="explain-formula mono">
         <b>
           {name}
-          {cellText(cell)}
+          {formatCell(cell)}
         </b>{" "}
         = {formula}
-        {total !== undefined && formula !== roundedText(total, w) && ` = ${valueText(total, w)}`}
-        {applied && ` = ${valueText(shown.code, w)}`}
+        {total !== undefined && formula !== formatRounded(total, w) && ` = ${formatValue(total, w)}`}
+        {applied && ` = ${formatValue(shown.code, w)}`}
       </p>
       {derivations.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
         <ContributionTable key={i} derivation={each} shapes={row.shapes} holding={holding} />
       ))}
       <Total derivations={derivations} total={total} shown={shown} dtype={tensor.dtype} op={op} />
-      <Special derivations={derivations} name={name} />
-      {row.explained.forward && <Check picture={picture} block={row.explained.block} cell={cell} />}
+      <Remarks derivations={derivations} name={name} />
+      {row.explained.forward && <GradientCheck picture={picture} block={row.explained.block} cell={cell} />}
     </section>
   );
 }
@@ -100,13 +106,13 @@ function shownAt(
   [first]: readonly Derivation[],
   name: string,
   code: number | undefined,
-  holding: Holding,
+  holding: ReadCell,
 ): ShownNumber {
   const nest = first?.nest;
   if (!nest?.codes[name]) return { code, stands: undefined, compared: code, step: 0 };
-  const stands = nest.meant(name, code, holding);
+  const stands = nest.dequantized(name, code, holding);
   const summed = nest.rule === "sum";
-  return { code, stands, compared: summed ? stands : code, step: summed ? nest.step(name, holding) : 0 };
+  return { code, stands, compared: summed ? stands : code, step: summed ? nest.codeStep(name, holding) : 0 };
 }
 
 function Total({
@@ -126,8 +132,8 @@ function Total({
   const divisor = derivations[0]?.divisor;
   const number = (
     <>
-      <b className="mono">{valueText(shown.code, w)}</b>
-      {shown.stands !== undefined && <span className="mono soft"> = {valueText(shown.stands, w)}</span>}
+      <b className="mono">{formatValue(shown.code, w)}</b>
+      {shown.stands !== undefined && <span className="mono soft"> = {formatValue(shown.stands, w)}</span>}
     </>
   );
   if (total === undefined || shown.compared === undefined)
@@ -137,8 +143,8 @@ function Total({
       </p>
     );
   const same = agrees(total, shown.compared, tolerance(derivations, dtype, shown.step));
-  const exact = valueText(total, w) === valueText(shown.compared, w);
-  const off = valueText(total - shown.compared, w);
+  const exact = formatValue(total, w) === formatValue(shown.compared, w);
+  const off = formatValue(total - shown.compared, w);
   const verdict = same ? (exact ? w.equal : w.rounded) : w.unequal(off);
   const summed = derivations[0]?.contributions.at(-1)?.running ?? 0;
   return (
@@ -146,11 +152,11 @@ function Total({
       {w.total}{" "}
       {divisor !== undefined && (
         <span className="mono">
-          {valueText(summed, w)} {w.divided(divisor)} ={" "}
-          {derivations[0]?.nest.cut && `${valueText(summed / divisor, w)} → `}
+          {formatValue(summed, w)} {w.divided(divisor)} ={" "}
+          {derivations[0]?.nest.cut && `${formatValue(summed / divisor, w)} → `}
         </span>
       )}
-      <b className="mono">{valueText(total, w)}</b> · {w.shown} {number}{" "}
+      <b className="mono">{formatValue(total, w)}</b> · {w.shown} {number}{" "}
       <span className={same ? "good" : "bad"} title={verdict}>
         <Icon name={same ? "good" : "warning"} />
         <span className={same && !exact ? "soft small" : "visually-hidden"}>{verdict}</span>
@@ -160,7 +166,7 @@ function Total({
 }
 
 /** Windows that reach beyond the tensor, what means are divided by, and ties. */
-function Special({
+function Remarks({
   derivations,
   name,
 }: {
@@ -169,14 +175,14 @@ function Special({
 }): ReactElement | null {
   const w = useExplainWords();
   const said = derivations.flatMap(({ nest, contributions, divisor, cut }) => {
-    const window = nest.around(name);
+    const window = nest.windowSize(name);
     const found: string[] = [];
     const count = contributions.length;
-    const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.uneven;
+    const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.irregular;
     if (slides && !cut && count < window) found.push(w.clipped(window - count, window));
-    if (divisor !== undefined && count < window && !nest.uneven) found.push(w.divisor(divisor));
-    if (nest.rule === "shares" && !nest.uneven) {
-      const whole = nest.around(nest.of[0] ?? "");
+    if (divisor !== undefined && count < window && !nest.irregular) found.push(w.divisor(divisor));
+    if (nest.rule === "shares" && !nest.irregular) {
+      const whole = nest.windowSize(nest.of[0] ?? "");
       const clipped = contributions.filter((each) => each.divisor !== undefined && each.divisor < whole);
       if (clipped.length) found.push(w.clippedShares(clipped.length, count, whole));
     }

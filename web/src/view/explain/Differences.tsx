@@ -1,13 +1,13 @@
 import { type ReactElement, useMemo } from "react";
-import { affected, type Here } from "../../model/affected.ts";
-import { holdingIn, lightsOf } from "../../model/explaining.ts";
+import { type CellContext, differenceApplies } from "../../model/difference-rules.ts";
 import type { Graph } from "../../model/graph.ts";
+import { highlightsOf, readByName } from "../../model/highlights.ts";
 import type { DifferenceInfo, Ops } from "../../model/ops.ts";
-import { useOps } from "../page.ts";
-import { derivedAt } from "./derived.ts";
-import type { Picture } from "./picture.ts";
-import { type Named, twinMade, whereIs } from "./sentence.ts";
-import type { At } from "./useLights.ts";
+import { useOps } from "../active-page.ts";
+import { type BlockTensor, counterpartOutput, rolesOfTensor } from "./cell-summary.ts";
+import { derivationsAt } from "./derivation-cache.ts";
+import type { Explanation } from "./explanation.ts";
+import type { CursorCell } from "./useHighlights.ts";
 import { useExplainWords } from "./words.ts";
 
 /** Of the outputs that a cell leads to, so many are asked. */
@@ -25,9 +25,9 @@ export function Differences({
   graph,
   at,
 }: {
-  picture: Picture;
+  picture: Explanation;
   graph: Graph;
-  at: At | null;
+  at: CursorCell | null;
 }): ReactElement | null {
   const w = useExplainWords();
   const ops = useOps();
@@ -79,7 +79,7 @@ function Difference({ difference }: { difference: Found }): ReactElement {
   );
 }
 
-function differencesAt(picture: Picture, graph: Graph, ops: Ops, at: At | null): Found[] {
+function differencesAt(picture: Explanation, graph: Graph, ops: Ops, at: CursorCell | null): Found[] {
   const outputs = at === null ? [] : outputsFor(picture, at);
   const rows = outputs.length ? outputs.map(({ row }) => row) : picture.rows;
   const seen = [...new Set(rows)];
@@ -87,26 +87,26 @@ function differencesAt(picture: Picture, graph: Graph, ops: Ops, at: At | null):
     const { op, block } = row.explained;
     if (seen.find((other) => other.explained.op === op) !== row) return [];
     const cells = outputs.filter((each) => each.row.explained.op === op);
-    const places = cells.map((each) => hereAt(picture, graph, each));
+    const places = cells.map((each) => cellContext(picture, graph, each));
     return (ops.get(op)?.differences ?? []).map((each): Found => {
-      const asked = places.map((place) => affected(each.at, place));
+      const asked = places.map((place) => differenceApplies(each.at, place));
       const here = at === null || asked.length === 0 ? undefined : asked.some(Boolean) || asked[0];
       return { op, ...each, here: block ? here : undefined };
     });
   });
 }
 
-interface OutputCell extends Named {
+interface OutputCell extends BlockTensor {
   readonly place: number;
 }
 
 /** The output that a cell is or stands for, or else those that it leads to. */
-function outputsFor(picture: Picture, { pin, place }: At): OutputCell[] {
-  const { made, taken } = whereIs(picture, pin);
-  const own = made[0] ?? twinMade(picture, pin);
+function outputsFor(picture: Explanation, { pin, place }: CursorCell): OutputCell[] {
+  const { made, taken } = rolesOfTensor(picture, pin);
+  const own = made[0] ?? counterpartOutput(picture, pin);
   if (own) return [{ ...own, place }];
   return taken.flatMap(({ row }) => {
-    const lights = lightsOf([row], new Map(), picture.holding, pin, place);
+    const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
     return row.explained.outputs.flatMap((name) => {
       const fed = lights.get(row.explained.tensors[name]?.pin ?? "")?.get("feeds") ?? [];
       return [...fed.slice(0, MOST_ASKED)].map((each) => ({ row, name, place: each }));
@@ -114,8 +114,8 @@ function outputsFor(picture: Picture, { pin, place }: At): OutputCell[] {
   });
 }
 
-function hereAt(picture: Picture, graph: Graph, { row, name, place }: OutputCell): Here {
-  const holding = holdingIn(row, picture.holding);
+function cellContext(picture: Explanation, graph: Graph, { row, name, place }: OutputCell): CellContext {
+  const holding = readByName(row, picture.holding);
   const view = graph.blocks.get(row.explained.block);
   const attrs = [...(view?.rows ?? []), ...(view?.rest ?? [])];
   return {
@@ -123,7 +123,7 @@ function hereAt(picture: Picture, graph: Graph, { row, name, place }: OutputCell
     name,
     place,
     holding,
-    derivations: derivedAt(picture, row, name, place),
+    derivations: derivationsAt(picture, row, name, place),
     setting: (attr) => attrs.find((each) => each.name === attr)?.value,
   };
 }

@@ -6,19 +6,19 @@ import {
   useRef,
   useState,
 } from "react";
-import { cellAt, placeOf } from "../../model/cells.ts";
+import { ravelIndex, unravelIndex } from "../../model/loop-nest.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { Contributions } from "./Contributions.tsx";
+import { cellSummary } from "./cell-summary.ts";
 import { Differences } from "./Differences.tsx";
-import type { Picture } from "./picture.ts";
+import type { Explanation } from "./explanation.ts";
 import { Rows } from "./Rows.tsx";
-import { sentenceOf } from "./sentence.ts";
 import type { PanelControl } from "./TensorPanel.tsx";
-import { useLights } from "./useLights.ts";
-import { usePicture } from "./usePicture.ts";
+import { useExplanation } from "./useExplanation.ts";
+import { useHighlights } from "./useHighlights.ts";
 import { useExplainWords } from "./words.ts";
 
 /** How long a position is shown while they are played, in milliseconds. */
@@ -27,12 +27,12 @@ const BEAT = 400;
 /** A block cell by cell: inputs, op and output side by side, its gradients below, and theirs below those. */
 export default function Explain({ page, block }: { page: PageState; block: string }): ReactElement {
   const w = useExplainWords();
-  const { picture, problem } = usePicture(page, block);
+  const { picture, problem } = useExplanation(page, block);
   const panels = useRef(new Map<string, PanelControl>());
   const root = useRef<HTMLDivElement>(null);
   const [locked, setLocked] = useState(true);
   const [playing, setPlaying] = useState(false);
-  const at = useLights(picture, panels.current);
+  const at = useHighlights(picture, panels.current);
 
   useEffect(() => {
     root.current?.focus();
@@ -44,16 +44,16 @@ export default function Explain({ page, block }: { page: PageState; block: strin
 
   /** The cursor, if it is at a tensor that is shown here. */
   const here = () =>
-    cursor.now?.page === page.page && picture?.tensors.has(cursor.now.pin) ? cursor.now : null;
+    cursor.current?.page === page.page && picture?.tensors.has(cursor.current.pin) ? cursor.current : null;
   /** The next position of the tensor that is looked at, or of the block's output. */
   const step = (by: 1 | -1): boolean => {
     const now = here();
     const pin = now?.pin ?? firstOutput(picture);
     const shape = picture?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
-    const place = now ? placeOf(now.cell, shape) + by : 0;
+    const place = now ? ravelIndex(now.cell, shape) + by : 0;
     if (place < 0 || place >= shape.reduce((a, b) => a * b, 1)) return false;
-    cursor.carry({ page: page.page, pin, cell: cellAt(place, shape) });
+    cursor.moveTo({ page: page.page, pin, cell: unravelIndex(place, shape) });
     return true;
   };
   const next = useRef(step);
@@ -149,7 +149,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
         {at !== null && picture !== null && (
           <>
             {at.pinned && <b>{w.pinned}: </b>}
-            {sentenceOf(picture, at.pin, at.place, w)}
+            {cellSummary(picture, at.pin, at.place, w)}
           </>
         )}
       </p>
@@ -175,7 +175,7 @@ function IconButton(props: {
   );
 }
 
-function firstOutput(picture: Picture | null): string | undefined {
+function firstOutput(picture: Explanation | null): string | undefined {
   const rows = picture?.rows.map((row) => row.explained) ?? [];
   const explained = rows.find((each) => each.block === picture?.block) ?? rows[0];
   return explained?.tensors[explained.outputs[0] ?? ""]?.pin;

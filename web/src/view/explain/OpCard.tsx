@@ -1,18 +1,18 @@
 import type { ReactElement } from "react";
 import type { Graph } from "../../model/graph.ts";
 import type { Way } from "../../net/generated.ts";
-import { shownAttr } from "../canvas/values.ts";
-import { useOps } from "../page.ts";
+import { useOps } from "../active-page.ts";
+import { previewAttr } from "../canvas/value-preview.ts";
 import { Formula } from "../panels/Docs.tsx";
-import { generalOf } from "./general.ts";
-import type { Shown } from "./picture.ts";
+import type { GradientRow } from "./explanation.ts";
+import { generalFormula } from "./general-formula.ts";
 import { useExplainWords } from "./words.ts";
 
 /** So many ways are written out: a list of a hundred tensors has a hundred that are alike. */
 const MOST_WAYS = 4;
 
 /** The op between its tensors: its name, its rule and its attributes. */
-export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: Shown }): ReactElement {
+export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: GradientRow }): ReactElement {
   const w = useExplainWords();
   const { block, op } = row.explained;
   const attrs = graph.blocks.get(block)?.rows ?? [];
@@ -29,7 +29,7 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
           {attrs.map((attr) => (
             <div key={attr.name}>
               <dt>{attr.name}</dt>
-              <dd className="mono">{shownAttr(attr)}</dd>
+              <dd className="mono">{previewAttr(attr)}</dd>
             </div>
           ))}
         </dl>
@@ -48,7 +48,7 @@ function isMore(made: readonly { way: Way; output: string }[], i: number): boole
 }
 
 /** How outputs come from inputs, by the loops that were declared; what only the op can tell, by its own formula. */
-function Rule({ row: { explained, shapes } }: { row: Shown["row"] }): ReactElement | null {
+function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): ReactElement | null {
   const w = useExplainWords();
   const formula = useOps().get(explained.op)?.formula;
   const made = explained.ways.flatMap((way) =>
@@ -60,7 +60,7 @@ function Rule({ row: { explained, shapes } }: { row: Shown["row"] }): ReactEleme
       {made.slice(0, MOST_WAYS).map(({ way, output }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
         <div className="formula mono" key={i}>
-          {generalOf(way, output, explained.op, shapes, w, isMore(made, i)).map(({ text, low }, at) =>
+          {generalFormula(way, output, explained.op, shapes, w, isMore(made, i)).map(({ text, low }, at) =>
             // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
             low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
           )}

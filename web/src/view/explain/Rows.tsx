@@ -1,19 +1,19 @@
 import type { ReactElement } from "react";
 import { addGradient, gradientsFor } from "../../model/actions.ts";
-import { gradientOf } from "../../model/explaining.ts";
+import type { Range } from "../../model/colour-index.ts";
 import type { Graph } from "../../model/graph.ts";
-import type { Range } from "../../model/shades.ts";
+import { gradientOf } from "../../model/highlights.ts";
 import { studio } from "../../state/store.ts";
-import { intoSight } from "../intoSight.ts";
-import { act, useOps } from "../page.ts";
+import { dispatch, useOps } from "../active-page.ts";
+import { scrollIntoView } from "../scroll-into-view.ts";
 import { Icon } from "../shell/icons.tsx";
+import { type Explanation, type GradientRow, type LoadedTensor, sharedRange } from "./explanation.ts";
 import { OpCard } from "./OpCard.tsx";
-import { type HeldTensor, type Picture, type Shown, sharedRange } from "./picture.ts";
 import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
 import { useExplainWords } from "./words.ts";
 
 interface RowsProps {
-  picture: Picture;
+  picture: Explanation;
   graph: Graph;
   locked: boolean;
   panels: Map<string, PanelControl>;
@@ -66,9 +66,9 @@ export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElemen
 }
 
 interface StripProps {
-  picture: Picture;
+  picture: Explanation;
   graph: Graph;
-  shown: Shown;
+  shown: GradientRow;
   /** The tensors that no row above shows. */
   names: readonly string[];
   range: Range | undefined;
@@ -82,7 +82,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
   const outputs = names.filter((name) => explained.outputs.includes(name));
   const inputs = names.filter((name) => !explained.outputs.includes(name));
   const panel = (name: string) => {
-    const held = picture.tensors.get(explained.tensors[name]?.pin ?? "") as HeldTensor;
+    const held = picture.tensors.get(explained.tensors[name]?.pin ?? "") as LoadedTensor;
     const { pin } = held.tensor;
     return (
       <TensorPanel
@@ -104,7 +104,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
   const [left, right] = mirrored ? [outputs, inputs] : [inputs, outputs];
   return (
     <div
-      ref={explained.block === picture.block ? intoSight : undefined}
+      ref={explained.block === picture.block ? scrollIntoView : undefined}
       className={mirrored ? "explain-strip mirrored" : "explain-strip"}
     >
       <div className="explain-side">{left.map(panel)}</div>
@@ -121,10 +121,10 @@ function Missing({
   above,
   here,
 }: {
-  picture: Picture;
+  picture: Explanation;
   graph: Graph;
-  above: readonly Shown[];
-  here: readonly Shown[];
+  above: readonly GradientRow[];
+  here: readonly GradientRow[];
 }): ReactElement {
   const w = useExplainWords();
   const ops = useOps();
@@ -139,7 +139,7 @@ function Missing({
   });
   const add = (offer: (typeof offers)[number]) => {
     const adding = addGradient(graph, offer.block, offer.gradient);
-    act(adding);
+    dispatch(adding);
     const blocks = picture.rows.map((row) => row.explained.block);
     const [made] = adding.added.map((each) => each.slice(each.indexOf("/") + 1));
     studio.run(picture.page, { to: [...blocks, ...(made === undefined ? [] : [made])] });

@@ -8,34 +8,41 @@ import {
   useRef,
   useState,
 } from "react";
-import { cellAt } from "../../model/cells.ts";
-import type { Lit, Places } from "../../model/explaining.ts";
-import type { Range } from "../../model/shades.ts";
-import { revealing } from "../../model/tiles.ts";
-import { axesBehind, boxed } from "../../model/volume.ts";
-import { type Arrangement, arrangementOf, fitted, moveAxis, type Place, sizeIn } from "../../model/wells.ts";
+import {
+  type Arrangement,
+  defaultArrangement,
+  fitArrangement,
+  type GridRole,
+  moveAxis,
+  roleSize,
+} from "../../model/axis-roles.ts";
+import type { Range } from "../../model/colour-index.ts";
+import type { CellOffsets, HighlightKind } from "../../model/highlights.ts";
+import { unravelIndex } from "../../model/loop-nest.ts";
+import { revealCell } from "../../model/tiles.ts";
+import { hiddenAxes, withVoxelAxes } from "../../model/voxels.ts";
 import { again } from "../../net/again.ts";
 import { cursor } from "../../state/cursor.ts";
-import { AxisSliders, AxisWells } from "../inspector/AxisWells.tsx";
-import { type Mark, TensorView, type TensorViewControl } from "../inspector/TensorView.tsx";
-import type { HeldTensor } from "./picture.ts";
+import { AxisRolePicker, AxisSliders } from "../inspector/AxisControls.tsx";
+import { type HeatmapControl, HeatmapView, type Mark } from "../inspector/HeatmapView.tsx";
+import type { LoadedTensor } from "./explanation.ts";
 import { useExplainWords } from "./words.ts";
 
-const Volume = lazy(() => again(() => import("../inspector/Volume.tsx")));
+const Volume = lazy(() => again(() => import("../inspector/VolumeView.tsx")));
 
-export type TensorLights = ReadonlyMap<Lit, Places>;
+export type TensorHighlights = ReadonlyMap<HighlightKind, CellOffsets>;
 
 /** What the view asks of each tensor that it shows. */
 export interface PanelControl {
-  light(lights: TensorLights | undefined, pinned: boolean): void;
+  highlight(lights: TensorHighlights | undefined, pinned: boolean): void;
   /** Brings one of the lit cells into view, unless one is. */
-  bring(lights: TensorLights): void;
+  reveal(lights: TensorHighlights): void;
   focus(): void;
 }
 
 interface Props {
   page: number;
-  held: HeldTensor;
+  held: LoadedTensor;
   axes: readonly string[];
   name: string;
   role: string;
@@ -43,7 +50,7 @@ interface Props {
   control: (control: PanelControl | null) => void;
 }
 
-const KINDS: readonly (readonly [Lit, Mark["kind"]])[] = [
+const KINDS: readonly (readonly [HighlightKind, Mark["kind"]])[] = [
   ["feeds", "feeds"],
   ["from", "from"],
   ["tie", "tie"],
@@ -59,20 +66,20 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   const { tensor } = held;
   const info = useMemo(() => ({ ...tensor, axes }), [tensor, axes]);
   const [own, setArrangement] = useState<Arrangement>(() =>
-    roomy(arrangementOf(tensor.shape, axes), tensor.shape),
+    roomy(defaultArrangement(tensor.shape, axes), tensor.shape),
   );
   const [solid, setSolid] = useState(false);
   const arrangement = useMemo(() => {
-    const fitting = fitted(own, tensor.shape, axes);
-    return solid ? boxed(fitting, tensor.shape, axes) : fitting;
+    const fitting = fitArrangement(own, tensor.shape, axes);
+    return solid ? withVoxelAxes(fitting, tensor.shape, axes) : fitting;
   }, [own, tensor.shape, axes, solid]);
-  const hidden = solid ? axesBehind(arrangement.wells, tensor.shape) : arrangement.wells.sliders;
+  const hidden = solid ? hiddenAxes(arrangement.roles, tensor.shape) : arrangement.roles.sliders;
   const now = useRef({ arrangement, hidden });
   now.current = { arrangement, hidden };
-  const [wells, setWells] = useState(false);
-  const view = useRef<TensorViewControl>(null);
-  const volume = useRef<{ light(lights: TensorLights | undefined): void }>(null);
-  const last = useRef<{ lights: TensorLights | undefined; pinned: boolean }>({
+  const [rolesOpen, setRolesOpen] = useState(false);
+  const view = useRef<HeatmapControl>(null);
+  const volume = useRef<{ light(lights: TensorHighlights | undefined): void }>(null);
+  const last = useRef<{ lights: TensorHighlights | undefined; pinned: boolean }>({
     lights: undefined,
     pinned: false,
   });
@@ -80,14 +87,14 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
 
   /** Takes over where axes stand: which of them are seen as a map is not what a box shows. */
   const slide = ({ at }: Arrangement) =>
-    setArrangement((before) => ({ wells: fitted(before, tensor.shape, axes).wells, at }));
+    setArrangement((before) => ({ roles: fitArrangement(before, tensor.shape, axes).roles, at }));
   const panel: PanelControl = {
-    light(lights, pinned) {
+    highlight(lights, pinned) {
       last.current = { lights, pinned };
       view.current?.mark(marksOf(lights, tensor.shape, now.current.arrangement, pinned));
       volume.current?.light(lights);
     },
-    bring(lights) {
+    reveal(lights) {
       // What matters most must be seen: the cell itself, or who won; of all others one is enough.
       const first = (["here", "winner"] as const).find((how) => lights.get(how)?.length);
       const places = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
@@ -95,25 +102,25 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
       ]);
       const { arrangement, hidden } = now.current;
       const seen = (place: number): boolean => {
-        const cell = cellAt(place, tensor.shape);
+        const cell = unravelIndex(place, tensor.shape);
         return hidden.every((axis) => cell[axis] === arrangement.at[axis]);
       };
       const [one] = places;
       if (one === undefined || places.slice(0, MOST_MARKS).some(seen)) return;
-      if (view.current) view.current.reveal(cellAt(one, tensor.shape));
-      else slide(revealing(arrangement, cellAt(one, tensor.shape)));
+      if (view.current) view.current.reveal(unravelIndex(one, tensor.shape));
+      else slide(revealCell(arrangement, unravelIndex(one, tensor.shape)));
     },
     focus: () => view.current?.focus(),
   };
   useImperativeHandle(control, () => panel);
   // Marks are chosen by what is seen, which the sliders change.
-  useEffect(() => panel.light(last.current.lights, last.current.pinned));
+  useEffect(() => panel.highlight(last.current.lights, last.current.pinned));
 
   const to = (cell: readonly number[]) => ({ page, pin: tensor.pin, cell });
   function hover(cell: number[] | null) {
     if (cell === null) return;
-    if (byKey.current && cursor.pinned) cursor.carry(to(cell));
-    else cursor.move(to(cell));
+    if (byKey.current && cursor.pinned) cursor.moveTo(to(cell));
+    else cursor.hover(to(cell));
   }
   return (
     <section
@@ -129,8 +136,8 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
           <button
             type="button"
             className="button small"
-            aria-expanded={wells}
-            onClick={() => setWells(!wells)}
+            aria-expanded={rolesOpen}
+            onClick={() => setRolesOpen(!rolesOpen)}
           >
             {w.axes}
           </button>
@@ -146,7 +153,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
           </button>
         )}
       </header>
-      {wells && <AxisWells tensor={info} arrangement={arrangement} onArrange={setArrangement} />}
+      {rolesOpen && <AxisRolePicker tensor={info} arrangement={arrangement} onArrange={setArrangement} />}
       <AxisSliders tensor={info} arrangement={arrangement} hidden={hidden} onArrange={slide} />
       <div
         className="explain-map"
@@ -167,11 +174,11 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
               lights={last.current.lights}
               ref={volume}
               onHover={hover}
-              onPick={(cell) => cursor.pin(to(cell))}
+              onPick={(cell) => cursor.togglePin(to(cell))}
             />
           </Suspense>
         ) : (
-          <TensorView
+          <HeatmapView
             ref={view}
             tensor={info}
             source={held.source}
@@ -181,7 +188,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
             arrangement={arrangement}
             onArrange={setArrangement}
             onHover={hover}
-            onPick={(cell) => cursor.pin(to(cell))}
+            onPick={(cell) => cursor.togglePin(to(cell))}
           />
         )}
       </div>
@@ -194,29 +201,29 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
 const ROOM = { width: 380, height: 240, cell: 9, gap: 10, label: 26 };
 
 /** Tiles only where there is room for them; their axes get sliders else, which follow the cursor. */
-function roomy({ wells, at }: Arrangement, shape: readonly number[]): Arrangement {
-  const size = (place: Place): number => sizeIn(wells, place, shape);
+function roomy({ roles, at }: Arrangement, shape: readonly number[]): Arrangement {
+  const size = (place: GridRole): number => roleSize(roles, place, shape);
   const { width, height, cell, gap, label } = ROOM;
-  let roomier = wells;
-  if (wells.across !== null && size("across") * (size("columns") * cell + gap) > width)
-    roomier = moveAxis(roomier, wells.across, "sliders");
-  if (wells.down !== null && size("down") * (size("rows") * cell + label) > height)
-    roomier = moveAxis(roomier, wells.down, "sliders");
-  return { wells: roomier, at };
+  let roomier = roles;
+  if (roles.across !== null && size("across") * (size("columns") * cell + gap) > width)
+    roomier = moveAxis(roomier, roles.across, "sliders");
+  if (roles.down !== null && size("down") * (size("rows") * cell + label) > height)
+    roomier = moveAxis(roomier, roles.down, "sliders");
+  return { roles: roomier, at };
 }
 
 function marksOf(
-  lights: TensorLights | undefined,
+  lights: TensorHighlights | undefined,
   shape: readonly number[],
-  { wells, at }: Arrangement,
+  { roles, at }: Arrangement,
   pinned: boolean,
 ): Mark[] {
   const marks: Mark[] = [];
   const add = (places: Iterable<number>, kind: Mark["kind"]): void => {
     for (const place of places) {
       if (marks.length >= MOST_MARKS) return;
-      const cell = cellAt(place, shape);
-      if (wells.sliders.every((axis) => cell[axis] === at[axis])) marks.push({ cell, kind });
+      const cell = unravelIndex(place, shape);
+      if (roles.sliders.every((axis) => cell[axis] === at[axis])) marks.push({ cell, kind });
     }
   };
   for (const [lit, kind] of KINDS) add(lights?.get(lit) ?? [], kind);

@@ -1,26 +1,32 @@
 import { type ReactElement, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { PRESETS } from "../../model/presets.ts";
-import { offsetIn, wholeBox } from "../../model/slices.ts";
-import { type Cells, cellReader, filled, readCell, shownCell } from "../widgets/constant.ts";
-import { Entry } from "../widgets/Entry.tsx";
+import { fullSlice, offsetIn } from "../../model/slices.ts";
+import {
+  type ConstantCells,
+  cellParser,
+  filled,
+  formatCell,
+  parseCellOrNumber,
+} from "../widgets/constant.ts";
+import { ValidatedField } from "../widgets/ValidatedField.tsx";
 import { useWords } from "../words.ts";
 import { useInspectorWords } from "./words.ts";
 
 /** What a brush leaves behind, in the constant it is for. */
-export interface Paint {
+export interface Brush {
   readonly pin: string;
   readonly value: Json;
 }
 
 interface Props {
   pin: string;
-  cells: Cells;
+  cells: ConstantCells;
   /** Where the one of a one-hot constant goes. */
   hot: readonly number[] | null;
-  paint: Paint | null;
-  onPaint(paint: Paint | null): void;
-  onPut(cells: Cells): void;
+  paint: Brush | null;
+  onPaint(paint: Brush | null): void;
+  onPut(cells: ConstantCells): void;
 }
 
 /** Ways to fill a constant, and a brush. */
@@ -28,7 +34,7 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
   const w = useInspectorWords();
   const words = useWords();
   const [seed, setSeed] = useState(0);
-  const [ink, setInk] = useState<Json>(readCell("1", cells.dtype) ?? 1);
+  const [ink, setInk] = useState<Json>(parseCellOrNumber("1", cells.dtype) ?? 1);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
     <div className="edit-bar" role="group" aria-label={w.fillWith}>
@@ -38,7 +44,7 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
           type="button"
           className="button"
           onClick={() =>
-            onPut(filled(cells, each, { seed, hot: hot ? offsetIn(wholeBox(cells.shape), hot) : 0 }))
+            onPut(filled(cells, each, { seed, hot: hot ? offsetIn(fullSlice(cells.shape), hot) : 0 }))
           }
         >
           {words.fill[each]}
@@ -46,7 +52,7 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
       ))}
       <span className="edit-field">
         <span>{words.seed}</span>
-        <Entry<number>
+        <ValidatedField<number>
           label={words.seed}
           value={seed}
           format={String}
@@ -68,12 +74,12 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
       >
         {w.paint}
       </button>
-      <Entry<Json>
+      <ValidatedField<Json>
         label={w.paintWith}
         value={ink}
-        format={shownCell}
+        format={formatCell}
         size={6}
-        read={cellReader(cells.dtype, words)}
+        read={cellParser(cells.dtype, words)}
         onChange={(value) => {
           setInk(value);
           if (paint) onPaint({ pin, value });

@@ -7,26 +7,32 @@ import {
   useState,
   useSyncExternalStore,
 } from "react";
-import { commonRange, fitTogether, type Range, type RangeMode, rangeOf } from "../../model/shades.ts";
+import {
+  canShareRange,
+  colourRange,
+  commonRange,
+  type Range,
+  type RangeMode,
+} from "../../model/colour-index.ts";
 import { pinsOf } from "../../model/tensors.ts";
 import { cursor } from "../../state/cursor.ts";
 import type { PageState } from "../../state/store.ts";
-import { change, useSettings } from "../settings.ts";
+import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
-import type { Colours } from "./ColourBox.tsx";
-import { type At, Pane } from "./Pane.tsx";
-import { shortened } from "./paint.ts";
-import { MOST_PANES, type PinOn, panes, usePanes } from "./panes.ts";
-import { nameOf } from "./Table.tsx";
-import { type Measures, useTensor } from "./tensor.ts";
+import type { ColourSettings } from "./ColourRange.tsx";
+import { abbreviate } from "./heatmap-painter.ts";
+import { Pane, type PaneCursor } from "./Pane.tsx";
+import { MAX_PANES, type PageOutput, panes, usePanes } from "./panes.ts";
+import { formatIndex } from "./Table.tsx";
+import { type TensorStatistics, useTensor } from "./useTensor.ts";
 import { useInspectorWords } from "./words.ts";
 
 /** What all panes share: one cursor, and one range of colours where that is locked. */
-interface Shared {
+interface PaneContext {
   readonly page: PageState;
-  at(pin: string, shape: readonly number[] | undefined): At;
-  coloursOf(pane: string, measures: Measures | null): Colours;
-  measured(pane: string, measures: Measures | null): void;
+  at(pin: string, shape: readonly number[] | undefined): PaneCursor;
+  coloursOf(pane: string, measures: TensorStatistics | null): ColourSettings;
+  measured(pane: string, measures: TensorStatistics | null): void;
 }
 
 const OF_ALL = "all panes";
@@ -36,21 +42,21 @@ const onCursor = (call: () => void) => cursor.onChange(call);
 export function Inspector({ page }: { page: PageState }): ReactElement {
   const w = useInspectorWords();
   const { pinned, following, a, b, locked, ranges: choices, chosen } = usePanes();
-  const now = useSyncExternalStore(onCursor, () => cursor.now);
+  const now = useSyncExternalStore(onCursor, () => cursor.current);
   const held = useSyncExternalStore(onCursor, () => cursor.pinned);
-  const [known, setKnown] = useState<Readonly<Record<string, Measures>>>({});
+  const [known, setKnown] = useState<Readonly<Record<string, TensorStatistics>>>({});
   // A cell that was pinned elsewhere is shown here, where the selection has its tensor.
   const opened = useRef(page);
   useLayoutEffect(() => {
     const { page: number, selection } = opened.current;
-    if (cursor.pinned && cursor.now?.page === number) panes.choose(cursor.now.pin, selection);
+    if (cursor.pinned && cursor.current?.page === number) panes.choose(cursor.current.pin, selection);
   }, []);
   const here = pinned.filter((each) => each.page === page.page && exists(page, each));
   const offered = pinsOf(page.graph, page.selection);
   const followed = chosen?.of === page.selection && offered.includes(chosen.pin) ? chosen.pin : offered[0];
   const comparing =
     a !== null && b !== null && [a, b].every((each) => each.page === page.page && exists(page, each));
-  const room = MOST_PANES - here.length - (comparing ? 1 : 0);
+  const room = MAX_PANES - here.length - (comparing ? 1 : 0);
   const follows = followed !== undefined && !here.some((each) => each.pin === followed);
   const shown = [...here.map((each) => each.pin), ...(follows && room > 0 ? [followed] : [])];
 
@@ -62,12 +68,12 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       list.current?.children[place]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [followed, place]);
 
-  const measured = useCallback((pane: string, measures: Measures | null) => {
+  const measured = useCallback((pane: string, measures: TensorStatistics | null) => {
     setKnown(({ [pane]: _, ...others }) => (measures ? { ...others, [pane]: measures } : others));
   }, []);
-  const ranges = shown.flatMap((each) => (known[each] ? [rangeOf(known[each])] : []));
-  const same = shown.length > 1 && (locked ?? fitTogether(ranges));
-  const shared: Shared = {
+  const ranges = shown.flatMap((each) => (known[each] ? [colourRange(known[each])] : []));
+  const same = shown.length > 1 && (locked ?? canShareRange(ranges));
+  const shared: PaneContext = {
     page,
     at(pin, shape) {
       const linked =
@@ -84,13 +90,13 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       const key = `${page.page} ${common ? OF_ALL : pane}`;
       const { mode, typed } = choices[key] ?? { mode: "all" };
       const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
-      const range = typed ?? commonRange(all.map((each) => rangeOf(each, mode as RangeMode)));
+      const range = typed ?? commonRange(all.map((each) => colourRange(each, mode as RangeMode)));
       return {
         mode,
-        range: compared && !typed ? bothWays(range) : range,
+        range: compared && !typed ? symmetricAroundZero(range) : range,
         sharing: compared || shown.length < 2 ? null : { same, many: shown.length, chosen: locked !== null },
-        choose: (next) => panes.colour(key, { mode: next }),
-        set: (next) => panes.colour(key, { mode: "typed", typed: next }),
+        choose: (next) => panes.setRange(key, { mode: next }),
+        set: (next) => panes.setRange(key, { mode: "typed", typed: next }),
       };
     },
     measured,
@@ -120,7 +126,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   );
 }
 
-function exists(page: PageState, { pin }: PinOn): boolean {
+function exists(page: PageState, { pin }: PageOutput): boolean {
   return page.graph.blocks.has(pin.slice(0, pin.indexOf(":")));
 }
 
@@ -131,9 +137,14 @@ export function InspectorTools(): ReactElement {
   const other = dock === "bottom" ? "right" : "bottom";
   function move() {
     const { right } = useSettings.getState();
-    change(
+    updateSettings(
       other === "right"
-        ? { inspectorDock: other, rightOpen: true, rightTab: "inspector", right: Math.max(ROOM, right) }
+        ? {
+            inspectorDock: other,
+            rightOpen: true,
+            rightTab: "inspector",
+            right: Math.max(MIN_RIGHT_WIDTH, right),
+          }
         : { inspectorDock: other, bottomOpen: true, bottomTab: "inspector", rightTab: "properties" },
     );
   }
@@ -151,10 +162,10 @@ export function InspectorTools(): ReactElement {
 }
 
 /** The least width in which a tensor can be read at the right. */
-const ROOM = 480;
+const MIN_RIGHT_WIDTH = 480;
 
 interface TensorPaneProps {
-  shared: Shared;
+  shared: PaneContext;
   pane: number;
   pin: string;
   pinned: boolean;
@@ -173,10 +184,10 @@ function TensorPane(props: TensorPaneProps): ReactElement {
   const looked = useTensor(page, pin);
   const which = { page: page.page, pin };
   useEffect(() => {
-    measured(pin, looked.measures);
+    measured(pin, looked.statistics);
     return () => measured(pin, null);
-  }, [measured, pin, looked.measures]);
-  const side = (name: "a" | "b", now: PinOn | null) => (
+  }, [measured, pin, looked.statistics]);
+  const side = (name: "a" | "b", now: PageOutput | null) => (
     <button
       type="button"
       className="button side"
@@ -195,7 +206,7 @@ function TensorPane(props: TensorPaneProps): ReactElement {
       pane={props.pane}
       looked={looked}
       at={shared.at(pin, looked.info?.shape)}
-      colours={shared.coloursOf(pin, looked.measures)}
+      colours={shared.coloursOf(pin, looked.statistics)}
       title={
         offered && onChoose && offered.length > 1 ? (
           <select
@@ -236,7 +247,7 @@ function TensorPane(props: TensorPaneProps): ReactElement {
 }
 
 /** Differences have two directions, also where all go in one. */
-function bothWays({ low, high }: Range): Range {
+function symmetricAroundZero({ low, high }: Range): Range {
   const most = Math.max(Math.abs(low), Math.abs(high));
   return { low: -most, high: most };
 }
@@ -244,11 +255,11 @@ function bothWays({ low, high }: Range): Range {
 const COMPARED = "A against B";
 const COMPARISONS = ["difference", "relative", "ulp"] as const;
 
-function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }): ReactElement {
+function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b: PageOutput }): ReactElement {
   const w = useInspectorWords();
   const comparison = usePanes((state) => state.comparison);
   const looked = useTensor(shared.page, a.pin, { against: b.pin, comparison });
-  const { mismatches, worst = [] } = looked.measures ?? {};
+  const { mismatches, worst = [] } = looked.statistics ?? {};
   return (
     <Pane
       page={shared.page}
@@ -258,7 +269,7 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
       compares
       looked={looked}
       at={shared.at(a.pin, looked.info?.shape)}
-      colours={shared.coloursOf(COMPARED, looked.measures)}
+      colours={shared.coloursOf(COMPARED, looked.statistics)}
       title={
         <>
           <strong className="mono pane-title">
@@ -298,13 +309,13 @@ function ComparedPane({ shared, a, b }: { shared: Shared; a: PinOn; b: PinOn }):
                 <li key={String(cell)}>
                   <button
                     type="button"
-                    onClick={() => cursor.keep({ page: shared.page.page, pin: a.pin, cell })}
+                    onClick={() => cursor.pin({ page: shared.page.page, pin: a.pin, cell })}
                   >
-                    <span className="mono">{nameOf(cell)}</span>
+                    <span className="mono">{formatIndex(cell)}</span>
                     <span className="mono">
                       {first} | {second}
                     </span>
-                    <span className="mono">{shortened(difference, 10)}</span>
+                    <span className="mono">{abbreviate(difference, 10)}</span>
                   </button>
                 </li>
               ))}

@@ -9,39 +9,39 @@ import {
   useState,
 } from "react";
 import { item } from "../../model/action.ts";
-import { canBeBad } from "../../model/bad.ts";
+import { type Arrangement, fitArrangement } from "../../model/axis-roles.ts";
 import type { Json } from "../../model/document.ts";
-import { placed } from "../../model/paste.ts";
-import { offsetIn, wholeBox } from "../../model/slices.ts";
-import { revealing } from "../../model/tiles.ts";
-import { axesBehind } from "../../model/volume.ts";
-import { type Arrangement, fitted } from "../../model/wells.ts";
+import { canBeNonFinite } from "../../model/nonfinite.ts";
+import { pasteAt } from "../../model/pasted-table.ts";
+import { fullSlice, offsetIn } from "../../model/slices.ts";
+import { revealCell } from "../../model/tiles.ts";
+import { hiddenAxes } from "../../model/voxels.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
-import { intoSight } from "../intoSight.ts";
-import { act } from "../page.ts";
+import { dispatch } from "../active-page.ts";
+import { scrollIntoView } from "../scroll-into-view.ts";
 import { ui } from "../ui.ts";
-import { type Cells, constantOf, readPasted } from "../widgets/constant.ts";
+import { type ConstantCells, constantOf, parsePasted } from "../widgets/constant.ts";
 import { useWords } from "../words.ts";
-import { AxisSliders, AxisWells } from "./AxisWells.tsx";
-import { BoxView } from "./BoxView.tsx";
-import { CellLine } from "./CellLine.tsx";
-import { ColourBox, type Colours } from "./ColourBox.tsx";
-import { EditBar, type Paint } from "./EditBar.tsx";
-import { ConstantList, RunList } from "./List.tsx";
+import { AxisRolePicker, AxisSliders } from "./AxisControls.tsx";
+import { CellStatus } from "./CellStatus.tsx";
+import { ColourRange, type ColourSettings } from "./ColourRange.tsx";
+import { type Brush, EditBar } from "./EditBar.tsx";
+import { ConstantList, OutputList } from "./ElementList.tsx";
+import { type HeatmapControl, HeatmapView, type Mark } from "./HeatmapView.tsx";
 import { PaneHead } from "./PaneHead.tsx";
-import { panes, useManner, type Way } from "./panes.ts";
+import { panes, usePaneView, type ViewMode } from "./panes.ts";
 import { Statistics } from "./Statistics.tsx";
-import { blockOf } from "./source.ts";
-import { nameOf, Table } from "./Table.tsx";
-import { type Mark, TensorView, type TensorViewControl } from "./TensorView.tsx";
-import type { Looked } from "./tensor.ts";
-import { useBad } from "./useBad.ts";
+import { formatIndex, Table } from "./Table.tsx";
+import { blockOf } from "./tensor-source.ts";
+import { useNonFinite } from "./useNonFinite.ts";
+import type { InspectedTensor } from "./useTensor.ts";
+import { VolumePane } from "./VolumePane.tsx";
 import { useInspectorWords } from "./words.ts";
 import { ZoomButtons } from "./ZoomButtons.tsx";
 
 /** Where the cursor is in a pane: at a cell of its own tensor, or at the same one of another tensor of that shape. */
-export interface At {
+export interface PaneCursor {
   readonly cell: readonly number[] | null;
   readonly pinned: boolean;
 }
@@ -55,9 +55,9 @@ interface Props {
   label?: string;
   /** Whether it is what two tensors differ by, which no block holds. */
   compares?: boolean;
-  looked: Looked;
-  at: At;
-  colours: Colours;
+  looked: InspectedTensor;
+  at: PaneCursor;
+  colours: ColourSettings;
   /** What stands in the head: which tensor it is, and what can be done with it. */
   title: ReactNode;
   tools?: ReactNode;
@@ -70,15 +70,15 @@ export function Pane(props: Props): ReactElement {
   const { page, pin, pane, looked, at, colours, label = pin, compares = false } = props;
   const w = useInspectorWords();
   const words = useWords();
-  const view = useRef<TensorViewControl>(null);
+  const view = useRef<HeatmapControl>(null);
   const typing = useRef<HTMLInputElement>(null);
-  const { way, arranged } = useManner(pane);
-  const [brush, setBrush] = useState<Paint | null>(null);
+  const { way, arranged } = usePaneView(pane);
+  const [brush, setBrush] = useState<Brush | null>(null);
   const stroke = useRef<Map<number, readonly number[]> | null>(null);
   const [, redraw] = useState(0);
-  const { info, source, measures, failed, cells } = looked;
+  const { info, source, statistics: measures, failed, cells } = looked;
   const to = (cell: readonly number[]) => ({ page: page.page, pin, cell });
-  const bad = useBad(page.page, pin, looked, (cell) => cursor.keep(to(cell)));
+  const bad = useNonFinite(page.page, pin, looked, (cell) => cursor.pin(to(cell)));
   // A cell that was pinned elsewhere comes into view here too.
   const kept = at.pinned ? at.cell : null;
   const bring = useRef<(cell: readonly number[]) => void>(() => {});
@@ -89,7 +89,7 @@ export function Pane(props: Props): ReactElement {
   // The same one as long as nothing is arranged anew: what is seen is asked for again with another.
   const key = info?.axes.join(" ") ?? "";
   const before = arranged[key];
-  const arrangement = useMemo(() => info && fitted(before, info.shape, info.axes), [before, info]);
+  const arrangement = useMemo(() => info && fitArrangement(before, info.shape, info.axes), [before, info]);
   if (info === null || arrangement === null || measures === null)
     return (
       <section className="pane" aria-label={label}>
@@ -100,14 +100,14 @@ export function Pane(props: Props): ReactElement {
         <p className="empty">{failed || w.waiting}</p>
       </section>
     );
-  const arrange = (next: Arrangement) => panes.show(pane, { arranged: { ...arranged, [key]: next } });
+  const arrange = (next: Arrangement) => panes.setView(pane, { arranged: { ...arranged, [key]: next } });
   const { cell } = at;
   const text = info.dtype === "string";
   const empty = info.shape.includes(0);
-  const shown: Way = text || empty ? "list" : way;
+  const shown: ViewMode = text || empty ? "list" : way;
   const paint = brush?.pin === pin ? brush : null;
   bring.current = (next) => {
-    const seen = revealing(arrangement, next);
+    const seen = revealCell(arrangement, next);
     if (seen !== arrangement) arrange(seen);
     requestAnimationFrame(() => view.current?.reveal(next));
   };
@@ -115,29 +115,29 @@ export function Pane(props: Props): ReactElement {
   function edit(changes: readonly (readonly [cell: readonly number[], value: Json])[]) {
     if (!cells || !looked.tensor?.constant || changes.length === 0) return;
     const elements = [...cells.elements];
-    for (const [changed, value] of changes) elements[offsetIn(wholeBox(cells.shape), changed)] = value;
+    for (const [changed, value] of changes) elements[offsetIn(fullSlice(cells.shape), changed)] = value;
     put({ ...cells, elements });
   }
-  function put(next: Cells) {
+  function put(next: ConstantCells) {
     const now = studio.page(page.page);
-    if (now && looked.tensor?.constant) act(looked.tensor.constant.put(now.document, constantOf(next)));
+    if (now && looked.tensor?.constant) dispatch(looked.tensor.constant.put(now.document, constantOf(next)));
   }
   /** A block of a spreadsheet, from the cell at the cursor on. */
   function paste(event: ClipboardEvent) {
     if (!cells || !arrangement || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
-    const pasted = readPasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
+    const pasted = parsePasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
     if ("error" in pasted) return studio.notice("error", pasted.error);
     const table = pasted.value;
-    const changes = placed(table, cell ?? arrangement.at, arrangement.wells, cells.shape);
+    const changes = pasteAt(table, cell ?? arrangement.at, arrangement.roles, cells.shape);
     if (changes) edit(changes);
     else studio.notice("error", words.pasteOutside(table.length, table[0]?.length ?? 0));
   }
   function painted(met: number[], phase: "start" | "on" | "end") {
     if (!cells || !paint) return;
     const all = phase === "start" ? new Map() : (stroke.current ?? new Map());
-    if (phase !== "end") all.set(offsetIn(wholeBox(cells.shape), met), met);
+    if (phase !== "end") all.set(offsetIn(fullSlice(cells.shape), met), met);
     // Several moves may come before the next picture, so the stroke itself grows.
     stroke.current = phase === "end" ? null : all;
     redraw((n) => n + 1);
@@ -161,12 +161,12 @@ export function Pane(props: Props): ReactElement {
     }
   }
   const bads = (measures.nans ?? 0) + (measures.infinities ?? 0);
-  const mayBeBad = canBeBad(info.dtype) && (bads > 0 || measures.sampled);
+  const mayBeBad = canBeNonFinite(info.dtype) && (bads > 0 || measures.sampled);
   const moves = {
-    onHover: (met: number[] | null) => cursor.move(met && to(met)),
-    onMove: (met: number[]) => cursor.carry(to(met)),
-    onPick: (met: number[]) => cursor.pin(to(met)),
-    onFailed: (message: string) => ui.say(message),
+    onHover: (met: number[] | null) => cursor.hover(met && to(met)),
+    onMove: (met: number[]) => cursor.moveTo(to(met)),
+    onPick: (met: number[]) => cursor.togglePin(to(met)),
+    onFailed: (message: string) => ui.announce(message),
   };
   return (
     <section
@@ -181,18 +181,18 @@ export function Pane(props: Props): ReactElement {
         compares={compares}
         way={shown}
         ways={shown === "list" && way !== "list" ? ["list"] : undefined}
-        onWay={(next) => panes.show(pane, { way: next })}
+        onWay={(next) => panes.setView(pane, { way: next })}
         title={props.title}
         tools={props.tools}
       />
       <div className="pane-bars">
         {shown !== "list" && (
           <div className="pane-axes">
-            <AxisWells tensor={info} arrangement={arrangement} onArrange={arrange} />
+            <AxisRolePicker tensor={info} arrangement={arrangement} onArrange={arrange} />
             <AxisSliders
               tensor={info}
               arrangement={arrangement}
-              hidden={hiddenIn(shown, arrangement, info.shape)}
+              hidden={axesOnSliders(shown, arrangement, info.shape)}
               onArrange={arrange}
             />
           </div>
@@ -206,7 +206,7 @@ export function Pane(props: Props): ReactElement {
             paint={paint}
             onPaint={(next) => {
               setBrush(next);
-              if (next) panes.show(pane, { way: "map" });
+              if (next) panes.setView(pane, { way: "map" });
             }}
             onPut={put}
           />
@@ -216,7 +216,7 @@ export function Pane(props: Props): ReactElement {
         <div className="pane-main">
           {shown === "map" && (
             <>
-              <TensorView
+              <HeatmapView
                 ref={view}
                 tensor={info}
                 source={source}
@@ -232,7 +232,7 @@ export function Pane(props: Props): ReactElement {
             </>
           )}
           {shown === "box" && (
-            <BoxView
+            <VolumePane
               tensor={info}
               source={source}
               range={colours.range}
@@ -246,10 +246,10 @@ export function Pane(props: Props): ReactElement {
               tensor={info}
               source={source}
               arrangement={arrangement}
-              cursor={cell && revealing(arrangement, cell) === arrangement ? cell : null}
+              cursor={cell && revealCell(arrangement, cell) === arrangement ? cell : null}
               cells={cells}
               onMove={moves.onMove}
-              onPick={(next) => cursor.keep(to(next))}
+              onPick={(next) => cursor.pin(to(next))}
               onEdit={edit}
             />
           )}
@@ -259,14 +259,14 @@ export function Pane(props: Props): ReactElement {
             (cells ? (
               <ConstantList cells={cells} onEdit={edit} />
             ) : (
-              <RunList key={`${page.page} ${pin}`} page={page.page} pin={pin} />
+              <OutputList key={`${page.page} ${pin}`} page={page.page} pin={pin} />
             ))}
         </div>
         <aside className="pane-side">
           {props.beside}
           {!text && !empty && (
             <div className="colour-box">
-              <ColourBox measures={measures} colours={colours} />
+              <ColourRange measures={measures} colours={colours} />
               {!compares && mayBeBad && (
                 <button type="button" className="button" onClick={() => void bad.find(cell)}>
                   {bad.part === null ? w.nextBad : w.stopLooking(bad.part)} <kbd>N</kbd>
@@ -275,20 +275,20 @@ export function Pane(props: Props): ReactElement {
               {!compares && bad.found?.first_pin && (
                 <button
                   type="button"
-                  ref={intoSight}
+                  ref={scrollIntoView}
                   className="button first-bad"
                   onClick={() => ui.reveal(item("block", blockOf(bad.found?.first_pin as string)))}
                 >
-                  {w.firstBad(`${bad.found.first_pin}${nameOf(bad.found.first_cell ?? [])}`)}
+                  {w.firstBad(`${bad.found.first_pin}${formatIndex(bad.found.first_cell ?? [])}`)}
                 </button>
               )}
             </div>
           )}
-          {!text && <Statistics measures={measures} looking={looked.looking} />}
+          {!text && <Statistics measures={measures} looking={looked.scan} />}
         </aside>
       </div>
       {!empty && (
-        <CellLine
+        <CellStatus
           field={typing}
           label={label}
           source={source}
@@ -313,9 +313,13 @@ function marksOf(
 }
 
 /** The axes that stand at one place. A table is one slice, with all tiles but one behind it. */
-function hiddenIn(way: Way, { wells }: Arrangement, shape: readonly number[]): readonly (number | null)[] {
-  if (way === "box") return axesBehind(wells, shape);
-  return way === "table" ? [wells.across, wells.down, ...wells.sliders] : wells.sliders;
+function axesOnSliders(
+  way: ViewMode,
+  { roles }: Arrangement,
+  shape: readonly number[],
+): readonly (number | null)[] {
+  if (way === "box") return hiddenAxes(roles, shape);
+  return way === "table" ? [roles.across, roles.down, ...roles.sliders] : roles.sliders;
 }
 
 function isField(target: EventTarget): boolean {

@@ -1,25 +1,25 @@
 import type { MouseEvent, ReactElement, ReactNode } from "react";
-import { FROM_ML_DTYPES } from "../../model/ops.ts";
-import type { Arrangement } from "../../model/wells.ts";
-import { shortSpec } from "../../model/words.ts";
+import type { Arrangement } from "../../model/axis-roles.ts";
+import { shortSpec } from "../../model/format.ts";
+import { ML_DTYPES } from "../../model/ops.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
-import { asCsv, asNumpy, type Copyable, download } from "./copying.ts";
-import { WAYS, type Way } from "./panes.ts";
-import { blockOf } from "./source.ts";
+import { asCsv, asNumpy, type Copyable, download } from "./copy-tensor.ts";
+import { VIEW_MODES, type ViewMode } from "./panes.ts";
+import { blockOf } from "./tensor-source.ts";
 import { useInspectorWords } from "./words.ts";
 
 interface Props {
   what: Copyable;
   arrangement: Arrangement;
   compares: boolean;
-  way: Way;
+  way: ViewMode;
   /** Those that it can be shown in, if not in all. */
-  ways: readonly Way[] | undefined;
-  onWay(way: Way): void;
+  ways: readonly ViewMode[] | undefined;
+  onWay(way: ViewMode): void;
   title: ReactNode;
   tools: ReactNode;
 }
@@ -35,7 +35,7 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
   /** Does what may fail, and says it. */
   async function tell(doing: Promise<string>) {
     try {
-      ui.say(await doing);
+      ui.announce(await doing);
     } catch (error) {
       studio.notice("error", (error as Error).message);
     }
@@ -47,7 +47,7 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
   }
   async function save(): Promise<string> {
     await download(page, pin);
-    return FROM_ML_DTYPES.includes(dtype) ? w.downloadedBytes(dtype) : w.downloaded;
+    return ML_DTYPES.includes(dtype) ? w.downloadedBytes(dtype) : w.downloaded;
   }
   function more(event: MouseEvent<HTMLElement>) {
     const { left, bottom } = event.currentTarget.getBoundingClientRect();
@@ -70,7 +70,7 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
       <span className="pane-tools">
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
         <span className="group" role="group" aria-label={w.ways}>
-          {WAYS.filter((each) => each !== "list" || !compares).map((each) => (
+          {VIEW_MODES.filter((each) => each !== "list" || !compares).map((each) => (
             <button
               key={each}
               type="button"

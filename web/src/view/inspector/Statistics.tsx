@@ -1,16 +1,16 @@
 import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from "react";
-import type { Range } from "../../model/shades.ts";
+import type { Range } from "../../model/colour-index.ts";
 import { numberText } from "../../net/frames.ts";
-import { pictureOf, scaleFor } from "../canvas/colourmap.ts";
-import { shortNumber } from "../canvas/monitored.ts";
-import { Entry } from "../widgets/Entry.tsx";
+import { renderColours, scaleFor } from "../canvas/colourmap.ts";
+import { formatNumber } from "../canvas/monitor-labels.ts";
+import { ValidatedField } from "../widgets/ValidatedField.tsx";
 import { useWords } from "../words.ts";
-import type { Looking, Measures } from "./tensor.ts";
+import type { ScanProgress, TensorStatistics } from "./useTensor.ts";
 import { useInspectorWords } from "./words.ts";
 
 interface StatisticsProps {
-  measures: Measures;
-  looking: Looking | null;
+  measures: TensorStatistics;
+  looking: ScanProgress | null;
 }
 
 /** Smallest, largest and what lies between, and how many cells are zero or no numbers; whether that is an estimate. */
@@ -21,8 +21,8 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
     // These are cells' own numbers: cut short they would be of no cell.
     [w.least, cellText(low, measures.dtype), false],
     [w.most, cellText(high, measures.dtype), false],
-    [w.mean, shortNumber(mean), false],
-    [w.deviation, shortNumber(deviation), false],
+    [w.mean, formatNumber(mean), false],
+    [w.deviation, formatNumber(deviation), false],
     [w.zeros, w.count(zeros), false],
     ["NaN", w.count(nans), nans > 0],
     ["Inf", w.count(infinities), infinities > 0],
@@ -56,7 +56,7 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
 }
 
 /** How many cells the statistics were made of. */
-function seen({ counts = [], nans = 0, infinities = 0 }: Measures): number {
+function seen({ counts = [], nans = 0, infinities = 0 }: TensorStatistics): number {
   return counts.reduce((sum, each) => sum + each, nans + infinities);
 }
 
@@ -66,7 +66,7 @@ function cellText(value: number | null | undefined, dtype: string): string {
 }
 
 interface HistogramProps {
-  measures: Measures;
+  measures: TensorStatistics;
   range: Range;
   onRange(range: Range): void;
 }
@@ -94,7 +94,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
       const value = least + (i / (WIDTH - 1)) * span;
       return Math.min(Math.max(value, shown.low), shown.high);
     });
-    const picture = pictureOf(values, 1, WIDTH, scale);
+    const picture = renderColours(values, 1, WIDTH, scale);
     canvas.width = WIDTH;
     canvas.height = 1;
     canvas.getContext("2d")?.drawImage(picture, 0, 0);
@@ -148,7 +148,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
             aria-valuemin={least}
             aria-valuemax={most}
             aria-valuenow={shown[end]}
-            aria-valuetext={shortNumber(shown[end])}
+            aria-valuetext={formatNumber(shown[end])}
             style={{ left: `${((shown[end] - least) / span) * 100}%` }}
             onKeyDown={(event) => key(event, end)}
             onPointerDown={(event) => {
@@ -169,7 +169,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
         {(["low", "high"] as const).map((end) => (
           <span key={end}>
             {clips[end] && <span title={w.clipped}>{end === "low" ? "≤ " : "≥ "}</span>}
-            <Entry<number>
+            <ValidatedField<number>
               label={end === "low" ? w.rangeLow : w.rangeHigh}
               value={shown[end]}
               format={(value) => String(Number(value.toPrecision(6)))}

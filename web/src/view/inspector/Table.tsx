@@ -13,16 +13,16 @@ import {
   useRef,
   useState,
 } from "react";
+import type { Arrangement } from "../../model/axis-roles.ts";
 import type { Json } from "../../model/document.ts";
-import { barAt, lengthFor, placeAt } from "../../model/scrolling.ts";
-import { type Box, offsetIn } from "../../model/slices.ts";
-import { cellIn, STEPS, type Step, stepped, tilesOf } from "../../model/tiles.ts";
-import type { Arrangement } from "../../model/wells.ts";
+import { offsetIn, type TensorSlice } from "../../model/slices.ts";
+import { CURSOR_KEYS, type CursorMove, cellWith, moveCursor, tileLayout } from "../../model/tiles.ts";
+import { contentOffset, scrollLength, scrollOffset } from "../../model/virtual-scroll.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
-import { type Cells, cellRule, readCell, shownCell } from "../widgets/constant.ts";
+import { type ConstantCells, cellRule, formatCell, parseCellOrNumber } from "../widgets/constant.ts";
 import { useWords } from "../words.ts";
-import type { TensorSource } from "./source.ts";
-import type { TensorInfo } from "./TensorView.tsx";
+import type { TensorInfo } from "./HeatmapView.tsx";
+import type { TensorSource } from "./tensor-source.ts";
 import { useInspectorWords } from "./words.ts";
 
 const ROW = 24;
@@ -36,7 +36,7 @@ interface Props {
   arrangement: Arrangement;
   cursor: readonly number[] | null;
   /** What can be edited, if it can. */
-  cells: Cells | undefined;
+  cells: ConstantCells | undefined;
   onMove(cell: number[]): void;
   onPick(cell: number[]): void;
   onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
@@ -52,14 +52,14 @@ export function Table(props: Props): ReactElement {
   const input = useRef<HTMLInputElement>(null);
   const [view, setView] = useState({ x: 0, y: 0, left: 0, top: 0, width: 12 * COLUMN, height: 12 * ROW });
   const [typed, setTyped] = useState<string | null>(null);
-  const { wells } = arrangement;
+  const { roles } = arrangement;
   // The table is one slice: what stands in other tiles is behind sliders here.
-  const slice = { ...arrangement, wells: { ...wells, across: null, down: null } };
-  const tiles = tilesOf(tensor.shape, slice, { width: 1, height: 1 });
+  const slice = { ...arrangement, roles: { ...roles, across: null, down: null } };
+  const tiles = tileLayout(tensor.shape, slice, { width: 1, height: 1 });
   const { rows, columns } = tiles;
-  const at = (row: number, column: number) => cellIn(arrangement, { rows: row, columns: column });
+  const at = (row: number, column: number) => cellWith(arrangement, { rows: row, columns: column });
   const here = props.cursor ?? arrangement.at;
-  const [hereRow, hereColumn] = [wells.rows, wells.columns].map((axis) =>
+  const [hereRow, hereColumn] = [roles.rows, roles.columns].map((axis) =>
     axis === null ? 0 : (here[axis] as number),
   ) as [number, number];
   const span = {
@@ -68,7 +68,7 @@ export function Table(props: Props): ReactElement {
     column: Math.max(0, Math.floor(view.x / COLUMN) - MARGIN),
     columnEnd: Math.min(columns, Math.ceil((view.x + view.width) / COLUMN) + MARGIN),
   };
-  const textOf = useTexts(source, tensor, arrangement, span);
+  const textOf = useCellTexts(source, tensor, arrangement, span);
 
   const [long, high] = [columns * COLUMN, rows * ROW];
   /** Takes in where the scroll bars are, which stand for what is seen. */
@@ -78,8 +78,8 @@ export function Table(props: Props): ReactElement {
     const { scrollLeft: left, scrollTop: top } = element;
     const [width, height] = [element.clientWidth - HEAD, element.clientHeight - ROW];
     setView((before) => ({
-      x: placeAt(left, long, width, before.x),
-      y: placeAt(top, high, height, before.y),
+      x: contentOffset(left, long, width, before.x),
+      y: contentOffset(top, high, height, before.y),
       left,
       top,
       width,
@@ -108,8 +108,8 @@ export function Table(props: Props): ReactElement {
       const x = into(before.x, width, hereColumn * COLUMN, COLUMN);
       const y = into(before.y, height, hereRow * ROW, ROW);
       if (x === before.x && y === before.y) return before;
-      element.scrollLeft = barAt(x, long, width);
-      element.scrollTop = barAt(y, high, height);
+      element.scrollLeft = scrollOffset(x, long, width);
+      element.scrollTop = scrollOffset(y, high, height);
       return { x, y, width, height, left: element.scrollLeft, top: element.scrollTop };
     });
   }, [hereRow, hereColumn, long, high]);
@@ -120,10 +120,10 @@ export function Table(props: Props): ReactElement {
       cells.shape.map((end) => ({ first: 0, end, step: 1 })),
       cell,
     );
-    return shownCell(cells.elements[place]);
+    return formatCell(cells.elements[place]);
   };
-  const go = (step: Step) => props.onMove(stepped(tiles, here, step));
-  const read = typed === null || !cells ? undefined : readCell(typed, cells.dtype);
+  const go = (step: CursorMove) => props.onMove(moveCursor(tiles, here, step));
+  const read = typed === null || !cells ? undefined : parseCellOrNumber(typed, cells.dtype);
   function commit(): boolean {
     if (typed === null) return true;
     if (read === undefined) {
@@ -148,17 +148,17 @@ export function Table(props: Props): ReactElement {
       event.stopPropagation();
       return;
     }
-    const step = STEPS[event.key];
+    const step = CURSOR_KEYS[event.key];
     if (step !== undefined) {
       const far = event.ctrlKey && (step === "first" || step === "last");
       go(far ? (step === "first" ? "start" : "end") : step);
     } else if (event.key === "PageDown" || event.key === "PageUp") {
       const row =
         hereRow + (event.key === "PageDown" ? 1 : -1) * Math.max(1, Math.floor(view.height / ROW) - 1);
-      props.onMove(moved(here, wells.rows, Math.min(Math.max(row, 0), rows - 1)));
+      props.onMove(moved(here, roles.rows, Math.min(Math.max(row, 0), rows - 1)));
     } else if (cells && (event.key === "Enter" || event.key === "F2")) setTyped(value(here));
     else if (cells && (event.key === "Delete" || event.key === "Backspace")) {
-      const zero = readCell("0", cells.dtype);
+      const zero = parseCellOrNumber("0", cells.dtype);
       if (zero !== undefined) props.onEdit([[here, zero]]);
     } else if (cells && /^[\d.+-]$/.test(event.key) && !event.ctrlKey) setTyped(event.key);
     else return;
@@ -176,7 +176,7 @@ export function Table(props: Props): ReactElement {
   const shownColumns = Array.from({ length: span.columnEnd - span.column }, (_, i) => span.column + i);
   const leftOf = (column: number) => HEAD + column * COLUMN - view.x + view.left;
   const topOf = (row: number) => ROW + row * ROW - view.y + view.top;
-  const [rowAxis, columnAxis] = [axisName(tensor, wells.rows), axisName(tensor, wells.columns)];
+  const [rowAxis, columnAxis] = [axisName(tensor, roles.rows), axisName(tensor, roles.columns)];
   return (
     <>
       <div
@@ -192,7 +192,10 @@ export function Table(props: Props): ReactElement {
         onKeyDown={key}
         onCopy={copy}
       >
-        <div className="table-space" style={{ width: HEAD + lengthFor(long), height: ROW + lengthFor(high) }}>
+        <div
+          className="table-space"
+          style={{ width: HEAD + scrollLength(long), height: ROW + scrollLength(high) }}
+        >
           <div role="row" className="table-row table-head" aria-rowindex={1}>
             <span role="columnheader" className="table-corner" aria-colindex={1}>
               {rowAxis}\{columnAxis}
@@ -244,7 +247,7 @@ export function Table(props: Props): ReactElement {
                         className="table-input"
                         // biome-ignore lint/a11y/noAutofocus: it stands where one types.
                         autoFocus
-                        aria-label={nameOf(cell)}
+                        aria-label={formatIndex(cell)}
                         aria-invalid={read === undefined}
                         aria-describedby={read === undefined ? rule : undefined}
                         value={typed}
@@ -274,7 +277,7 @@ function axisName(tensor: TensorInfo, axis: number | null): string {
   return axis === null ? "" : (tensor.axes[axis] as string);
 }
 
-export function nameOf(cell: readonly number[]): string {
+export function formatIndex(cell: readonly number[]): string {
   return `[${cell.join(", ")}]`;
 }
 
@@ -283,28 +286,28 @@ function moved(cell: readonly number[], axis: number | null, place: number): num
 }
 
 /** The texts of the cells in a span, once they have come; what is not here yet is an ellipsis. */
-function useTexts(
+function useCellTexts(
   source: TensorSource,
   tensor: TensorInfo,
   arrangement: Arrangement,
   span: { row: number; rowEnd: number; column: number; columnEnd: number },
 ): (cell: readonly number[]) => string {
-  const [last, setLast] = useState<{ source: TensorSource; box: Box; frame: Frame } | null>(null);
+  const [last, setLast] = useState<{ source: TensorSource; box: TensorSlice; frame: Frame } | null>(null);
   // What another tensor held is not shown under the name of this one.
   const held = last?.source === source ? last : null;
   const [turn, setTurn] = useState(0);
   useEffect(() => source.onChange(() => setTurn((n) => n + 1)), [source]);
-  const { wells, at } = arrangement;
-  const box: Box = tensor.shape.map((_, axis) => {
-    if (axis === wells.rows) return { first: span.row, end: span.rowEnd, step: 1 };
-    if (axis === wells.columns) return { first: span.column, end: span.columnEnd, step: 1 };
+  const { roles, at } = arrangement;
+  const box: TensorSlice = tensor.shape.map((_, axis) => {
+    if (axis === roles.rows) return { first: span.row, end: span.rowEnd, step: 1 };
+    if (axis === roles.columns) return { first: span.column, end: span.columnEnd, step: 1 };
     return { first: at[axis] as number, end: (at[axis] as number) + 1, step: 1 };
   });
   const key = JSON.stringify(box);
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there are new numbers.
   useEffect(() => {
     let wanted = true;
-    const asked = JSON.parse(key) as Box;
+    const asked = JSON.parse(key) as TensorSlice;
     source.numbers(asked).then(
       (frame) => wanted && setLast({ source, box: asked, frame }),
       () => wanted && setLast(null),

@@ -1,6 +1,6 @@
 /** Draws marks around cells. */
 
-import { placeOf, type Tiles, type View } from "../../model/tiles.ts";
+import { cellPosition, type ScrollRect, type TileLayout } from "../../model/tiles.ts";
 import type { Colours } from "../canvas/colours.ts";
 
 export type MarkKind = "from" | "feeds" | "winner" | "tie" | "cursor" | "pinned";
@@ -14,8 +14,8 @@ export interface Mark {
 /** Marks by outline and form, dark within light, so that they are seen on every colour. */
 export function paintMarks(
   g: CanvasRenderingContext2D,
-  tiles: Tiles,
-  view: View,
+  tiles: TileLayout,
+  view: ScrollRect,
   marks: readonly Mark[],
   colours: Colours,
 ): void {
@@ -24,7 +24,7 @@ export function paintMarks(
     const places: { x: number; y: number }[] = [];
     for (const mark of marks) {
       if (mark.kind !== kind) continue;
-      const place = placeOf(tiles, mark.cell);
+      const place = cellPosition(tiles, mark.cell);
       if (place === undefined) continue;
       const [x, y] = [place.x - view.x, place.y - view.y];
       if (x > -tiles.cell.width && y > -tiles.cell.height && x < view.width && y < view.height)
@@ -37,22 +37,27 @@ export function paintMarks(
 type Draw = (
   g: CanvasRenderingContext2D,
   places: readonly { x: number; y: number }[],
-  tiles: Tiles,
+  tiles: TileLayout,
   colours: Colours,
 ) => void;
 
 /** Cells that are too small to be outlined get a larger outline around them. */
-const LEAST_MARK = 5;
+const MIN_MARK = 5;
 
-function boxes(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: Tiles, inset: number): void {
-  const width = Math.max(tiles.cell.width, LEAST_MARK) - 2 * inset;
-  const height = Math.max(tiles.cell.height, LEAST_MARK) - 2 * inset;
+function boxes(
+  g: CanvasRenderingContext2D,
+  places: Parameters<Draw>[1],
+  tiles: TileLayout,
+  inset: number,
+): void {
+  const width = Math.max(tiles.cell.width, MIN_MARK) - 2 * inset;
+  const height = Math.max(tiles.cell.height, MIN_MARK) - 2 * inset;
   g.beginPath();
   for (const { x, y } of places) g.rect(Math.round(x) + inset, Math.round(y) + inset, width, height);
 }
 
 /** The edges between cells that are marked and those that are not: around all neighbours together. */
-function around(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: Tiles): void {
+function around(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: TileLayout): void {
   const { width, height } = tiles.cell;
   // Whole eighths of a pixel, so that neighbours meet in one number.
   const key = (x: number, y: number): number => Math.round(x * 8) * 2 ** 22 + Math.round(y * 8);
@@ -85,7 +90,7 @@ function outline(
   together = false,
 ): Draw {
   return (g, places, tiles, colours) => {
-    if (together && tiles.cell.width >= LEAST_MARK) around(g, places, tiles);
+    if (together && tiles.cell.width >= MIN_MARK) around(g, places, tiles);
     else boxes(g, places, tiles, inset);
     g.lineCap = "square";
     g.lineWidth = width + 2;

@@ -5,24 +5,24 @@
 
 import { create } from "zustand";
 import type { Item } from "../../model/action.ts";
-import type { Range, RangeMode } from "../../model/shades.ts";
-import type { Arrangement } from "../../model/wells.ts";
+import type { Arrangement } from "../../model/axis-roles.ts";
+import type { Range, RangeMode } from "../../model/colour-index.ts";
 import type { Look } from "../../net/generated.ts";
 
-export const MOST_PANES = 4;
+export const MAX_PANES = 4;
 
 /** An output on a page. */
-export interface PinOn {
+export interface PageOutput {
   readonly page: number;
   readonly pin: string;
 }
 
-export const WAYS = ["map", "table", "box", "list"] as const;
-export type Way = (typeof WAYS)[number];
+export const VIEW_MODES = ["map", "table", "box", "list"] as const;
+export type ViewMode = (typeof VIEW_MODES)[number];
 
 /** How a pane shows its tensors. */
-interface Manner {
-  readonly way: Way;
+interface PaneView {
+  readonly way: ViewMode;
   /** By the names of axes. */
   readonly arranged: Readonly<Record<string, Arrangement>>;
 }
@@ -33,51 +33,52 @@ interface RangeChoice {
 }
 
 /** A tensor in a pane of its own, which is another one than that of the selection. */
-interface Kept extends PinOn {
+interface PinnedTensor extends PageOutput {
   readonly pane: number;
 }
 
-interface Panes {
-  readonly pinned: readonly Kept[];
+interface PanesState {
+  readonly pinned: readonly PinnedTensor[];
   /** The pane that follows the selection. */
   readonly following: number;
-  readonly a: PinOn | null;
-  readonly b: PinOn | null;
+  readonly a: PageOutput | null;
+  readonly b: PageOutput | null;
   readonly comparison: NonNullable<Look["comparison"]>;
   /** Whether all have one range of colours; null to let that be as it fits them. */
   readonly locked: boolean | null;
-  readonly manners: Readonly<Record<string, Manner>>;
+  readonly views: Readonly<Record<string, PaneView>>;
   /** Which numbers have colours, by page and tensor. */
   readonly ranges: Readonly<Record<string, RangeChoice>>;
   /** The tensor that was chosen of those that a selection offers. */
   readonly chosen: { readonly pin: string; readonly of: ReadonlySet<Item> } | null;
 }
 
-const FIRST_MANNER: Manner = { way: "map", arranged: {} };
+const DEFAULT_VIEW: PaneView = { way: "map", arranged: {} };
 
-export const usePanes = create<Panes>()(() => ({
+export const usePanes = create<PanesState>()(() => ({
   pinned: [],
   following: 0,
   a: null,
   b: null,
   comparison: "difference",
   locked: null,
-  manners: {},
+  views: {},
   ranges: {},
   chosen: null,
 }));
 
 /** How a pane shows its tensors, by its number or its name. */
-export const useManner = (pane: number | string): Manner =>
-  usePanes((state) => state.manners[pane] ?? FIRST_MANNER);
+export const usePaneView = (pane: number | string): PaneView =>
+  usePanes((state) => state.views[pane] ?? DEFAULT_VIEW);
 
-const same = (one: PinOn | null, other: PinOn): boolean => one?.page === other.page && one.pin === other.pin;
+const same = (one: PageOutput | null, other: PageOutput): boolean =>
+  one?.page === other.page && one.pin === other.pin;
 
 let last = 0;
 
 export const panes = {
   /** Pins a tensor, or lets it go. The pane stays the same one, with its focus and all that was chosen in it. */
-  togglePin(which: PinOn, isSelected: boolean): void {
+  togglePin(which: PageOutput, isSelected: boolean): void {
     const { pinned, following } = usePanes.getState();
     const kept = pinned.find((each) => same(each, which));
     if (kept === undefined)
@@ -89,7 +90,7 @@ export const panes = {
       });
   },
   /** Takes a tensor as A or as B, or no longer. A tensor is not compared with itself. */
-  toggleSide(side: "a" | "b", which: PinOn): void {
+  toggleSide(side: "a" | "b", which: PageOutput): void {
     const now = usePanes.getState();
     const other = side === "a" ? "b" : "a";
     usePanes.setState({
@@ -97,20 +98,20 @@ export const panes = {
       ...(same(now[other], which) && { [other]: null }),
     });
   },
-  compareBy(comparison: Panes["comparison"]): void {
+  compareBy(comparison: PanesState["comparison"]): void {
     usePanes.setState({ comparison });
   },
   endComparison(): void {
     usePanes.setState({ a: null, b: null });
   },
-  lock(locked: boolean): void {
+  shareRange(locked: boolean): void {
     usePanes.setState({ locked });
   },
-  show(pane: number | string, manner: Partial<Manner>): void {
-    const { manners } = usePanes.getState();
-    usePanes.setState({ manners: { ...manners, [pane]: { ...(manners[pane] ?? FIRST_MANNER), ...manner } } });
+  setView(pane: number | string, manner: Partial<PaneView>): void {
+    const { views: manners } = usePanes.getState();
+    usePanes.setState({ views: { ...manners, [pane]: { ...(manners[pane] ?? DEFAULT_VIEW), ...manner } } });
   },
-  colour(of: string, choice: RangeChoice): void {
+  setRange(of: string, choice: RangeChoice): void {
     usePanes.setState(({ ranges }) => ({ ranges: { ...ranges, [of]: choice } }));
   },
   choose(pin: string, of: ReadonlySet<Item>): void {

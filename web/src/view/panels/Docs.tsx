@@ -1,8 +1,8 @@
 import type { ReactElement } from "react";
+import { dtypesText } from "../../model/format.ts";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
-import { dtypesText } from "../../model/words.ts";
+import { useOps, useSelectedBlock } from "../active-page.ts";
 import { Markdown } from "../Markdown.tsx";
-import { useOps, useSelectedBlock } from "../page.ts";
 import { ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 

@@ -1,13 +1,13 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
 import { inLanguage, type PageDocument } from "../../model/document.ts";
 import { studio, useStudio } from "../../state/store.ts";
-import { dropFiles } from "../later.tsx";
+import { dropFiles } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
+import { PagePreview } from "./PagePreview.tsx";
 import { SearchBox } from "./SearchBox.tsx";
-import { Sketch } from "./Sketch.tsx";
 
 /** What is shown while no page is: lessons that run when they are opened, files, and a new page. */
 export function Gallery(): ReactElement {
@@ -99,7 +99,7 @@ function Lesson({ document }: { document: PageDocument }): ReactElement {
   const { title, titles, about, abouts } = document;
   return (
     <>
-      <Sketch document={document} />
+      <PagePreview document={document} />
       <strong>{inLanguage(language, title, titles)}</strong>
       <span className="card-about">{inLanguage(language, about, abouts).replaceAll("`", "")}</span>
     </>

@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactElement, useMemo, useRef, useState } from "react";
 import { type OutlineNode, outline } from "../../model/outline.ts";
-import { useGraph, useSelection } from "../page.ts";
+import { useGraph, useSelection } from "../active-page.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";

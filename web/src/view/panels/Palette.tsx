@@ -1,12 +1,12 @@
 import { type ReactElement, useMemo } from "react";
 import { useStudio } from "../../state/store.ts";
-import { useOps } from "../page.ts";
+import { useOps } from "../active-page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
 
 /** What a drag from the palette carries. */
-export const OP_DRAGGED = "application/x-backblocks-op";
+export const OP_DRAG_TYPE = "application/x-backblocks-op";
 
 /** Every op in its group. A click puts it in the middle of the page, a drag where it is dropped. */
 export function Palette(): ReactElement {
@@ -38,7 +38,7 @@ export function Palette(): ReactElement {
                 className="palette-op"
                 title={op.summary}
                 draggable
-                onDragStart={(event) => event.dataTransfer.setData(OP_DRAGGED, op.name)}
+                onDragStart={(event) => event.dataTransfer.setData(OP_DRAG_TYPE, op.name)}
                 onClick={() => ui.addOp(op.name)}
                 onFocus={() => ui.showDocs(op.name)}
               >

@@ -1,6 +1,6 @@
 import { type ReactElement, useEffect, useState } from "react";
 import { item } from "../../model/action.ts";
-import { usePage, useProblems } from "../page.ts";
+import { usePage, useProblems } from "../active-page.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui } from "../ui.ts";
 import { useWords } from "../words.ts";
@@ -9,7 +9,7 @@ import { useWords } from "../words.ts";
 export function Problems(): ReactElement {
   const w = useWords();
   const problems = useProblems();
-  if (useLongCheck()) return <p className="empty">{w.checking}</p>;
+  if (useSlowCheck()) return <p className="empty">{w.checking}</p>;
   if (problems.length === 0) return <p className="empty">{w.noProblems}</p>;
   return (
     <ul>
@@ -40,7 +40,7 @@ export function Problems(): ReactElement {
 }
 
 /** Whether the check of the newest change takes so long that what is known of earlier ones misleads. */
-function useLongCheck(): boolean {
+function useSlowCheck(): boolean {
   const checking = usePage((page) => page.checked?.revision !== page.synced.revision, false);
   const [long, setLong] = useState(false);
   useEffect(() => {

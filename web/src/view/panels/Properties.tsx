@@ -1,12 +1,12 @@
 import type { ReactElement } from "react";
 import { namesOf } from "../../model/action.ts";
-import { useGraph, useSelection } from "../page.ts";
+import { useGraph, useSelection } from "../active-page.ts";
 import { useWords } from "../words.ts";
 import { BlockProperties } from "./properties/BlockProperties.tsx";
 import { FrameProperties, NoteProperties } from "./properties/BoxProperties.tsx";
 import { MonitorProperties } from "./properties/MonitorProperties.tsx";
+import { MultipleProperties } from "./properties/MultipleProperties.tsx";
 import { PageProperties } from "./properties/PageProperties.tsx";
-import { Several } from "./properties/Several.tsx";
 import { WireProperties } from "./properties/WireProperties.tsx";
 
 /** What can be said of the selection: of one block everything, of several what they share, of none the page. */
@@ -16,7 +16,7 @@ export function Properties(): ReactElement {
   const selection = useSelection();
   if (graph === null) return <p className="empty">{w.noPage}</p>;
   if (selection.size === 0) return <PageProperties graph={graph} />;
-  if (selection.size > 1) return <Several />;
+  if (selection.size > 1) return <MultipleProperties />;
   const [block] = namesOf(selection, "block");
   const view = block === undefined ? undefined : graph.blocks.get(block);
   if (view) return <BlockProperties key={view.name} graph={graph} view={view} />;

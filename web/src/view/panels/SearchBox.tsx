@@ -9,17 +9,17 @@ import {
   useState,
 } from "react";
 import { addConnected, item, replaceOp } from "../../model/actions.ts";
-import { inputOfOp, offered, outputOfOp, type Reason } from "../../model/fits.ts";
+import { type ConnectionError, matchInput, matchOutput, outputType } from "../../model/connections.ts";
+import { reasonText } from "../../model/format.ts";
 import type { Graph } from "../../model/graph.ts";
 import type { OpInfo, Ops } from "../../model/ops.ts";
-import { OpSearch, searchBlocks, type Wanted } from "../../model/search.ts";
-import { reasonText } from "../../model/words.ts";
+import { OpSearch, type SearchOptions, searchBlocks } from "../../model/search.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
-import { keysText } from "../../state/keys.ts";
+import { chordText } from "../../state/keybindings.ts";
 import { studio, useStudio } from "../../state/store.ts";
-import type { WireEnd } from "../canvas/host.ts";
-import { act, currentPage, useGraph, useOps } from "../page.ts";
-import { type Search, ui, useUi } from "../ui.ts";
+import { currentPage, dispatch, useGraph, useOps } from "../active-page.ts";
+import type { WireEnd } from "../canvas/pointer-host.ts";
+import { type SearchState, ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
 
 interface Entry {
@@ -38,7 +38,7 @@ export function SearchBox(): ReactElement | null {
   return search && <Box key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />;
 }
 
-function Box({ search }: { search: Search }): ReactElement {
+function Box({ search }: { search: SearchState }): ReactElement {
   const w = useWords();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
@@ -145,7 +145,7 @@ function searchOf(ops: Ops): OpSearch {
   return index.search;
 }
 
-function useEntries(search: Search, typed: string): Entry[] {
+function useEntries(search: SearchState, typed: string): Entry[] {
   const w = useWords();
   const texts = useTexts();
   const ops = useOps();
@@ -163,35 +163,35 @@ function useEntries(search: Search, typed: string): Entry[] {
         choose: () => ui.reveal(item("block", name)),
       }));
     }
-    const fitOf = graph === null ? undefined : fitting(graph, search.end);
-    const wanted: Wanted = fitOf ? { recent, fitOf, most: 60 } : { recent, most: 60 };
+    const fitOf = graph === null ? undefined : matcherFor(graph, search.end);
+    const wanted: SearchOptions = fitOf ? { recent, fitOf, most: 60 } : { recent, most: 60 };
     const found = searchOf(ops).search(typed, wanted);
     return found.map(({ op, pin, reason }) => ({
       id: op.name,
       name: pin === undefined ? op.name : `${op.name} · ${pin}`,
       about: op.summary.replaceAll("`", ""),
       group: w.groupName(op.group),
-      why: reason && reasonText(reason as Reason, texts),
+      why: reason && reasonText(reason as ConnectionError, texts),
       choose: () => add(search, op, pin),
     }));
   }, [search, typed, ops, graph, recent, w, texts]);
 }
 
-function fitting(
+function matcherFor(
   graph: Graph,
   end: WireEnd | null,
-): ((op: OpInfo) => ReturnType<typeof inputOfOp>) | undefined {
+): ((op: OpInfo) => ReturnType<typeof matchInput>) | undefined {
   if (end === null) return undefined;
-  if ("to" in end) return (op) => outputOfOp(graph, end.to, op);
-  const offer = offered(graph, end.from);
-  return (op) => inputOfOp(offer, op);
+  if ("to" in end) return (op) => matchOutput(graph, end.to, op);
+  const offer = outputType(graph, end.from);
+  return (op) => matchInput(offer, op);
 }
 
-function add(search: Search, op: OpInfo, pin: string | undefined): void {
+function add(search: SearchState, op: OpInfo, pin: string | undefined): void {
   const page = currentPage();
   if (page === undefined) return;
   if (search.replace !== null) {
-    act(replaceOp(page.graph, search.replace, op));
+    dispatch(replaceOp(page.graph, search.replace, op));
     return;
   }
   if (search.end === null) {
@@ -205,8 +205,8 @@ function add(search: Search, op: OpInfo, pin: string | undefined): void {
   }
   const { x, y } = search.place;
   const place = "from" in search.end ? { x, y: y - 39 } : { x: x - 200, y: y - 39 };
-  act(addConnected(page.graph, op, place, search.end, pin));
-  studio.used(op.name);
+  dispatch(addConnected(page.graph, op, place, search.end, pin));
+  studio.noteUsedOp(op.name);
   ui.showDocs(op.name);
 }
 
@@ -218,7 +218,7 @@ function commandEntries(typed: string, names: Record<string, string>): Entry[] {
       id,
       name: names[id] ?? id,
       about: "",
-      group: keys[0] === undefined ? "" : keysText(keys[0]),
+      group: keys[0] === undefined ? "" : chordText(keys[0]),
       choose: () => ui.run(id),
     }));
 }

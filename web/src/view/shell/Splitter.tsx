@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, type ReactElement, useRef } from "react";
 
-const LEAST = 160;
+const MIN_SIZE = 160;
 const STEP = 16;
 
 interface Props {
@@ -20,7 +20,7 @@ export function Splitter({ side, size, most, label, controls, onSize, onCollapse
   const from = useRef<{ at: number; size: number } | null>(null);
   const upright = side !== "bottom";
   const grows = side === "left" ? 1 : -1;
-  const set = (next: number) => onSize(Math.round(Math.min(most, Math.max(LEAST, next))));
+  const set = (next: number) => onSize(Math.round(Math.min(most, Math.max(MIN_SIZE, next))));
 
   function down(event: PointerEvent<HTMLDivElement>) {
     event.currentTarget.setPointerCapture(event.pointerId);
@@ -36,7 +36,7 @@ export function Splitter({ side, size, most, label, controls, onSize, onCollapse
       : { ArrowUp: STEP, ArrowDown: -STEP };
     const step = steps[event.key];
     if (step !== undefined) set(size + step);
-    else if (event.key === "Home") set(LEAST);
+    else if (event.key === "Home") set(MIN_SIZE);
     else if (event.key === "End") set(most);
     else if (event.key === "Enter") onCollapse();
     else return;
@@ -53,7 +53,7 @@ export function Splitter({ side, size, most, label, controls, onSize, onCollapse
       aria-controls={controls}
       aria-orientation={upright ? "vertical" : "horizontal"}
       aria-valuenow={size}
-      aria-valuemin={LEAST}
+      aria-valuemin={MIN_SIZE}
       aria-valuemax={most}
       onPointerDown={down}
       onPointerMove={move}

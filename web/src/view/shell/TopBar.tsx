@@ -3,11 +3,11 @@ import { setRun } from "../../model/actions.ts";
 import { inLanguage } from "../../model/document.ts";
 import type { CommandId } from "../../state/commands.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
-import { keysText } from "../../state/keys.ts";
+import { chordText } from "../../state/keybindings.ts";
 import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
-import { shownTime } from "../canvas/pictures.ts";
-import { commandItems } from "../canvasMenu.ts";
-import { act, usePage } from "../page.ts";
+import { dispatch, usePage } from "../active-page.ts";
+import { formatDuration } from "../canvas/thumbnails.ts";
+import { commandItems } from "../context-menu.ts";
 import { useSettings } from "../settings.ts";
 import { ui, useUi } from "../ui.ts";
 import { useTexts, useWords } from "../words.ts";
@@ -67,7 +67,7 @@ export function CommandButton({
       type="button"
       className={["button", label ? "" : "icon", main ? "main" : ""].filter(Boolean).join(" ")}
       aria-label={name}
-      title={keys === undefined ? name : `${name} (${keysText(keys)})`}
+      title={keys === undefined ? name : `${name} (${chordText(keys)})`}
       disabled={!isEnabled(id)}
       onClick={() => ui.run(id)}
     >
@@ -141,7 +141,7 @@ function PageTabs(): ReactElement {
     if (step === undefined) return;
     const now = tabs[place] as number;
     const next = event.shiftKey ? now : (tabs[(place + step + tabs.length) % tabs.length] as number);
-    if (event.shiftKey) studio.moveTab(now, Math.max(0, place + step));
+    if (event.shiftKey) studio.moveTabTo(now, Math.max(0, place + step));
     else studio.activate(next);
     requestAnimationFrame(() => document.getElementById(`page-tab-${next}`)?.focus());
   }
@@ -158,7 +158,7 @@ function PageTabs(): ReactElement {
             page={page}
             current={current}
             tabIndex={current || (place === 0 && gallery) ? 0 : -1}
-            onTake={(other) => studio.moveTab(other, place)}
+            onTake={(other) => studio.moveTabTo(other, place)}
             onKeyDown={(event) => key(event, place)}
           />
         );
@@ -181,7 +181,7 @@ interface PageTabProps {
  * The bar may become narrower, by what is said beside it too, and the tab itself wider by its mark. Who has scrolled
  * to other tabs stays there: else these would slip away from under the pointer, and from a tab that is dragged.
  */
-function keptInSight(tab: HTMLElement): () => void {
+function keepTabVisible(tab: HTMLElement): () => void {
   const bar = tab.parentElement as HTMLElement;
   const sizes = () => `${tab.getBoundingClientRect().width} ${bar.clientWidth}`;
   const outOfSight = () => {
@@ -212,14 +212,14 @@ function keptInSight(tab: HTMLElement): () => void {
   };
 }
 
-const TAB_DRAGGED = "application/x-backblocks-tab";
+const TAB_DRAG_TYPE = "application/x-backblocks-tab";
 
 function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTabProps): ReactElement {
   const w = useWords();
   const box = useRef<HTMLDivElement>(null);
   const title = titleOf(page, w.untitled);
   useEffect(() => {
-    if (current && box.current) return keptInSight(box.current);
+    if (current && box.current) return keepTabVisible(box.current);
   }, [current]);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: Shift with the arrows does the same at its button.
@@ -227,11 +227,11 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
       ref={box}
       className={current ? "page-tab current" : "page-tab"}
       draggable
-      onDragStart={(event) => event.dataTransfer.setData(TAB_DRAGGED, String(number))}
+      onDragStart={(event) => event.dataTransfer.setData(TAB_DRAG_TYPE, String(number))}
       onDragOver={(event) => {
-        if (event.dataTransfer.types.includes(TAB_DRAGGED)) event.preventDefault();
+        if (event.dataTransfer.types.includes(TAB_DRAG_TYPE)) event.preventDefault();
       }}
-      onDrop={(event) => onTake(Number(event.dataTransfer.getData(TAB_DRAGGED)))}
+      onDrop={(event) => onTake(Number(event.dataTransfer.getData(TAB_DRAG_TYPE)))}
     >
       <button
         type="button"
@@ -317,7 +317,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
                 if (text !== "" && !(Number.isInteger(number) && number > 0))
                   event.target.value = String(steps ?? "");
                 else if ((text === "" ? null : number) !== steps)
-                  act(setRun(page.document, { steps: text === "" ? null : number }));
+                  dispatch(setRun(page.document, { steps: text === "" ? null : number }));
               }}
             />
             <CommandButton id="run steps" icon="step" />
@@ -342,7 +342,7 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
           ? w.finished
           : w.runStates[run.state],
     run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
-    (run.seconds ?? 0) > 0 ? shownTime(run.seconds ?? 0) : "",
+    (run.seconds ?? 0) > 0 ? formatDuration(run.seconds ?? 0) : "",
   ];
   const counts =
     (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.executed(run.executed ?? 0, run.cached ?? 0) : "";

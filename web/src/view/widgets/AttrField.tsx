@@ -1,8 +1,8 @@
 import { type ReactElement, useContext } from "react";
 import type { Json } from "../../model/document.ts";
 import { useWords } from "../words.ts";
-import { Entry, type Read, TabIndex } from "./Entry.tsx";
-import { readList, readNumber, shownList, shownNumber, shownShape } from "./typed.ts";
+import { formatList, formatNumber, formatShape, parseList, parseNumber } from "./attr-text.ts";
+import { type ParseResult, TabIndex, ValidatedField } from "./ValidatedField.tsx";
 
 /** What a widget needs to know of an attribute. */
 export interface FieldOf {
@@ -85,7 +85,7 @@ function Choice({ attr, value, onChange, labelledBy }: Props): ReactElement {
   );
 }
 
-function wholeNumber(text: string, least: number, rule: (least: number) => string): Read<number> {
+function wholeNumber(text: string, least: number, rule: (least: number) => string): ParseResult<number> {
   const number = Number(text);
   if (text.trim() === "" || !Number.isInteger(number) || number < least) return { error: rule(least) };
   return { value: number };
@@ -103,7 +103,7 @@ function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }
       {now.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
         <span className="box" key={i}>
-          <Entry
+          <ValidatedField
             label={`${attr.name} ${axes?.[i] ?? i}`}
             value={each}
             format={String}
@@ -132,7 +132,7 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
       {now.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
         <span className="box" key={i}>
-          <Entry
+          <ValidatedField
             label={`${attr.name} ${axes?.[i >> 1] ?? i >> 1} ${i % 2 === 0 ? w.before : w.after}`}
             value={each}
             format={String}
@@ -155,21 +155,21 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
 function NumberField({ attr, value, onChange, whole, labelledBy }: Props & { whole: boolean }): ReactElement {
   const w = useWords();
   return (
-    <Entry<Json>
+    <ValidatedField<Json>
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={value ?? null}
-      format={shownNumber}
-      read={(text) => readNumber(text, whole, w)}
+      format={formatNumber}
+      read={(text) => parseNumber(text, whole, w)}
       onChange={onChange}
-      {...(whole ? { step: (now: Json, by: number) => Number(shownNumber(now)) + by } : {})}
+      {...(whole ? { step: (now: Json, by: number) => Number(formatNumber(now)) + by } : {})}
     />
   );
 }
 
 function TextField({ attr, value, onChange, labelledBy }: Props): ReactElement {
   return (
-    <Entry<string>
+    <ValidatedField<string>
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={typeof value === "string" ? value : ""}
@@ -184,14 +184,14 @@ function TextField({ attr, value, onChange, labelledBy }: Props): ReactElement {
 function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
   const w = useWords();
   return (
-    <Entry<Json>
+    <ValidatedField<Json>
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={value ?? null}
-      format={attr.kind === "shape" && value !== undefined ? shownShape : shownList}
+      format={attr.kind === "shape" && value !== undefined ? formatShape : formatList}
       hint={attr.kind === "shape" ? "2, 3, ?" : ""}
       read={(text) => {
-        const result = readList(text, attr.kind);
+        const result = parseList(text, attr.kind);
         if (result === undefined) return { error: w.aListOf(attr.kind) };
         const options = attr.options ?? [];
         const wrong =

@@ -5,12 +5,12 @@ import {
   constantOf,
   filled,
   gridAxes,
-  indexOf,
-  placeOf,
-  readCell,
-  readNested,
-  readPasted,
+  parseCellOrNumber,
+  parseNested,
+  parsePasted,
+  ravelIndex,
   reshaped,
+  unravelIndex,
 } from "./constant.ts";
 
 const matrix = {
@@ -52,8 +52,8 @@ describe("a constant as cells", () => {
     expect(reshaped(cellsOf(matrix) as never, [4], 0).elements).toEqual([1, 2, 3, "inf"]);
   });
   test("counts places in row-major order", () => {
-    expect(placeOf(5, [2, 3])).toEqual([1, 2]);
-    expect(placeOf(0, [])).toEqual([]);
+    expect(unravelIndex(5, [2, 3])).toEqual([1, 2]);
+    expect(unravelIndex(0, [])).toEqual([]);
   });
 });
 
@@ -70,11 +70,11 @@ describe("a cell that is typed", () => {
     ["1.0", undefined, { $number: "1.0" }],
     ["", "float32", undefined],
   ])("%s as %s", (text, dtype, cell) => {
-    expect(readCell(text, dtype)).toEqual(cell);
+    expect(parseCellOrNumber(text, dtype)).toEqual(cell);
   });
   test("may be nested lists with infinities", () => {
-    expect(readNested("[[1, inf], [nan, -inf]]", "float32")?.elements).toEqual([1, "inf", "nan", "-inf"]);
-    expect(readNested("[1, [2]]", "float32")).toBeUndefined();
+    expect(parseNested("[[1, inf], [nan, -inf]]", "float32")?.elements).toEqual([1, "inf", "nan", "-inf"]);
+    expect(parseNested("[1, [2]]", "float32")).toBeUndefined();
   });
 });
 
@@ -91,12 +91,12 @@ test("a grid shows the last two axes that have more than one place", () => {
   expect(gridAxes([3])).toEqual({ row: undefined, column: 0, others: [] });
   expect(gridAxes([])).toEqual({ row: undefined, column: undefined, others: [] });
   const shape = [2, 3, 4];
-  for (let i = 0; i < 24; i++) expect(indexOf(placeOf(i, shape), shape)).toBe(i);
+  for (let i = 0; i < 24; i++) expect(ravelIndex(unravelIndex(i, shape), shape)).toBe(i);
 });
 
 describe("a pasted table", () => {
   test("is read cell by cell", () => {
-    expect(readPasted("1,5\t2\ninf\t-3", "float32", viewEn)).toEqual({
+    expect(parsePasted("1,5\t2\ninf\t-3", "float32", viewEn)).toEqual({
       value: [
         [1.5, 2],
         ["inf", -3],
@@ -125,7 +125,7 @@ describe("a pasted table", () => {
       'Nothing was pasted: row 1, column 1 is "1,234". It must be a number of float32, inf or nan.',
     ],
   ])("%j as %s is refused as a whole", (text, dtype, error) => {
-    expect(readPasted(text, dtype, viewEn)).toEqual({ error });
+    expect(parsePasted(text, dtype, viewEn)).toEqual({ error });
   });
 });
 

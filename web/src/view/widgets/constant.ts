@@ -1,15 +1,15 @@
 /** A constant as a grid of cells: read from what a page has, and written back. */
 
 import { isObject, isTyped, type Json } from "../../model/document.ts";
-import { isExact } from "../../model/numbers.ts";
-import { plainNumbers, readTable } from "../../model/paste.ts";
+import { isExact } from "../../model/exact-json.ts";
+import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
-import { limitsOf, readCell as readTyped, readValue } from "../../model/values.ts";
+import { limitsOf, parseValue, parseCell as readTyped } from "../../model/values.ts";
 import type { ViewWords } from "../../text/view.en.ts";
-import { nested } from "../export/arrays.ts";
-import type { Read } from "./Entry.tsx";
+import { nested } from "../export/array-files.ts";
+import type { ParseResult } from "./ValidatedField.tsx";
 
-export interface Cells {
+export interface ConstantCells {
   /** Undefined for a constant that takes the type of what it meets. */
   dtype: string | undefined;
   shape: number[];
@@ -17,14 +17,14 @@ export interface Cells {
 }
 
 /** Larger constants belong in files. */
-export const MOST_CELLS = 1 << 18;
+export const MAX_CELLS = 1 << 18;
 
-export function countOf(shape: readonly number[]): number {
+export function elementCount(shape: readonly number[]): number {
   return shape.reduce((a, b) => a * b, 1);
 }
 
 /** The cells of a constant; undefined if it lies in a file, or is no array. */
-export function cellsOf(value: Json | undefined): Cells | undefined {
+export function cellsOf(value: Json | undefined): ConstantCells | undefined {
   if (value === undefined || value === null || typeof value === "string") return undefined;
   if (isExact(value)) return { dtype: undefined, shape: [], elements: [value] };
   if (isObject(value) && isTyped(value)) {
@@ -50,7 +50,7 @@ function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
   return level.some(Array.isArray) ? undefined : { shape, elements: level };
 }
 
-export function constantOf({ dtype, shape, elements }: Cells): Json {
+export function constantOf({ dtype, shape, elements }: ConstantCells): Json {
   const value = nested(shape, elements as (number | string | boolean)[]) as Json;
   if (dtype === undefined) return value;
   // Lists without cells do not say all sizes.
@@ -58,20 +58,20 @@ export function constantOf({ dtype, shape, elements }: Cells): Json {
 }
 
 /** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */
-export function reshaped(cells: Cells, shape: number[], fill: Json): Cells {
+export function reshaped(cells: ConstantCells, shape: number[], fill: Json): ConstantCells {
   const old = cells.shape;
-  const count = countOf(shape);
+  const count = elementCount(shape);
   if (count === cells.elements.length) return { ...cells, shape };
   const elements = Array.from({ length: count }, (_, i) => {
-    const place = placeOf(i, shape);
+    const place = unravelIndex(i, shape);
     if (old.length !== shape.length || place.some((at, axis) => at >= (old[axis] as number))) return fill;
-    return cells.elements[indexOf(place, old)] as Json;
+    return cells.elements[ravelIndex(place, old)] as Json;
   });
   return { ...cells, shape, elements };
 }
 
 /** The index of an element, as users write it. */
-export function placeOf(i: number, shape: readonly number[]): number[] {
+export function unravelIndex(i: number, shape: readonly number[]): number[] {
   const place: number[] = [];
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = shape[axis] as number;
@@ -97,21 +97,21 @@ export function gridAxes(shape: readonly number[]): GridAxes {
 }
 
 /** Where the element at a place stands among all. */
-export function indexOf(place: readonly number[], shape: readonly number[]): number {
+export function ravelIndex(place: readonly number[], shape: readonly number[]): number {
   return place.reduce((sum, at, axis) => sum * (shape[axis] as number) + at, 0);
 }
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
-export function readCell(text: string, dtype: string | undefined): Json | undefined {
+export function parseCellOrNumber(text: string, dtype: string | undefined): Json | undefined {
   if (dtype !== undefined) return readTyped(text, dtype);
-  const value = readValue(text);
+  const value = parseValue(text);
   return Array.isArray(value) ? undefined : value;
 }
 
 /** The same for a field: a cell, or the rule that the text breaks. */
-export function cellReader(dtype: string | undefined, w: ViewWords): (text: string) => Read<Json> {
+export function cellParser(dtype: string | undefined, w: ViewWords): (text: string) => ParseResult<Json> {
   return (text) => {
-    const value = readCell(text, dtype);
+    const value = parseCellOrNumber(text, dtype);
     return value === undefined ? { error: cellRule(dtype, w) } : { value };
   };
 }
@@ -120,14 +120,14 @@ export function cellRule(dtype: string | undefined, w: ViewWords): string {
   return w.cellRule(dtype ?? "", limitsOf(dtype)?.map(String));
 }
 
-export function shownCell(cell: Json | undefined): string {
+export function formatCell(cell: Json | undefined): string {
   if (isExact(cell)) return cell.$number;
   if (isObject(cell) && typeof cell.base64 === "string") return `base64 ${cell.base64}`;
   return cell === undefined || cell === null ? "" : String(cell);
 }
 
 /** Cells filled by a rule. */
-export function filled(cells: Cells, how: Preset, options: PresetOptions = {}): Cells {
+export function filled(cells: ConstantCells, how: Preset, options: PresetOptions = {}): ConstantCells {
   const { dtype } = cells;
   const whole = dtype !== undefined && /^u?int/.test(dtype);
   const most = Math.min(Number(limitsOf(dtype)?.[1] ?? Number.MAX_SAFE_INTEGER), Number.MAX_SAFE_INTEGER);
@@ -140,15 +140,15 @@ export function filled(cells: Cells, how: Preset, options: PresetOptions = {}): 
 }
 
 /** A pasted table as cells, all rows of one length; or why it is none, in words. */
-export function readPasted(text: string, dtype: string | undefined, w: ViewWords): Read<Json[][]> {
-  const texts = readTable(text, dtype === "string");
+export function parsePasted(text: string, dtype: string | undefined, w: ViewWords): ParseResult<Json[][]> {
+  const texts = parseTable(text, dtype === "string");
   const table = dtype === "string" ? texts : plainNumbers(texts);
   const length = table[0]?.length ?? 0;
   const ragged = table.findIndex((row) => row.length !== length);
   if (ragged >= 0) return { error: w.pasteRagged(length, ragged + 1, table[ragged]?.length ?? 0) };
   const cells: Json[][] = [];
   for (const [row, line] of table.entries()) {
-    const read = line.map((part) => readCell(part, dtype));
+    const read = line.map((part) => parseCellOrNumber(part, dtype));
     const wrong = read.indexOf(undefined);
     if (wrong >= 0)
       return { error: w.pasteWrong(row + 1, wrong + 1, texts[row]?.[wrong] ?? "", cellRule(dtype, w)) };
@@ -158,12 +158,12 @@ export function readPasted(text: string, dtype: string | undefined, w: ViewWords
 }
 
 /** A constant typed as nested lists, such as [[1, 2], [3, 4]]; undefined if the text is none. */
-export function readNested(text: string, dtype: string | undefined): Cells | undefined {
+export function parseNested(text: string, dtype: string | undefined): ConstantCells | undefined {
   try {
     const parsed = JSON.parse(text.replace(/(?<!["\w])([+-]?inf|nan)(?!["\w])/gi, '"$1"')) as Json;
     const inner = flat(parsed);
     if (inner === undefined) return undefined;
-    const elements = inner.elements.map((each) => readCell(shownCell(each), dtype));
+    const elements = inner.elements.map((each) => parseCellOrNumber(formatCell(each), dtype));
     return elements.includes(undefined)
       ? undefined
       : { dtype, shape: inner.shape, elements: elements as Json[] };

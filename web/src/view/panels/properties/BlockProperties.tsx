@@ -1,21 +1,21 @@
 import { type ReactElement, useEffect, useRef } from "react";
 import { item } from "../../../model/action.ts";
 import * as actions from "../../../model/actions.ts";
-import { formatOf } from "../../../model/axes.ts";
+import { dataFormat } from "../../../model/axes.ts";
 import type { Json } from "../../../model/document.ts";
+import { specText } from "../../../model/format.ts";
 import { type AttrRow, type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
-import { nameFault } from "../../../model/names.ts";
+import { nameError } from "../../../model/names.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
-import { specText } from "../../../model/words.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { ui, useUi } from "../../ui.ts";
 import { AttrField } from "../../widgets/AttrField.tsx";
-import { asText, Entry } from "../../widgets/Entry.tsx";
-import { MatrixGrid } from "../../widgets/MatrixGrid.tsx";
+import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
+import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { useTexts, useWords } from "../../words.ts";
 import { Feed } from "./Feed.tsx";
-import { InputRow } from "./InputRow.tsx";
+import { InputProperties } from "./InputProperties.tsx";
 
 export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
   const w = useWords();
@@ -30,7 +30,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
     );
     const target = row?.querySelector<HTMLElement>(".cell, input, select, button") ?? row;
     if (target instanceof HTMLElement) target.focus();
-    ui.fieldShown();
+    ui.clearField();
   }, [field, view.name]);
   const problems = graph.problems.get(view.name) ?? [];
   return (
@@ -48,26 +48,26 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
         <div className="rows">
           <span className="label">{w.name}</span>
           <span data-field="name">
-            <Entry
+            <ValidatedField
               label={w.name}
               value={view.name}
               format={asText.format}
               read={(name) => {
-                const fault = name === view.name ? undefined : nameFault(name, document.blocks ?? {});
+                const fault = name === view.name ? undefined : nameError(name, document.blocks ?? {});
                 return fault ? { error: texts.names[fault] } : { value: name };
               }}
               onChange={(name) => {
-                act(actions.renameBlock(document, view.name, name));
+                dispatch(actions.renameBlock(document, view.name, name));
                 ui.select([item("block", name)]);
               }}
             />
           </span>
           <span className="label">{w.about}</span>
-          <Entry
+          <ValidatedField
             label={w.about}
             value={view.block.about ?? ""}
             {...asText}
-            onChange={(about) => act(actions.setAbout(document, view.name, about))}
+            onChange={(about) => dispatch(actions.setAbout(document, view.name, about))}
           />
         </div>
       </div>
@@ -76,7 +76,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           <h3>{w.inputs}</h3>
           <div className="rows">
             {view.inputs.map((pin) => (
-              <InputRow key={pin.key} graph={graph} pin={pin} />
+              <InputProperties key={pin.key} graph={graph} pin={pin} />
             ))}
           </div>
         </div>
@@ -98,7 +98,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           <input
             type="checkbox"
             checked={document.run?.targets?.includes(view.name) ?? false}
-            onChange={() => act(actions.toggleTarget(document, view.name))}
+            onChange={() => dispatch(actions.toggleTarget(document, view.name))}
           />{" "}
           {w.everyTime}
         </label>
@@ -127,7 +127,8 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
 
 function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: AttrRow }): ReactElement {
   const w = useWords();
-  const put = (value: Json | undefined) => act(actions.setAttr(graph.document, view.name, row.name, value));
+  const put = (value: Json | undefined) =>
+    dispatch(actions.setAttr(graph.document, view.name, row.name, value));
   const info = row.info ?? { name: row.name, kind: "json", options: [] };
   return (
     <>
@@ -147,9 +148,9 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
       </span>
       <span data-field={row.name} className={info.kind === "tensor" ? "wide" : ""}>
         {info.kind === "tensor" ? (
-          <MatrixGrid label={row.name} free={false} value={row.value} onChange={put} />
+          <ConstantEditor label={row.name} free={false} value={row.value} onChange={put} />
         ) : (
-          <AttrField attr={info} value={row.value} axes={formatOf(view)} onChange={put} />
+          <AttrField attr={info} value={row.value} axes={dataFormat(view)} onChange={put} />
         )}
       </span>
     </>
@@ -194,7 +195,7 @@ function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactEleme
               <input
                 type="checkbox"
                 checked={fetched.has(key)}
-                onChange={() => act(actions.toggleFetch(document, key))}
+                onChange={() => dispatch(actions.toggleFetch(document, key))}
               />{" "}
               {w.wanted}
             </label>

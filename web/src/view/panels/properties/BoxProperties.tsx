@@ -2,9 +2,9 @@ import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { inLanguage, titleIn } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { useSettings } from "../../settings.ts";
-import { asNames, asText, Entry } from "../../widgets/Entry.tsx";
+import { asNames, asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
@@ -23,7 +23,7 @@ export function NoteProperties({ graph, name }: { graph: Graph; name: string }):
         defaultValue={text}
         onBlur={(event) => {
           if (event.target.value !== text)
-            act(actions.setNote(graph.document, name, event.target.value, language));
+            dispatch(actions.setNote(graph.document, name, event.target.value, language));
         }}
       />
     </Section>
@@ -38,18 +38,18 @@ export function FrameProperties({ graph, name }: { graph: Graph; name: string })
     <Section title={w.frame}>
       <div className="rows">
         <span className="label">{w.title}</span>
-        <Entry
+        <ValidatedField
           label={w.title}
           value={titleIn(language, frame, "")}
           {...asText}
-          onChange={(title) => act(actions.setFrame(graph.document, name, { title }, language))}
+          onChange={(title) => dispatch(actions.setFrame(graph.document, name, { title }, language))}
         />
         <span className="label">{w.blocks}</span>
-        <Entry<readonly string[]>
+        <ValidatedField<readonly string[]>
           label={w.blocks}
           value={frame?.blocks ?? []}
           {...asNames((each) => (graph.blocks.has(each) ? undefined : w.noSuchBlock(each)))}
-          onChange={(blocks) => act(actions.setFrame(graph.document, name, { blocks }))}
+          onChange={(blocks) => dispatch(actions.setFrame(graph.document, name, { blocks }))}
         />
       </div>
     </Section>

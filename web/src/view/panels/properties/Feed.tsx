@@ -1,10 +1,10 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
-import { constantOf, countOf, filled, MOST_CELLS } from "../../widgets/constant.ts";
-import { MatrixGrid } from "../../widgets/MatrixGrid.tsx";
+import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
+import { constantOf, elementCount, filled, MAX_CELLS } from "../../widgets/constant.ts";
 import { useWords } from "../../words.ts";
 
 /** What a placeholder is when the page runs: a value of its type, or nothing yet. */
@@ -12,13 +12,13 @@ export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactE
   const w = useWords();
   const { document } = graph;
   const value = document.run?.feeds?.[view.name];
-  const put = (next: typeof value) => act(actions.setFeed(document, view.name, next));
+  const put = (next: typeof value) => dispatch(actions.setFeed(document, view.name, next));
   function begin() {
     const output = view.outputs[0];
     const spec = output && specOf(graph, keyOf(output.ref));
     const sizes = (spec?.shape ?? []).map((size) => (typeof size === "number" ? size : 1));
-    const shape = countOf(sizes) > MOST_CELLS ? [] : sizes;
-    const elements = Array.from({ length: countOf(shape) }, () => 0);
+    const shape = elementCount(sizes) > MAX_CELLS ? [] : sizes;
+    const elements = Array.from({ length: elementCount(shape) }, () => 0);
     put(constantOf(filled({ dtype: spec?.dtype ?? "float32", shape, elements }, "zeros")));
   }
   return (
@@ -30,7 +30,7 @@ export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactE
         </button>
       ) : (
         <>
-          <MatrixGrid label={w.fed} free={false} value={value} onChange={put} />
+          <ConstantEditor label={w.fed} free={false} value={value} onChange={put} />
           <button
             type="button"
             className="button icon plain"

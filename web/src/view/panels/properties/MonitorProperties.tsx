@@ -2,11 +2,11 @@ import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { titleIn } from "../../../model/document.ts";
 import { type Graph, keyOf } from "../../../model/graph.ts";
-import { labelOf } from "../../canvas/monitored.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
+import { shownLabel } from "../../canvas/monitor-labels.ts";
 import { useSettings } from "../../settings.ts";
 import { Icon } from "../../shell/icons.tsx";
-import { asText, Entry } from "../../widgets/Entry.tsx";
+import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
@@ -20,7 +20,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
   const outputs = [...graph.blocks.values()].flatMap((view) => view.outputs.map((pin) => keyOf(pin.ref)));
   if (monitor === undefined) return <p className="empty">{w.noPage}</p>;
   const limit = (field: "low" | "high" | "steps") => (
-    <Entry<number | null>
+    <ValidatedField<number | null>
       label={w.limits[field]}
       value={monitor[field] ?? null}
       format={(value) => (value === null ? "" : String(value))}
@@ -30,7 +30,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
         const number = Number(typed);
         return Number.isFinite(number) ? { value: number } : { error: w.aNumber };
       }}
-      onChange={(value) => act(actions.setMonitor(document, name, { [field]: value ?? undefined }))}
+      onChange={(value) => dispatch(actions.setMonitor(document, name, { [field]: value ?? undefined }))}
     />
   );
   return (
@@ -41,7 +41,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
           id="monitor-kind"
           className="field"
           value={monitor.kind}
-          onChange={(event) => act(actions.setMonitor(document, name, { kind: event.target.value }))}
+          onChange={(event) => dispatch(actions.setMonitor(document, name, { kind: event.target.value }))}
         >
           {KINDS.map((kind) => (
             <option key={kind} value={kind}>
@@ -50,11 +50,11 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
           ))}
         </select>
         <span className="label">{w.title}</span>
-        <Entry
+        <ValidatedField
           label={w.title}
           value={titleIn(language, monitor, "")}
           {...asText}
-          onChange={(title) => act(actions.titleMonitor(document, name, title, language))}
+          onChange={(title) => dispatch(actions.titleMonitor(document, name, title, language))}
         />
         <span className="label">{w.limits.low}</span>
         {limit("low")}
@@ -70,13 +70,13 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
         <span>
           {(monitor.shows ?? []).map((shown, i) => (
             <span className="wire-line" key={`${shown.pin} ${String(shown.element)}`}>
-              <span className="mono">{labelOf(shown)}</span>
+              <span className="mono">{shownLabel(shown)}</span>
               <button
                 type="button"
                 className="button icon plain"
-                aria-label={w.clear(labelOf(shown))}
+                aria-label={w.clear(shownLabel(shown))}
                 onClick={() =>
-                  act(
+                  dispatch(
                     actions.setMonitor(document, name, {
                       shows: (monitor.shows ?? []).filter((_, at) => at !== i),
                     }),
@@ -91,7 +91,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
             className="field"
             aria-label={w.showMore}
             value=""
-            onChange={(event) => act(actions.toggleShown(document, name, event.target.value))}
+            onChange={(event) => dispatch(actions.toggleShown(document, name, event.target.value))}
           >
             <option value="">{w.showMore}</option>
             {outputs.map((pin) => (

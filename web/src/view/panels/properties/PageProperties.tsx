@@ -2,9 +2,9 @@ import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { inLanguage, readWire } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { useSettings } from "../../settings.ts";
-import { asNames, asText, Entry } from "../../widgets/Entry.tsx";
+import { asNames, asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
 import { useWords } from "../../words.ts";
 import { Ports } from "./Ports.tsx";
 import { Section } from "./Section.tsx";
@@ -27,18 +27,18 @@ export function PageProperties({ graph }: { graph: Graph }): ReactElement {
       <Section title={w.page}>
         <div className="rows">
           <span className="label">{w.title}</span>
-          <Entry
+          <ValidatedField
             label={w.title}
             value={inLanguage(language, document.title, document.titles)}
             {...asText}
-            onChange={(title) => act(actions.setTitle(document, "title", title, language))}
+            onChange={(title) => dispatch(actions.setTitle(document, "title", title, language))}
           />
           <span className="label">{w.about}</span>
-          <Entry
+          <ValidatedField
             label={w.about}
             value={inLanguage(language, document.about, document.abouts)}
             {...asText}
-            onChange={(about) => act(actions.setTitle(document, "about", about, language))}
+            onChange={(about) => dispatch(actions.setTitle(document, "about", about, language))}
           />
         </div>
       </Section>
@@ -46,43 +46,43 @@ export function PageProperties({ graph }: { graph: Graph }): ReactElement {
         <h3>{w.howItRuns}</h3>
         <div className="rows">
           <span className="label">{w.wantedValues}</span>
-          <Entry<readonly string[]>
+          <ValidatedField<readonly string[]>
             label={w.wantedValues}
             value={run.fetch ?? []}
             {...asNames(noBlock)}
-            onChange={(fetch) => act(actions.setRun(document, { fetch }))}
+            onChange={(fetch) => dispatch(actions.setRun(document, { fetch }))}
           />
           <span className="label">{w.targets}</span>
-          <Entry<readonly string[]>
+          <ValidatedField<readonly string[]>
             label={w.targets}
             value={run.targets ?? []}
             {...asNames(noBlock)}
-            onChange={(targets) => act(actions.setRun(document, { targets }))}
+            onChange={(targets) => dispatch(actions.setRun(document, { targets }))}
           />
           <span className="label">{w.steps}</span>
-          <Entry<number | null>
+          <ValidatedField<number | null>
             label={w.steps}
             value={run.steps ?? null}
             format={shown}
             hint="1"
             read={wholeOrNothing(1)}
-            onChange={(steps) => act(actions.setRun(document, { steps }))}
+            onChange={(steps) => dispatch(actions.setRun(document, { steps }))}
           />
           <span className="label">{w.until}</span>
-          <Entry
+          <ValidatedField
             label={w.until}
             value={run.until ?? ""}
             hint={w.anOutput}
             {...asText}
-            onChange={(until) => act(actions.setRun(document, { until }))}
+            onChange={(until) => dispatch(actions.setRun(document, { until }))}
           />
           <span className="label">{w.seed}</span>
-          <Entry<number | null>
+          <ValidatedField<number | null>
             label={w.seed}
             value={run.seed ?? null}
             format={shown}
             read={wholeOrNothing(0)}
-            onChange={(seed) => act(actions.setRun(document, { seed }))}
+            onChange={(seed) => dispatch(actions.setRun(document, { seed }))}
           />
         </div>
       </div>

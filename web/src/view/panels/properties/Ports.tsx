@@ -3,7 +3,7 @@ import * as actions from "../../../model/actions.ts";
 import { readWire } from "../../../model/document.ts";
 import { type Graph, keyOf, type OutputPin } from "../../../model/graph.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { useWords } from "../../words.ts";
 import { BlockLink } from "./Section.tsx";
@@ -49,7 +49,7 @@ function Side({ graph, side, pins, more }: SideProps): ReactElement {
             className="button icon plain"
             aria-label={w.clear(name)}
             title={w.clear(name)}
-            onClick={() => act(actions.setPort(graph.document, side, name, undefined))}
+            onClick={() => dispatch(actions.setPort(graph.document, side, name, undefined))}
           >
             <Icon name="close" />
           </button>
@@ -62,7 +62,7 @@ function Side({ graph, side, pins, more }: SideProps): ReactElement {
         disabled={left.length === 0}
         onChange={(event) => {
           const pin = left.find((each) => keyOf(each.ref) === event.target.value);
-          if (pin) act(actions.togglePort(graph, pin.ref));
+          if (pin) dispatch(actions.togglePort(graph, pin.ref));
         }}
       >
         <option value="">{more}</option>

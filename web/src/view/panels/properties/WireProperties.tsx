@@ -1,8 +1,8 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
+import { specText } from "../../../model/format.ts";
 import { type Graph, specOf } from "../../../model/graph.ts";
-import { specText } from "../../../model/words.ts";
-import { act } from "../../page.ts";
+import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { ui } from "../../ui.ts";
 import { useTexts, useWords } from "../../words.ts";
@@ -36,7 +36,7 @@ export function WireProperties({ graph, id }: { graph: Graph; id: string }): Rea
         <button
           type="button"
           className="button"
-          onClick={() => act(actions.disconnect(graph.document, [wire]))}
+          onClick={() => dispatch(actions.disconnect(graph.document, [wire]))}
         >
           <Icon name="trash" />
           {w.removeWire}

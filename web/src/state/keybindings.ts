@@ -1,0 +1,62 @@
+/** Which keys stand for which command, and how they are shown. */
+
+import { type CommandId, commands } from "./commands.ts";
+
+/** What of a keyboard event tells the command. */
+export interface KeyPress {
+  readonly key: string;
+  readonly code?: string;
+  readonly ctrlKey: boolean;
+  readonly metaKey: boolean;
+  readonly altKey: boolean;
+  readonly shiftKey: boolean;
+}
+
+export const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
+
+/** The keys of an event, as the table writes them. */
+export function keyChord(event: KeyPress, mac = isMac): string {
+  const mod = mac ? event.metaKey : event.ctrlKey;
+  // With Alt a Mac's keys give other letters, and with another keyboard layout letters are not Latin: the place tells.
+  const placed = /^Key([A-Z])$|^Digit(\d)$/.exec(event.code ?? "");
+  const latin = /^[ -~]$/.test(event.key);
+  const key =
+    placed && (event.altKey || !latin) && event.key.length === 1
+      ? (placed[1] ?? placed[2] ?? event.key)
+      : event.key;
+  const letter = key.length === 1 ? key.toUpperCase() : key;
+  // Shift is part of a sign such as "?", and not a key beside it.
+  const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(letter));
+  return [mod && "Mod", event.altKey && "Alt", shift && "Shift", letter].filter(Boolean).join("+");
+}
+
+const commandByChord = new Map(
+  [...commands.values()].flatMap((command) => command.keys.map((keys) => [keys, command] as const)),
+);
+
+/** The command that keys stand for. While text is typed, only those that do not type. */
+export function commandFor(event: KeyPress, typing: boolean, mac = isMac): CommandId | undefined {
+  const command = commandByChord.get(keyChord(event, mac));
+  if (!command || command.native || (typing && !command.whileTyping)) return undefined;
+  return command.id;
+}
+
+const MAC_SYMBOLS: Readonly<Record<string, string>> = {
+  Mod: "⌘",
+  Alt: "⌥",
+  Shift: "⇧",
+  Enter: "⏎",
+  Backspace: "⌫",
+  Delete: "⌦",
+};
+
+/** Keys as they are shown: Ctrl+K, or ⌘K on a Mac. */
+export function chordText(keys: string, mac = isMac): string {
+  const parts = keys === "+" ? ["+"] : keys.split("+");
+  if (mac) return parts.map((part) => MAC_SYMBOLS[part] ?? arrow(part)).join("");
+  return parts.map((part) => (part === "Mod" ? "Ctrl" : arrow(part))).join("+");
+}
+
+function arrow(part: string): string {
+  return { ArrowLeft: "←", ArrowRight: "→", ArrowUp: "↑", ArrowDown: "↓" }[part] ?? part;
+}

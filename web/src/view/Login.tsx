@@ -1,0 +1,89 @@
+import { type FormEvent, type ReactElement, useEffect, useState } from "react";
+import { present } from "../net/client.ts";
+import { studio, useStudio } from "../state/store.ts";
+import { useWords } from "./words.ts";
+
+/** Whether the server does not let this browser in: asked when the connection is lost, or was never there. */
+export function useLoginRequired(): boolean {
+  const connection = useStudio((state) => state.connection);
+  const [locked, setLocked] = useState(false);
+  useEffect(() => {
+    if (connection === "open") setLocked(false);
+    else if (connection === "lost")
+      void fetch("./api/").then(
+        (answer) => setLocked(answer.status === 401),
+        () => {},
+      );
+  }, [connection]);
+  return locked;
+}
+
+/** Stands in place of everything until the browser was let in. */
+export function LoginPage(): ReactElement {
+  const w = useWords();
+  return (
+    <main className="workplace">
+      <div className="gallery">
+        <div className="gallery-inner">
+          <h1>{w.lockedTitle}</h1>
+          <p className="lead">{w.lockedAbout}</p>
+          <PasswordForm />
+        </div>
+      </div>
+    </main>
+  );
+}
+
+/** Stands above the pages of a tab whose server was started anew, and does not know it any more. */
+export function SessionExpired(): ReactElement {
+  const w = useWords();
+  const [asking, setAsking] = useState(false);
+  return (
+    <div className="banner" role="alert">
+      <span>{w.startedAnew}</span>
+      {asking ? (
+        <PasswordForm />
+      ) : (
+        <button type="button" className="button" onClick={() => setAsking(true)}>
+          {w.typePassword}
+        </button>
+      )}
+    </div>
+  );
+}
+
+function PasswordForm(): ReactElement {
+  const w = useWords();
+  const [password, setPassword] = useState("");
+  const [wrong, setWrong] = useState(false);
+  async function enter(event: FormEvent) {
+    event.preventDefault();
+    const entered = await present({ password });
+    setWrong(!entered);
+    if (entered) studio.retry();
+  }
+  return (
+    <form onSubmit={(event) => void enter(event)}>
+      <label htmlFor="password">{w.password}</label>
+      <div className="gallery-actions">
+        <input
+          id="password"
+          className="field password"
+          type="password"
+          autoComplete="current-password"
+          aria-invalid={wrong}
+          value={password}
+          onChange={(event) => setPassword(event.target.value)}
+        />
+        <button type="submit" className="button main">
+          {w.enter}
+        </button>
+      </div>
+      {wrong && (
+        <p className="bad" role="alert">
+          {w.wrongPassword}
+        </p>
+      )}
+    </form>
+  );
+}

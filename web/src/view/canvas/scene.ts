@@ -1,0 +1,182 @@
+/** What of a graph the painter needs at every frame, worked out once for each graph. */
+
+import { shortSpec } from "../../model/format.ts";
+import {
+  type BoxSection,
+  bendsOf,
+  bounds,
+  boxRect,
+  type Curve,
+  curveBounds,
+  curvesBetween,
+  type Point,
+  pointOn,
+  type Rect,
+  SpatialIndex,
+  wireEnds,
+} from "../../model/geometry.ts";
+import { type BlockView, type Graph, specOf, type Wire } from "../../model/graph.ts";
+import type { Problem } from "../../net/generated.ts";
+import { dtypeFamily, type Family } from "./colours.ts";
+
+export interface WireShape {
+  readonly wire: Wire;
+  readonly curves: readonly Curve[];
+  readonly box: Rect;
+  readonly family: Family;
+  /** Type and shape of what it carries. */
+  readonly label: string;
+  /** What of it stands on the wire, and where; null if there is no room. */
+  readonly text: { readonly words: string; readonly at: Point } | null;
+  /** Whether what it carries is not what its input takes. */
+  readonly bad: boolean;
+}
+
+export interface BoxShape {
+  readonly kind: BoxSection;
+  readonly name: string;
+  readonly rect: Rect;
+}
+
+/** What is wrong at a block, without the inputs that only wait to be wired. */
+export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
+  const waiting = new Set(
+    graph.blocks
+      .get(name)
+      ?.inputs.filter((pin) => pin.state === "missing")
+      .map((pin) => pin.info.name),
+  );
+  return (graph.problems.get(name) ?? []).filter((problem) => !waiting.has(problem.arg ?? ""));
+}
+
+/** The width of a letter on a wire, and places on it where text may stand. */
+const LETTER_WIDTH = 6.4;
+const LABEL_POSITIONS = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
+
+const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
+
+/** Where everything stands and how wires look. `moved` shifts blocks while they are dragged. */
+export class Scene {
+  readonly grid: SpatialIndex;
+  readonly wires = new Map<string, WireShape>();
+  readonly boxes: BoxShape[] = [];
+  /** Blocks with something wrong that is more than an input which waits to be wired. */
+  readonly conflicts = new Set<string>();
+  private readonly wireGrid = new SpatialIndex();
+  private readonly textGrid = new SpatialIndex();
+  private readonly restRects: Rect[];
+  private shifted = new Set<string>();
+
+  constructor(
+    readonly graph: Graph,
+    readonly places: ReadonlyMap<string, Rect>,
+  ) {
+    this.grid = new SpatialIndex(places);
+    for (const kind of ["frames", "notes", "monitors"] as const) {
+      for (const name of Object.keys(graph.document[kind] ?? {}))
+        this.boxes.push({ kind, name, rect: boxRect(graph.document, kind, name, this.places) });
+    }
+    for (const name of graph.problems.keys())
+      if (conflictsOf(graph, name).length > 0) this.conflicts.add(name);
+    this.restRects = this.boxes.map((box) => box.rect);
+    for (const wire of graph.wires) this.placeWire(wire, this.places);
+  }
+
+  block(name: string): BlockView | undefined {
+    return this.graph.blocks.get(name);
+  }
+
+  /** Shows blocks, and the wires at them, away from where they stand. */
+  shift(names: Iterable<string>, dx: number, dy: number): void {
+    const places = new Map(this.places);
+    const touched = new Set<Wire>();
+    for (const name of new Set([...this.shifted, ...names])) {
+      for (const wire of this.graph.into.get(name) ?? []) touched.add(wire);
+      for (const wire of this.graph.outOf.get(name) ?? []) touched.add(wire);
+    }
+    this.shifted = new Set(names);
+    for (const name of this.shifted) {
+      const rect = this.places.get(name);
+      if (rect) places.set(name, { ...rect, x: rect.x + dx, y: rect.y + dy });
+    }
+    this.shown = places;
+    for (const wire of touched) this.placeWire(wire, places);
+  }
+
+  /** Shows frames, notes and monitors away from where they stand. */
+  shiftBoxes(items: ReadonlySet<string>, dx: number, dy: number): void {
+    this.boxes.forEach((box, i) => {
+      const home = this.restRects[i] as Rect;
+      const moves = items.has(`${box.kind.slice(0, -1)}/${box.name}`);
+      this.boxes[i] = { ...box, rect: moves ? { ...home, x: home.x + dx, y: home.y + dy } : home };
+    });
+  }
+
+  /** Shows a frame, note or monitor in another size. */
+  resizeBox({ kind, name }: BoxShape, rect: Rect): void {
+    const place = this.boxes.findIndex((box) => box.kind === kind && box.name === name);
+    if (place >= 0) this.boxes[place] = { kind, name, rect };
+  }
+
+  /** Shows a wire through other points. */
+  bend(wire: Wire, points: readonly Point[]): void {
+    this.placeWire(wire, this.shown.size > 0 ? this.shown : this.places, points);
+  }
+
+  /** Where blocks are shown now. */
+  shown: ReadonlyMap<string, Rect> = new Map();
+
+  at(name: string): Rect {
+    return (this.shown.size > 0 ? this.shown.get(name) : this.places.get(name)) ?? NO_RECT;
+  }
+
+  wiresWithin(rect: Rect): Set<string> {
+    return this.wireGrid.search(rect);
+  }
+
+  bounds(): Rect | undefined {
+    return bounds([...this.places.values(), ...this.boxes.map((box) => box.rect)]);
+  }
+
+  /** Where text on a wire lies under no block and on no other text, the middle first; the shape alone if there is no room for more. */
+  private placeLabel(id: string, curves: readonly Curve[], label: string): WireShape["text"] {
+    this.textGrid.delete(id);
+    const middle = (curves.length - 1) / 2;
+    const inner = [...curves.keys()].sort((a, b) => Math.abs(a - middle) - Math.abs(b - middle));
+    const points = inner.flatMap((place) => LABEL_POSITIONS.map((t) => pointOn(curves[place] as Curve, t)));
+    for (const words of label === "" ? [] : new Set([label, label.slice(label.indexOf(" ") + 1)])) {
+      const width = words.length * LETTER_WIDTH + 8;
+      for (const at of points) {
+        const rect = { x: at.x - width / 2, y: at.y - 8, width, height: 16 };
+        if (this.grid.search(rect).size > 0 || this.textGrid.search(rect).size > 0) continue;
+        this.textGrid.set(id, rect);
+        return { words, at };
+      }
+    }
+    return null;
+  }
+
+  private placeWire(
+    wire: Wire,
+    places: ReadonlyMap<string, Rect>,
+    bends: readonly Point[] = bendsOf(this.graph.document, wire),
+  ): void {
+    const ends = wireEnds(this.graph, places, wire);
+    if (ends === undefined) return;
+    const curves = curvesBetween([ends[0], ...bends, ends[1]]);
+    const box = bounds(curves.map(curveBounds)) ?? NO_RECT;
+    const spec = wire.order ? undefined : specOf(this.graph, wire.source);
+    const problems = this.graph.problems.get(wire.to.block) ?? [];
+    const label = spec === undefined ? "" : shortSpec(spec);
+    this.wires.set(wire.id, {
+      wire,
+      curves,
+      box,
+      family: wire.order ? "any" : dtypeFamily(spec?.dtype),
+      label,
+      text: this.placeLabel(wire.id, curves, label),
+      bad: !wire.order && problems.some((problem) => problem.arg === wire.to.pin),
+    });
+    this.wireGrid.set(wire.id, box);
+  }
+}

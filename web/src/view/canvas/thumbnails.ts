@@ -1,0 +1,67 @@
+/** Pictures of values, made once for each summary. */
+
+import type { Summary } from "../../net/generated.ts";
+import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
+
+const thumbnails = new WeakMap<Summary, HTMLCanvasElement>();
+
+/** The small picture of a value; undefined if it has none. Bytes are 0 for NaN, else from low to high. */
+export function thumbnailOf(summary: Summary | undefined): HTMLCanvasElement | undefined {
+  if (!summary?.picture) return undefined;
+  const known = thumbnails.get(summary);
+  if (known) return known;
+  const [rows = 1, columns = 1] = summary.picture_shape ?? [];
+  const low = summary.low ?? 0;
+  const high = summary.high ?? 0;
+  const scale = scaleFor(low, high);
+  const values = Array.from(bytesOf(summary.picture), (byte) =>
+    byte === 0 ? Number.NaN : low + ((byte - 1) / 254) * (high - low),
+  );
+  const picture = renderColours(values, rows, columns, scale);
+  thumbnails.set(summary, picture);
+  return picture;
+}
+
+export const BLANK_IMAGE = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7";
+
+const urls = new WeakMap<Summary, string>();
+
+/** The picture as an address for an image: a canvas in each block would be a layer of its own and slow every frame. */
+export function thumbnailUrl(summary: Summary | undefined): string {
+  const picture = thumbnailOf(summary);
+  if (summary === undefined || picture === undefined) return BLANK_IMAGE;
+  const known = urls.get(summary) ?? picture.toDataURL();
+  urls.set(summary, known);
+  return known;
+}
+
+export type Health = "nan" | "inf" | "zero" | "ok";
+
+export function healthOf(summary: Summary | undefined): Health {
+  if (summary === undefined) return "ok";
+  if ((summary.nans ?? 0) > 0) return "nan";
+  if ((summary.infinities ?? 0) > 0) return "inf";
+  const count = summary.shape.reduce((a, b) => a * b, 1);
+  return count > 0 && summary.zeros === count && summary.dtype !== "bool" ? "zero" : "ok";
+}
+
+/** Seconds as people read them: 12 µs, 3.4 ms, 2.1 s. */
+export function formatDuration(seconds: number): string {
+  if (seconds < 1e-3) return `${Math.round(seconds * 1e6)} µs`;
+  if (seconds < 1) return `${trimmed(seconds * 1e3)} ms`;
+  return seconds < 100 ? `${trimmed(seconds)} s` : `${Math.round(seconds)} s`;
+}
+
+function trimmed(number: number): string {
+  return number < 10 ? number.toFixed(1) : String(Math.round(number));
+}
+
+export function formatBytes(bytes: number): string {
+  const units = ["B", "kB", "MB", "GB"];
+  let unit = 0;
+  while (bytes >= 1000 && unit < units.length - 1) {
+    bytes /= 1000;
+    unit++;
+  }
+  return `${unit === 0 ? bytes : trimmed(bytes)} ${units[unit]}`;
+}

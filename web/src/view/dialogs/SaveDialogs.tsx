@@ -1,0 +1,101 @@
+import { type FormEvent, type ReactElement, useState } from "react";
+import { pagePath } from "../../model/names.ts";
+import { type PageState, studio } from "../../state/store.ts";
+import { fileName } from "../active-page.ts";
+import { ui } from "../ui.ts";
+import { useTexts, useWords } from "../words.ts";
+import { CloseButton, Dialog } from "./Dialog.tsx";
+import { PathField } from "./PathField.tsx";
+
+/** Where each page was to be saved last, for the question whether to overwrite what is there. */
+const wantedPaths = new Map<number, string>();
+
+export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
+  const texts = useTexts();
+  const [typed, setTyped] = useState(page.path || `${fileName(page)}.page.json`);
+  const path = pagePath(typed);
+  function save(event: FormEvent) {
+    event.preventDefault();
+    if (path === undefined) return;
+    wantedPaths.set(page.page, path);
+    studio.save(page.page, path);
+    ui.closeDialog();
+  }
+  return (
+    <Dialog
+      title={texts.commands["save as"]}
+      onClose={ui.closeDialog}
+      actions={
+        <>
+          <CloseButton />
+          <button type="submit" form="save-as" className="button main" disabled={path === undefined}>
+            {texts.commands.save}
+          </button>
+        </>
+      }
+    >
+      <form id="save-as" onSubmit={save}>
+        <PathField id="save-path" typed={typed} path={path} onType={setTyped} />
+      </form>
+    </Dialog>
+  );
+}
+
+export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
+  const w = useWords();
+  const refused = page.saveRefused;
+  const done = () => studio.dismissSaveRefusal(page.page);
+  if (refused === null) return <span />;
+  return (
+    <Dialog
+      title={w.saveRefused[refused.reason]}
+      onClose={done}
+      actions={
+        <>
+          <button type="button" className="button" onClick={done}>
+            {w.cancel}
+          </button>
+          <button
+            type="button"
+            className="button"
+            onClick={() => {
+              done();
+              ui.openDialog({ kind: "save as" });
+            }}
+          >
+            {w.saveElsewhere}
+          </button>
+          {refused.reason === "changed outside" && (
+            <button
+              type="button"
+              className="button"
+              onClick={() => {
+                studio.revert(page.page);
+                done();
+              }}
+            >
+              {w.takeTheirs}
+            </button>
+          )}
+          {refused.reason !== "failed" && (
+            <button
+              type="button"
+              className="button danger"
+              onClick={() =>
+                studio.save(
+                  page.page,
+                  refused.reason === "exists" ? (wantedPaths.get(page.page) ?? "") : "",
+                  true,
+                )
+              }
+            >
+              {w.overwrite}
+            </button>
+          )}
+        </>
+      }
+    >
+      <p>{refused.text}</p>
+    </Dialog>
+  );
+}

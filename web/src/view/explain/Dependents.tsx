@@ -1,0 +1,95 @@
+import { type ReactElement, useMemo } from "react";
+import { derive } from "../../model/contributions.ts";
+import { highlightsOf, readByName } from "../../model/highlights.ts";
+import { unravelIndex } from "../../model/loop-nest.ts";
+import { type BlockTensor, formatCell } from "./cell-summary.ts";
+import type { Explanation } from "./explanation.ts";
+import { formatRounded } from "./numeric-formula.ts";
+import { useExplainWords } from "./words.ts";
+
+const MOST_ROWS = 60;
+/** Rules by which a cell adds something of its own. */
+const ADDING: ReadonlySet<string> = new Set([
+  "sum",
+  "added",
+  "mean",
+  "shares",
+  "winners",
+  "winner's",
+  "close",
+]);
+
+/** The outputs that a cell leads to, and what it adds to each. */
+export function Dependents({
+  picture,
+  named: { row, name },
+  pin,
+  place,
+}: {
+  picture: Explanation;
+  named: BlockTensor;
+  pin: string;
+  place: number;
+}): ReactElement | null {
+  const w = useExplainWords();
+  const found = useMemo(() => {
+    const holding = readByName(row, picture.holding);
+    const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
+    return row.explained.outputs.flatMap((output) => {
+      const tensor = row.explained.tensors[output];
+      const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
+      return places.slice(0, MOST_ROWS).map((at) => {
+        const parts = derive(row.nests, output, at, holding).flatMap(({ nest, contributions, divisor = 1 }) =>
+          contributions
+            .filter(({ cells }) => cells.get(name) === place)
+            .map(({ amount, part }) => ({
+              part,
+              amount: amount === undefined || !ADDING.has(nest.rule) ? undefined : amount / divisor,
+            })),
+        );
+        const amounts = parts.map(({ amount }) => amount);
+        const adds = amounts.some((each) => each === undefined)
+          ? undefined
+          : amounts.reduce((sum: number, each) => sum + (each as number), 0);
+        const part = parts.find((each) => each.part === "wins")?.part ?? parts[0]?.part ?? "counts";
+        return {
+          cell: `${output}${formatCell(unravelIndex(at, tensor?.shape ?? []))}`,
+          value: picture.holding(tensor?.pin ?? "", at),
+          adds,
+          part,
+        };
+      });
+    });
+  }, [row, name, pin, place, picture]);
+  if (found.length === 0) return null;
+  const chosen = found.some(({ part }) => part !== "counts");
+  const adding = found.some(({ adds }) => adds !== undefined);
+  return (
+    <section className="explain-made">
+      <h3>{w.leadsTo}</h3>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must by keyboard too. */}
+      <section className="explain-table" aria-label={w.leadsTo} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              <th scope="col">{w.cell}</th>
+              {adding && <th scope="col">{w.adds}</th>}
+              <th scope="col">{w.gives}</th>
+              {chosen && <th scope="col" aria-label={w.gives} />}
+            </tr>
+          </thead>
+          <tbody>
+            {found.map((each) => (
+              <tr key={each.cell} className={`part-${each.part}`}>
+                <td className="soft">{each.cell}</td>
+                {adding && <td>{formatRounded(each.adds, w)}</td>}
+                <td>{formatRounded(each.value, w)}</td>
+                {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}

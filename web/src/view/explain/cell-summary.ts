@@ -1,0 +1,128 @@
+/** One cell in one sentence, as the status line says it. */
+
+import { type Derivation, isSubtracted } from "../../model/contributions.ts";
+import { type ExplainedBlock, highlightsOf, regionText } from "../../model/highlights.ts";
+import { unravelIndex } from "../../model/loop-nest.ts";
+import { numberText } from "../../net/frames.ts";
+import type { ExplainWords } from "../../text/explain.en.ts";
+import { derivationsAt } from "./derivation-cache.ts";
+import type { Explanation } from "./explanation.ts";
+
+/** A tensor of a row. */
+export interface BlockTensor {
+  readonly row: ExplainedBlock;
+  readonly name: string;
+}
+
+/** The rows that make a tensor, and those that compute with it. What is only shown beside others is neither. */
+export function rolesOfTensor(
+  picture: Explanation,
+  pin: string,
+): { made: BlockTensor[]; taken: BlockTensor[] } {
+  const named = picture.rows.flatMap((row) =>
+    Object.entries(row.explained.tensors)
+      .filter(([name, tensor]) => tensor.pin === pin && row.nests.some((nest) => nest.has(name)))
+      .map(([name]) => ({ row, name })),
+  );
+  const made = named.filter(({ row, name }) => row.explained.outputs.includes(name));
+  const taken = named.filter(
+    ({ row, name }) => !row.explained.outputs.includes(name) && row.nests.some((nest) => nest.uses(name)),
+  );
+  return { made, taken };
+}
+
+/** The output that stands for the same place as a tensor: its gradient. */
+export function counterpartOutput(picture: Explanation, pin: string): BlockTensor | undefined {
+  const twins = (picture.twins.get(pin) ?? []).filter((each) => each !== pin);
+  return twins.flatMap((twin) => rolesOfTensor(picture, twin).made)[0];
+}
+
+/** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
+function labelIn(picture: Explanation, row: ExplainedBlock, name: string): string {
+  return row === picture.rows[0] ? name : (row.explained.tensors[name]?.pin ?? name);
+}
+
+export function formatCell(cell: readonly number[]): string {
+  return `[${cell.join(",")}]`;
+}
+
+export function formatValue(value: number | undefined, words: ExplainWords): string {
+  return value === undefined ? words.unknown : numberText(value, 9);
+}
+
+export function cellSummary(picture: Explanation, pin: string, place: number, words: ExplainWords): string {
+  const { made, taken } = rolesOfTensor(picture, pin);
+  const shape = picture.tensors.get(pin)?.tensor.shape ?? [];
+  const [first] = [...made, ...taken];
+  const called = first ? labelIn(picture, first.row, first.name) : pin;
+  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(picture.holding(pin, place), words)}`;
+  const parts = [head];
+  if (made[0]) parts.push(madeText(picture, made[0], place, words));
+  if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, words));
+  return parts.filter((each) => each !== "").join(", ");
+}
+
+function madeText(
+  picture: Explanation,
+  { row, name }: BlockTensor,
+  place: number,
+  words: ExplainWords,
+): string {
+  const derivations = derivationsAt(picture, row, name, place);
+  return derivations
+    .map((each, i) => {
+      const text = derivedText(picture, row, each, words);
+      if (isSubtracted(each)) return words.minus(text);
+      return i ? `${words.and(["", ""])}${text}` : text;
+    })
+    .join("")
+    .trim();
+}
+
+function derivedText(
+  picture: Explanation,
+  row: ExplainedBlock,
+  { nest, contributions }: Derivation,
+  words: ExplainWords,
+): string {
+  const region = (tensor: string): string => {
+    const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
+    return `${labelIn(picture, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
+  };
+  const chosen = nest.rule === "winner's" || nest.rule === "winners";
+  const compared = chosen ? nest.of.slice(0, 1) : nest.of;
+  if (contributions.length === 0) return words.nothing;
+  const regions = compared.map(region);
+  const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);
+  // One number is no sum.
+  const single = nest.rule === "sum" && contributions.length === 1 && nest.of.length === 1;
+  const text = single ? joined : (words.rules[nest.rule]?.(joined) ?? joined);
+  const winner = contributions.find(({ part }) => part === "wins");
+  const [given] = nest.of;
+  if (!winner || given === undefined || nest.rule === "winners" || nest.rule === "close") return text;
+  const ties = contributions.filter(({ part }) => part === "ties").length;
+  const at = words.at(
+    formatCell(unravelIndex(winner.cells.get(given) as number, row.shapes[given] as number[])),
+  );
+  return `${text}${at}${ties ? words.ties(ties) : ""}`;
+}
+
+function feedsText(
+  picture: Explanation,
+  { row, name }: BlockTensor,
+  pin: string,
+  place: number,
+  words: ExplainWords,
+): string {
+  const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
+  const feeds = row.explained.outputs.flatMap((output) => {
+    const tensor = row.explained.tensors[output];
+    const lit = tensor && output !== name ? lights.get(tensor.pin) : undefined;
+    const places = [...(lit?.get("feeds") ?? [])];
+    if (!tensor || places.length === 0) return [];
+    const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
+    const wins = chosen ? words.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
+    return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
+  });
+  return feeds.join(", ");
+}

@@ -1,0 +1,223 @@
+/** What the Explain view shows: a block, its gradients and their gradients, with all that their tensors hold. */
+
+import { axisNames, axisNamesAtPin } from "../../model/axes.ts";
+import { colourIndices, colourRange, commonRange, type Range, symmetric } from "../../model/colour-index.ts";
+import type { Graph } from "../../model/graph.ts";
+import { counterpartsOf, type ExplainedBlock, explainedBlock, gradientOf } from "../../model/highlights.ts";
+import { type ReadCell, unravelIndex } from "../../model/loop-nest.ts";
+import type { Ops } from "../../model/ops.ts";
+import { fullSlice, sliceIndex, sliceLength, type TensorSlice, takeSlice } from "../../model/slices.ts";
+import { asNumbers, type Elements, type Frame } from "../../net/frames.ts";
+import type { Explained, Tensor } from "../../net/generated.ts";
+import { studio } from "../../state/store.ts";
+import { outputSource, type TensorSource } from "../inspector/tensor-source.ts";
+
+/** Tensors of more cells are not fetched whole, but only what a pinned cell needs. */
+const MAX_LOADED = 1 << 21;
+/** From a tensor that is not here, so many cells are fetched for one that is pinned. */
+const MAX_FETCHED = 1 << 18;
+
+export interface GradientRow {
+  readonly row: ExplainedBlock;
+  /** 0 forward, 1 gradient, 2 second gradient. */
+  readonly depth: number;
+}
+
+export interface Explanation {
+  readonly page: number;
+  /** The block that was asked for, which may be a gradient of the first that is shown. */
+  readonly block: string;
+  readonly shown: readonly GradientRow[];
+  readonly rows: readonly ExplainedBlock[];
+  readonly twins: ReadonlyMap<string, readonly string[]>;
+  readonly tensors: ReadonlyMap<string, LoadedTensor>;
+  /** The names of a tensor's axes. */
+  readonly axes: ReadonlyMap<string, readonly string[]>;
+  readonly holding: ReadCell;
+  /** How often numbers came that were not here before. */
+  fetched(): number;
+}
+
+/** A tensor with the numbers of it that are here. */
+export class LoadedTensor {
+  readonly count: number;
+  readonly range: Range;
+  readonly source: TensorSource;
+  /** How often numbers came that were not here before. */
+  fetches = 0;
+  private readonly numbers: Float32Array | Float64Array | undefined;
+  private readonly some = new Map<number, number>();
+
+  constructor(
+    private readonly page: number,
+    readonly tensor: Tensor,
+    frame: Frame | undefined,
+    range?: Range,
+  ) {
+    this.count = tensor.shape.reduce((a, b) => a * b, 1);
+    this.numbers = frame && asNumbers(frame);
+    this.range = range ?? finiteRange(this.numbers ?? []);
+    // Complex numbers are pairs there.
+    const plain = frame && !tensor.dtype.startsWith("complex");
+    this.source = plain ? frameSource(frame) : outputSource(page, tensor.pin);
+  }
+
+  get whole(): boolean {
+    return this.numbers !== undefined;
+  }
+
+  at(place: number): number | undefined {
+    return this.numbers ? this.numbers[place] : this.some.get(place);
+  }
+
+  /** Fetches the smallest box around some cells, unless that is too much; says whether it did. */
+  async fetch(places: Iterable<number>): Promise<boolean> {
+    const { shape, pin } = this.tensor;
+    const cells = [...places].map((place) => unravelIndex(place, shape));
+    if (this.numbers || cells.length === 0) return false;
+    const box: TensorSlice = shape.map((_, axis) => {
+      const on = cells.map((cell) => cell[axis] as number);
+      return { first: Math.min(...on), end: Math.max(...on) + 1, step: 1 };
+    });
+    const sizes = box.map(({ first, end }) => end - first);
+    if (sizes.reduce((a, b) => a * b, 1) > MAX_FETCHED) return false;
+    const found = asNumbers(await studio.look(this.page, pin, sliceIndex(box)));
+    const first = box.map((span) => span.first);
+    this.fetches++;
+    for (const [i, value] of found.entries()) {
+      const cell = unravelIndex(i, sizes).map((at, axis) => at + (first[axis] as number));
+      this.some.set(
+        cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0),
+        value,
+      );
+    }
+    return true;
+  }
+}
+
+function finiteRange(numbers: ArrayLike<number>): Range {
+  let [low, high] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+  for (let i = 0; i < numbers.length; i++) {
+    const value = numbers[i] as number;
+    if (!Number.isFinite(value)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  return low > high ? { low: 0, high: 0 } : symmetric({ low, high });
+}
+
+/** Numbers that came in one frame, which has the whole tensor: nothing is asked for any more. */
+function frameSource({ header, elements }: Frame): TensorSource {
+  const make = elements.constructor as new (from: ArrayLike<unknown>) => Elements;
+  const part = (box: TensorSlice): Frame => ({
+    header: { ...header, shape: box.map(sliceLength) },
+    elements: new make(takeSlice(elements as ArrayLike<number>, header.shape, box)),
+  });
+  return {
+    numbers: async (box) => part(box),
+    shades: async (box, range) => colourIndices(asNumbers(part(box)), range),
+    onChange: () => () => {},
+  };
+}
+
+/** One range for tensors that are compared. */
+export function sharedRange(tensors: readonly LoadedTensor[]): Range {
+  return commonRange(tensors.map((each) => each.range));
+}
+
+export async function loadExplanation(
+  page: number,
+  block: string,
+  graph: Graph,
+  ops: Ops,
+): Promise<Explanation> {
+  const chosen = await studio.explain(page, block);
+  const shown = await gradientRows(page, chosen, graph, ops);
+  const rows = shown.map((each) => each.row);
+  const pins = new Map(
+    rows.flatMap(({ explained }) => Object.values(explained.tensors).map((each) => [each.pin, each])),
+  );
+  const tensors = new Map(
+    await Promise.all([...pins].map(async ([pin, tensor]) => [pin, await loadTensor(page, tensor)] as const)),
+  );
+  return {
+    page,
+    block,
+    shown,
+    rows,
+    twins: counterpartsOf(rows, ops),
+    tensors,
+    axes: new Map([...pins].map(([pin, { shape }]) => [pin, axesIn(rows, graph, pin, shape.length)])),
+    holding: (pin, place) => tensors.get(pin)?.at(place),
+    fetched: () => [...tensors.values()].reduce((sum, each) => sum + each.fetches, 0),
+  };
+}
+
+/** As the ops that are shown name them, or else the blocks around the one that it comes from. */
+function axesIn(rows: readonly ExplainedBlock[], graph: Graph, pin: string, rank: number): string[] {
+  const own = rows.flatMap(({ explained }) =>
+    Object.entries(explained.tensors)
+      .filter(([, tensor]) => tensor.pin === pin)
+      .flatMap(([name]) => {
+        const names = axisNamesAtPin(graph.blocks.get(explained.block), name, rank);
+        return names ? [names] : [];
+      }),
+  );
+  const colon = pin.indexOf(":");
+  return own[0] ?? axisNames(graph, pin.slice(0, colon), pin.slice(colon + 1), rank);
+}
+
+async function loadTensor(page: number, tensor: Tensor): Promise<LoadedTensor> {
+  const count = tensor.shape.reduce((a, b) => a * b, 1);
+  const readable = tensor.dtype !== "string" && tensor.dtype !== "resource" && tensor.dtype !== "variant";
+  if (!readable) return new LoadedTensor(page, tensor, undefined);
+  if (count > MAX_LOADED)
+    return new LoadedTensor(page, tensor, undefined, colourRange(await studio.measure(page, tensor.pin)));
+  return new LoadedTensor(
+    page,
+    tensor,
+    await studio.look(page, tensor.pin, sliceIndex(fullSlice(tensor.shape))),
+  );
+}
+
+/** The block, what it is the gradient of, and what is its gradient: forward first, the second gradients last. */
+async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: Ops): Promise<GradientRow[]> {
+  let first = chosen;
+  for (let up = 0; up < 2 && first.forward; up++) first = await studio.explain(page, first.forward);
+  const shown: GradientRow[] = [{ row: explainedBlock(first), depth: 0 }];
+  for (const depth of [1, 2]) {
+    const above = shown.filter((each) => each.depth === depth - 1).map((each) => each.row.explained);
+    const wanted = new Set(above.flatMap(({ op }) => ops.get(op)?.gradients.map((each) => each.op) ?? []));
+    const known = new Set(shown.map((each) => each.row.explained.block));
+    const candidates = [...graph.blocks.values()].filter(
+      (view) => wanted.has(view.op) && !known.has(view.name),
+    );
+    // A block that has not run yet cannot be explained: it is left out.
+    const found = await Promise.all(
+      candidates.map((view) => studio.explain(page, view.name).catch(() => undefined)),
+    );
+    for (const explained of found) {
+      const forward = explained && above.find((each) => isGradient(explained, each, first, graph, ops));
+      if (forward) shown.push({ row: explainedBlock({ ...explained, forward: forward.block }), depth });
+    }
+  }
+  return shown;
+}
+
+/**
+ * Whether a block is a gradient of another. The server says so of ops that are gradients and nothing else; that of a
+ * gradient may be the op that all began with, such as a convolution or an average pool, on what flows back.
+ */
+function isGradient(back: Explained, forward: Explained, first: Explained, graph: Graph, ops: Ops): boolean {
+  if (back.forward) return back.forward === forward.block;
+  const gradient = gradientOf(forward, back, ops);
+  if (!gradient) return false;
+  const attrs = (block: string, name: string): string =>
+    JSON.stringify(graph.blocks.get(block)?.block.attrs?.[name] ?? null);
+  const pins = (each: Explained): string[] => Object.values(each.tensors).map((tensor) => tensor.pin);
+  const flowing = Object.entries(gradient.inputs).filter(([, from]) => from.startsWith("gradient "));
+  return (
+    gradient.attrs.every((name) => attrs(back.block, name) === attrs(forward.block, name)) &&
+    flowing.every(([pin]) => !pins(first).includes(back.tensors[pin]?.pin ?? ""))
+  );
+}

@@ -1,0 +1,175 @@
+/** The rule of a way for all cells at once, in the axes and the layout that the block has. */
+
+import type { Shapes } from "../../model/loop-nest.ts";
+import type { Coordinate, Way } from "../../net/generated.ts";
+import type { ExplainWords } from "../../text/explain.en.ts";
+import { ARG_FUNCTIONS } from "./numeric-formula.ts";
+
+/** A piece of a formula: plain, or lowered. */
+export interface Piece {
+  readonly text: string;
+  readonly low?: boolean;
+}
+
+/** What stands on both sides of the equals sign, and under which condition. */
+export function generalFormula(...given: Parameters<typeof written>): readonly Piece[] {
+  return written(...given).filter(({ text }) => text !== "");
+}
+
+/** With `more` it is added to what was there. */
+function written(
+  way: Way,
+  output: string,
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+  more = false,
+): Piece[] {
+  const left = sideOf(way, output, shapes);
+  const own = Object.values(left.named);
+  const term = (tensor: string): string => {
+    const { name, coordinates } = placesOf(way, tensor, shapes);
+    return bracketed(
+      name,
+      coordinates.map((text) => left.named[text] ?? text),
+    );
+  };
+  const bound = Object.keys(way.loops).filter((loop) => !left.free.includes(loop));
+  const over = (...tensors: string[]): Piece => {
+    const loops = tensors.flatMap((tensor) => loopsOf(way, tensor));
+    return low(bound.filter((loop) => loops.includes(loop)));
+  };
+  const [given = "", ...compared] = way.of;
+  const where = Object.entries(left.named).map(([text, name]) => `${name} = ${text}`);
+  const all = (between: string, tensors: readonly string[] = way.of): string =>
+    tensors.map(term).join(between);
+  const whose = (condition: readonly Piece[]): Piece[] => [{ text: w.general.where }, ...condition];
+  const meant = where.length ? whose([{ text: where.join(", ") }]) : [];
+  const minus = way.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
+  const sign = more ? (minus ? " -= " : " += ") : minus ? " = -" : " = ";
+  const head: Piece = { text: `${left.text}${sign}` };
+  const folded = (sign: string, loops: Piece, what: string): Piece[] =>
+    loops.text === "" ? [head, { text: what }] : [head, { text: sign }, loops, { text: ` ${what}` }];
+
+  switch (way.rule) {
+    case "sum": {
+      const weights = (way.factors ?? [])
+        .filter(({ numbers }) => numbers.length > 1)
+        .map(({ at = {} }) => `${w.general.weight}[${coordinateText(at, way)}]`);
+      return [...folded("Σ", low(bound), [...weights, all(" · ")].join(" · ")), ...meant];
+    }
+    case "added":
+      return [...folded("Σ", over(...way.of), all(" + ")), ...meant];
+    case "product":
+      return [...folded("Π", over(...way.of), all(" · ")), ...meant];
+    case "mean":
+      return [...folded(w.general.mean, over(...way.of), all(" · ")), ...meant];
+    case "shares":
+      return [...folded("Σ", over(given), `${term(given)} / ${w.general.cellsOfWindow}`), ...meant];
+    case "max":
+    case "min":
+    case "argmax":
+    case "largest at":
+    case "smallest at":
+      return [...folded(ARG_FUNCTIONS[way.rule] ?? way.rule, over(...way.of), all(" + ")), ...meant];
+    case "winner's":
+      return [
+        head,
+        { text: term(given) },
+        ...whose([
+          { text: `(${bound.join(", ")}) = argmax` },
+          over(...compared),
+          { text: ` ${all(" + ", compared)}` },
+        ]),
+      ];
+    case "winners": {
+      const inside = loopsOf(way, given);
+      const rivals = low(
+        compared.flatMap((tensor) => loopsOf(way, tensor)).filter((loop) => !inside.includes(loop)),
+      );
+      return [
+        ...folded("Σ", over(given), term(given)),
+        ...whose([
+          { text: "argmax" },
+          rivals,
+          { text: ` ${all(" + ", compared)} = ${own.length ? `[${left.coordinates}]` : w.general.here}` },
+        ]),
+      ];
+    }
+    case "close":
+      return [
+        ...folded("Σ", over(given), term(given)),
+        ...whose([{ text: `|${all(" - ", compared)}| < 0.00001` }]),
+      ];
+    case "copy":
+      return [head, { text: term(given) }, ...meant];
+    default:
+      return [head, { text: op }, over(...way.of), { text: `(${all(", ")})` }, ...meant];
+  }
+}
+
+/** The output's cell: loops by their own names, all else by a name that the condition explains. */
+function sideOf(way: Way, output: string, shapes: Shapes) {
+  const { name, coordinates } = placesOf(way, output, shapes);
+  const named: Record<string, string> = {};
+  const free: string[] = [];
+  const at = way.cells[output]?.at ?? [];
+  const shown = coordinates.map((text, axis) => {
+    const { offset = 0, steps = {}, held_by } = at[axis] as Coordinate;
+    const moving = Object.entries(steps).filter(([, step]) => step !== 0);
+    const [loop] = moving;
+    if (!held_by && (loop === undefined || (offset === 0 && moving.length === 1 && loop[1] === 1))) {
+      if (loop) free.push(loop[0]);
+      return text;
+    }
+    named[text] ??= `i${loop?.[0].at(-1) ?? axis}`;
+    return named[text];
+  });
+  return { text: bracketed(name, shown), coordinates: shown.join(", "), named, free };
+}
+
+/** What a tensor is called, and its cell at a point; looked at with other sizes, as NumPy writes that. */
+function placesOf(way: Way, tensor: string, shapes: Shapes): { name: string; coordinates: string[] } {
+  const { at = [], shape } = way.cells[tensor] ?? {};
+  const own = shapes[tensor] ?? [];
+  const same = !shape || String(shape) === String(own);
+  const name = same
+    ? tensor
+    : shape.length === 1
+      ? `${tensor}.flat`
+      : `${tensor}.reshape(${shape.join(", ")})`;
+  return { name, coordinates: at.map((each) => coordinateText(each, way)) };
+}
+
+function bracketed(name: string, coordinates: readonly string[]): string {
+  return coordinates.length ? `${name}[${coordinates.join(", ")}]` : name;
+}
+
+function coordinateText({ offset = 0, steps = {}, held_by, held_at = [] }: Coordinate, way: Way): string {
+  const terms = Object.entries(steps).flatMap(([loop, step]) =>
+    step === 0 ? [] : [`${step === 1 ? "" : step === -1 ? "-" : step}${loop}`],
+  );
+  if (held_by) {
+    const at = held_at.map((each) => coordinateText(each, way)).join(", ");
+    // A table, such as "cells along h", says where loops lead.
+    const loops = held_at.flatMap((each) => Object.keys(each.steps ?? {}));
+    terms.unshift(
+      way.tables?.[held_by] ? `${held_by.split(" ").at(-1)}′(${loops.join(", ")})` : bracketed(held_by, [at]),
+    );
+  }
+  if (offset !== 0 || terms.length === 0) terms.push(String(offset));
+  return terms.join(" + ").replaceAll("+ -", "- ");
+}
+
+/** The loops that a tensor's cell moves with. */
+function loopsOf(way: Way, tensor: string): string[] {
+  const of = ({ steps = {}, held_at = [] }: Coordinate): string[] => [
+    ...Object.keys(steps).filter((loop) => steps[loop] !== 0),
+    ...held_at.flatMap(of),
+  ];
+  return (way.cells[tensor]?.at ?? []).flatMap(of);
+}
+
+function low(loops: readonly string[]): Piece {
+  return { text: [...new Set(loops)].join(", "), low: true };
+}

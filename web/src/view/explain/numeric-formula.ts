@@ -1,0 +1,91 @@
+/** The rule of a derivation with actual numbers. */
+
+import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
+import { type Shapes, unravelIndex } from "../../model/loop-nest.ts";
+import type { ExplainWords } from "../../text/explain.en.ts";
+import { formatCell, formatValue } from "./cell-summary.ts";
+
+/** So many numbers stand in the formula. */
+const MOST_TERMS = 6;
+
+/** What rules that give a place are called in formulas. */
+export const ARG_FUNCTIONS: Readonly<Record<string, string>> = {
+  argmax: "argmax",
+  "largest at": "argmax",
+  "smallest at": "argmin",
+};
+
+/** The rule with the numbers of its first contributions. */
+function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
+  const { nest, contributions, divisor } = derivation;
+  const text = (value: number | undefined): string => {
+    const short = formatRounded(value, w);
+    return short.startsWith("-") ? `(${short})` : short;
+  };
+  const first = contributions.slice(0, MOST_TERMS);
+  const rest = contributions.length > MOST_TERMS ? ["…"] : [];
+  const list = (part: (each: Contribution) => string, between: string): string =>
+    [...first.map(part), ...rest].join(between) || "0";
+  switch (nest.rule) {
+    case "max":
+    case "min":
+      return `${nest.rule}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
+    case "argmax":
+    case "largest at":
+    case "smallest at":
+      return `${ARG_FUNCTIONS[nest.rule]}(${list(({ factors }) => factors.map(text).join(" + "), ", ")})`;
+    case "mean":
+      return `(${list(({ factors }) => factors.map(text).join(" · "), " + ")}) / ${divisor}`;
+    case "shares":
+      return list(({ factors, divisor: by }) => `${text(factors[0])} / ${by}`, " + ");
+    case "winners":
+    case "close":
+      return list(({ amount }) => text(amount), " + ");
+    case "winner's": {
+      const winner = contributions.find(({ part }) => part === "wins");
+      const [from = ""] = nest.of;
+      return winner
+        ? `${from}${formatCell(unravelIndex(winner.cells.get(from) ?? 0, shapes[from] ?? []))}`
+        : "0";
+    }
+    case "product":
+      return list(({ factors }) => text(factors[0]), " · ");
+    case "added":
+      return list(({ factors }) => factors.map(text).join(" + "), " + ");
+    case "apply": {
+      const group = (each: Contribution): string =>
+        each.factors.map((value) => formatRounded(value, w)).join(", ");
+      const alone = contributions.length === 1 || nest.of.length === 1;
+      return `${op}(${list((each) => (alone ? group(each) : `(${group(each)})`), ", ")})`;
+    }
+    default:
+      if (isSubtracted(derivation)) return list(({ factors }) => factors.map(text).join(" · "), " - ");
+      return list(
+        ({ factors, weight }) =>
+          [...(weight === undefined ? [] : [weight]), ...factors].map(text).join(" · "),
+        " + ",
+      );
+  }
+}
+
+/** What all derivations add up to. */
+export function numericFormula(
+  derivations: readonly Derivation[],
+  op: string,
+  shapes: Shapes,
+  w: ExplainWords,
+): string {
+  return derivations
+    .map((each, i) => {
+      const sign = isSubtracted(each) ? (i ? " - " : "-") : i ? " + " : "";
+      return `${sign}${derivationFormula(each, op, shapes, w)}`;
+    })
+    .join("");
+}
+
+/** Few enough digits for a column of numbers. */
+export function formatRounded(value: number | undefined, w: ExplainWords): string {
+  return value !== undefined && Number.isFinite(value)
+    ? String(Number(value.toPrecision(6)))
+    : formatValue(value, w);
+}

@@ -1,0 +1,76 @@
+/** Files that are dropped: pages open, pictures and HTML files with a page inside open too, arrays become constants. */
+
+import { item, paste } from "../../model/actions.ts";
+import { parseClip } from "../../model/clipboard.ts";
+import type { PageDocument } from "../../model/document.ts";
+import type { Point } from "../../model/geometry.ts";
+import { studio } from "../../state/store.ts";
+import { currentPage, dispatch } from "../active-page.ts";
+import { ui } from "../ui.ts";
+import { constantOf } from "../widgets/constant.ts";
+import { words } from "../words.ts";
+import { type ArrayFile, ArrayFileError, readArrays } from "./array-files.ts";
+import { pageInHtml, pageInPng, pageInSvg } from "./embedded-page.ts";
+
+/** The format of pages that this studio knows. */
+const FORMAT = 1;
+
+export async function dropFiles(files: readonly File[], at: Point): Promise<void> {
+  const arrays: ArrayFile[] = [];
+  for (const file of files) {
+    try {
+      const bytes = new Uint8Array(await file.arrayBuffer());
+      const page = pageIn(file.name, bytes);
+      if (page !== null) await openText(file.name, page);
+      else arrays.push(...(await readArrays(file.name, bytes)));
+    } catch (error) {
+      const faults = words().arrayFaults;
+      const [name, why] =
+        error instanceof ArrayFileError ? [error.file, error.why(faults)] : [file.name, faults.broken];
+      studio.notice("error", `${name}: ${why}`);
+    }
+  }
+  if (arrays.length > 0) await addConstants(arrays, at);
+}
+
+/** The page's text in a file that can hold one; null for other files. */
+function pageIn(name: string, bytes: Uint8Array): string | null {
+  if (/\.json$/i.test(name)) return new TextDecoder().decode(bytes);
+  if (/\.png$/i.test(name)) return pageInPng(bytes) ?? "";
+  if (/\.svg$/i.test(name)) return pageInSvg(new TextDecoder().decode(bytes)) ?? "";
+  if (/\.html?$/i.test(name)) return pageInHtml(new TextDecoder().decode(bytes)) ?? "";
+  return null;
+}
+
+async function openText(name: string, text: string): Promise<void> {
+  const page = parseClip(text);
+  const w = words();
+  const { format } = page ?? {};
+  if (page === undefined)
+    studio.notice("error", /\.json$/i.test(name) ? w.isNoPage(name) : w.noPageInside(name));
+  else if (typeof format === "number" && format > FORMAT) studio.notice("error", w.laterFormat(name, format));
+  else await ui.openDocument(page);
+}
+
+/** A constant for each array, one below the other. */
+async function addConstants(arrays: readonly ArrayFile[], at: Point): Promise<void> {
+  if (currentPage() === undefined) await ui.openPage({});
+  const page = currentPage();
+  if (page === undefined) return;
+  const names = arrays.map(
+    (array, i) =>
+      array.name.replace(/[^A-Za-z0-9_.-]+/g, "_").replace(/^[^A-Za-z0-9]+|^\d+$/, "") || `array_${i + 1}`,
+  );
+  const clip: PageDocument = {
+    format: 1,
+    blocks: Object.fromEntries(
+      arrays.map(({ dtype, shape, elements }, i) => [
+        names[i] as string,
+        { op: "Const", attrs: { value: constantOf({ dtype, shape, elements }) } },
+      ]),
+    ),
+    layout: { blocks: Object.fromEntries(names.map((name, i) => [name, [0, i * 136]])) },
+  };
+  dispatch(paste(page.document, clip, { at }));
+  ui.canvas?.reveal(item("block", names[0] as string));
+}

@@ -1,0 +1,77 @@
+import { type ReactElement, type Ref, useEffect, useState } from "react";
+import type { Json } from "../../model/document.ts";
+import { cellSlice, fullSlice, offsetIn } from "../../model/slices.ts";
+import { elementText } from "../../net/frames.ts";
+import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
+import { ValidatedField } from "../widgets/ValidatedField.tsx";
+import { useWords } from "../words.ts";
+import { formatIndex } from "./Table.tsx";
+import type { TensorSource } from "./tensor-source.ts";
+import { useInspectorWords } from "./words.ts";
+
+interface Props {
+  /** The field in which a constant's number is typed. */
+  field: Ref<HTMLInputElement>;
+  label: string;
+  source: TensorSource;
+  cell: readonly number[] | null;
+  /** Whether the cursor stays at the cell wherever the pointer goes. */
+  pinned: boolean;
+  cells: ConstantCells | undefined;
+  onRelease(): void;
+  onEdit(cell: readonly number[], value: Json): void;
+}
+
+/** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
+export function CellStatus(props: Props): ReactElement {
+  const { field, label, source, cell, cells, onEdit } = props;
+  const w = useInspectorWords();
+  const words = useWords();
+  const held = useCellText(cells ? null : source, cell);
+  const value = cells && cell ? cells.elements[offsetIn(fullSlice(cells.shape), cell)] : undefined;
+  const text = value === undefined ? held : formatCell(value);
+  return (
+    <footer className="cell-line">
+      {props.pinned && (
+        <button type="button" className="button" title={w.releaseHow} onClick={props.onRelease}>
+          {w.release} <kbd>Esc</kbd>
+        </button>
+      )}
+      <span className="mono" role="status" aria-live="polite">
+        {cell ? `${label}${formatIndex(cell)} = ${text}` : w.noCell}
+      </span>
+      {cells && cell && value !== undefined && (
+        <ValidatedField<Json>
+          field={field}
+          label={w.valueOf(formatIndex(cell))}
+          value={value}
+          format={formatCell}
+          read={cellParser(cells.dtype, words)}
+          onChange={(next) => onEdit(cell, next)}
+        />
+      )}
+    </footer>
+  );
+}
+
+/** What a cell holds, as precisely as its type; an ellipsis until it is known. */
+function useCellText(source: TensorSource | null, cell: readonly number[] | null): string {
+  const [found, setFound] = useState({ source, key: "", text: "" });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => source?.onChange(() => setTurn((n) => n + 1)), [source]);
+  const key = cell === null ? "" : JSON.stringify(cell);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there are new numbers.
+  useEffect(() => {
+    if (key === "" || source === null) return;
+    let wanted = true;
+    const at = JSON.parse(key) as number[];
+    source.numbers(cellSlice(at)).then(
+      (frame) => wanted && setFound({ source, key, text: elementText(frame, 0) }),
+      () => {},
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [source, key, turn]);
+  return found.source === source && found.key === key ? found.text : "…";
+}

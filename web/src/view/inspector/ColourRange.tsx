@@ -1,0 +1,67 @@
+import type { ReactElement } from "react";
+import type { Range, RangeMode } from "../../model/colour-index.ts";
+import { panes } from "./panes.ts";
+import { Histogram } from "./Statistics.tsx";
+import type { TensorStatistics } from "./useTensor.ts";
+import { useInspectorWords } from "./words.ts";
+
+/** Which numbers have which colours in a pane, and how that is changed. */
+export interface ColourSettings {
+  readonly range: Range;
+  readonly mode: RangeMode | "typed";
+  /** Whether all of several tensors have the same, and whether the user said so; null if there is nothing to share. */
+  readonly sharing: { readonly same: boolean; readonly many: number; readonly chosen: boolean } | null;
+  choose(mode: RangeMode): void;
+  set(range: Range): void;
+}
+
+/** The histogram with the range of colours below it, and whom that range is for. */
+export function ColourRange({
+  measures,
+  colours,
+}: {
+  measures: TensorStatistics;
+  colours: ColourSettings;
+}): ReactElement {
+  const w = useInspectorWords();
+  const { sharing } = colours;
+  return (
+    <>
+      <Histogram measures={measures} range={colours.range} onRange={colours.set} />
+      {sharing && (
+        // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
+        <span className="group range-sharing" role="group" aria-label={w.sharing}>
+          {([true, false] as const).map((same) => (
+            <button
+              key={String(same)}
+              type="button"
+              className="button"
+              aria-pressed={sharing.same === same}
+              title={same ? w.sameHow : w.ownHow}
+              onClick={() => panes.shareRange(same)}
+            >
+              {same ? w.same : w.own}
+            </button>
+          ))}
+        </span>
+      )}
+      <label className="range-mode">
+        <span>{w.colours}</span>
+        <select
+          className="field"
+          value={colours.mode}
+          onChange={(event) => colours.choose(event.target.value as RangeMode)}
+        >
+          <option value="all">{w.range.all}</option>
+          <option value="most">{w.range.most}</option>
+          {colours.mode === "typed" && <option value="typed">{w.range.typed}</option>}
+        </select>
+      </label>
+      {sharing && (
+        <p className="range-said soft small">
+          {sharing.same ? w.sameFor(sharing.many) : sharing.chosen ? w.ownOnly : w.ownAsFits}
+        </p>
+      )}
+    </>
+  );
+}

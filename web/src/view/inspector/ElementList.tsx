@@ -1,0 +1,124 @@
+import { type ReactElement, useEffect, useState } from "react";
+import type { Json } from "../../model/document.ts";
+import { cellOf } from "../../model/slices.ts";
+import type { Listed } from "../../net/generated.ts";
+import { live } from "../../state/live.ts";
+import { studio } from "../../state/store.ts";
+import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
+import { ValidatedField } from "../widgets/ValidatedField.tsx";
+import { useWords } from "../words.ts";
+import { blockOf } from "./tensor-source.ts";
+
+const AT_ONCE = 200;
+
+function elementName(cell: readonly number[]): string {
+  return `val${cell.map((i) => `[${i}]`).join("")}`;
+}
+
+/** A constant's elements one below the other, each with its name. */
+export function ConstantList({
+  cells,
+  onEdit,
+}: {
+  cells: ConstantCells;
+  onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
+}): ReactElement {
+  const w = useWords();
+  const [most, setMost] = useState(AT_ONCE);
+  return (
+    <div className="values-elements">
+      <table className="element-table">
+        <tbody>
+          {cells.elements.slice(0, most).map((value, i) => {
+            const cell = cellOf(cells.shape, i);
+            const name = elementName(cell);
+            return (
+              <tr key={name}>
+                <td>{name}</td>
+                <td>
+                  <ValidatedField<Json>
+                    label={name}
+                    value={value}
+                    format={formatCell}
+                    read={cellParser(cells.dtype, w)}
+                    onChange={(next) => onEdit([[cell, next]])}
+                  />
+                </td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {cells.elements.length > most && (
+        <button type="button" className="button" onClick={() => setMost(most + AT_ONCE)}>
+          {w.more(cells.elements.length - most)}
+        </button>
+      )}
+    </div>
+  );
+}
+
+/** The same for what an output holds, as texts: also of strings, which have no map. */
+export function OutputList({ page, pin }: { page: number; pin: string }): ReactElement {
+  const w = useWords();
+  const [listed, setListed] = useState<Listed | null>(null);
+  const [failed, setFailed] = useState("");
+  const [most, setMost] = useState(AT_ONCE);
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    let waiting = 0;
+    // While a page runs, values come many times a second; reading them five times is enough.
+    const stop = live(page).onBlock(blockOf(pin), () => {
+      if (waiting === 0)
+        waiting = window.setTimeout(() => {
+          waiting = 0;
+          setTurn((n) => n + 1);
+        }, 200);
+    });
+    return () => {
+      stop();
+      clearTimeout(waiting);
+    };
+  }, [page, pin]);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there is a new value.
+  useEffect(() => {
+    let wanted = true;
+    studio.elements(page, pin, 0, most).then(
+      (answer) => {
+        if (!wanted) return;
+        setListed(answer);
+        setFailed("");
+      },
+      (error: Error) => wanted && setFailed(error.message),
+    );
+    return () => {
+      wanted = false;
+    };
+  }, [page, pin, most, turn]);
+  if (listed === null) return <p className="empty">{failed || w.runForValues}</p>;
+  const count = listed.shape.reduce((a, b) => a * b, 1);
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
+    <div className="values-elements" tabIndex={0}>
+      {failed !== "" && <p className="bad small">{failed}</p>}
+      <table className="element-table">
+        <tbody>
+          {listed.texts.map((text, i) => {
+            const name = elementName(cellOf(listed.shape, listed.first + i));
+            return (
+              <tr key={name}>
+                <td>{name}</td>
+                <td>{text}</td>
+              </tr>
+            );
+          })}
+        </tbody>
+      </table>
+      {count > most && (
+        <button type="button" className="button" onClick={() => setMost(most + 5 * AT_ONCE)}>
+          {w.more(count - most)}
+        </button>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,267 @@
+import {
+  Fragment,
+  type KeyboardEvent,
+  type PointerEvent,
+  type ReactElement,
+  type Ref,
+  useEffect,
+  useImperativeHandle,
+  useMemo,
+  useRef,
+  useState,
+} from "react";
+import type { Arrangement } from "../../model/axis-roles.ts";
+import { colourIndices, type Range } from "../../model/colour-index.ts";
+import type { CellOffsets, HighlightKind } from "../../model/highlights.ts";
+import { ravelIndex, unravelIndex } from "../../model/loop-nest.ts";
+import {
+  aboveThreshold,
+  type Camera,
+  EDGE,
+  pickVoxel,
+  renderVoxels,
+  type VoxelGrid,
+  visibleCentres,
+  voxelAxes,
+  voxelGrid,
+} from "../../model/voxels.ts";
+import { Glyphs, hasGlyph } from "./glyphs.ts";
+import { paletteFor } from "./heatmap-painter.ts";
+import { useInspectorWords } from "./words.ts";
+
+/** What a box needs of a tensor. */
+export interface VoxelSource {
+  readonly tensor: { readonly pin: string; readonly shape: readonly number[] };
+  /** Whether all numbers of the box are here. */
+  readonly whole: boolean;
+  /** The number at a place in row-major order. */
+  at(place: number): number | undefined;
+}
+
+interface Props {
+  held: VoxelSource;
+  /** The names of its axes. */
+  names: readonly string[];
+  arrangement: Arrangement;
+  range: Range;
+  lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined;
+  onHover(cell: number[] | null): void;
+  /** Takes a cell that keys lead to; `onHover` does if nobody says. */
+  onMove?(cell: number[]): void;
+  onPick(cell: number[]): void;
+  ref?: Ref<VolumeViewControl>;
+}
+
+export interface VolumeViewControl {
+  light(lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined): void;
+}
+
+/** The later ones cover the earlier ones. */
+const MARKS: readonly (readonly [HighlightKind, readonly [number, number, number]])[] = [
+  ["feeds", [123, 31, 162]],
+  ["from", [11, 87, 208]],
+  ["tie", [120, 120, 120]],
+  ["winner", [20, 24, 31]],
+  ["here", [194, 24, 91]],
+];
+const LIGHT = [0.78, 1, 0.9] as const;
+const STEP = Math.PI / 18;
+
+/** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
+export default function VolumeView(props: Props): ReactElement {
+  const { held, names, arrangement, range, onHover, onPick } = props;
+  const w = useInspectorWords();
+  const { shape, pin } = held.tensor;
+  const axes = useMemo(() => voxelAxes(arrangement.roles, shape), [arrangement, shape]);
+  const box = useMemo(
+    () =>
+      "map" in axes && held.whole
+        ? voxelGrid(axes, shape, arrangement.at, (cell) => held.at(ravelIndex(cell, shape)) ?? 0)
+        : undefined,
+    [axes, held, shape, arrangement],
+  );
+  const [part, setPart] = useState(0.5);
+  const [eye, setEye] = useState<Camera>({ yaw: 0.6, pitch: 0.45 });
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const lit = useRef(props.lights);
+  const drag = useRef<{ x: number; y: number; eye: Camera; moved: boolean } | null>(null);
+  const scene = useMemo(() => box && aboveThreshold(box, part), [box, part]);
+
+  const draw = () => {
+    if (!box || !scene || !canvas.current) return;
+    const marked = new Uint8Array(scene.length);
+    for (const [i, [how]] of MARKS.entries()) {
+      for (const place of lit.current?.get(how) ?? []) {
+        const at = box.indexOf(unravelIndex(place, shape));
+        if (at >= 0) marked[at] = i + 1;
+      }
+    }
+    paint(canvas.current, box, scene, marked, eye, range);
+  };
+  const drawn = useRef(draw);
+  drawn.current = draw;
+  useEffect(() => drawn.current());
+  useEffect(() => {
+    const watch = new ResizeObserver(() => drawn.current());
+    if (canvas.current) watch.observe(canvas.current);
+    return () => watch.disconnect();
+  }, []);
+  useImperativeHandle(props.ref, () => ({
+    light: (lights) => {
+      lit.current = lights;
+      requestAnimationFrame(() => drawn.current());
+    },
+  }));
+  if (!("map" in axes)) {
+    const long = shape.filter((size) => size > 1).length;
+    const name = "long" in axes ? (names[axes.long] as string) : "";
+    return (
+      <p className="empty">
+        {"long" in axes
+          ? w.longForBox(name, shape[axes.long] as number, axes.most)
+          : long < 3
+            ? w.flatForBox(long)
+            : w.fewForBox}
+      </p>
+    );
+  }
+  if (!box || !scene) return <p className="empty">{w.largeForBox}</p>;
+
+  const under = (event: PointerEvent): number[] | null => {
+    const { width, height, left, top } = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
+    const at = { x: event.clientX - left, y: event.clientY - top };
+    const found = pickVoxel(box.sides, scene, eye, { width, height }, at);
+    return found < 0 ? null : box.cellOf(found);
+  };
+  /** The cell that is marked, or the one that the sliders stand at. */
+  const here = (): number[] => {
+    const [place] = lit.current?.get("here") ?? [];
+    return place === undefined ? [...arrangement.at] : unravelIndex(place, shape);
+  };
+  function key(event: KeyboardEvent) {
+    const [way, by] = KEYS[event.key] ?? [];
+    const step = way === undefined ? undefined : event.shiftKey ? way : way === 2 ? 2 : undefined;
+    if (step !== undefined && by !== undefined) {
+      const axis = box?.axes[step] as number;
+      const place = Math.min(Math.max((here()[axis] as number) + by, 0), (shape[axis] as number) - 1);
+      (props.onMove ?? onHover)(here().map((old, each) => (each === axis ? place : old)));
+    } else if (way !== undefined && by !== undefined)
+      setEye(turned(eye, way === 0 ? by * STEP : 0, way === 1 ? by * STEP : 0));
+    else if (event.key === "+" || event.key === "=") setPart(Math.min(1, part + 0.05));
+    else if (event.key === "-") setPart(Math.max(0, part - 0.05));
+    else if (event.key === "Enter") onPick(here());
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+  function move(event: PointerEvent) {
+    const from = drag.current;
+    if (!from) {
+      onHover(under(event));
+      return;
+    }
+    const [x, y] = [event.clientX - from.x, event.clientY - from.y];
+    if (Math.hypot(x, y) > 4) from.moved = true;
+    if (from.moved) setEye(turned(from.eye, x / 120, y / 120));
+  }
+  return (
+    <div className="volume">
+      <div
+        className="volume-box"
+        role="application"
+        aria-label={w.boxOf(pin)}
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows turn it.
+        tabIndex={0}
+        onKeyDown={key}
+        onPointerDown={(event) => {
+          drag.current = { x: event.clientX, y: event.clientY, eye, moved: false };
+          event.currentTarget.setPointerCapture(event.pointerId);
+        }}
+        onPointerMove={move}
+        onPointerUp={(event) => {
+          const cell = drag.current?.moved ? null : under(event);
+          drag.current = null;
+          if (cell) onPick(cell);
+        }}
+        onPointerCancel={() => {
+          drag.current = null;
+        }}
+        onPointerLeave={() => onHover(null)}
+      >
+        <canvas ref={canvas} />
+      </div>
+      <label className="volume-threshold small">
+        <span className="mono">
+          {box.axes.map((axis, i) => (
+            <Fragment key={axis}>
+              {i > 0 && " × "}
+              <b>{names[axis]}</b> {shape[axis]}
+            </Fragment>
+          ))}
+        </span>
+        {w.threshold} <span className="mono">{Number((part * box.most).toPrecision(3))}</span>
+        <input
+          type="range"
+          min={0}
+          max={1}
+          step={0.01}
+          value={part}
+          onChange={(event) => setPart(Number(event.target.value))}
+        />
+      </label>
+    </div>
+  );
+}
+
+/** Along which side of the box a key leads, and where; without Shift the first two turn it. */
+const KEYS: Readonly<Record<string, readonly [side: 0 | 1 | 2, by: 1 | -1]>> = {
+  ArrowLeft: [0, -1],
+  ArrowRight: [0, 1],
+  ArrowUp: [1, -1],
+  ArrowDown: [1, 1],
+  PageUp: [2, -1],
+  PageDown: [2, 1],
+};
+
+function turned({ yaw: turn, pitch: tilt }: Camera, right: number, down: number): Camera {
+  return { yaw: turn + right, pitch: Math.max(-1.4, Math.min(1.4, tilt + down)) };
+}
+
+function paint(
+  canvas: HTMLCanvasElement,
+  { sides, values }: VoxelGrid,
+  scene: Uint8Array,
+  marked: Uint8Array,
+  eye: Camera,
+  range: Range,
+): void {
+  const { clientWidth: width, clientHeight: height } = canvas;
+  if (width === 0 || height === 0) return;
+  canvas.width = width;
+  canvas.height = height;
+  const shown = scene.map((each, i) => (each || marked[i] ? 1 : 0));
+  const sight = renderVoxels(sides, shown, eye, width, height);
+  const { cells, faces } = sight;
+  const { pixels, dark } = paletteFor(range);
+  const shades = colourIndices(values, range);
+  const g = canvas.getContext("2d") as CanvasRenderingContext2D;
+  const image = g.createImageData(width, height);
+  for (let i = 0; i < cells.length; i++) {
+    const cell = cells[i] as number;
+    if (cell < 0) continue;
+    const face = faces[i] as number;
+    const pixel = pixels[shades[cell] as number] as number;
+    const [, mark] = MARKS[(marked[cell] as number) - 1] ?? [];
+    const light = LIGHT[face % EDGE] as number;
+    const [mix, shadow] = face >= EDGE ? [mark ? 1 : 0, mark ? 1 : 0.7] : [mark ? 0.35 : 0, 1];
+    for (let channel = 0; channel < 3; channel++) {
+      const own = (pixel >> (8 * channel)) & 255;
+      image.data[4 * i + channel] = light * shadow * (own * (1 - mix) + (mark?.[channel] ?? 0) * mix);
+    }
+    image.data[4 * i + 3] = 255;
+  }
+  g.putImageData(image, 0, 0);
+  const shapes = new Glyphs(g, dark);
+  for (const { cell, x, y, size } of visibleCentres(sight, (each) => hasGlyph(shades[each] as number)))
+    shapes.draw(shades[cell] as number, x, y, size, size);
+}

@@ -1,0 +1,56 @@
+import { useRef, useState } from "react";
+import { nextNonFinite } from "../../model/nonfinite.ts";
+import { fullSlice, offsetIn } from "../../model/slices.ts";
+import type { FoundBad } from "../../net/generated.ts";
+import { studio } from "../../state/store.ts";
+import { ui } from "../ui.ts";
+import { type InspectedTensor, numberIn } from "./useTensor.ts";
+import { useInspectorWords } from "./words.ts";
+
+export interface NonFiniteSearch {
+  /** Where the last search ended; null if it was of other numbers. */
+  readonly found: FoundBad | null;
+  /** How far a search is, from 0 to 1; null while there is none. */
+  readonly part: number | null;
+  /** Looks for the next one after a cell, or stops looking. */
+  find(after: readonly number[] | null): Promise<void>;
+}
+
+/** Finds the next NaN or infinity: of a constant here, of a value at the server, which may take a while. */
+export function useNonFinite(
+  page: number,
+  pin: string,
+  { source, cells }: InspectedTensor,
+  goTo: (cell: readonly number[]) => void,
+): NonFiniteSearch {
+  const w = useInspectorWords();
+  const [last, setLast] = useState<{ source: typeof source; bad: FoundBad } | null>(null);
+  const [part, setPart] = useState<number | null>(null);
+  const leaving = useRef<AbortController>(null);
+  const tell = (cell: readonly number[] | null | undefined) => (cell ? goTo(cell) : ui.announce(w.noBad));
+
+  async function find(after: readonly number[] | null): Promise<void> {
+    if (cells) {
+      const place = after && offsetIn(fullSlice(cells.shape), after);
+      tell(nextNonFinite(cells.elements.map(numberIn), cells.shape, place));
+      return;
+    }
+    if (part !== null) {
+      leaving.current?.abort();
+      return;
+    }
+    leaving.current = new AbortController();
+    const { signal } = leaving.current;
+    setPart(0);
+    try {
+      const bad = await studio.findBad(page, pin, after, { progress: setPart, signal });
+      setLast({ source, bad });
+      tell(bad.cell);
+    } catch (error) {
+      if (!signal.aborted) studio.notice("error", (error as Error).message);
+    } finally {
+      setPart(null);
+    }
+  }
+  return { found: last?.source === source ? last.bad : null, part, find };
+}

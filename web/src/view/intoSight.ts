@@ -1,4 +1,0 @@
-/** The ref of an element that has to be seen when it appears. */
-export function intoSight(element: HTMLElement | null): void {
-  element?.scrollIntoView({ block: "nearest" });
-}

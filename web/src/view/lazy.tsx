@@ -1,0 +1,61 @@
+/** Parts of the view that the first picture does without: files of their own, fetched when they are needed or there is time. */
+
+import { type ComponentType, type ReactElement, useEffect, useState } from "react";
+import { again } from "../net/again.ts";
+
+const loaders: (() => Promise<unknown>)[] = [];
+
+/**
+ * A part that is fetched when it is first shown; `meanwhile` stands in for it. React's own `lazy` would show a part
+ * that is there already a moment late, and keys that are pressed in between would be lost.
+ */
+function lazyComponent<Props extends object>(
+  load: () => Promise<ComponentType<Props>>,
+  meanwhile: (props: Props) => ReactElement | null = () => null,
+): (props: Props) => ReactElement | null {
+  let Part: ComponentType<Props> | null = null;
+  let fetching: Promise<void> | null = null;
+  const fetched = () => {
+    fetching ??= again(load).then((part) => {
+      Part = part;
+    });
+    return fetching;
+  };
+  loaders.push(fetched);
+  // biome-ignore lint/correctness/noComponentHookFactories: it is made once for each part, when this file is read.
+  return function Later(props: Props) {
+    const [, setThere] = useState(Part !== null);
+    useEffect(() => void fetched().then(() => setThere(true)), []);
+    return Part === null ? meanwhile(props) : <Part {...props} />;
+  };
+}
+
+export const Workbench = lazyComponent(
+  async () => (await import("./Workbench.tsx")).Workbench,
+  () => <main className="workplace" />,
+);
+export const Gallery = lazyComponent(
+  async () => (await import("./panels/Gallery.tsx")).Gallery,
+  () => <main className="workplace" />,
+);
+export const Explain = lazyComponent(
+  async () => (await import("./explain/Explain.tsx")).default,
+  () => <main className="workplace" />,
+);
+export const Dialogs = lazyComponent(async () => (await import("./dialogs/Dialogs.tsx")).Dialogs);
+export const Docs = lazyComponent(async () => (await import("./panels/Docs.tsx")).Docs);
+export const Trend = lazyComponent(async () => (await import("./canvas/Trend.tsx")).Trend);
+export const Markdown = lazyComponent(
+  async () => (await import("./Markdown.tsx")).Markdown,
+  ({ text }) => <div className="markdown">{text}</div>,
+);
+
+export async function dropFiles(files: readonly File[], at: { x: number; y: number }): Promise<void> {
+  const { dropFiles } = await import("./export/dropped-files.ts");
+  await dropFiles(files, at);
+}
+
+/** Fetches what is not there yet, so that nobody waits for it later. */
+export function preloadAll(): void {
+  for (const load of loaders) void load();
+}

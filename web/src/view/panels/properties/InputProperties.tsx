@@ -1,0 +1,89 @@
+import type { ReactElement } from "react";
+import * as actions from "../../../model/actions.ts";
+import { readWire } from "../../../model/document.ts";
+import { shortSpec } from "../../../model/format.ts";
+import { type Graph, type InputPin, specOf } from "../../../model/graph.ts";
+import { dispatch } from "../../active-page.ts";
+import { Icon } from "../../shell/icons.tsx";
+import { ui } from "../../ui.ts";
+import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
+import { useWords } from "../../words.ts";
+import { BlockLink } from "./Section.tsx";
+
+/** What an input of a block gets: a wire, a value of its own, or nothing yet. */
+export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement {
+  const w = useWords();
+  const { document } = graph;
+  const wire = typeof pin.value === "string" ? readWire(pin.value) : undefined;
+  const spec =
+    typeof pin.value === "string"
+      ? specOf(graph, graph.byId.get(`${pin.ref.block}:${pin.key}`)?.source ?? pin.value)
+      : undefined;
+  return (
+    <>
+      <span className="label">{pin.key}</span>
+      <span data-field={pin.key}>
+        {wire !== undefined ? (
+          <span className="wire-line">
+            <BlockLink block={wire.block}>{String(pin.value)}</BlockLink>
+            {spec && <span className="shape-chip">{shortSpec(spec)}</span>}
+            <button
+              type="button"
+              className="button icon plain"
+              aria-label={w.disconnect(pin.key)}
+              title={w.disconnect(pin.key)}
+              onClick={() => dispatch(actions.setInput(document, pin.ref, undefined))}
+            >
+              <Icon name="close" />
+            </button>
+          </span>
+        ) : (
+          <>
+            {pin.state === "constant" && !pin.more && (
+              <ConstantEditor
+                label={pin.key}
+                free
+                value={pin.value}
+                onChange={(value) => dispatch(actions.setInput(document, pin.ref, value))}
+              />
+            )}
+            <span className="wire-line">
+              {pin.state !== "constant" && !pin.more && (
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => dispatch(actions.setInput(document, pin.ref, 0))}
+                >
+                  {w.typeConstant}
+                </button>
+              )}
+              <button type="button" className="button" onClick={() => ui.connectTo(pin.ref)}>
+                {w.connect}
+              </button>
+              {pin.state === "constant" && (
+                <button
+                  type="button"
+                  className="button"
+                  onClick={() => dispatch(actions.constantToBlock(graph, pin.ref))}
+                >
+                  {w.makeBlock}
+                </button>
+              )}
+              {pin.state === "constant" && (
+                <button
+                  type="button"
+                  className="button icon plain"
+                  aria-label={w.clear(pin.key)}
+                  title={w.clear(pin.key)}
+                  onClick={() => dispatch(actions.setInput(document, pin.ref, undefined))}
+                >
+                  <Icon name="close" />
+                </button>
+              )}
+            </span>
+          </>
+        )}
+      </span>
+    </>
+  );
+}

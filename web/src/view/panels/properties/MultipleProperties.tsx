@@ -1,0 +1,42 @@
+import type { ReactElement } from "react";
+import { namesOf } from "../../../model/action.ts";
+import { useSelection } from "../../active-page.ts";
+import { ui } from "../../ui.ts";
+import { useTexts, useWords } from "../../words.ts";
+import { Section } from "./Section.tsx";
+
+/** What can be done with several things at once. */
+export function MultipleProperties(): ReactElement {
+  const w = useWords();
+  const texts = useTexts();
+  const selection = useSelection();
+  const blocks = namesOf(selection, "block");
+  return (
+    <Section title={w.selected(selection.size)}>
+      <p className="soft small">{blocks.slice(0, 12).join(", ")}</p>
+      <div className="constant-fill">
+        {(
+          [
+            "align left",
+            "align top",
+            "distribute across",
+            "distribute down",
+            "frame",
+            "extract",
+            "gradients",
+          ] as const
+        ).map((command) => (
+          <button
+            key={command}
+            type="button"
+            className="button"
+            disabled={blocks.length < 2}
+            onClick={() => ui.run(command)}
+          >
+            {texts.commands[command]}
+          </button>
+        ))}
+      </div>
+    </Section>
+  );
+}

@@ -1,0 +1,112 @@
+import {
+  createContext,
+  type KeyboardEvent,
+  type ReactElement,
+  type Ref,
+  useContext,
+  useId,
+  useState,
+} from "react";
+
+/** Whether widgets are stops of the Tab key. Those in blocks are not: the canvas is one stop. */
+export const TabIndex = createContext(0);
+
+/** How plain text is shown and read. */
+export const asText = { format: (value: string) => value, read: (value: string) => ({ value }) };
+
+/** How names are shown and read that stand one after the other; `wrong` says what is not one. */
+export function asNames(wrong: (name: string) => string | undefined): {
+  format(names: readonly string[]): string;
+  read(typed: string): ParseResult<readonly string[]>;
+} {
+  return {
+    format: (names) => names.join(", "),
+    read: (typed) => {
+      const names = typed.split(/[\s,]+/).filter((each) => each !== "");
+      const error = names.map(wrong).find((each) => each !== undefined);
+      return error === undefined ? { value: names } : { error };
+    },
+  };
+}
+
+export type ParseResult<T> = { value: T } | { error: string };
+
+interface Props<T> {
+  label: string;
+  value: T;
+  format(value: T): string;
+  /** Reads what was typed: a value, or why it is none. */
+  read(text: string): ParseResult<T>;
+  onChange(value: T): void;
+  /** A short text in the field while it is empty. */
+  hint?: string;
+  className?: string;
+  /** Whether the label is shown by something else already. */
+  labelledBy?: string;
+  disabled?: boolean;
+  size?: number;
+  field?: Ref<HTMLInputElement>;
+  /** What the arrow keys up and down make of a value. */
+  step?(value: T, by: number): T;
+}
+
+/** A field that is checked while it is typed in, and changes the document when it is left or at Enter. */
+export function ValidatedField<T>(props: Props<T>): ReactElement {
+  const { value, format, read, onChange, step } = props;
+  const [typed, setTyped] = useState<string | null>(null);
+  const message = useId();
+  const tabIndex = useContext(TabIndex);
+  const result = typed === null ? null : read(typed);
+  const error = result !== null && "error" in result ? result.error : null;
+
+  function commit() {
+    if (result !== null && "value" in result && format(result.value) !== format(value))
+      onChange(result.value);
+    if (error === null) setTyped(null);
+  }
+  function key(event: KeyboardEvent<HTMLInputElement>) {
+    if (event.key === "Enter") commit();
+    else if (event.key === "Escape" && typed !== null) {
+      setTyped(null);
+      event.preventDefault();
+    } else if (step !== undefined && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      const now = result !== null && "value" in result ? result.value : value;
+      setTyped(null);
+      onChange(step(now, (event.key === "ArrowUp" ? 1 : -1) * (event.shiftKey ? 10 : 1)));
+    }
+  }
+  return (
+    <span className={`entry ${props.className ?? ""}`}>
+      <input
+        ref={props.field}
+        className="field"
+        type="text"
+        tabIndex={tabIndex}
+        spellCheck={false}
+        autoComplete="off"
+        {...(props.labelledBy === undefined
+          ? { "aria-label": props.label }
+          : { "aria-labelledby": props.labelledBy })}
+        aria-invalid={error !== null}
+        aria-describedby={error === null ? undefined : message}
+        value={typed ?? format(value)}
+        placeholder={props.hint}
+        disabled={props.disabled}
+        size={props.size}
+        onChange={(event) => setTyped(event.target.value)}
+        onFocus={(event) => event.target.select()}
+        onBlur={() => {
+          commit();
+          setTyped(null);
+        }}
+        onKeyDown={key}
+      />
+      {error !== null && (
+        <span className="entry-error" role="alert" id={message}>
+          {error}
+        </span>
+      )}
+    </span>
+  );
+}

@@ -1,0 +1,54 @@
+/** Numbers, lists and shapes of attributes as they are typed and shown. */
+
+import type { Json } from "../../model/document.ts";
+import type { ViewWords } from "../../text/view.en.ts";
+import type { ParseResult } from "./ValidatedField.tsx";
+
+/** A number that JSON has, or one it has none for, which pages write as {"number": "inf"}. */
+export function formatNumber(value: Json | undefined): string {
+  if (value !== null && typeof value === "object" && !Array.isArray(value)) {
+    const named = value as { number?: unknown; $number?: unknown };
+    return String(named.number ?? named.$number ?? "");
+  }
+  return value === undefined || value === null ? "" : String(value);
+}
+
+export function parseNumber(text: string, whole: boolean, w: ViewWords): ParseResult<Json> {
+  const trimmed = text.trim().toLowerCase();
+  if (!whole && /^([+-]?inf|nan)$/.test(trimmed)) return { value: { number: trimmed.replace("+", "") } };
+  const number = Number(trimmed);
+  if (trimmed === "" || !Number.isFinite(number)) return { error: w.aNumber };
+  if (whole && !Number.isInteger(number)) return { error: w.aWholeNumber };
+  const long = /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number);
+  return { value: whole && long ? { number: trimmed } : number };
+}
+
+/** A shape that is not known at all, and that of a single number, are told apart. */
+export function formatShape(value: Json): string {
+  return value === null ? "?" : formatList(value) || "[]";
+}
+
+export function formatList(value: Json): string {
+  if (value === null) return "";
+  if (!Array.isArray(value)) return typeof value === "string" ? value : JSON.stringify(value);
+  if (value.some(Array.isArray)) return JSON.stringify(value);
+  return value.map((each) => (each === null ? "?" : String(each))).join(", ");
+}
+
+/** What a typed list means, undefined if it means nothing. */
+export function parseList(text: string, kind: string): Json | undefined {
+  const trimmed = text.trim();
+  if (trimmed.startsWith("[") || trimmed.startsWith("{") || trimmed.startsWith('"')) {
+    try {
+      return JSON.parse(trimmed.replace(/\?/g, "null")) as Json;
+    } catch {
+      return undefined;
+    }
+  }
+  if (kind === "shape" && trimmed === "?") return null;
+  const parts = trimmed === "" ? [] : trimmed.split(/[\s,×]+/).filter((part) => part !== "");
+  if (kind === "dtypes") return parts;
+  const numbers = parts.map((part) => (part === "?" && kind === "shape" ? null : Number(part)));
+  const fits = kind === "floats" ? Number.isFinite : Number.isInteger;
+  return numbers.every((n) => n === null || fits(n)) ? numbers : undefined;
+}
