@@ -2,7 +2,8 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
 import { agrees, derive, tolerance, totalOf } from "./contributions.ts";
-import { LoopNest, type ReadCell, ravelIndex, unravelIndex } from "./loop-nest.ts";
+import { elementCount, ravelIndex, unravelIndex } from "./indexing.ts";
+import { LoopNest, type ReadCell } from "./loop-nest.ts";
 
 const row: Sliding = { batch: 1, sizes: [4], channels: 1, window: [2], stride: 2, dilation: 1, pad: 0 };
 
@@ -100,7 +101,7 @@ test("the sums of products are those of a convolution, and within rounding of th
       const sample = convolution(how, 2);
       const held = { x: values.slice(0, 100), w: values.slice(100) };
       const { x: xs, w: ws, y: ys } = sample.shapes as Record<"x" | "w" | "y", number[]>;
-      for (let place = 0; place < ys.reduce((a, b) => a * b, 1); place++) {
+      for (let place = 0; place < elementCount(ys); place++) {
         const [, row = 0, column = 0, filter = 0] = unravelIndex(place, ys);
         let sum = 0;
         for (let i = 0; i < window; i++)

@@ -4,7 +4,8 @@ import { derive } from "./contributions.ts";
 import { differenceApplies } from "./difference-rules.ts";
 import type { Json } from "./document.ts";
 import { explainedBlock } from "./highlights.ts";
-import { type ReadCell, ravelIndex } from "./loop-nest.ts";
+import { ravelIndex } from "./indexing.ts";
+import type { ReadCell } from "./loop-nest.ts";
 
 const NAN = Number.NaN;
 const INF = Number.POSITIVE_INFINITY;

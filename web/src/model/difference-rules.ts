@@ -4,6 +4,7 @@ import type { Way } from "../net/generated.ts";
 import { type Derivation, windowValues } from "./contributions.ts";
 import type { Json } from "./document.ts";
 import type { ExplainedBlock } from "./highlights.ts";
+import { elementCount } from "./indexing.ts";
 import { LoopNest, type ReadCell } from "./loop-nest.ts";
 
 /** A cell of an output, and how it comes about. */
@@ -164,8 +165,7 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
   half: ({ row, name, derivations }) =>
     /^b?float16$/.test(row.explained.tensors[name]?.dtype ?? "") &&
     derivations.some(({ contributions }) => contributions.filter(({ amount }) => amount).length > 1),
-  "later image": ({ row, name, place }) =>
-    place >= (row.shapes[name] ?? []).slice(1).reduce((count, size) => count * size, 1),
+  "later image": ({ row, name, place }) => place >= elementCount((row.shapes[name] ?? []).slice(1)),
   apart: hasGapsBetweenWindows,
   "channel windows": ({ row, setting }) => {
     const channel = String(setting("data_format") ?? "NHWC").indexOf("C");

@@ -2,7 +2,8 @@
 
 import type { Explained, Tensor } from "../net/generated.ts";
 import { type Derivation, derive, type Role, windowWinners } from "./contributions.ts";
-import { LoopNest, type ReadCell, type Shapes, unravelIndex } from "./loop-nest.ts";
+import { unravelIndex } from "./indexing.ts";
+import { LoopNest, type ReadCell, type Shapes } from "./loop-nest.ts";
 import type { GradientInfo, Ops } from "./ops.ts";
 
 /** One block with its tensors. */

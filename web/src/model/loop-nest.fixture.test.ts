@@ -4,7 +4,8 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import type { Way } from "../net/generated.ts";
 import { derive, totalOf } from "./contributions.ts";
-import { LoopNest, ravelIndex, unravelIndex } from "./loop-nest.ts";
+import { ravelIndex, unravelIndex } from "./indexing.ts";
+import { LoopNest } from "./loop-nest.ts";
 
 interface Call {
   op: string;

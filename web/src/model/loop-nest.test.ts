@@ -2,12 +2,13 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Coordinate, Way } from "../net/generated.ts";
 import { convolution, pooling, poolingGradient, type Sample, type Sliding } from "../testing/window-ops.ts";
-import { LoopNest, type ReadCell, ravelIndex, type Shapes, unravelIndex } from "./loop-nest.ts";
+import { elementCount, ravelIndex, unravelIndex } from "./indexing.ts";
+import { LoopNest, type ReadCell, type Shapes } from "./loop-nest.ts";
 
 const nothing: ReadCell = () => undefined;
 
 function sizeOf(shape: readonly number[]): number {
-  return shape.reduce((a, b) => a * b, 1);
+  return elementCount(shape);
 }
 
 /** Every point of a way by walking all of its loops: for each tensor the place of its cell, or of its holders' cells. */

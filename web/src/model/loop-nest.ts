@@ -22,6 +22,7 @@ import {
   sortInPlace,
   weightedSums,
 } from "./constraints.ts";
+import { elementCount, stridesOf, unravelIndex } from "./indexing.ts";
 
 export type Shapes = Readonly<Record<string, readonly number[]>>;
 /** The types of tensors, by name. */
@@ -31,21 +32,6 @@ export type ReadCell = (tensor: string, cell: number) => number | undefined;
 
 /** More points than this are not told one by one. */
 export const MAX_POINTS = 1 << 17;
-
-export function ravelIndex(cell: readonly number[], shape: readonly number[]): number {
-  return cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0);
-}
-
-export function unravelIndex(place: number, shape: readonly number[]): number[] {
-  const cell = new Array<number>(shape.length);
-  let rest = place;
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = shape[axis] as number;
-    cell[axis] = rest % size;
-    rest = Math.floor(rest / size);
-  }
-  return cell;
-}
 
 /** Points of a way, in the order of its loops. */
 export interface Points {
@@ -184,7 +170,7 @@ export class LoopNest {
     const free = this.sizes.filter((_, loop) =>
       this.accesses(tensor).every(({ axes }) => axes.every(({ steps }) => !steps.has(loop))),
     );
-    return free.reduce((count, size) => count * size, 1);
+    return elementCount(free);
   }
 
   /** The points that a cell belongs to. */
@@ -391,13 +377,4 @@ function accessOf(
     start: total((axis) => axis.offset),
     moves: loops.map((_, loop) => total((axis) => axis.steps.get(loop) ?? 0)),
   };
-}
-
-/** How far apart neighbours along each axis lie in row-major order. */
-function stridesOf(sizes: readonly number[]): number[] {
-  const strides = new Array<number>(sizes.length).fill(1);
-  for (let axis = sizes.length - 2; axis >= 0; axis--) {
-    strides[axis] = (strides[axis + 1] as number) * (sizes[axis + 1] as number);
-  }
-  return strides;
 }

@@ -1,6 +1,6 @@
 /** Finds what is no number in a constant; of values the server finds it. */
 
-import { cellOf } from "./slices.ts";
+import { unravelIndex } from "./indexing.ts";
 
 /** The next NaN or infinity in row-major order, after a place if there is one, beginning again from the first. */
 export function nextNonFinite(
@@ -11,7 +11,7 @@ export function nextNonFinite(
   const start = after === null ? 0 : after + 1;
   for (let i = 0; i < values.length; i++) {
     const place = (start + i) % values.length;
-    if (!Number.isFinite(values[place])) return cellOf(shape, place);
+    if (!Number.isFinite(values[place])) return unravelIndex(place, shape);
   }
   return null;
 }

@@ -1,5 +1,6 @@
 /** Numbers as texts that other programs read. */
 
+import { elementCount } from "./indexing.ts";
 import { ML_DTYPES } from "./ops.ts";
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -11,7 +12,7 @@ const NAMES: Readonly<Record<string, string>> = {
 export function numpyText(texts: readonly string[], shape: readonly number[], dtype: string): string {
   const type = NAMES[dtype] ?? `${ML_DTYPES.includes(dtype) ? "ml_dtypes" : "np"}.${dtype}`;
   const written = texts.map((text) => pythonText(text, dtype));
-  const count = shape.reduce((product, size) => product * size, 1);
+  const count = elementCount(shape);
   // Lists cannot say how long what is empty would be.
   if (count === 0) return `np.zeros((${shape.join(", ")},), dtype=${type})`;
   const nested = (axis: number, from: number, many: number): string => {

@@ -1,5 +1,7 @@
 /** Parts of tensors: for each axis a first place, the place behind the last, and a step. */
 
+import { stridesOf } from "./indexing.ts";
+
 export interface AxisSlice {
   readonly first: number;
   readonly end: number;
@@ -29,14 +31,6 @@ export function cellSlice(cell: readonly number[]): TensorSlice {
   return cell.map((place) => ({ first: place, end: place + 1, step: 1 }));
 }
 
-/** How far apart neighbours of each axis lie, in what a box of these lengths holds in row-major order. */
-export function stridesOf(lengths: readonly number[]): number[] {
-  const strides = lengths.map(() => 1);
-  for (let axis = lengths.length - 2; axis >= 0; axis--)
-    strides[axis] = (strides[axis + 1] as number) * (lengths[axis + 1] as number);
-  return strides;
-}
-
 /** Where in a box's row-major elements a cell stands, or with steps the one that stands for it; -1 if it is not in it. */
 export function offsetIn(box: TensorSlice, cell: readonly number[]): number {
   let offset = 0;
@@ -46,17 +40,6 @@ export function offsetIn(box: TensorSlice, cell: readonly number[]): number {
     offset = offset * sliceLength(span) + Math.floor((place - span.first) / span.step);
   }
   return offset;
-}
-
-/** The cell that an element of a whole tensor is. */
-export function cellOf(shape: readonly number[], offset: number): number[] {
-  const cell = shape.map(() => 0);
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = shape[axis] as number;
-    cell[axis] = offset % size;
-    offset = Math.floor(offset / size);
-  }
-  return cell;
 }
 
 /** Whether all that is wanted is in a box, as finely. */

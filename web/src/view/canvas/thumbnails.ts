@@ -1,5 +1,6 @@
 /** Pictures of values, made once for each summary. */
 
+import { elementCount } from "../../model/indexing.ts";
 import type { Summary } from "../../net/generated.ts";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 
@@ -41,7 +42,7 @@ export function healthOf(summary: Summary | undefined): Health {
   if (summary === undefined) return "ok";
   if ((summary.nans ?? 0) > 0) return "nan";
   if ((summary.infinities ?? 0) > 0) return "inf";
-  const count = summary.shape.reduce((a, b) => a * b, 1);
+  const count = elementCount(summary.shape);
   return count > 0 && summary.zeros === count && summary.dtype !== "bool" ? "zero" : "ok";
 }
 

@@ -1,6 +1,7 @@
 import type { ReactElement } from "react";
 import type { Derivation } from "../../model/contributions.ts";
-import { type ReadCell, type Shapes, unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
+import type { ReadCell, Shapes } from "../../model/loop-nest.ts";
 import { formatCell } from "./cell-summary.ts";
 import { formatRounded } from "./numeric-formula.ts";
 import { useExplainWords } from "./words.ts";

@@ -1,7 +1,8 @@
 import { type ReactElement, useMemo } from "react";
 import { agrees, type Derivation, tolerance, totalOf } from "../../model/contributions.ts";
 import { readByName } from "../../model/highlights.ts";
-import { type ReadCell, unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
+import type { ReadCell } from "../../model/loop-nest.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ContributionTable } from "./ContributionTable.tsx";
 import {

@@ -1,7 +1,7 @@
 import { type ReactElement, useMemo } from "react";
 import { derive } from "../../model/contributions.ts";
 import { highlightsOf, readByName } from "../../model/highlights.ts";
-import { unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
 import { type BlockTensor, formatCell } from "./cell-summary.ts";
 import type { Explanation } from "./explanation.ts";
 import { formatRounded } from "./numeric-formula.ts";

@@ -6,7 +6,7 @@ import {
   useRef,
   useState,
 } from "react";
-import { ravelIndex, unravelIndex } from "../../model/loop-nest.ts";
+import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { Icon } from "../shell/icons.tsx";
@@ -52,7 +52,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
     const shape = picture?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
     const place = now ? ravelIndex(now.cell, shape) + by : 0;
-    if (place < 0 || place >= shape.reduce((a, b) => a * b, 1)) return false;
+    if (place < 0 || place >= elementCount(shape)) return false;
     cursor.moveTo({ page: page.page, pin, cell: unravelIndex(place, shape) });
     return true;
   };

@@ -18,7 +18,7 @@ import {
 } from "../../model/axis-roles.ts";
 import type { Range } from "../../model/colour-index.ts";
 import type { CellOffsets, HighlightKind } from "../../model/highlights.ts";
-import { unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
 import { revealCell } from "../../model/tiles.ts";
 import { hiddenAxes, withVoxelAxes } from "../../model/voxels.ts";
 import { again } from "../../net/again.ts";

@@ -2,7 +2,7 @@
 
 import { type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { type ExplainedBlock, highlightsOf, regionText } from "../../model/highlights.ts";
-import { unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
 import { numberText } from "../../net/frames.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
 import { derivationsAt } from "./derivation-cache.ts";

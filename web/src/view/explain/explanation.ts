@@ -4,7 +4,8 @@ import { axisNames, axisNamesAtPin } from "../../model/axes.ts";
 import { colourIndices, colourRange, commonRange, type Range, symmetric } from "../../model/colour-index.ts";
 import type { Graph } from "../../model/graph.ts";
 import { counterpartsOf, type ExplainedBlock, explainedBlock, gradientOf } from "../../model/highlights.ts";
-import { type ReadCell, unravelIndex } from "../../model/loop-nest.ts";
+import { elementCount, unravelIndex } from "../../model/indexing.ts";
+import type { ReadCell } from "../../model/loop-nest.ts";
 import type { Ops } from "../../model/ops.ts";
 import { fullSlice, sliceIndex, sliceLength, type TensorSlice, takeSlice } from "../../model/slices.ts";
 import { asNumbers, type Elements, type Frame } from "../../net/frames.ts";
@@ -54,7 +55,7 @@ export class LoadedTensor {
     frame: Frame | undefined,
     range?: Range,
   ) {
-    this.count = tensor.shape.reduce((a, b) => a * b, 1);
+    this.count = elementCount(tensor.shape);
     this.numbers = frame && asNumbers(frame);
     this.range = range ?? finiteRange(this.numbers ?? []);
     // Complex numbers are pairs there.
@@ -80,7 +81,7 @@ export class LoadedTensor {
       return { first: Math.min(...on), end: Math.max(...on) + 1, step: 1 };
     });
     const sizes = box.map(({ first, end }) => end - first);
-    if (sizes.reduce((a, b) => a * b, 1) > MAX_FETCHED) return false;
+    if (elementCount(sizes) > MAX_FETCHED) return false;
     const found = asNumbers(await studio.look(this.page, pin, sliceIndex(box)));
     const first = box.map((span) => span.first);
     this.fetches++;
@@ -168,7 +169,7 @@ function axesIn(rows: readonly ExplainedBlock[], graph: Graph, pin: string, rank
 }
 
 async function loadTensor(page: number, tensor: Tensor): Promise<LoadedTensor> {
-  const count = tensor.shape.reduce((a, b) => a * b, 1);
+  const count = elementCount(tensor.shape);
   const readable = tensor.dtype !== "string" && tensor.dtype !== "resource" && tensor.dtype !== "variant";
   if (!readable) return new LoadedTensor(page, tensor, undefined);
   if (count > MAX_LOADED)

@@ -1,7 +1,8 @@
 /** The rule of a derivation with actual numbers. */
 
 import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
-import { type Shapes, unravelIndex } from "../../model/loop-nest.ts";
+import { unravelIndex } from "../../model/indexing.ts";
+import type { Shapes } from "../../model/loop-nest.ts";
 import type { ExplainWords } from "../../text/explain.en.ts";
 import { formatCell, formatValue } from "./cell-summary.ts";
 

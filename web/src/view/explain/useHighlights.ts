@@ -1,6 +1,6 @@
 import { startTransition, useEffect, useState } from "react";
 import { highlightsOf } from "../../model/highlights.ts";
-import { ravelIndex } from "../../model/loop-nest.ts";
+import { ravelIndex } from "../../model/indexing.ts";
 import { type Cursor, cursor } from "../../state/cursor.ts";
 import type { Explanation } from "./explanation.ts";
 import type { PanelControl } from "./TensorPanel.tsx";

@@ -1,5 +1,6 @@
 /** Reads npy, npz and safetensors files, so that what is dropped on the canvas becomes constants. */
 
+import { elementCount } from "../../model/indexing.ts";
 import type { ViewWords } from "../../text/view.en.ts";
 
 export interface ArrayFile {
@@ -123,7 +124,7 @@ function elementsOf(
   const known = TYPES[type];
   if (known === undefined) throw new ArrayFileError(name, (faults) => faults.type(type));
   const [dtype, bytes, read] = known;
-  const count = shape.reduce((a, b) => a * b, 1);
+  const count = elementCount(shape);
   if (count > MOST_ELEMENTS) throw new ArrayFileError(name, (faults) => faults.large(count, MOST_ELEMENTS));
   if (data.byteLength < count * bytes) throw new ArrayFileError(name, (faults) => faults.short);
   const view = new DataView(data.buffer, data.byteOffset, data.byteLength);
@@ -135,7 +136,7 @@ function elementsOf(
 
 function columnMajor(i: number, shape: number[]): number {
   let place = 0;
-  let stride = shape.reduce((a, b) => a * b, 1);
+  let stride = elementCount(shape);
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     const size = shape[axis] as number;
     stride /= size;

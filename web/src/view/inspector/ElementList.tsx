@@ -1,6 +1,6 @@
 import { type ReactElement, useEffect, useState } from "react";
 import type { Json } from "../../model/document.ts";
-import { cellOf } from "../../model/slices.ts";
+import { elementCount, unravelIndex } from "../../model/indexing.ts";
 import type { Listed } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
@@ -30,7 +30,7 @@ export function ConstantList({
       <table className="element-table">
         <tbody>
           {cells.elements.slice(0, most).map((value, i) => {
-            const cell = cellOf(cells.shape, i);
+            const cell = unravelIndex(i, cells.shape);
             const name = elementName(cell);
             return (
               <tr key={name}>
@@ -96,7 +96,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
     };
   }, [page, pin, most, turn]);
   if (listed === null) return <p className="empty">{failed || w.runForValues}</p>;
-  const count = listed.shape.reduce((a, b) => a * b, 1);
+  const count = elementCount(listed.shape);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
     <div className="values-elements" tabIndex={0}>
@@ -104,7 +104,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
       <table className="element-table">
         <tbody>
           {listed.texts.map((text, i) => {
-            const name = elementName(cellOf(listed.shape, listed.first + i));
+            const name = elementName(unravelIndex(listed.first + i, listed.shape));
             return (
               <tr key={name}>
                 <td>{name}</td>

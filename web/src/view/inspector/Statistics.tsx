@@ -1,5 +1,6 @@
 import { type KeyboardEvent, type PointerEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import type { Range } from "../../model/colour-index.ts";
+import { elementCount } from "../../model/indexing.ts";
 import { numberText } from "../../net/frames.ts";
 import { renderColours, scaleFor } from "../canvas/colourmap.ts";
 import { formatNumber } from "../canvas/monitor-labels.ts";
@@ -39,12 +40,7 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
       </dl>
       {looking && (
         <div className="looking small">
-          <p>
-            {w.estimated(
-              seen(measures),
-              measures.shape.reduce((a, b) => a * b, 1),
-            )}
-          </p>
+          <p>{w.estimated(seen(measures), elementCount(measures.shape))}</p>
           {looking.part !== null && <progress value={looking.part} aria-label={w.lookedAt(looking.part)} />}
           <button type="button" className="button" onClick={looking.toggle}>
             {looking.part === null ? w.lookAtAll : w.stopLooking(looking.part)}

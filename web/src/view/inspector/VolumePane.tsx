@@ -1,7 +1,7 @@
 import { lazy, type ReactElement, Suspense, useEffect, useMemo, useRef, useState } from "react";
 import type { Arrangement } from "../../model/axis-roles.ts";
 import type { Range } from "../../model/colour-index.ts";
-import { ravelIndex, unravelIndex } from "../../model/loop-nest.ts";
+import { ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { offsetIn, type TensorSlice } from "../../model/slices.ts";
 import { voxelAxes } from "../../model/voxels.ts";
 import { again } from "../../net/again.ts";

@@ -13,7 +13,7 @@ import {
 import type { Arrangement } from "../../model/axis-roles.ts";
 import { colourIndices, type Range } from "../../model/colour-index.ts";
 import type { CellOffsets, HighlightKind } from "../../model/highlights.ts";
-import { ravelIndex, unravelIndex } from "../../model/loop-nest.ts";
+import { ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import {
   aboveThreshold,
   type Camera,

@@ -11,7 +11,8 @@ import {
   valueOfIndex,
   ZERO,
 } from "../../model/colour-index.ts";
-import { sliceLength, stridesOf, type TensorSlice } from "../../model/slices.ts";
+import { stridesOf } from "../../model/indexing.ts";
+import { sliceLength, type TensorSlice } from "../../model/slices.ts";
 import {
   cellWith,
   EDGE,

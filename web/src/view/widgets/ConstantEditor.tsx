@@ -1,5 +1,6 @@
 import { type ClipboardEvent, type KeyboardEvent, type ReactElement, useId, useState } from "react";
 import type { Json } from "../../model/document.ts";
+import { elementCount, ravelIndex } from "../../model/indexing.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { studio } from "../../state/store.ts";
@@ -9,7 +10,6 @@ import {
   type ConstantCells,
   cellsOf,
   constantOf,
-  elementCount,
   filled,
   formatCell,
   type GridAxes,
@@ -18,7 +18,6 @@ import {
   parseCellOrNumber,
   parseNested,
   parsePasted,
-  ravelIndex,
   reshaped,
 } from "./constant.ts";
 import { ValidatedField } from "./ValidatedField.tsx";

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { viewEn } from "../../text/view.en.ts";
 import {
   cellsOf,
@@ -8,9 +9,7 @@ import {
   parseCellOrNumber,
   parseNested,
   parsePasted,
-  ravelIndex,
   reshaped,
-  unravelIndex,
 } from "./constant.ts";
 
 const matrix = {

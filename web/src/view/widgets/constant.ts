@@ -2,6 +2,7 @@
 
 import { isObject, isTyped, type Json } from "../../model/document.ts";
 import { isExact } from "../../model/exact-json.ts";
+import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
 import { limitsOf, parseValue, parseCell as readTyped } from "../../model/values.ts";
@@ -18,10 +19,6 @@ export interface ConstantCells {
 
 /** Larger constants belong in files. */
 export const MAX_CELLS = 1 << 18;
-
-export function elementCount(shape: readonly number[]): number {
-  return shape.reduce((a, b) => a * b, 1);
-}
 
 /** The cells of a constant; undefined if it lies in a file, or is no array. */
 export function cellsOf(value: Json | undefined): ConstantCells | undefined {
@@ -70,17 +67,6 @@ export function reshaped(cells: ConstantCells, shape: number[], fill: Json): Con
   return { ...cells, shape, elements };
 }
 
-/** The index of an element, as users write it. */
-export function unravelIndex(i: number, shape: readonly number[]): number[] {
-  const place: number[] = [];
-  for (let axis = shape.length - 1; axis >= 0; axis--) {
-    const size = shape[axis] as number;
-    place.unshift(i % size);
-    i = Math.floor(i / size);
-  }
-  return place;
-}
-
 /** Which axes a grid shows as rows and columns, the last two that have more than one place, and which it does not. */
 export interface GridAxes {
   row: number | undefined;
@@ -94,11 +80,6 @@ export function gridAxes(shape: readonly number[]): GridAxes {
   const [row, column] = [...short, ...long].slice(-2).sort((a, b) => a - b);
   const others = axes.filter((axis) => axis !== row && axis !== column);
   return column === undefined ? { row: undefined, column: row, others } : { row, column, others };
-}
-
-/** Where the element at a place stands among all. */
-export function ravelIndex(place: readonly number[], shape: readonly number[]): number {
-  return place.reduce((sum, at, axis) => sum * (shape[axis] as number) + at, 0);
 }
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */

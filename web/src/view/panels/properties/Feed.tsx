@@ -1,10 +1,11 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
 import { type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.ts";
+import { elementCount } from "../../../model/indexing.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
-import { constantOf, elementCount, filled, MAX_CELLS } from "../../widgets/constant.ts";
+import { constantOf, filled, MAX_CELLS } from "../../widgets/constant.ts";
 import { useWords } from "../../words.ts";
 
 /** What a placeholder is when the page runs: a value of its type, or nothing yet. */
