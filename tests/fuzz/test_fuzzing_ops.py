@@ -18,6 +18,7 @@ from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
 
 OP = REGISTRY["MatrixDiag"]
+SIGNALS = (signal.SIGPROF, signal.SIGALRM)
 
 
 @pytest.fixture(autouse=True)
@@ -98,11 +99,17 @@ def keep(x, y):
     return y
 
 
-def unblocked_after(seconds):
+def compute(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        pass
+
+
+def compute_without_signals(seconds):
     try:
-        time.sleep(seconds)
+        compute(seconds)
     finally:  # also if a thread of the kernels took the signal
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGALRM])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
 
 
 @pytest.mark.parametrize(
@@ -143,12 +150,15 @@ def test_slow_calls_are_interrupted_and_deaf_ones_found(monkeypatch):
 
     monkeypatch.setattr(limits, "SECONDS", 0.1)
     monkeypatch.setattr(limits, "DEAF", 0.2)
+    monkeypatch.setattr(limits, "WAITS", 2.0)
     with pytest.raises(limits.Slow), limits.in_time():
         time.sleep(10)
+    with pytest.raises(limits.Slow), limits.in_time():
+        compute(10)
     # Blocked before the timer starts: a signal that came between would leave it blocked for later tests.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     with pytest.raises(Finding, match="heard Ctrl-C only after"), limits.in_time():
-        unblocked_after(0.4)
+        compute_without_signals(0.4)
 
 
 PLANTED = """
@@ -170,12 +180,14 @@ PLANTED = """
     [
         ("os.abort()", "ended the process (SIGABRT)"),
         ("os._exit(3)", "ended the process (exit code 3)"),
-        ("time.sleep(60)", "hangs for more than"),
+        ("time.sleep(60)", "hangs"),
+        ("while True: pass", "takes more than"),
         ("limits.limit_memory(); bytes(1 << 40)", "MemoryError"),
     ],
 )
 def test_what_ends_the_process_is_told_with_the_call(harm, words, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(children, "HANGS", 1.0)
+    monkeypatch.setattr(children, "WAITS", 3.0)
     root = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
     tools = os.path.join(root, "tools")
     script = tmp_path / "child.py"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import mmap
+import os
 import signal
 import struct
 import subprocess
@@ -16,15 +17,16 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from fuzz.findings import Finding, Told, of_error
-from fuzz.limits import HANGS
+from fuzz.limits import HANGS, WAITS
 
 MOST_BYTES = 1 << 16
 """Of what is tried, in words or bytes."""
-_HEAD = struct.Struct("<dI")
-"""When the try began, and how many bytes tell what it is."""
+_HEAD = struct.Struct("<ddI")
+"""When the try began, the CPU time of the child by then, and how many bytes tell what it is."""
 _TIME, _RESTS = struct.Struct("<d"), -1.0
 """When the try began, or that there is none now."""
 _REPORTED = 1.0
@@ -41,7 +43,9 @@ class Reporter:
 
     def tries(self, what: bytes) -> None:
         now = time.monotonic()
-        self._note[: _HEAD.size + len(what)] = _HEAD.pack(now, len(what)) + what
+        self._note[: _HEAD.size + len(what)] = (
+            _HEAD.pack(now, time.process_time(), len(what)) + what
+        )
         if now - self._told > _REPORTED:
             self._told = now
             self.report()
@@ -89,7 +93,7 @@ def run(command: Sequence[str], seconds: float, told: Told) -> Iterator[bytes]:
                 pass_fds=[file.fileno()],
             ) as process:
                 ended, errors = _listen(process, note, told, end)
-        began, length = _HEAD.unpack(note[: _HEAD.size])
+        began, _, length = _HEAD.unpack(note[: _HEAD.size])
         if not began:
             raise RuntimeError(f"the child {command} got to no try: {errors}")
         tried = note[_HEAD.size : _HEAD.size + length]
@@ -129,14 +133,24 @@ def _listen(process: Any, note: mmap.mmap, told: Told, end: float) -> tuple[bool
 def _watch(process: Any, note: mmap.mmap, end: float) -> None:
     """Ends a child whose try takes too long, or that does not come to its end."""
     while process.poll() is None:
-        began, _ = _HEAD.unpack(note[: _HEAD.size])
-        if time.monotonic() - (began if began > 0 else end) > HANGS:
+        began, cpu, _ = _HEAD.unpack(note[: _HEAD.size])
+        waited = time.monotonic() - (began if began > 0 else end)
+        if waited > HANGS * WAITS or (began > 0 and _cpu_time(process.pid) - cpu > HANGS):
             process.send_signal(signal.SIGKILL)
         time.sleep(0.2)
 
 
+def _cpu_time(pid: int) -> float:
+    """Seconds that a process has computed; 0 if it has ended."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def _ending(code: int, errors: str) -> str:
     if code == -signal.SIGKILL:
-        return f"hangs for more than {HANGS:.0f} s, or was killed"
+        return f"takes more than {HANGS:.0f} s of CPU time, hangs, or was killed"
     how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
     return f"ended the process ({how}) {' '.join(errors[-300:].split())}"

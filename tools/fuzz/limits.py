@@ -15,12 +15,15 @@ from bad_calls.child import SPARE_BYTES
 
 from fuzz.findings import Finding
 
+# Seconds of CPU time: on a busy machine nothing is slow that would not be on an idle one.
 SECONDS = 3.0
 """That a call may take. Legal ones of large sizes may take longer: those are interrupted, and counted."""
 DEAF = 3.0
-"""Seconds after which an interrupted call must have ended."""
+"""After which an interrupted call must have ended."""
 HANGS = 15.0
-"""Seconds after which a try is ended by force."""
+"""After which a try is ended by force."""
+WAITS = 20.0
+"""Seconds of wall time that count as one of CPU time, since a deadlock takes none."""
 
 
 class Slow(KeyboardInterrupt):
@@ -31,18 +34,30 @@ class Slow(KeyboardInterrupt):
 def in_time() -> Iterator[None]:
     """Interrupts what takes too long, as Ctrl-C does."""
 
-    def interrupt(*_: Any) -> None:
-        raise Slow
+    interrupted = False
 
-    began = time.monotonic()
-    before = signal.signal(signal.SIGALRM, interrupt)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    def interrupt(*_: Any) -> None:
+        nonlocal interrupted
+        if not interrupted:  # once: the second would come while the first is dealt with
+            interrupted = True
+            raise Slow
+
+    timers = {
+        signal.ITIMER_PROF: (signal.SIGPROF, SECONDS),
+        signal.ITIMER_REAL: (signal.SIGALRM, SECONDS * WAITS),
+    }
+    began, cpu = time.monotonic(), time.process_time()
+    before = {number: signal.signal(number, interrupt) for number, _ in timers.values()}
+    for timer, (_, seconds) in timers.items():
+        signal.setitimer(timer, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        deaf = time.monotonic() - began - SECONDS
+        for timer, (number, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
+        spent = max(time.process_time() - cpu, (time.monotonic() - began) / WAITS)
+        deaf = spent - SECONDS
         if deaf > DEAF:
             raise Finding(f"heard Ctrl-C only after {deaf:.1f} s", "deaf to Ctrl-C")
 
