@@ -29,7 +29,7 @@ from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value, flat
 from backblocks.pages.build import build
 from backblocks.pages.constants import array_to_json, attribute_to_json
-from backblocks.pages.fields import read
+from backblocks.pages.dataclass_json import from_json
 from backblocks.pages.model import PageFile
 from backblocks.studio.palette import (
     AttrInfo,
@@ -256,7 +256,7 @@ def _page(op: Op, case: Case) -> dict[str, Any] | None:
         data = msgspec.json.encode(page)
     except TypeError:  # an array that is too large for words
         return None
-    return page if not build(read(PageFile, msgspec.json.decode(data))).problems else None
+    return page if not build(from_json(PageFile, msgspec.json.decode(data))).problems else None
 
 
 def _holding(array: Any, variable: bool) -> dict[str, Any]:

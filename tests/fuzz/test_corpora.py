@@ -41,7 +41,7 @@ def spoiled(*args, **kwargs):
 
 def test_an_error_of_pythons_own_is_found(monkeypatch):
     data = (readers.CORPORA / "page" / "xor").read_bytes()
-    monkeypatch.setattr(serialization, "read", spoiled)
+    monkeypatch.setattr(serialization, "from_json", spoiled)
     with pytest.raises(Finding, match=r"exit code 3 of check: .*ZeroDivisionError"):
         readers.check("page", data)
 

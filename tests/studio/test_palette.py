@@ -15,7 +15,7 @@ from backblocks.graph.gradient_ops import worked_calls
 from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import Affects
 from backblocks.ops._values import flat
-from backblocks.pages.fields import read
+from backblocks.pages.dataclass_json import from_json
 from backblocks.pages.page import Page
 from backblocks.studio.palette import Palette
 
@@ -90,7 +90,7 @@ def test_cases_are_pages_that_give_the_numbers_of_the_op(palette):
     count = 0
     for name, info in palette.items():
         for case in info.cases:
-            page = read(Page, msgspec.json.decode(msgspec.json.encode(case.page)))
+            page = from_json(Page, msgspec.json.decode(msgspec.json.encode(case.page)))
             block = list(page.blocks)[-1]
             op = REGISTRY[name]
             if op.stateful or not op.outputs or any(pin.is_list for pin in op.outputs):

@@ -26,8 +26,8 @@ from backblocks.pages.builder import (
     as_typed_array,
     check_type,
 )
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.dependency_order import dependencies, find_cycles, topological_order
-from backblocks.pages.fields import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.gradient_blocks import add_gradients
 from backblocks.pages.model import GRADIENTS, PAGE, PageBlock, PageFile, Port

@@ -27,7 +27,7 @@ from backblocks.ops._spec import Spec, agreed
 from backblocks.ops._values import flat
 from backblocks.pages import problems
 from backblocks.pages.constants import parse_constant
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageBlock, PageFile
 

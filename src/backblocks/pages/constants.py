@@ -22,7 +22,7 @@ from backblocks.dtypes import BY_NAME, NAMES, DType, is_float, is_integer, limit
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import check_rank, check_shape
-from backblocks.pages.fields import MAX_SAFE_INTEGER, Json
+from backblocks.pages.dataclass_json import MAX_SAFE_INTEGER, Json
 from backblocks.pages.folder import Folder
 
 MAX_INLINE_ELEMENTS = 256

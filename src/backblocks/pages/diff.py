@@ -23,7 +23,7 @@ from backblocks.ops._declaration import REQUIRED
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import shape_text
 from backblocks.pages.constants import array_to_json, attribute_to_json, is_typed, parse_attribute
-from backblocks.pages.fields import Json, as_json
+from backblocks.pages.dataclass_json import Json, to_json
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageBlock, PageFile
 
@@ -183,7 +183,7 @@ def _normalize_attrs(block: PageBlock, folder: Folder) -> dict[str, Any]:
 def _settings(page: PageFile, section: str, renamed: Mapping[str, str]) -> dict[str, Any]:
     """Run settings or ports, flattened to dotted names."""
     found = {}
-    for name, value in as_json(getattr(page, section)).items():
+    for name, value in to_json(getattr(page, section)).items():
         inner = value.items() if type(value) is dict else [("", value)]
         for key, each in inner:
             words = _parse_or_keep(each, Folder.of(page.path)) if is_typed(each) else each

@@ -12,7 +12,7 @@ from backblocks.graph.scope import Graph
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._values import flat
 from backblocks.pages.constants import array_to_json, attribute_to_json
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.model import PageBlock
 
 _DEFAULT_NAME = re.compile(r"(.*/)?Const(_\d+)?")

@@ -10,7 +10,7 @@ from backblocks.graph.scope import Scope
 from backblocks.graph.symbol import Symbol, blocks_behind
 from backblocks.ops._values import flat
 from backblocks.pages.builder import PageBuilder
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.model import PageBlock
 
 _PINS = ("ys", "xs", "grad_ys")

@@ -15,7 +15,7 @@ from backblocks.pages.constants import (
     is_file_constant,
     parse_constant,
 )
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.serialization import serialize_json
 

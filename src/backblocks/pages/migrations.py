@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from backblocks.errors import OpError, described
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.model import FORMAT
 
 MIGRATIONS: dict[int, Callable[[Json], Json]] = {}

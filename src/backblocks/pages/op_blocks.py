@@ -21,7 +21,7 @@ from backblocks.pages.builder import (
     check_type,
 )
 from backblocks.pages.constants import parse_attribute, parse_constant
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageBlock
 

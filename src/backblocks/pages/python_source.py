@@ -15,7 +15,7 @@ from backblocks.dtypes import FROM_ML_DTYPES, NAMES
 from backblocks.errors import visible
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import array_to_json
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 
 WIDTH = 100
 

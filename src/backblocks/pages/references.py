@@ -13,7 +13,7 @@ from backblocks.pages import problems
 from backblocks.pages.build import build
 from backblocks.pages.builder import PageGraph
 from backblocks.pages.constants import is_file_constant
-from backblocks.pages.fields import Json, as_json
+from backblocks.pages.dataclass_json import Json, to_json
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PAGE, PageFile
 from backblocks.pages.serialization import parse, read_file
@@ -33,7 +33,7 @@ def references(page: PageFile, own_arrays: bool = True) -> dict[str, Path]:
     found: dict[str, Path] = {}
     if page.path is not None:
         folder = Folder.of(page.path)
-        for name in array_files(as_json(page)) if own_arrays else ():
+        for name in array_files(to_json(page)) if own_arrays else ():
             _add(found, folder, "", name)
         _add_nested(found, page, folder, "", (page.path.resolve(),), {})
         for name in _constant_strings(build(page).graph):
@@ -75,7 +75,7 @@ def _add_nested(
             folder.of_nested(path),
             os.path.join(where, os.path.dirname(name)),
         )
-        for array in array_files(as_json(child)):
+        for array in array_files(to_json(child)):
             _add(found, below, nested_too_deeply, array)
         _add_nested(found, child, below, nested_too_deeply, (*inside, path), parsed)
 

@@ -21,7 +21,7 @@ from backblocks.dtypes import NAMES
 from backblocks.errors import OpError
 from backblocks.ops._inputs import Array
 from backblocks.pages.constants import array_to_json, is_file_constant, parse_constant
-from backblocks.pages.fields import Json, as_json
+from backblocks.pages.dataclass_json import Json, to_json
 from backblocks.pages.folder import Folder
 from backblocks.pages.model import PageFile
 from backblocks.pages.npy import write_array
@@ -37,7 +37,7 @@ def store_arrays(page: PageFile, path: Path) -> bytes:
     if changes_folder:
         _copy_referenced_files(page, path.parent)
     arrays = _ArrayStore(path, Folder.of(page.path) if changes_folder else None)
-    return serialize_json(arrays.store_arrays(as_json(page)))
+    return serialize_json(arrays.store_arrays(to_json(page)))
 
 
 def _changes_folder(page: PageFile, path: Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from backblocks.pages.constants import TYPES
-from backblocks.pages.fields import Json, schema_of
+from backblocks.pages.dataclass_json import Json, json_schema
 from backblocks.pages.model import FORMAT, PageFile
 
 _CELL = {"type": ["number", "boolean", "string", "object", "array"]}
@@ -34,7 +34,7 @@ _CONSTANT: Json = {
 def schema() -> Json:
     """The schema of a page of today's version. Fields that it does not name are allowed, and kept."""
     definitions: dict[str, Json] = {"Constant": _CONSTANT}
-    page = schema_of(PageFile, definitions)
+    page = json_schema(PageFile, definitions)
     page["properties"]["format"] |= {"const": FORMAT}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from backblocks.errors import OpError, described
-from backblocks.pages.fields import Json, as_json, read
+from backblocks.pages.dataclass_json import Json, from_json, to_json
 from backblocks.pages.migrations import upgrade_to_current
 from backblocks.pages.model import FORMAT, PageFile
 
@@ -77,7 +77,7 @@ def _too_large(size: int) -> OpError:
 def parse(data: bytes, cls: type[P]) -> P:
     """The page in a file's bytes, of any version. No other file is opened, and nothing runs."""
     with _gc_disabled():
-        return read(cls, upgrade_to_current(decode_json(data)))
+        return from_json(cls, upgrade_to_current(decode_json(data)))
 
 
 @contextmanager
@@ -179,7 +179,7 @@ def _reject_constant(text: str) -> float:
 
 def serialize(page: PageFile) -> bytes:
     """The canonical text of a page. Its constants must be JSON, and not arrays in memory."""
-    return serialize_json(as_json(page))
+    return serialize_json(to_json(page))
 
 
 def serialize_json(data: Json) -> bytes:

@@ -17,7 +17,7 @@ from backblocks.ops._spec import Shape, Spec, agreed, shape_text
 from backblocks.pages import problems
 from backblocks.pages.builder import DependencyFailed, PageBuilder, check_type
 from backblocks.pages.constants import parse_constant
-from backblocks.pages.fields import Json
+from backblocks.pages.dataclass_json import Json
 from backblocks.pages.model import Monitor, MonitorSource, Port
 
 PLOTTED = ("trend", "image", "histogram")

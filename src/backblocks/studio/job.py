@@ -13,7 +13,7 @@ from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import Array
 from backblocks.pages.build import build
 from backblocks.pages.builder import PageGraph
-from backblocks.pages.fields import read
+from backblocks.pages.dataclass_json import from_json
 from backblocks.pages.migrations import upgrade_to_current
 from backblocks.pages.model import Monitor
 from backblocks.pages.page import Page
@@ -44,7 +44,7 @@ class Job:
 
 def page_of(document: dict[str, Any], path: Path) -> Page:
     """The page of a document, beside whose path other files are looked for."""
-    page = read(Page, upgrade_to_current(document))
+    page = from_json(Page, upgrade_to_current(document))
     page.path = path
     return page
 

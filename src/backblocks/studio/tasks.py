@@ -56,12 +56,12 @@ def _exported(task: pipe.ExportPage) -> tuple[str, list[OmittedArray]]:
 
 def _written(task: pipe.WriteArrays) -> bytes:
     from backblocks._durable import make_folder
-    from backblocks.pages.fields import read
+    from backblocks.pages.dataclass_json import from_json
     from backblocks.pages.migrations import upgrade_to_current
     from backblocks.pages.model import PageFile
     from backblocks.pages.saving import store_arrays
 
-    page = read(PageFile, upgrade_to_current(task.document))
+    page = from_json(PageFile, upgrade_to_current(task.document))
     page.path, target = Path(task.path), Path(task.target)
     make_folder(target.parent)
     return store_arrays(page, target)
