@@ -25,7 +25,6 @@ from backblocks.pages.schema import schema
 sys.path.insert(0, str(Path(__file__).parent))  # also when a test runs this file by its path
 import cells_fixture
 import edits_fixture
-import picture
 import typescript
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,7 +41,6 @@ def files() -> dict[Path, str]:
         ROOT / "docs/ops/README.md": index_page(ops),
         ROOT / "docs/differences.md": differences_page(ops),
         ROOT / "docs/support.md": support_page(ops),
-        ROOT / "docs/max_pool_3d.svg": picture.svg(),
         ROOT / "web/src/net/generated.ts": typescript.message_types(),
         ROOT / "web/src/model/generated.ts": typescript.model_types(),
         ROOT / "web/src/testing/cells.fixture.json": cells_fixture.text(),
