@@ -18,11 +18,13 @@ help: ## show this list
 run: $(READY) web ## start the studio
 	$(BIN)/backblocks studio
 
-test: $(READY) web browser ## run the tests, those in a real browser too
+test: $(READY) web browser ## run the tests that a change must pass, those in a real browser too
+	$(BIN)/pytest -n 2 -m "not long"
+	cd web && npm test && KILL_RUNS=3 npm run e2e
+
+test-all: $(READY) web browser ## run all tests, and every fuzzer for a short while
 	$(BIN)/pytest -n 2
 	cd web && npm test && npm run e2e
-
-test-all: test ## run the tests, and every fuzzer for a short while
 	$(MAKE) fuzz SECONDS=180 SEED=1
 
 check: $(READY) $(MODULES) ## check style, format, types and the direction of imports

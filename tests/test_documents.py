@@ -78,6 +78,7 @@ def test_the_worked_ops_of_the_guide_are_whole_ones():
     assert re.search(r"\d\d passed", told)
 
 
+@pytest.mark.long
 def test_documentation_can_be_generated_before_tensorflow_was_asked():
     code = """
 import runpy

@@ -12,6 +12,7 @@ HERE = Path(__file__).parent
 compiler = shutil.which("g++") or shutil.which("c++")
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux" or not compiler, reason="needs a C++ compiler on Linux")
 @pytest.mark.skipif("LD_PRELOAD" in os.environ, reason="a sanitizer has the allocator")
 def test_every_allocation_may_fail(tmp_path):

@@ -190,6 +190,7 @@ LARGE = [  # enough work for several tasks, cut in different ways
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("dtype", FLOATS)
 @FORMATS
 def test_any_number_of_threads_gives_the_same_bits(first, dtype):

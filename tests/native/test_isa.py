@@ -32,6 +32,7 @@ def test_one_that_the_machine_has_not_is_refused():
     assert f"BACKBLOCKS_ISA=v9 is none of what this machine can run: {names}" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("isa", _native.isas()[:-1])
 def test_lesser_ones_pass_the_tests_of_the_kernels(isa):
     files = [

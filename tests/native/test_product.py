@@ -74,6 +74,7 @@ def test_small_products_are_right(dtype, turn_a, turn_b):
         assert_right(product(a, b, turn_a, turn_b), a, b, turn_a, turn_b)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("turn_a", "turn_b"), TURNS)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64", "complex64"])
 def test_large_products_are_right_and_the_same_for_any_number_of_threads(dtype, turn_a, turn_b):

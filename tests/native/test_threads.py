@@ -271,6 +271,7 @@ sys.stdout.write("not flushed")
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["conv", "pool", "tiny", "product", "session"])
 def test_python_exits_while_kernels_run_in_daemon_threads(kind):
     for delay in range(6):

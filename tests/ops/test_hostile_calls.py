@@ -52,6 +52,7 @@ def test_as_many_axes_as_there_can_be_are_computed_with_or_refused():
     assert bad("rank 32", "answer", "refusal") == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["inputs", "attributes", "outs"])
 def test_odd_values_are_taken_or_refused(kind):
     assert bad(kind, "answer", "refusal") == []
@@ -63,6 +64,7 @@ def test_views_of_more_cells_than_memory_are_refused_by_their_size():
     assert [f for f in found if "refusal" not in f[1] or f[1]["seconds"] > 1] == []
 
 
+@pytest.mark.long
 @pytest.mark.timeout(900)
 def test_ctrl_c_ends_every_call_within_a_second():
     found = reports("interrupts")

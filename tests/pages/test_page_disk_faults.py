@@ -86,6 +86,7 @@ def test_a_power_cut_after_any_operation_leaves_the_old_page_or_the_new_one(root
     assert sum(cut_power(root, disk, n) for n in range(len(disk.log) + 1)) > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("error", "last"),
     [(errno.EIO, False), (errno.EIO, True), (errno.ENOSPC, True)],

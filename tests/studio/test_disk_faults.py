@@ -194,6 +194,7 @@ async def cut_power(root, disk, operations):
     return count
 
 
+@pytest.mark.long
 def test_a_power_cut_after_any_operation_loses_nothing_that_was_confirmed(root):
     async def run():
         with on_disk(Disk(root)) as disk:
@@ -207,6 +208,7 @@ def test_a_power_cut_after_any_operation_loses_nothing_that_was_confirmed(root):
     assert asyncio.run(run()) > 300
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("error", "last"),
     [(errno.EIO, False), (errno.EIO, True), (errno.ENOSPC, True)],

@@ -241,6 +241,7 @@ def test_after_a_kill_the_draft_is_there_and_the_file_is_as_it_was(start):
     assert (opened["revision"], opened["saved_revision"]) == (2, 0)
 
 
+@pytest.mark.long
 def test_random_kills_lose_no_change_that_was_confirmed(start):
     """A change whose answer came is in the journal, whenever the process dies after it."""
     chance = random.Random(5)  # noqa: S311

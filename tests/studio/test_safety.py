@@ -341,6 +341,7 @@ def unharmed(tab):
     return not any("fault of backblocks" in each or "The studio failed" in each for each in told)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda each: each.__name__)
 def test_no_message_costs_the_tab_its_connection(shared, command):
     blocks = {"a": {"op": "Const", "attrs": {"value": [1, 2, 3]}}}
