@@ -15,6 +15,7 @@ import { again } from "./net/again.ts";
 import { enter } from "./net/client.ts";
 import { studio, useStudio } from "./state/store.ts";
 import { App } from "./view/App.tsx";
+import { useSettings } from "./view/settings.ts";
 import { ui } from "./view/ui.ts";
 
 /** The ops are not waited for: a page is drawn with them as soon as they are there. */
@@ -33,6 +34,7 @@ function openStart(): void {
   });
 }
 
+studio.settings = useSettings.getState;
 createRoot(document.getElementById("studio") as HTMLElement).render(<App />);
 void loadOps();
 openStart();

@@ -87,6 +87,7 @@ describe("a command", () => {
       draft: null,
       versions: null,
       saveRefused: null,
+      saveTarget: "",
     };
     useStudio.setState({ pages: { 1: page }, tabs: [1], active: 1, ops });
   });

@@ -1,6 +1,6 @@
 /** Which keys stand for which command, and how they are shown. */
 
-import { type CommandId, commands } from "./commands.ts";
+import { type Command, type CommandId, commands } from "./commands.ts";
 
 /** What of a keyboard event tells the command. */
 export interface KeyPress {
@@ -30,7 +30,7 @@ export function keyChord(event: KeyPress, mac = isMac): string {
   return [mod && "Mod", event.altKey && "Alt", shift && "Shift", letter].filter(Boolean).join("+");
 }
 
-const commandByChord = new Map(
+const commandByChord: ReadonlyMap<string, Command> = new Map(
   [...commands.values()].flatMap((command) => command.keys.map((keys) => [keys, command] as const)),
 );
 

@@ -77,7 +77,7 @@ test("a run that begins forgets the states of the last one and keeps values", ()
   const live = new LivePage();
   live.applyStates({ kind: "block states", page: 1, revision: 1, blocks: [{ block: "a", state: "failed" }] });
   live.applyResults({ kind: "results", page: 1, revision: 1, step: 1, pins: { "a:x": summary } });
-  live.startRun();
+  live.startRun({ kind: "run", page: 1 });
   expect(live.blockState("a")).toBeUndefined();
   expect(live.summary("a:x")).toBeDefined();
 });
@@ -90,6 +90,6 @@ test("what is printed is kept line by line, and told to its block, until the nex
   live.applyPrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
   expect(live.printed.map(({ text }) => text)).toEqual(["one", "two"]);
   expect(told).toBe(2);
-  live.startRun();
+  live.startRun({ kind: "run", page: 1 });
   expect(live.printed).toEqual([]);
 });

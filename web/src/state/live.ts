@@ -3,12 +3,14 @@
  * kept outside React's state, and who shows a part of it listens to that part.
  */
 
+import type { Viewport } from "../model/viewport.ts";
 import type {
   BlockState,
   BlockStates,
   Monitored,
   Printed,
   Results,
+  Run,
   Said,
   Series,
   Summary,
@@ -32,6 +34,12 @@ export class LivePage {
   printed: readonly Said[] = [];
   /** From 0 to 1, for the bar of what runs. */
   progress = 0;
+  /** The last run that was asked for; undefined before the first. */
+  lastRun: Run | undefined;
+  /** The outputs whose thumbnails are on screen. */
+  watchedPins: readonly string[] = [];
+  /** Pan and zoom of the canvas; undefined before the page was first shown. */
+  viewport: Viewport | undefined;
   private readonly states = new Map<string, BlockState>();
   private readonly summaries = new Map<string, LastValue>();
   private readonly seriesOf = new Map<string, Series>();
@@ -152,8 +160,9 @@ export class LivePage {
     if (keys.length) this.notify(keys);
   }
 
-  /** A run begins: what blocks did in the last one is over. */
-  startRun(): void {
+  /** Clears block states and console of the run before. */
+  startRun(run: Run): void {
+    this.lastRun = run;
     this.monitorsChangedIn = 0;
     const keys = [...this.states.keys()].map((block) => `block/${block}`);
     this.states.clear();
@@ -192,22 +201,22 @@ function append<T>(list: T[], more: readonly T[]): void {
   if (list.length > MAX_POINTS * 1.1) list.splice(0, list.length - MAX_POINTS);
 }
 
-const all = new Map<number, LivePage>();
+const livePages = new Map<number, LivePage>();
 
 /** What is live on a page. */
 export function live(page: number): LivePage {
-  const found = all.get(page) ?? new LivePage();
-  all.set(page, found);
+  const found = livePages.get(page) ?? new LivePage();
+  livePages.set(page, found);
   return found;
 }
 
 export function forgetLive(page: number): void {
-  all.delete(page);
+  livePages.delete(page);
 }
 
 /** The page has another number now. */
 export function renumberLive(old: number, page: number): void {
-  const found = all.get(old);
-  all.delete(old);
-  if (found) all.set(page, found);
+  const found = livePages.get(old);
+  livePages.delete(old);
+  if (found) livePages.set(page, found);
 }

@@ -31,6 +31,8 @@ export interface PageState {
   readonly draft: Draft | null;
   readonly versions: readonly Version[] | null;
   readonly saveRefused: SaveRefused | null;
+  /** The path of the last save; empty for the page's own file. */
+  readonly saveTarget: string;
 }
 
 /** A page that does not run. */
@@ -54,6 +56,7 @@ export function newPageState(message: Opened, synced: sync.Synced, ops: Ops): Pa
     draft: message.draft ?? null,
     versions: null,
     saveRefused: null,
+    saveTarget: "",
   };
 }
 

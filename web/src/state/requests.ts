@@ -1,4 +1,4 @@
-/** Questions to the server. Each has a number, under which it is answered. */
+/** Requests to the server. Each has a number, under which its answer comes, and is a promise of that answer. */
 
 import type { Frame } from "../net/frames.ts";
 import type {
@@ -14,69 +14,76 @@ import type {
   Measured,
 } from "../net/generated.ts";
 
-/** What is heard of an answer that takes long. */
-export interface Hearing<Answer> {
-  /** Takes what a part of a large value tells, before all of it is known. */
-  early?(answer: Answer): void;
-  /** Takes how much is done, from 0 to 1. */
-  progress?(part: number): void;
-  /** Ends the question, which is then refused. */
+export interface RequestOptions<Answer> {
+  /** Receives an estimate from a sample of a large tensor, before the exact answer. */
+  onEstimate?(answer: Answer): void;
+  /** Receives the part that is done, from 0 to 1. */
+  onProgress?(part: number): void;
+  /** Cancels the request: its promise is then rejected. */
   signal?: AbortSignal;
 }
 
-interface Waiting extends Hearing<unknown> {
+interface PendingRequest extends RequestOptions<unknown> {
   resolve(value: unknown): void;
   reject(reason: Error): void;
 }
 
-export abstract class Questions {
-  protected requests = 0;
-  private readonly waiting = new Map<number, Waiting>();
+export class Requests {
+  private last = 0;
+  private readonly pending = new Map<number, PendingRequest>();
 
-  /** Says whether it could be sent. */
-  protected abstract send(command: Command): boolean;
-  /** Why there is no answer without a connection, in words for the user. */
-  protected abstract noConnection(): string;
+  constructor(
+    /** Sends a command; false without a connection. */
+    private readonly send: (command: Command) => boolean,
+    /** The reason for a rejection without a connection, in the user's language. */
+    private readonly noConnection: () => string,
+  ) {}
 
-  protected ask<Answer>(
+  /** The number of a new request. */
+  nextNumber(): number {
+    return ++this.last;
+  }
+
+  ask<Answer>(
     command: (request: number) => Command,
-    { page = 0, signal, ...hearing }: Hearing<Answer> & { page?: number } = {},
+    { page = 0, signal, ...options }: RequestOptions<Answer> & { page?: number } = {},
   ): Promise<Answer> {
-    const request = ++this.requests;
+    const request = this.nextNumber();
     return new Promise<Answer>((resolve, reject) => {
-      this.waiting.set(request, { resolve, reject, ...hearing } as Waiting);
+      this.pending.set(request, { resolve, reject, ...options } as PendingRequest);
       signal?.addEventListener("abort", () => {
-        if (this.waiting.has(request)) this.send({ kind: "leave", page, request });
+        if (this.pending.has(request)) this.send({ kind: "leave", page, request });
       });
-      if (!this.send(command(request))) this.refuse(request, this.noConnection());
+      if (!this.send(command(request))) this.reject(request, this.noConnection());
     });
   }
 
-  protected answer(request: number, value: unknown): void {
-    this.waiting.get(request)?.resolve(value);
-    this.waiting.delete(request);
+  resolve(request: number, value: unknown): void {
+    this.pending.get(request)?.resolve(value);
+    this.pending.delete(request);
   }
 
-  /** Says whether such a question was asked. */
-  protected refuse(request: number, why: string): boolean {
-    this.waiting.get(request)?.reject(new Error(why));
-    return this.waiting.delete(request);
+  /** Rejects a request; false if it is not pending. */
+  reject(request: number, why: string): boolean {
+    this.pending.get(request)?.reject(new Error(why));
+    return this.pending.delete(request);
   }
 
-  protected refuseAll(why: string): void {
-    for (const request of [...this.waiting.keys()]) this.refuse(request, why);
+  rejectAll(why: string): void {
+    for (const request of [...this.pending.keys()]) this.reject(request, why);
   }
 
-  protected measured(message: Measured): void {
-    if (message.sampled) this.waiting.get(message.request)?.early?.(message);
-    else this.answer(message.request, message);
+  measured(message: Measured): void {
+    if (message.sampled) this.pending.get(message.request)?.onEstimate?.(message);
+    else this.resolve(message.request, message);
   }
 
-  protected progressed(request: number, part: number): void {
-    this.waiting.get(request)?.progress?.(part);
+  progressed(request: number, part: number): void {
+    this.pending.get(request)?.onProgress?.(part);
   }
 
-  look(
+  /** A slice of a tensor: its elements or, with `shades`, one colour index for each. */
+  slice(
     page: number,
     pin: string,
     index: (number | number[])[] = [],
@@ -85,24 +92,25 @@ export abstract class Questions {
     return this.ask((request) => ({ kind: "look", page, request, pin, index, ...how }));
   }
 
-  /** What an output holds. */
-  measure(
+  /** Statistics of a tensor, or of its difference from another. */
+  statistics(
     page: number,
     pin: string,
     how: Pick<Measure, "against" | "comparison"> = {},
-    hearing: Hearing<Measured> = {},
+    options: RequestOptions<Measured> = {},
   ): Promise<Measured> {
-    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), { page, ...hearing });
+    return this.ask((request) => ({ kind: "measure", page, request, pin, ...how }), { page, ...options });
   }
 
-  findBad(
+  /** The next NaN or infinity after a cell, or the first. */
+  findNonFinite(
     page: number,
     pin: string,
     after: readonly number[] | null,
-    hearing: Hearing<FoundBad> = {},
+    options: RequestOptions<FoundBad> = {},
   ): Promise<FoundBad> {
     const from = after && { after };
-    return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...hearing });
+    return this.ask((request) => ({ kind: "find bad", page, request, pin, ...from }), { page, ...options });
   }
 
   explain(page: number, block: string): Promise<Explained> {
@@ -114,11 +122,11 @@ export abstract class Questions {
   }
 
   /** Elements as texts; with `python` as Python writes them. */
-  elements(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
+  elementTexts(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
     return this.ask((request) => ({ kind: "elements", page, request, pin, first, count, python }));
   }
 
-  async export(page: number, to: Export["to"]): Promise<string> {
+  async exportScript(page: number, to: Export["to"]): Promise<string> {
     const { text } = await this.ask<{ text: string }>((request) => ({ kind: "export", page, request, to }));
     return text;
   }

@@ -4,7 +4,7 @@ import { FakeSocket } from "../net/fake-socket.ts";
 import type { Change, Command, Message } from "../net/generated.ts";
 import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
-import { isDirty, isSafe, type PageState, Studio, useStudio } from "./store.ts";
+import { isDirty, isJournaled, type PageState, Studio, useStudio } from "./store.ts";
 
 let sockets: FakeSocket[];
 let studio: Studio;
@@ -90,10 +90,10 @@ describe("a page", () => {
       },
     ]);
     expect(isDirty(now())).toBe(true);
-    expect(isSafe(now())).toBe(false);
+    expect(isJournaled(now())).toBe(false);
     say({ kind: "changed", page: 1, revision: 4, edits: [], number: 1 });
     say({ kind: "journaled", page: 1, revision: 4 });
-    expect(isSafe(now())).toBe(true);
+    expect(isJournaled(now())).toBe(true);
     say({ kind: "saved", page: 1, revision: 4, path: "line.page.json" });
     expect(isDirty(now())).toBe(false);
   });
@@ -278,7 +278,7 @@ describe("after the connection was lost", () => {
 
   test("who waits for an answer is told", async () => {
     await open();
-    const waiting = studio.export(1, "python");
+    const waiting = studio.requests.exportScript(1, "python");
     sockets.at(-1)?.close();
     await expect(waiting).rejects.toThrow("connection");
   });
@@ -356,7 +356,7 @@ describe("running", () => {
       "that does not want it",
       () => {
         ran(0.01);
-        studio.rerun = false;
+        studio.settings = () => ({ language: "en", rerun: false });
       },
     ],
     [
@@ -386,7 +386,7 @@ describe("running", () => {
 
   test("why a process ended is said in the user's language", async () => {
     await open();
-    studio.language = "ko";
+    studio.settings = () => ({ language: "ko", rerun: true });
     const problem = { text: "Its process crashed (SIGSEGV).", block: "guess", reason: "crashed" as const };
     say({ kind: "run state", page: 1, state: "idle", problem: { ...problem, detail: "SIGSEGV" } });
     expect(now().problems[0]).toMatchObject({
@@ -440,10 +440,10 @@ describe("running", () => {
 
 test("what is asked for is answered by its number", async () => {
   await open();
-  const text = studio.export(1, "python");
+  const text = studio.requests.exportScript(1, "python");
   say({ kind: "exported", request: sent("export")[0]?.request ?? 0, text: "import backblocks" });
   expect(await text).toBe("import backblocks");
-  const refused = studio.elements(1, "x:output", 0, 10);
+  const refused = studio.requests.elementTexts(1, "x:output", 0, 10);
   say({ kind: "refused", text: "It has not run yet.", request: sent("elements")[0]?.request ?? 0 });
   await expect(refused).rejects.toThrow("not run yet");
 });
@@ -451,7 +451,7 @@ test("what is asked for is answered by its number", async () => {
 test("a large value is measured twice: early from a part of it, then exactly", async () => {
   await open();
   const early = vi.fn();
-  const measuring = studio.measure(1, "a:output", {}, { early });
+  const measuring = studio.requests.statistics(1, "a:output", {}, { onEstimate: early });
   const request = sent("measure").at(-1)?.request ?? 0;
   const measured = {
     kind: "measured" as const,
@@ -471,7 +471,10 @@ test("a question that takes long says how far it is, and can be left", async () 
   await open();
   const progress = vi.fn();
   const leaving = new AbortController();
-  const finding = studio.findBad(1, "a:output", null, { progress, signal: leaving.signal });
+  const finding = studio.requests.findNonFinite(1, "a:output", null, {
+    onProgress: progress,
+    signal: leaving.signal,
+  });
   const request = sent("find bad").at(-1)?.request ?? 0;
   say({ kind: "progress", request, part: 0.5 });
   expect(progress).toHaveBeenCalledWith(0.5);

@@ -32,36 +32,37 @@ import {
   withGraph,
   withRun,
 } from "./page-state.ts";
-import { Questions } from "./requests.ts";
+import { Requests } from "./requests.ts";
 import { type Notice, renumbered, type StudioState, useStudio, withoutPage } from "./studio-state.ts";
 
-export { isDirty, isJournaled as isSafe, type PageState } from "./page-state.ts";
+export { isDirty, isJournaled, type PageState } from "./page-state.ts";
 export { type StudioState, useStudio } from "./studio-state.ts";
 
 const MAX_RECENT = 20;
 
 /** Carries out what the user wants, and takes in what the server says. */
-export class Studio extends Questions {
-  language: Language = "en";
-  /** Whether a quick page is run again after a change. */
-  rerun = true;
+export class Studio {
+  /** The user's settings; the view sets where they come from. */
+  settings: () => { readonly language: Language; readonly rerun: boolean } = () => ({
+    language: "en",
+    rerun: true,
+  });
+  readonly requests = new Requests(
+    (command) => this.send(command),
+    () => this.noConnection(),
+  );
   private readonly client: Client;
   private numbers = 0;
   private notices = 0;
-  /** Pages that are being opened again after the connection was lost, by request. */
-  private readonly reopening = new Map<number, number>();
-  /** Requests for a new page to take in one that the server no longer knows. */
-  private readonly rescuing = new Set<number>();
-  private readonly lastRun = new Map<number, Run>();
-  private readonly watched = new Map<number, readonly string[]>();
+  /** Pages that are being opened again after a reconnect, by request; `rescue` into a new page. */
+  private readonly reopening = new Map<number, { readonly page: number; readonly rescue: boolean }>();
 
   constructor(connect?: () => Socket) {
-    super();
     this.client = new Client(
       {
         onConnection: (state) => this.connection(state),
         onMessage: (message) => this.handle(message),
-        onFrame: (frame) => this.answer(frame.header.request, frame),
+        onFrame: (frame) => this.requests.resolve(frame.header.request, frame),
       },
       connect,
     );
@@ -84,6 +85,10 @@ export class Studio extends Questions {
     const ops = new Ops(registry);
     const pages = Object.values(this.state.pages).map((page) => [page.page, withGraph(page, ops)] as const);
     useStudio.setState({ ops, ready: true, pages: Object.fromEntries(pages) });
+  }
+
+  get language(): Language {
+    return this.settings().language;
   }
 
   get state(): StudioState {
@@ -189,17 +194,17 @@ export class Studio extends Questions {
 
   // -- asking the server ----------------------------------------------------------------------
 
-  protected send(command: Command): boolean {
+  private send(command: Command): boolean {
     return this.client.send(command);
   }
 
-  protected noConnection(): string {
+  private noConnection(): string {
     return texts[this.language].notices.lost;
   }
 
   /** Opens a page of the folder, a copy of a lesson, one that was never saved, or a new one; gives its number. */
   async open(what: { path?: string; lesson?: string; unsaved?: string } = {}): Promise<number> {
-    const opened = await this.ask<Opened>((request) => ({ kind: "open", request, ...what }));
+    const opened = await this.requests.ask<Opened>((request) => ({ kind: "open", request, ...what }));
     return opened.page;
   }
 
@@ -210,13 +215,11 @@ export class Studio extends Questions {
 
   private forgetPage(page: number): void {
     useStudio.setState(withoutPage(this.state, page));
-    this.lastRun.delete(page);
-    this.watched.delete(page);
     forgetLive(page);
   }
 
   save(page: number, path = "", overwrite = false): void {
-    this.update(page, (now) => ({ ...now, saveRefused: null }));
+    this.update(page, (now) => ({ ...now, saveRefused: null, saveTarget: path }));
     this.send({ kind: "save", page, path, overwrite });
   }
 
@@ -235,15 +238,13 @@ export class Studio extends Questions {
 
   run(page: number, how: Omit<Run, "kind" | "page"> = {}): void {
     const command: Run = { kind: "run", page, ...how };
-    this.lastRun.set(page, command);
-    live(page).startRun();
+    live(page).startRun(command);
     this.send(command);
   }
 
   /** Runs what was asked for last, with the user's yes to files. */
   allowFiles(page: number): void {
-    const last = this.lastRun.get(page);
-    this.run(page, { ...last, allow_files: true });
+    this.run(page, { ...live(page).lastRun, allow_files: true });
   }
 
   /** The user's no to files: the run that asked for them has not begun, so there is nothing to end. */
@@ -257,7 +258,7 @@ export class Studio extends Questions {
 
   /** The outputs whose pictures are seen now. */
   watch(page: number, pins: readonly string[]): void {
-    this.watched.set(page, pins);
+    live(page).watchedPins = pins;
     if (page > 0) this.send({ kind: "watch", page, pins });
   }
 
@@ -267,7 +268,7 @@ export class Studio extends Questions {
     const before = this.state.connection;
     useStudio.setState({ connection });
     if (connection === "lost") {
-      this.refuseAll(this.noConnection());
+      this.requests.rejectAll(this.noConnection());
       if (before === "open") this.notice("error", this.noConnection());
     }
   }
@@ -295,13 +296,13 @@ export class Studio extends Questions {
     results: (message) => live(message.page).applyResults(message),
     monitored: (message) => live(message.page).applyMonitored(message),
     printed: (message) => live(message.page).applyPrinted(message),
-    listed: (message) => this.answer(message.request, message),
-    measured: (message) => this.measured(message),
-    progress: ({ request, part }) => this.progressed(request, part),
-    "found bad": (message) => this.answer(message.request, message),
-    explained: (message) => this.answer(message.request, message),
-    "cell checked": (message) => this.answer(message.request, message),
-    exported: (message) => this.answer(message.request, message),
+    listed: (message) => this.requests.resolve(message.request, message),
+    measured: (message) => this.requests.measured(message),
+    progress: ({ request, part }) => this.requests.progressed(request, part),
+    "found bad": (message) => this.requests.resolve(message.request, message),
+    explained: (message) => this.requests.resolve(message.request, message),
+    "cell checked": (message) => this.requests.resolve(message.request, message),
+    exported: (message) => this.requests.resolve(message.request, message),
     refused: (message) => this.refused(message),
   };
 
@@ -330,7 +331,7 @@ export class Studio extends Questions {
     this.notice("info", texts[this.language].notices.back);
     for (const page of this.state.tabs) {
       // The server may give this number to another page before this one is open again.
-      const away = -++this.requests;
+      const away = -this.requests.nextNumber();
       this.renumber(page, away);
       const { path, unsaved } = this.page(away) as PageState;
       if (path) this.reopen(away, { path });
@@ -342,43 +343,40 @@ export class Studio extends Questions {
   private renumber(old: number, page: number): void {
     useStudio.setState(renumbered(this.state, old, page));
     renumberLive(old, page);
-    renumber(this.lastRun, old, page);
-    renumber(this.watched, old, page);
   }
 
-  private reopen(page: number, what: { path?: string; unsaved?: string }): number {
-    const request = ++this.requests;
-    this.reopening.set(request, page);
+  private reopen(page: number, what: { path?: string; unsaved?: string }, rescue = false): void {
+    const request = this.requests.nextNumber();
+    this.reopening.set(request, { page, rescue });
     this.send({ kind: "open", request, ...what });
-    return request;
   }
 
-  /** The server has lost a page that is here: it goes into a new one, and nothing of it is lost. */
+  /** Opens a new page for the document of one that the server has lost, so that nothing of it is lost. */
   private rescue(page: number): void {
-    this.rescuing.add(this.reopen(page, {}));
+    this.reopen(page, {}, true);
   }
 
   private opened(message: Opened): void {
     const { page, request } = message;
-    const away = this.reopening.get(request);
+    const reopened = this.reopening.get(request);
     this.reopening.delete(request);
-    const old = away === undefined ? undefined : this.page(away);
-    if (away !== undefined && !old) {
-      // It was closed meanwhile.
+    const old = reopened && this.page(reopened.page);
+    if (reopened && !old) {
+      // The user has closed the page meanwhile.
       this.send({ kind: "close", page });
       return;
     }
-    if (away !== undefined && old) {
-      this.renumber(away, page);
+    if (reopened && old) {
+      this.renumber(reopened.page, page);
       this.setPage(page, {
-        ...newPageState(message, this.mergeReopened(message, old), old.graph.ops),
+        ...newPageState(message, this.mergeReopened(message, old, reopened.rescue), old.graph.ops),
         selection: old.selection,
         draft: old.draft,
       });
       for (const { number, edits, label } of this.page(page)?.synced.pending ?? []) {
         this.send({ kind: "change", page, number, edits, label });
       }
-      this.watch(page, this.watched.get(page) ?? []);
+      this.watch(page, live(page).watchedPins);
       return;
     }
     if (!this.page(page)) {
@@ -387,16 +385,16 @@ export class Studio extends Questions {
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
     useStudio.setState({ active: page });
-    this.answer(request, message);
+    this.requests.resolve(request, message);
   }
 
   private setPage(page: number, now: PageState): void {
     useStudio.setState({ pages: { ...this.state.pages, [page]: now } });
   }
 
-  /** The document that the server has, with what of the page that was here it does not have yet. */
-  private mergeReopened({ document, revision, request }: Opened, old: PageState): sync.Synced {
-    if (!this.rescuing.delete(request)) return sync.reopened(old.synced, document, revision);
+  /** The server's document with the changes of this tab that it does not have yet. */
+  private mergeReopened({ document, revision }: Opened, old: PageState, rescue: boolean): sync.Synced {
+    if (!rescue) return sync.reopened(old.synced, document, revision);
     const label = this.labelText({ kind: "restore" });
     const edits = diff(document, old.document);
     const { synced } = sync.change(sync.opened(document, revision), ++this.numbers, edits, label);
@@ -416,11 +414,11 @@ export class Studio extends Questions {
   }
 
   private refused({ text, request, page, number }: Refused): void {
-    if (request && this.refuse(request, text)) return;
+    if (request && this.requests.reject(request, text)) return;
     const reopened = request ? this.reopening.get(request) : undefined;
     if (request && reopened !== undefined) {
       this.reopening.delete(request);
-      this.rescue(reopened);
+      this.rescue(reopened.page);
     }
     const now = page ? this.page(page) : undefined;
     this.notice("error", texts[this.language].notices.refused(text));
@@ -435,8 +433,15 @@ export class Studio extends Questions {
   /** A change of this tab re-runs a page that is sound, ran quickly, and is at rest. */
   private rerunIfQuick({ page, revision, problems }: Checked): void {
     const now = this.page(page);
-    const last = this.lastRun.get(page);
-    if (!this.rerun || !now || !last || problems.length || now.run.state !== "idle" || now.run.problem)
+    const last = live(page).lastRun;
+    if (
+      !this.settings().rerun ||
+      !now ||
+      !last ||
+      problems.length ||
+      now.run.state !== "idle" ||
+      now.run.problem
+    )
       return;
     const quick = (last.mode ?? "once") === "once" && (now.run.seconds ?? 1) < RERUN_LIMIT;
     const changed = live(page).changedHereSince(revision);
@@ -447,12 +452,6 @@ export class Studio extends Questions {
     const now = this.state.pages[page];
     if (now) this.setPage(page, change(now));
   }
-}
-
-function renumber<T>(map: Map<number, T>, old: number, page: number): void {
-  const found = map.get(old);
-  map.delete(old);
-  if (found !== undefined) map.set(page, found);
 }
 
 /** In seconds. */

@@ -5,6 +5,7 @@ import { commandFor } from "../state/keybindings.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
 import { usePage } from "./active-page.ts";
 import { describeWire } from "./canvas/keyboard.ts";
+import { canvasRef } from "./canvas-ref.ts";
 import { registerCommandHandlers } from "./commands.ts";
 import { LoginPage, SessionExpired, useLoginRequired } from "./Login.tsx";
 import { Dialogs, Explain, Gallery, preloadAll, Workbench } from "./lazy.tsx";
@@ -22,15 +23,7 @@ export function App(): ReactElement {
   const locked = useLoginRequired();
   useEffect(registerCommandHandlers, []);
   useEffect(preloadAll, []);
-  useEffect(
-    () =>
-      applySettings(() => {
-        const { language, rerun } = useSettings.getState();
-        studio.language = language;
-        studio.rerun = rerun;
-      }),
-    [],
-  );
+  useEffect(applySettings, []);
   useKeybindings();
   useClipboard();
   return (
@@ -156,7 +149,7 @@ function useKeybindings(): void {
         event.target instanceof Element &&
         event.target.closest(".panel, .topbar") !== null
       ) {
-        ui.canvas?.focus();
+        canvasRef.current?.focus();
         return;
       }
       const id = commandFor(event, isTyping(event.target));

@@ -6,6 +6,7 @@ import type { BlockView, Graph } from "../model/graph.ts";
 import type { Ops } from "../model/ops.ts";
 import type { Problem } from "../net/generated.ts";
 import { type PageState, studio, useStudio } from "../state/store.ts";
+import { canvasRef } from "./canvas-ref.ts";
 
 const NO_SELECTION: ReadonlySet<Item> = new Set();
 const NO_PROBLEMS: readonly Problem[] = [];
@@ -55,14 +56,7 @@ export function dispatch(action: Action | AddAction): void {
   studio.select(page.page, action.added);
   const [first] = action.added;
   // The canvas shows it only after the next frame.
-  if (first !== undefined) requestAnimationFrame(() => revealed(first));
-}
-
-let revealed: (which: Item) => void = () => {};
-
-/** The canvas says how an item is brought into view. */
-export function onReveal(reveal: (which: Item) => void): void {
-  revealed = reveal;
+  if (first !== undefined) requestAnimationFrame(() => canvasRef.current?.reveal(first));
 }
 
 export function select(items: Iterable<Item>): void {

@@ -6,6 +6,7 @@ import { type CommandId, registerHandler } from "../state/commands.ts";
 import { addSelectedGradients, firstConstant } from "../state/selection.ts";
 import { type PageState, studio } from "../state/store.ts";
 import { currentPage, dispatch } from "./active-page.ts";
+import { canvasRef } from "./canvas-ref.ts";
 import { type Settings, updateSettings, useSettings } from "./settings.ts";
 import { ui } from "./ui.ts";
 import { words } from "./words.ts";
@@ -55,10 +56,10 @@ const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
   },
   "save as": () => ui.openDialog({ kind: "save as" }),
   export: () => ui.openDialog({ kind: "export" }),
-  "zoom in": () => ui.canvas?.zoom(1.25),
-  "zoom out": () => ui.canvas?.zoom(0.8),
-  "zoom all": () => ui.canvas?.fit(),
-  "zoom one": () => ui.canvas?.zoom("one"),
+  "zoom in": () => canvasRef.current?.zoom(1.25),
+  "zoom out": () => canvasRef.current?.zoom(0.8),
+  "zoom all": () => canvasRef.current?.fit(),
+  "zoom one": () => canvasRef.current?.zoom("one"),
 };
 
 const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
@@ -83,7 +84,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
     addSelectedGradients(page);
     const [first] = currentPage()?.selection ?? [];
     // The canvas shows it only after the next frame.
-    if (first !== undefined) requestAnimationFrame(() => ui.canvas?.reveal(first));
+    if (first !== undefined) requestAnimationFrame(() => canvasRef.current?.reveal(first));
   },
   gradients: (page) => {
     const ys = blocksOf(page).flatMap(
@@ -100,7 +101,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
     if (name !== undefined) ui.openExplain(name);
   },
   note: (page) => {
-    const at = ui.canvas?.centre() ?? { x: 0, y: 0 };
+    const at = canvasRef.current?.centre() ?? { x: 0, y: 0 };
     const rect = ui.findFreeRect({ x: at.x - 120, y: at.y - 60 }, { width: 240, height: 120 });
     dispatch(actions.addNote(page.document, words().newNote, rect));
     const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
@@ -123,7 +124,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   },
   // Closing loses nothing: what is not saved stays in the draft.
   close: ({ page }) => studio.close(page),
-  "zoom selection": (page) => ui.canvas?.fit(page.selection),
+  "zoom selection": (page) => canvasRef.current?.fit(page.selection),
 };
 
 /** Tells the table of commands what the view does. */

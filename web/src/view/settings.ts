@@ -80,13 +80,12 @@ export function resolvedTheme(theme: Settings["theme"]): "light" | "dark" | "con
   return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
 }
 
-/** Keeps the document's theme and language what the settings say; `changed` is called after each change. */
-export function applySettings(changed: () => void): () => void {
+/** Applies theme and language to the document, now and after each change. */
+export function applySettings(): () => void {
   const show = () => {
     const { theme, language } = useSettings.getState();
     document.documentElement.dataset.theme = resolvedTheme(theme);
     document.documentElement.lang = language;
-    changed();
   };
   show();
   const queries = ["(prefers-contrast: more)", "(prefers-color-scheme: dark)"].map((query) =>

@@ -16,8 +16,9 @@ import { graphOf } from "../model/graph.ts";
 import type { OpInfo } from "../model/ops.ts";
 import { type CommandId, executeCommand } from "../state/commands.ts";
 import { studio } from "../state/store.ts";
-import { currentPage, dispatch, onReveal, select } from "./active-page.ts";
+import { currentPage, dispatch, select } from "./active-page.ts";
 import type { WireEnd } from "./canvas/pointer-host.ts";
+import { canvasRef } from "./canvas-ref.ts";
 import { updateSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
 
@@ -73,31 +74,7 @@ export const useUi = create<UiState>()(() => ({
   announcement: "",
 }));
 
-/** What the canvas can be asked for while it is shown. */
-export interface CanvasControl {
-  centre(): Point;
-  fit(items?: ReadonlySet<Item>): void;
-  /** Shows all of a page, or the beginning of one that is too large to be read so. */
-  showInitialView(): void;
-  zoom(factor: number | "one"): void;
-  reveal(which: Item): void;
-  focus(): void;
-  /** Lets go of a wire or a drag that has begun; says whether there was one. */
-  cancel(): boolean;
-  picture(): HTMLCanvasElement;
-}
-
-let canvas: CanvasControl | null = null;
-
 export const ui = {
-  setCanvas(control: CanvasControl | null): void {
-    canvas = control;
-    onReveal((which) => control?.reveal(which));
-  },
-  get canvas(): CanvasControl | null {
-    return canvas;
-  },
-
   announce(text: string): void {
     useUi.setState({ announcement: text });
   },
@@ -110,7 +87,7 @@ export const ui = {
   /** Shows an item, wherever it stands, with the focus on one of its properties if one is named. */
   reveal(which: Item, field?: string): void {
     select([which]);
-    canvas?.reveal(which);
+    canvasRef.current?.reveal(which);
     if (field !== undefined) ui.openField(which.slice(which.indexOf("/") + 1), field);
   },
   openField(block: string, name: string): void {
@@ -123,7 +100,7 @@ export const ui = {
   },
   openConstant(block: string, name: string): void {
     select([item("block", block)]);
-    canvas?.reveal(item("block", block));
+    canvasRef.current?.reveal(item("block", block));
     useUi.setState({ constant: { block, name } });
   },
   closeConstant(): void {
@@ -134,14 +111,14 @@ export const ui = {
   },
 
   openSearch(search: Partial<SearchState> = {}): void {
-    const place = search.place ?? canvas?.centre() ?? { x: 0, y: 0 };
+    const place = search.place ?? canvasRef.current?.centre() ?? { x: 0, y: 0 };
     useUi.setState({
       search: { at: null, end: null, wire: null, replace: null, mode: "blocks", ...search, place },
     });
   },
   closeSearch(): void {
     useUi.setState({ search: null });
-    canvas?.focus();
+    canvasRef.current?.focus();
   },
   insertOn(wire: string): void {
     ui.openSearch({ wire });
@@ -170,7 +147,7 @@ export const ui = {
     const page = currentPage();
     const info = studio.state.ops.get(name);
     if (page === undefined || info === undefined) return;
-    const place = at ?? positionFor(info, canvas?.centre() ?? { x: 0, y: 0 });
+    const place = at ?? positionFor(info, canvasRef.current?.centre() ?? { x: 0, y: 0 });
     const onto = wire === undefined ? undefined : page.graph.byId.get(wire);
     dispatch(onto ? insertOnWire(page.graph, onto, info, place) : addBlock(page.document, info, place));
     studio.noteUsedOp(name);
@@ -222,7 +199,7 @@ export const ui = {
       .map(([key, value]) => ({ path: [key], value: value as never }));
     studio.commit(page, edits, { kind: "paste", count: Object.keys(document.blocks ?? {}).length });
     useUi.setState({ gallery: false });
-    requestAnimationFrame(() => canvas?.showInitialView());
+    requestAnimationFrame(() => canvasRef.current?.showInitialView());
   },
   setEditing(note: string | null): void {
     useUi.setState({ editing: note });
@@ -233,7 +210,7 @@ export const ui = {
   },
   closeExplain(): void {
     useUi.setState({ explain: null });
-    requestAnimationFrame(() => canvas?.focus());
+    requestAnimationFrame(() => canvasRef.current?.focus());
   },
   showGallery(on: boolean): void {
     useUi.setState({ gallery: on });

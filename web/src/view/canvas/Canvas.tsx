@@ -6,19 +6,23 @@ import "../style/blocks.css";
 import "../style/boxes.css";
 import { type Item, namesOf } from "../../model/action.ts";
 import { setAttr, setInput, setNote } from "../../model/actions.ts";
+import { connectionError } from "../../model/connections.ts";
+import type { InputRef, OutputRef } from "../../model/document.ts";
+import { reasonText } from "../../model/format.ts";
 import type { Rect } from "../../model/geometry.ts";
-import { keyOf } from "../../model/graph.ts";
+import { type Graph, keyOf } from "../../model/graph.ts";
 import type { Viewport } from "../../model/viewport.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
+import { texts } from "../../text/index.ts";
 import { dispatch, select } from "../active-page.ts";
+import { canvasRef } from "../canvas-ref.ts";
 import { openContextMenu } from "../context-menu.ts";
 import { dropFiles } from "../lazy.tsx";
 import { OP_DRAG_TYPE } from "../panels/Palette.tsx";
 import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui, useUi } from "../ui.ts";
-import { whyText } from "../why.ts";
 import { useWords } from "../words.ts";
 import { Block } from "./Block.tsx";
 import { ConstantPopover } from "./ConstantPopover.tsx";
@@ -36,9 +40,6 @@ import { thumbnailOf } from "./thumbnails.ts";
 const NODE_TYPES = { block: Block, note: Note, monitor: Monitor };
 const NO_EDGES: never[] = [];
 const NOTHING_NEAR: NearItems = { blocks: [], boxes: [] };
-
-/** Where each page was looked at last. */
-const views = new Map<number, Viewport>();
 
 export function Canvas({ page }: { page: PageState }): ReactElement {
   return (
@@ -90,7 +91,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
       open: openHit,
       refuse: (from, to) => {
         const graph = now()?.graph;
-        if (graph) studio.notice("error", whyText(graph, from, to));
+        if (graph) studio.notice("error", refusalText(graph, from, to));
       },
       marquee: setMarquee,
       wiring: setWiring,
@@ -140,7 +141,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
       holder?.classList.toggle("panning", view.zoom === stage?.viewport.zoom);
       clearTimeout(ended);
       ended = window.setTimeout(() => holder?.classList.remove("panning"), 160);
-      views.set(number, view);
+      live(number).viewport = view;
       stage?.setViewport(view);
       setZoom(view.zoom);
     };
@@ -150,18 +151,15 @@ function Inside({ page }: { page: PageState }): ReactElement {
   // The first look at a page shows all of it; later ones what was seen before.
   useEffect(() => {
     if (stage === null) return;
-    const control = canvasControl(
-      stage,
-      root.current as HTMLElement,
-      flow,
-      () => pointer.current?.cancel() ?? false,
-    );
-    ui.setCanvas(control);
+    const control = canvasControl(stage, root.current as HTMLElement, flow);
+    canvasRef.current = control;
     if (document.activeElement === document.body) control.focus();
-    const before = views.get(number);
+    const before = live(number).viewport;
     if (before) void flow.setViewport(before);
     else control.showInitialView();
-    return () => ui.setCanvas(null);
+    return () => {
+      canvasRef.current = null;
+    };
   }, [stage, flow, number]);
 
   useWatchVisiblePins(number, near, page);
@@ -365,6 +363,12 @@ function openHit(hit: Hit): void {
   else if (hit.kind === "box" && hit.box.kind === "notes") ui.setEditing(hit.box.name);
   else if (hit.kind === "wire" || hit.kind === "bend") ui.insertOn(hit.wire);
   else updateSettings({ rightOpen: true, rightTab: "properties" });
+}
+
+function refusalText(graph: Graph, from: OutputRef, to: InputRef): string {
+  const error = connectionError(graph, from, to);
+  const reason = error ? reasonText(error, texts[useSettings.getState().language]) : "";
+  return `${from.block} → ${to.block}.${to.pin}: ${reason}`;
 }
 
 /** Tells the server which outputs are seen, a moment after that has changed. */

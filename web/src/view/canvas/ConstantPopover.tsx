@@ -3,6 +3,7 @@ import { type KeyboardEvent, type ReactElement, useContext, useEffect, useRef } 
 import { createPortal } from "react-dom";
 import { type Constant, constantsOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
+import { canvasRef } from "../canvas-ref.ts";
 import { Icon } from "../shell/icons.tsx";
 import { ui, useUi } from "../ui.ts";
 import { ConstantEditor } from "../widgets/ConstantEditor.tsx";
@@ -47,7 +48,7 @@ function Box({ page, block, shown, all }: BoxProps): ReactElement {
     if (event.key !== "Escape" || event.defaultPrevented) return;
     event.preventDefault();
     ui.closeConstant();
-    ui.canvas?.focus();
+    canvasRef.current?.focus();
   }
   const { name, value, input } = shown;
   return (
@@ -86,7 +87,7 @@ function Box({ page, block, shown, all }: BoxProps): ReactElement {
           title={w.close}
           onClick={() => {
             ui.closeConstant();
-            ui.canvas?.focus();
+            canvasRef.current?.focus();
           }}
         >
           <Icon name="close" />

@@ -4,7 +4,7 @@ import type { useReactFlow } from "@xyflow/react";
 import { type Item, parseItem } from "../../model/action.ts";
 import type { Point, Rect } from "../../model/geometry.ts";
 import { fitView, type Viewport } from "../../model/viewport.ts";
-import type { CanvasControl } from "../ui.ts";
+import type { CanvasControl } from "../canvas-ref.ts";
 import { LEGIBLE_ZOOM, type Stage } from "./stage.ts";
 
 export const LEAST_ZOOM = 0.05;
@@ -21,12 +21,7 @@ export function centreViewport(
   return flow.setViewport({ x: stage.width / 2 - at.x * zoom, y: stage.height / 2 - at.y * zoom, zoom });
 }
 
-export function canvasControl(
-  stage: Stage,
-  root: HTMLElement,
-  flow: Flow,
-  cancel: () => boolean,
-): CanvasControl {
+export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): CanvasControl {
   const rectOf = (which: Item): Rect | undefined => {
     const { kind, name } = parseItem(which);
     if (kind === "block") return stage.scene?.places.get(name);
@@ -85,7 +80,5 @@ export function canvasControl(
         );
     },
     focus: () => root.focus({ preventScroll: true }),
-    cancel,
-    picture: () => stage.canvas,
   };
 }

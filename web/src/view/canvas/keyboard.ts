@@ -8,6 +8,7 @@ import { specOf } from "../../model/graph.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { texts } from "../../text/index.ts";
 import { currentPage, select } from "../active-page.ts";
+import { canvasRef } from "../canvas-ref.ts";
 import { useSettings } from "../settings.ts";
 import { ui } from "../ui.ts";
 import { words } from "../words.ts";
@@ -127,7 +128,7 @@ function nearest(
 
 export function focusBlock(name: string): void {
   select([item("block", name)]);
-  ui.canvas?.reveal(item("block", name));
+  canvasRef.current?.reveal(item("block", name));
   ui.announce(describe(name));
 }
 

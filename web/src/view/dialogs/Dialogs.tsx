@@ -1,8 +1,9 @@
 import type { ReactElement } from "react";
-import { addPageBlock as pageAsBlock } from "../../model/actions.ts";
+import { addPageBlock } from "../../model/actions.ts";
 import { BLOCK_WIDTH } from "../../model/geometry.ts";
 import type { PageState } from "../../state/store.ts";
 import { dispatch, usePage } from "../active-page.ts";
+import { canvasRef } from "../canvas-ref.ts";
 import { ui, useUi } from "../ui.ts";
 import { AboutDialog } from "./AboutDialog.tsx";
 import { ConnectDialog } from "./ConnectDialog.tsx";
@@ -42,8 +43,8 @@ export function Dialogs(): ReactElement | null {
             title="use page"
             except={page.path}
             onFile={(path) => {
-              const at = ui.findFreeRect(ui.canvas?.centre() ?? { x: 0, y: 0 }, PAGE_BLOCK);
-              dispatch(pageAsBlock(page.document, path, at));
+              const at = ui.findFreeRect(canvasRef.current?.centre() ?? { x: 0, y: 0 }, PAGE_BLOCK);
+              dispatch(addPageBlock(page.document, path, at));
             }}
           />
         )

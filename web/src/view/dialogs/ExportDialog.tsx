@@ -24,7 +24,7 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
   const [inside, setInside] = useState(true);
   const name = fileName(page);
   const pageInside = async () => (inside ? pageWithArrays(page) : undefined);
-  const script = (to: "python" | "tensorflow") => studio.export(page.page, to);
+  const script = (to: "python" | "tensorflow") => studio.requests.exportScript(page.page, to);
   const ways: [
     kind: string,
     about: string,

@@ -7,9 +7,6 @@ import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 import { PathField } from "./PathField.tsx";
 
-/** Where each page was to be saved last, for the question whether to overwrite what is there. */
-const wantedPaths = new Map<number, string>();
-
 export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
   const texts = useTexts();
   const [typed, setTyped] = useState(page.path || `${fileName(page)}.page.json`);
@@ -17,7 +14,6 @@ export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
   function save(event: FormEvent) {
     event.preventDefault();
     if (path === undefined) return;
-    wantedPaths.set(page.page, path);
     studio.save(page.page, path);
     ui.closeDialog();
   }
@@ -81,13 +77,7 @@ export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
             <button
               type="button"
               className="button danger"
-              onClick={() =>
-                studio.save(
-                  page.page,
-                  refused.reason === "exists" ? (wantedPaths.get(page.page) ?? "") : "",
-                  true,
-                )
-              }
+              onClick={() => studio.save(page.page, refused.reason === "exists" ? page.saveTarget : "", true)}
             >
               {w.overwrite}
             </button>

@@ -29,7 +29,7 @@ export function GradientCheck({
   const check = () => {
     const tell = (answer: Answer["answer"]) => setLast({ of, picture, answer });
     tell(w.checking);
-    studio.checkCell(picture.page, block, cell).then(tell, (error: Error) => tell(error.message));
+    studio.requests.checkCell(picture.page, block, cell).then(tell, (error: Error) => tell(error.message));
   };
   return (
     <div className="explain-check">

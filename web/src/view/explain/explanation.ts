@@ -82,7 +82,7 @@ export class LoadedTensor {
     });
     const sizes = box.map(({ first, end }) => end - first);
     if (elementCount(sizes) > MAX_FETCHED) return false;
-    const found = asNumbers(await studio.look(this.page, pin, sliceIndex(box)));
+    const found = asNumbers(await studio.requests.slice(this.page, pin, sliceIndex(box)));
     const first = box.map((span) => span.first);
     this.fetches++;
     for (const [i, value] of found.entries()) {
@@ -132,7 +132,7 @@ export async function loadExplanation(
   graph: Graph,
   ops: Ops,
 ): Promise<Explanation> {
-  const chosen = await studio.explain(page, block);
+  const chosen = await studio.requests.explain(page, block);
   const shown = await gradientRows(page, chosen, graph, ops);
   const rows = shown.map((each) => each.row);
   const pins = new Map(
@@ -173,18 +173,23 @@ async function loadTensor(page: number, tensor: Tensor): Promise<LoadedTensor> {
   const readable = tensor.dtype !== "string" && tensor.dtype !== "resource" && tensor.dtype !== "variant";
   if (!readable) return new LoadedTensor(page, tensor, undefined);
   if (count > MAX_LOADED)
-    return new LoadedTensor(page, tensor, undefined, colourRange(await studio.measure(page, tensor.pin)));
+    return new LoadedTensor(
+      page,
+      tensor,
+      undefined,
+      colourRange(await studio.requests.statistics(page, tensor.pin)),
+    );
   return new LoadedTensor(
     page,
     tensor,
-    await studio.look(page, tensor.pin, sliceIndex(fullSlice(tensor.shape))),
+    await studio.requests.slice(page, tensor.pin, sliceIndex(fullSlice(tensor.shape))),
   );
 }
 
 /** The block, what it is the gradient of, and what is its gradient: forward first, the second gradients last. */
 async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: Ops): Promise<GradientRow[]> {
   let first = chosen;
-  for (let up = 0; up < 2 && first.forward; up++) first = await studio.explain(page, first.forward);
+  for (let up = 0; up < 2 && first.forward; up++) first = await studio.requests.explain(page, first.forward);
   const shown: GradientRow[] = [{ row: explainedBlock(first), depth: 0 }];
   for (const depth of [1, 2]) {
     const above = shown.filter((each) => each.depth === depth - 1).map((each) => each.row.explained);
@@ -195,7 +200,7 @@ async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: 
     );
     // A block that has not run yet cannot be explained: it is left out.
     const found = await Promise.all(
-      candidates.map((view) => studio.explain(page, view.name).catch(() => undefined)),
+      candidates.map((view) => studio.requests.explain(page, view.name).catch(() => undefined)),
     );
     for (const explained of found) {
       const forward = explained && above.find((each) => isGradient(explained, each, first, graph, ops));

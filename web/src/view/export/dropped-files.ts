@@ -6,6 +6,7 @@ import type { PageDocument } from "../../model/document.ts";
 import type { Point } from "../../model/geometry.ts";
 import { studio } from "../../state/store.ts";
 import { currentPage, dispatch } from "../active-page.ts";
+import { canvasRef } from "../canvas-ref.ts";
 import { ui } from "../ui.ts";
 import { constantOf } from "../widgets/constant.ts";
 import { words } from "../words.ts";
@@ -72,5 +73,5 @@ async function addConstants(arrays: readonly ArrayFile[], at: Point): Promise<vo
     layout: { blocks: Object.fromEntries(names.map((name, i) => [name, [0, i * 136]])) },
   };
   dispatch(paste(page.document, clip, { at }));
-  ui.canvas?.reveal(item("block", names[0] as string));
+  canvasRef.current?.reveal(item("block", names[0] as string));
 }

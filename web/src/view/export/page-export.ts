@@ -36,7 +36,7 @@ export function hasFiles(value: Json | undefined): boolean {
 /** The page with its arrays inline, so that it opens in any folder. Arrays that are omitted are named in a notice. */
 export async function pageWithArrays(page: PageState): Promise<string> {
   if (!hasFiles(page.document)) return pageText(page);
-  const { text, omitted = [] } = await studio.pageWithArrays(page.page);
+  const { text, omitted = [] } = await studio.requests.pageWithArrays(page.page);
   if (omitted.length > 0) studio.notice("error", omittedText(omitted));
   return text;
 }

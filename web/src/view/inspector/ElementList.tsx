@@ -83,7 +83,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
   // biome-ignore lint/correctness/useExhaustiveDependencies: asked again whenever there is a new value.
   useEffect(() => {
     let wanted = true;
-    studio.elements(page, pin, 0, most).then(
+    studio.requests.elementTexts(page, pin, 0, most).then(
       (answer) => {
         if (!wanted) return;
         setListed(answer);

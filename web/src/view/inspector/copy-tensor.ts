@@ -57,7 +57,7 @@ async function allTexts(page: number, { pin, shape }: TensorInfo, way: TextStyle
   const count = sliceSize(fullSlice(shape));
   const texts: string[] = [];
   while (texts.length < count) {
-    const listed = await studio.elements(page, pin, texts.length, AT_ONCE, way === "python");
+    const listed = await studio.requests.elementTexts(page, pin, texts.length, AT_ONCE, way === "python");
     if (listed.texts.length === 0) break;
     texts.push(...listed.texts);
   }
@@ -97,7 +97,7 @@ export async function asCsv(what: Copyable, arrangement: Arrangement): Promise<C
 
 /** Lets the browser save an output as npy; refused where it has no value yet. */
 export async function download(page: number, pin: string): Promise<void> {
-  await studio.elements(page, pin, 0, 0);
+  await studio.requests.elementTexts(page, pin, 0, 0);
   const link = document.createElement("a");
   link.href = `./api/value?page=${page}&pin=${encodeURIComponent(pin)}`;
   link.download = "";

@@ -41,6 +41,8 @@ interface PanesState {
   readonly pinned: readonly PinnedTensor[];
   /** The pane that follows the selection. */
   readonly following: number;
+  /** The number of the next pane. */
+  readonly nextPane: number;
   readonly a: PageOutput | null;
   readonly b: PageOutput | null;
   readonly comparison: NonNullable<Look["comparison"]>;
@@ -58,6 +60,7 @@ const DEFAULT_VIEW: PaneView = { way: "map", arranged: {} };
 export const usePanes = create<PanesState>()(() => ({
   pinned: [],
   following: 0,
+  nextPane: 1,
   a: null,
   b: null,
   comparison: "difference",
@@ -74,15 +77,17 @@ export const usePaneView = (pane: number | string): PaneView =>
 const same = (one: PageOutput | null, other: PageOutput): boolean =>
   one?.page === other.page && one.pin === other.pin;
 
-let last = 0;
-
 export const panes = {
   /** Pins a tensor, or lets it go. The pane stays the same one, with its focus and all that was chosen in it. */
   togglePin(which: PageOutput, isSelected: boolean): void {
-    const { pinned, following } = usePanes.getState();
+    const { pinned, following, nextPane } = usePanes.getState();
     const kept = pinned.find((each) => same(each, which));
     if (kept === undefined)
-      usePanes.setState({ pinned: [...pinned, { ...which, pane: following }], following: ++last });
+      usePanes.setState({
+        pinned: [...pinned, { ...which, pane: following }],
+        following: nextPane,
+        nextPane: nextPane + 1,
+      });
     else
       usePanes.setState({
         pinned: pinned.filter((each) => each !== kept),

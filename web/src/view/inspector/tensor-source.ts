@@ -24,9 +24,9 @@ export function outputSource(
 ): TensorSource {
   const blocks = [pin, how.against ?? ""].filter((each) => each !== "").map(blockOf);
   return {
-    numbers: (box) => studio.look(page, pin, sliceIndex(box), how),
+    numbers: (box) => studio.requests.slice(page, pin, sliceIndex(box), how),
     shades: async (box, { low, high }) => {
-      const frame = await studio.look(page, pin, sliceIndex(box), { ...how, shades: [low, high] });
+      const frame = await studio.requests.slice(page, pin, sliceIndex(box), { ...how, shades: [low, high] });
       return frame.elements as Uint8Array;
     },
     onChange: (call) => {

@@ -43,7 +43,7 @@ export function useNonFinite(
     const { signal } = leaving.current;
     setPart(0);
     try {
-      const bad = await studio.findBad(page, pin, after, { progress: setPart, signal });
+      const bad = await studio.requests.findNonFinite(page, pin, after, { onProgress: setPart, signal });
       setLast({ source, bad });
       tell(bad.cell);
     } catch (error) {

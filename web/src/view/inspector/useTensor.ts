@@ -127,7 +127,7 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
     let waiting = 0;
     // Text has no numbers to be measured, and is listed.
     const fail = (failed: string, wanting: () => boolean) =>
-      studio.elements(page, pin, 0, 0).then(
+      studio.requests.elementTexts(page, pin, 0, 0).then(
         ({ dtype, shape }) => {
           const measures = dtype === "string" ? { pin, dtype, shape, step: 0 } : null;
           if (wanting()) setFound({ source, measures, failed: measures ? "" : failed });
@@ -142,10 +142,10 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
         if (mine === turn) setFound({ source, measures, failed: "" });
       };
       setPart(0);
-      studio
-        .measure(page, pin, against === "" ? {} : { against, comparison }, {
-          early: take,
-          progress: (done) => mine === turn && setPart(done),
+      studio.requests
+        .statistics(page, pin, against === "" ? {} : { against, comparison }, {
+          onEstimate: take,
+          onProgress: (done) => mine === turn && setPart(done),
           signal: leave.signal,
         })
         .then(take, (error: Error) => {

@@ -4,7 +4,7 @@ import { inLanguage } from "../../model/document.ts";
 import type { CommandId } from "../../state/commands.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
 import { chordText } from "../../state/keybindings.ts";
-import { isDirty, isSafe, type PageState, studio, useStudio } from "../../state/store.ts";
+import { isDirty, isJournaled, type PageState, studio, useStudio } from "../../state/store.ts";
 import { dispatch, usePage } from "../active-page.ts";
 import { formatDuration } from "../canvas/thumbnails.ts";
 import { commandItems } from "../context-menu.ts";
@@ -366,7 +366,7 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
 function SaveState({ page }: { page: PageState }): ReactElement {
   const w = useWords();
   const dirty = isDirty(page);
-  const safe = isSafe(page);
+  const safe = isJournaled(page);
   const revision = page.synced.revision + page.synced.pending.length;
   const [since, setSince] = useState(Date.now());
   const [now, setNow] = useState(Date.now());

@@ -5,7 +5,7 @@ import { isExact } from "../../model/exact-json.ts";
 import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
-import { limitsOf, parseValue, parseCell as readTyped } from "../../model/values.ts";
+import { limitsOf, parseCell, parseValue } from "../../model/values.ts";
 import type { ViewWords } from "../../text/view.en.ts";
 import { nested } from "../export/array-files.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
@@ -84,7 +84,7 @@ export function gridAxes(shape: readonly number[]): GridAxes {
 
 /** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
 export function parseCellOrNumber(text: string, dtype: string | undefined): Json | undefined {
-  if (dtype !== undefined) return readTyped(text, dtype);
+  if (dtype !== undefined) return parseCell(text, dtype);
   const value = parseValue(text);
   return Array.isArray(value) ? undefined : value;
 }
