@@ -4,6 +4,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from hypothesis import settings
 
 # The fuzzers, which some tests share.
@@ -17,3 +18,39 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 # How long an example takes depends on what else the machine does.
 settings.register_profile("unhurried", parent=settings.default, deadline=None)
 settings.load_profile("unhurried")
+
+MAY_SKIP = {
+    "tests/bench/test_timing.py::test_extra_memory_is_seen": "Linux alone tells the peak",
+    "tests/cli/test_pages.py::test_files_that_may_not_be_read_are_refused_in_words": "root reads all",
+    "tests/native/test_allocations.py::test_every_allocation_may_fail": "no compiler, or a sanitizer",
+    "tests/native/test_isa.py::test_the_best_is_chosen": "BACKBLOCKS_ISA chooses",
+    "tests/ops/test_bad_calls.py::test_facts_are_the_original_ones": "their source is not in the tree",
+    "tests/studio/test_drafts.py::test_a_full_disk_is_told_and_leaves_the_old_file_and_every_change": "no mounts",  # noqa: E501
+    "tests/test_memory.py::test_a_child_forked_while_others_allocate_finds_the_memory_whole": "no fork",
+    "tests/test_packaging.py::test_a_wheel_is_built_with_the_front_end_or_not_at_all": "no CMake",
+    "tests/test_packaging.py::test_the_bill_of_materials_is_valid_and_lists_what_is_inside": "no cyclonedx",
+}
+"""The tests that may be skipped, and what a machine or environment lacks then. Any other skip fails."""
+
+
+def test_id(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> pytest.TestReport:
+    report = yield
+    if report.skipped and not hasattr(report, "wasxfail") and test_id(item) not in MAY_SKIP:
+        report.outcome = "failed"
+        report.longrepr = (
+            f"{report.longrepr[2]}. A test that skips must be in {__file__}: MAY_SKIP."
+        )
+    return report
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuses names in MAY_SKIP that no test has, where all tests were collected."""
+    whole = not session.config.option.file_or_dir and not session.config.option.keyword
+    unknown = set(MAY_SKIP) - {test_id(item) for item in session.items}
+    if whole and session.items and unknown:
+        raise pytest.UsageError(f"MAY_SKIP of {__file__} has no such tests: {sorted(unknown)}")

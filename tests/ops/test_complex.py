@@ -13,6 +13,7 @@ from backblocks.ops._op import nothing
 from backblocks.ops._values import each_value, flat
 
 WIDE = BY_NAME["complex128"]
+REAL = BY_NAME["float64"]
 OPS = [
     op
     for op in REGISTRY.values()
@@ -22,12 +23,13 @@ OPS = [
     and not op.fed
     and not any(pin.dtype == "resource" for pin in op.inputs)
     and any(WIDE in op._dtypes.get(pin.dtype, ()) for pin in op.inputs)
-]
+] + [REGISTRY["Complex"]]
 
 
-def point(rng, x):
+def point(rng, x, dtype):
     """Numbers away from poles, cuts and each other."""
-    return rng.uniform(0.3, 0.8, x.shape) + 1j * rng.uniform(0.2, 0.6, x.shape)
+    real, imaginary = rng.uniform(0.3, 0.8, x.shape), rng.uniform(0.2, 0.6, x.shape)
+    return real + 1j * imaginary if dtype == WIDE else real
 
 
 @pytest.mark.parametrize("op", OPS, ids=lambda op: op.name)
@@ -39,12 +41,15 @@ def test_gradient_is_the_slope(op):
         if attr.kind.name == "dtype":
             wide = next(n for n in ("complex128", "float64") if n in attr.kind.options)
             attrs[attr.name] = BY_NAME[wide]
+    dtype = REAL if op.name == "Complex" else WIDE
     inputs = [
-        each_value(lambda x: point(rng, x), [x])[0] if WIDE in op._dtypes.get(pin.dtype, ()) else x
+        each_value(lambda x: point(rng, x, dtype), [x])[0]
+        if dtype in op._dtypes.get(pin.dtype, ())
+        else x
         for pin, x in zip(op.inputs, op.arrays(given), strict=True)
     ]
     symbols = each_value(
-        lambda x: bb.placeholder(x.shape, x.dtype) if x.dtype == WIDE else bb.constant(x), inputs
+        lambda x: bb.placeholder(x.shape, x.dtype) if x.dtype == dtype else bb.constant(x), inputs
     )
     results = op(*symbols, **attrs)
     ys = list(flat([tuple(results) if isinstance(results, list | tuple) else results]))
@@ -52,7 +57,7 @@ def test_gradient_is_the_slope(op):
     at = {s: x for s, x in zip(flat(symbols), flat(inputs), strict=True) if s.value is None}
     weights = [weight(rng, y) for y in bb.evaluate(ys, at)]
     for x, dx in zip(xs, bb.gradients(ys, xs, [bb.constant(w) for w in weights]), strict=True):
-        v = point(rng, at[x])
+        v = point(rng, at[x], dtype)
 
         def total(step, x=x, v=v):
             moved = bb.evaluate(ys, at | {x: at[x] + step * v})

@@ -3,14 +3,13 @@
 import json
 from pathlib import Path
 
+import jsonschema
 import made_up
 import pytest
 from hypothesis import given
 
 from backblocks.pages.schema import schema
 from backblocks.pages.serialization import serialize
-
-jsonschema = pytest.importorskip("jsonschema", reason="the development group brings it")
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = json.loads((ROOT / "docs/page.schema.json").read_text())

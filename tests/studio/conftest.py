@@ -20,11 +20,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from websockets.sync.client import ClientConnection, connect
 
 from backblocks.dtypes import BY_NAME
-
-pytest.importorskip("websockets")
-from websockets.sync.client import ClientConnection, connect
 
 PATIENCE = 60.0
 _PAGES = itertools.count()

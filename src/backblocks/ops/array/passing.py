@@ -201,9 +201,8 @@ def _(dy: Value, y: Value, tensor: Value, *, message: str) -> list[Value]:
     return [check_numerics(dy, message=f"in the gradient. {message}")]
 
 
-check_numerics.case(
-    "all finite", tensor=np.array([1.0, -2e30]), message="", out=np.array([1.0, -2e30])
-)
+check_numerics.case("all finite", tensor=[1.0, -2e30], message="", out=np.array([1.0, -2e30]))
+check_numerics.case("zero", tensor=0.0, message="", out=np.array(0.0))
 check_numerics.case("none", tensor=np.zeros((0, 2)), message="loss", out=np.zeros((0, 2)))
 check_numerics.fails("a NaN", tensor=[1.0, np.nan], message="the loss", error="the loss: every")
 check_numerics.fails("an infinity", tensor=[[-np.inf]], message="", error="must be finite")

@@ -93,10 +93,10 @@ def _(x: Spec, y: Spec, *, out_idx: Any) -> tuple[Shape, Shape]:
 
 list_diff.no_gradient("TensorFlow has none. Gather with idx instead.")
 list_diff.case(
-    "the odd ones",
-    x=np.array([1.0, 2, 3, 4, 3]),
+    "zero and the odd ones",
+    x=np.array([1.0, 2, 3, 4, 3, 0]),
     y=np.array([2.0, 4, 8]),
-    out=(np.array([1.0, 3, 3]), np.array([0, 2, 4])),
+    out=(np.array([1.0, 3, 3, 0]), np.array([0, 2, 4, 5])),
 )
 list_diff.case(
     "nan is not nan",

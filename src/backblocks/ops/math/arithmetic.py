@@ -168,7 +168,7 @@ add_v2 = binary(
 sub = binary(
     "Sub", np.subtract, NUMBERS, "x minus y.",
     "z = x - y",
-    ([1.0, 2.0], [3.0], [-2.0, -1.0]),
+    ([1.0, 4.0], [3.0], [-2.0, 1.0]),
     lambda dz, z, x, y: [fit(dz, x), fit(ops.neg(dz), y)],
     also=("subtract", "minus", "np.subtract", "-"))
 mul = binary(
@@ -194,7 +194,7 @@ div = binary(
     "Div", _divided, NUMBERS, "x divided by y. Whole numbers lose the fraction.",
     "z = x / y\n"
     "with whole numbers z = trunc(x / y)",
-    ([1.0, 3.0], [2.0], [0.5, 1.5]), _div_grad,
+    ([1.0, 4.0], [2.0], [0.5, 2.0]), _div_grad,
     corners={"whole numbers, toward 0": (*_NO_FRACTION, [3, -3, -3, 3])},
     check=_refuse_zero, fast=np.true_divide, slope_range=POSITIVE,
     also=("divide", "/"))

@@ -39,6 +39,9 @@ def _(dy: Value, y: Value, x: Value, *, DstT: Any, Truncate: bool) -> list[Value
 cast.case(
     "to whole numbers", x=np.array([1.9, -1.9]), DstT="int32", out=np.array([1, -1], np.int32)
 )
+cast.case(
+    "to a wider type", x=np.array([1.5, -2], np.float32), DstT="float64", out=np.array([1.5, -2])
+)
 
 cell_to_cell(cast)
 cast.differs(

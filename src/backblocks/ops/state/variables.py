@@ -110,8 +110,8 @@ def assign_sub(ref: Array, value: Array, *, use_locking: Flag = False) -> Array:
     return ref - value
 
 
-for _each, _sum in ((assign_add, 4.0), (assign_sub, -2.0)):
+for _each, _sum in ((assign_add, [4.0, 8]), (assign_sub, [-2.0, 2])):
     _each.shape(_same_shape)
     _each.no_gradient(_NO_GRADIENT)
-    _each.case("one step", ref=[1.0], value=[3.0], out=np.array([_sum]))
+    _each.case("one step", ref=[1.0, 5], value=[3.0, 3], out=np.array(_sum))
     _each.fails("another shape", ref=[1.0, 2], value=[3.0], error="shape of the variable")
