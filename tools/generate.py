@@ -231,12 +231,12 @@ def _code(text: str) -> str:
 def index_page(ops: list[Op]) -> str:
     """All ops, by group."""
     parts = [f"<!-- {GENERATED} -->", "# The ops", f"{len(ops)} ops, as TensorFlow names them."]
-    for group in sorted({op.group for op in ops}):
+    for group, title in sorted({(op.group, op.group_title) for op in ops}):
         rows = ["| op | what it gives |", "|---|---|"]
         rows += [
             f"| [{op.name}]({op.name}.md) | {summary(op)} |" for op in ops if op.group == group
         ]
-        parts += [f"## {group}", "\n".join(rows)]
+        parts += [f"## {title}", "\n".join(rows)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -59,6 +59,7 @@ def op_info(op: Op) -> OpInfo:
     return OpInfo(
         name=op.name,
         group=op.group,
+        group_title=op.group_title,
         summary=summary(op),
         documentation=details(op),
         formula=op.formula,

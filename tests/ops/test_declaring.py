@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
+from backblocks import ops
 from backblocks.dtypes import ALL, FLOATS
 from backblocks.ops import REGISTRY
 from backblocks.ops._op import op
@@ -117,3 +118,21 @@ def test_flags_are_not_numbers():
     assert made(1.0, keep=np.True_) == 1
     with pytest.raises(bb.OpError, match=r"Kept\.keep: must be True or False; got 1"):
         made(1.0, keep=1)
+
+
+def test_a_group_is_found_by_being_there(tmp_path):
+    for file in ("signal/__init__.py", "signal/stft.py", "signal/_frames.py", "notes/draft.py"):
+        (tmp_path / file).parent.mkdir(exist_ok=True)
+        (tmp_path / file).touch()
+    assert list(ops._declarations(str(tmp_path))) == ["signal.stft"]
+
+
+def test_a_group_has_the_title_of_its_package():
+    titles = {op.group: op.group_title for op in REGISTRY.values()}
+    assert titles["nn"] == "Neural networks"
+    assert not {group for group, title in titles.items() if not title[0].isupper()}
+
+    def own(x):
+        """x."""
+
+    assert declare("Own", "T -> T", own, lambda x: x.shape, T=FLOATS).group_title == "Own ops"

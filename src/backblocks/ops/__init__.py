@@ -1,25 +1,30 @@
-"""Tensor ops with TensorFlow's meaning, on NumPy arrays, by their Python names.
+"""TensorFlow's raw ops on NumPy arrays, as snake_case functions.
 
-Every op of the registry is here under its snake_case name: `ops.max_pool_3d_grad`. A file in one of the
-group folders is found by being there.
+Every op of the registry is here under its snake_case name: `ops.max_pool_3d_grad`. A package in this folder
+is a group of ops, titled by the first line of its docstring, and every module in it declares ops; both are
+found by being there.
 """
 
 import importlib
 import os
+from collections.abc import Iterator
 
 from backblocks.errors import nearest
 from backblocks.ops._op import REGISTRY, Op
 
-_GROUPS = (
-    *("array", "control_flow", "data_flow", "io", "logging", "math", "nn", "parsing", "random"),
-    *("sparse", "state", "string", "training"),
-)
 
-for _group in _GROUPS:
-    _package = importlib.import_module(f"backblocks.ops.{_group}")
-    for _file in sorted(os.listdir(_package.__path__[0])):  # pkgutil takes longer to import
-        if _file.endswith(".py") and not _file.startswith("_"):
-            importlib.import_module(f"{_package.__name__}.{_file.removesuffix('.py')}")
+def _declarations(folder: str) -> Iterator[str]:
+    """The modules that declare ops, as `group.module`, in order. pkgutil takes longer to import."""
+    for group in sorted(os.listdir(folder)):
+        files = os.path.join(folder, group)
+        if not group.startswith("_") and os.path.isfile(os.path.join(files, "__init__.py")):
+            for file in sorted(os.listdir(files)):
+                if file.endswith(".py") and not file.startswith("_"):
+                    yield f"{group}.{file.removesuffix('.py')}"
+
+
+for _module in _declarations(os.path.dirname(__file__)):
+    importlib.import_module(f"{__name__}.{_module}")
 
 globals().update({op.snake_name: op for op in REGISTRY.values()})
 __all__ = ["REGISTRY", *sorted(op.snake_name for op in REGISTRY.values())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import keyword
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -167,7 +168,7 @@ class Declaration:
         self.gives_back = tuple(name for name in self.writes if name not in handles)
         """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
         self.snake_name = snake(self.name)
-        self.group = _group_of(self.meaning.__module__)
+        self.group, self.group_title = _group_of(self.meaning.__module__)
         results = {*self.writes, *(pin.name for pin in self.outputs)}
         self.description, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
 
@@ -285,7 +286,13 @@ def snake(name: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def _group_of(module: str) -> str:
-    """TensorFlow's group, which is the folder; ops declared outside the package are a group apart."""
+def _group_of(module: str) -> tuple[str, str]:
+    """The group of an op, which is the package of its module, and the title, the first line of its docstring.
+
+    Ops that are declared outside of this package are a group of their own.
+    """
     parts = module.split(".")
-    return parts[2] if parts[:2] == ["backblocks", "ops"] else "own"
+    if parts[:2] != ["backblocks", "ops"]:
+        return "own", "Own ops"
+    doc = sys.modules[".".join(parts[:3])].__doc__ or parts[2]
+    return parts[2], doc.splitlines()[0].rstrip(".")

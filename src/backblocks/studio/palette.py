@@ -80,6 +80,8 @@ class OpInfo(Struct, kw_only=True, omit_defaults=True):
 
     name: str
     group: str
+    group_title: str
+    """In English, as the group is declared with."""
     summary: str
     documentation: str
     """What follows the summary, in Markdown."""

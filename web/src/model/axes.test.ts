@@ -28,6 +28,7 @@ function info(name: string, inputs: string[], outputs: string[], format?: string
   return {
     name,
     group: "nn",
+    group_title: "Neural networks",
     summary: "",
     documentation: "",
     inputs: inputs.map(pin),

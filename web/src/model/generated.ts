@@ -217,6 +217,8 @@ export interface GradientInfo {
 export interface OpInfo {
   readonly name: string;
   readonly group: string;
+  /** In English, as the group is declared with. */
+  readonly group_title: string;
   readonly summary: string;
   /** What follows the summary, in Markdown. */
   readonly documentation: string;

@@ -21,6 +21,8 @@ export const VARIABLE = "VariableV2";
 export const PLACEHOLDER = "Placeholder";
 
 const NO_OP = {
+  group: PAGE,
+  group_title: "Pages and gradients",
   formula: "",
   attrs: [],
   stateful: false,
@@ -39,7 +41,6 @@ const SPECIAL: readonly OpInfo[] = [
   {
     ...NO_OP,
     name: GRADIENTS,
-    group: PAGE,
     summary: "How much the ys change when the xs change a little.",
     documentation:
       "Adds, when the page runs, the blocks that compute the gradient of the sum of `ys` with respect to each of `xs`. `grad_ys` weighs the ys.",
@@ -54,7 +55,6 @@ const SPECIAL: readonly OpInfo[] = [
   {
     ...NO_OP,
     name: PAGE,
-    group: PAGE,
     summary: "Another page, used as a block.",
     documentation: "Its pins are the ports of that page. Each use has variables of its own.",
     inputs: [],

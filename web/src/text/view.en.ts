@@ -104,7 +104,7 @@ export const viewEn = {
   thatTake: (block: string) => `Blocks that take what ${block} gives`,
   thatGive: (pin: string) => `Blocks that give what ${pin} takes`,
   onWire: (wire: string) => `On the wire to ${wire}`,
-  groupName: (group: string) => GROUPS[group] ?? group,
+  groupName: (_group: string, title: string) => title,
 
   // Properties
   noPage: "Nothing is selected.",
@@ -348,23 +348,6 @@ export const viewEn = {
   connectInput: (pin: string) => `Connect to ${pin}`,
   nothingFits: "Nothing on this page fits.",
   pinStates: { wired: "wired", constant: "has a value", open: "open", missing: "missing" },
-};
-
-const GROUPS: Record<string, string> = {
-  array: "Arrays",
-  control_flow: "Control flow",
-  data_flow: "Data flow",
-  io: "Files",
-  logging: "Logging",
-  math: "Mathematics",
-  nn: "Neural networks",
-  page: "Pages and gradients",
-  parsing: "Parsing",
-  random: "Random numbers",
-  sparse: "Sparse",
-  state: "Variables",
-  string: "Strings",
-  training: "Training",
 };
 
 /** The shape of a dictionary: the same keys, other words. */

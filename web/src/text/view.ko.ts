@@ -3,6 +3,7 @@ import type { ViewWords } from "./view.en.ts";
 const number = new Intl.NumberFormat("ko");
 const moment = new Intl.DateTimeFormat("ko", { dateStyle: "medium", timeStyle: "short" });
 
+/** Titles of groups of ops. A group that is not here has the title that it is declared with. */
 const GROUPS: Record<string, string> = {
   array: "배열",
   control_flow: "제어 흐름",
@@ -113,7 +114,7 @@ export const viewKo: ViewWords = {
   thatTake: (block) => `${block}의 출력을 받을 수 있는 블록`,
   thatGive: (pin) => `${pin}에 연결할 수 있는 블록`,
   onWire: (wire) => `${wire}로 가는 선에 끼우기`,
-  groupName: (group) => GROUPS[group] ?? group,
+  groupName: (group, title) => GROUPS[group] ?? title,
 
   noPage: "선택한 것이 없습니다.",
   page: "페이지",

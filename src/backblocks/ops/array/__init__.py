@@ -1,0 +1,4 @@
+"""Arrays.
+
+Shapes, slices, joins, gathers and transposes: ops that move elements and compute little.
+"""

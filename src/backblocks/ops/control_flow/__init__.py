@@ -1,0 +1,4 @@
+"""Control flow.
+
+Switch, Merge and what else decides which blocks run.
+"""

@@ -1,1 +1,4 @@
-"""Queues, tensor arrays, and tensors taken apart and put together by index."""
+"""Data flow.
+
+Queues, tensor arrays, and tensors that are partitioned and stitched by index.
+"""

@@ -1,1 +1,4 @@
-"""Files: read, written and found, record by record, and checkpoints."""
+"""Files.
+
+Files that are read, written and matched, readers of records, and checkpoints.
+"""

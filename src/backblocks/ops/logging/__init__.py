@@ -1,0 +1,4 @@
+"""Logging.
+
+Messages and assertions.
+"""

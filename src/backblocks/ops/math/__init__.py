@@ -1,0 +1,4 @@
+"""Mathematics.
+
+Elementwise functions, reductions, segments and products of matrices.
+"""

@@ -1,0 +1,4 @@
+"""Neural networks.
+
+Pooling, convolution, normalisation, activations and losses, with their gradients.
+"""

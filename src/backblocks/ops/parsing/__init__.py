@@ -1,0 +1,4 @@
+"""Parsing.
+
+Numbers that are decoded from text and bytes.
+"""

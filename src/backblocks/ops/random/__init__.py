@@ -1,0 +1,4 @@
+"""Random numbers.
+
+Random draws, with and without state.
+"""

@@ -1,0 +1,4 @@
+"""Sparse.
+
+Sparse tensors, as indices and values.
+"""

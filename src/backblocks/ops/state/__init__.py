@@ -1,0 +1,4 @@
+"""Variables.
+
+Variables, and ops that assign to them.
+"""

@@ -1,1 +1,4 @@
-"""Text: joined, cut, measured, and made of numbers."""
+"""Strings.
+
+Strings that are joined, split, measured and made of numbers.
+"""

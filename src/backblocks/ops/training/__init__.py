@@ -1,0 +1,4 @@
+"""Training.
+
+One step of an optimiser for one variable.
+"""

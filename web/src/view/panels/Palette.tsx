@@ -28,7 +28,7 @@ export function Palette(): ReactElement {
         {groups.map(([group, members]) => (
           <details className="palette-group" key={group} open={group === "nn"}>
             <summary>
-              {w.groupName(group)}
+              {w.groupName(group, members[0]?.group_title ?? group)}
               <span className="count">{members.length}</span>
             </summary>
             {members.map((op) => (

@@ -170,7 +170,7 @@ function useEntries(search: SearchState, typed: string): Entry[] {
       id: op.name,
       name: pin === undefined ? op.name : `${op.name} · ${pin}`,
       about: op.summary.replaceAll("`", ""),
-      group: w.groupName(op.group),
+      group: w.groupName(op.group, op.group_title),
       why: reason && reasonText(reason as ConnectionError, texts),
       choose: () => add(search, op, pin),
     }));
