@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import re
+import secrets
 import signal
 import struct
 import subprocess
@@ -36,6 +37,8 @@ class Tab:
         self.socket = socket
         self.heard: list[Any] = []
         self._numbers = itertools.count(1)
+        self.client = secrets.token_hex(8)
+        self._changes = itertools.count(1)
 
     def send(self, kind: str, **fields: Any) -> None:
         self.socket.send(json.dumps({"kind": kind, **fields}))
@@ -65,15 +68,22 @@ class Tab:
         return True
 
     def open(self, **which: Any) -> Any:
+        """Opens a page; with `pending` also asks which of these changes of its client the page has."""
         request = next(self._numbers)
-        self.send("open", request=request, **which)
+        client = {"client": self.client} if "pending" in which else {}
+        self.send("open", request=request, **client, **which)
         return self.hear("opened", request=request)
 
-    def change(self, page: int, *edits: dict[str, Any], number: int | None = None) -> Any:
+    def send_change(self, page: int, *edits: dict[str, Any]) -> int:
+        """Sends a change, and gives its number."""
+        number = next(self._changes)
+        self.send("change", page=page, client=self.client, number=number, edits=list(edits))
+        return number
+
+    def change(self, page: int, *edits: dict[str, Any]) -> Any:
         """Makes a change, and gives the answer."""
-        number = next(self._numbers) if number is None else number
-        self.send("change", page=page, number=number, edits=list(edits))
-        return self.hear("changed", number=number)
+        number = self.send_change(page, *edits)
+        return self.hear("changed", client=self.client, number=number)
 
     def run(self, page: int, seconds: float = PATIENCE, **how: Any) -> Any:
         """Runs, and gives the state in which it ended."""
@@ -127,7 +137,8 @@ class Studio:
     def post(self, path: str, body: bytes) -> tuple[int, bytes, Any]:
         return self.ask("POST", path, body, Cookie=self.cookie, Origin=f"http://{self.host}")
 
-    def tab(self) -> Tab:
+    def tab(self, again: Tab | None = None) -> Tab:
+        """A new tab; or one that comes `again` after its connection was lost."""
         if not self.cookie:
             self.enter()
         opening = connect(
@@ -137,6 +148,8 @@ class Studio:
             max_size=None,
         )
         tab = Tab(self._tabs.enter_context(opening))
+        if again is not None:
+            tab.client = again.client
         tab.hear("welcome")
         return tab
 

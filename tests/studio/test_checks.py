@@ -198,8 +198,7 @@ def test_each_change_is_checked_and_a_burst_once_at_the_end(studio):
     assert tab.hear("checked", revision=1)["problems"] == []
     assert time.monotonic() - begun < 0.5
     for number in range(100):
-        edits = [{"path": ["title"], "value": str(number)}]
-        tab.send("change", page=page, number=number + 1, edits=edits)
+        tab.send_change(page, {"path": ["title"], "value": str(number)})
     heard = len(tab.heard)
     tab.hear("checked", revision=101)
     told = [each for each in tab.heard[heard:] if each["kind"] == "checked"]

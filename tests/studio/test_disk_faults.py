@@ -18,6 +18,7 @@ from simulated_disk import Disk, Faults, make_tree, on_disk, tree_of
 import backblocks as bb
 from backblocks.studio import drafts, open_pages, tasks
 from backblocks.studio import messages as m
+from backblocks.studio.clients import has_change
 from backblocks.studio.drafts import State
 from backblocks.studio.open_pages import Desk, OpenPage, Refusal
 from backblocks.studio.running import Children
@@ -56,6 +57,11 @@ def named(document):
     return {(name, block["op"]) for name, block in document["blocks"].items()}
 
 
+def number_of(name):
+    """The number of the change that adds a block."""
+    return ord(name) - ord("a") + 1
+
+
 class InThisProcess:
     """Does what the pool's processes do, where the simulated disk is."""
 
@@ -68,8 +74,8 @@ class Session:
 
     number = 1
 
-    def __init__(self, root, disk=None, faults=None):
-        self.root, self.disk, self.faults = root, disk, faults
+    def __init__(self, root, disk=None, faults=None, client="first"):
+        self.root, self.disk, self.faults, self.client = root, disk, faults, client
         self.documents = {}
         self.refusals = 0
 
@@ -105,14 +111,16 @@ class Session:
         return page
 
     async def edit(self, page, name, value=1.0, *, wait=True):
-        edit = m.Edit(["blocks", name], const(value))
+        change = m.Change(
+            page.number, self.client, number_of(name), [m.Edit(["blocks", name], const(value))]
+        )
         before = page.document
         try:
-            await page.change([edit], "")
+            await page.take(change, self)
         except Refusal:
             assert page.document is before
             self.refused()
-            await page.change([edit], "")
+            await page.take(change, self)
         self.documents[page.revision] = page.document
         if wait:
             while page._syncing is not None:
@@ -144,7 +152,7 @@ class Session:
         page.let_go()
 
 
-async def look_at(root, marks, contents):
+async def look_at(root, marks, contents, is_broken):
     """Opens the pages as the power cut has left them, and goes on with them."""
     done = [mark for mark in marks if mark[0] == "saved"]
     begun = [mark for mark in marks if mark[0] == "saving"]
@@ -156,13 +164,17 @@ async def look_at(root, marks, contents):
     missing = {}
     for name in [PAGE, *[MOVED] * (root / "work" / MOVED).exists()]:
         assert bb.open_page(root / "work" / name).check() == []
-        session = Session(root)
+        session = Session(root, client="second")
         page = await session.open(name)
+        blocks = {each for each in "abcdefghij" if each in page.document["blocks"]}
+        made = {each for each in "abcdefghij" if has_change(page.clients, "first", number_of(each))}
+        if not is_broken and (name == PAGE or is_moved):  # else the tab comes back to the old page
+            assert made == blocks, "changes that would be made again, or never"
         missing[name] = confirmed - named(page.document)
         known = page.document["blocks"]
-        await session.edit(page, "z", 2.0)
+        await session.edit(page, "y", 2.0)
         assert await page.save("", True) == m.Saved(page.number, page.revision, name)
-        await session.edit(page, "y")
+        await session.edit(page, "z")
         page.let_go()
         again = await session.open(name)
         assert set(again.document["blocks"]) == {*known, "z", "y"}
@@ -182,14 +194,14 @@ def contents_of(disk):
     return [disk.start[f"work/{PAGE}"], *saved]
 
 
-async def cut_power(root, disk, operations):
+async def cut_power(root, disk, operations, is_broken=False):
     """Looks at everything that a power cut after so many operations may leave."""
     count = 0
     marks, contents = disk.marks(operations), contents_of(disk)
     for tree in disk.cut_off_after(operations):
         make_tree(root, tree)
         with on_disk(os):
-            await look_at(root, marks, contents)
+            await look_at(root, marks, contents, is_broken)
         count += 1
     return count
 
@@ -224,7 +236,7 @@ def test_an_error_at_any_operation_is_told_and_loses_nothing(root, error, last):
             with on_disk(session.disk) as disk:
                 await session.work()
             told += session.refusals
-            await cut_power(root, disk, len(disk.log))
+            await cut_power(root, disk, len(disk.log), is_broken=True)
             if disk.count <= at:
                 return at, told
         raise AssertionError("it never ends")

@@ -259,7 +259,7 @@ def test_random_kills_lose_no_change_that_was_confirmed(start):
             done += 1
         for more in range(chance.randrange(3)):  # perhaps on their way when it dies
             edits = [block(f"n{done + more}")]
-            tab.send("change", page=opened["page"], number=900 + more, edits=edits)
+            tab.send_change(opened["page"], *edits)
         time.sleep(chance.random() * 0.02)
         studio.kill()
 
@@ -556,7 +556,7 @@ def test_a_full_disk_is_told_and_leaves_the_old_file_and_every_change(small_disk
     done = 0
     while True:  # until there is no room for another change
         edit = block(f"b{done}", "x" * 40_000)
-        tab.send("change", page=page, number=1000 + done, edits=[edit])
+        tab.send_change(page, edit)
         message = tab.next()
         while message["kind"] not in ("changed", "refused"):
             message = tab.next()
@@ -646,10 +646,10 @@ def test_two_tabs_on_one_page_see_each_other(studio):
     one, two = studio.tab(), studio.tab()
     page = one.open(path="p.page.json")["page"]
     assert two.open(path="p.page.json")["page"] == page
-    changed = one.change(page, title("from one"), number=7)
+    changed = one.change(page, title("from one"))
     seen = two.hear("changed")
-    assert changed["number"] == 7
-    assert "number" not in seen
+    assert seen == changed
+    assert (seen["client"], seen["client"] == two.client) == (one.client, False)
     assert (seen["revision"], seen["edits"]) == (1, [title("from one")])
     two.change(page, title("from two"))
     assert one.hear("changed")["edits"] == [title("from two")]
@@ -665,8 +665,8 @@ def test_a_change_that_no_longer_fits_is_refused_whole(studio):
     two.open(path="p.page.json")
     one.change(page, {"path": ["blocks", "a"]})
     late = [title("x"), {"path": ["blocks", "a", "attrs", "value"], "value": 2.0}]
-    two.send("change", page=page, number=3, edits=late)
-    assert two.hear("refused", number=3)["page"] == page
+    number = two.send_change(page, *late)
+    assert two.hear("refused", number=number)["page"] == page
     again = one.open(path="p.page.json")
     assert (again["document"]["title"], again["revision"]) == ("start", 1)
 
@@ -693,8 +693,8 @@ def test_a_pipe_in_place_of_a_journal_holds_up_nobody(studio):
     drafts_folder = studio.folder.parent / "state" / "backblocks" / "drafts"
     (lock,) = drafts_folder.glob("*.lock")
     os.mkfifo(lock.with_suffix(".jsonl"))
-    tab.send("change", page=page, number=1, edits=[title("new")])
-    text = tab.hear("refused", 10, number=1)["text"]
+    number = tab.send_change(page, title("new"))
+    text = tab.hear("refused", 10, number=number)["text"]
     assert text.startswith(f"The change is undone, because the journal in {drafts_folder} cannot")
     assert other.open()["page"]
     assert studio.tab().open()["page"]

@@ -136,7 +136,7 @@ def test_an_export_that_hangs_holds_up_no_change_of_its_tab(studio):
     process = stop_tasks(studio)
     tab.send("export", page=page, request=7, to="python")
     time.sleep(0.2)
-    tab.send("change", page=page, number=1, edits=[{"path": ["title"], "value": "new"}])
+    tab.send_change(page, {"path": ["title"], "value": "new"})
     assert tab.hear("changed", 10)
     assert tab.hear("checked", 10, revision=1)["problems"] == []
     os.kill(process, signal.SIGCONT)

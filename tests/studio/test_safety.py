@@ -211,8 +211,8 @@ def test_what_cannot_be_understood_is_refused_and_the_socket_lives_on(shared):
     for _ in range(300):
         value["x"] = value = {}
     page = tab.open()["page"]
-    tab.send("change", page=page, number=5, edits=[{"path": ["blocks", "x"], "value": deep}])
-    assert tab.hear("refused", number=5)
+    number = tab.send_change(page, {"path": ["blocks", "x"], "value": deep})
+    assert tab.hear("refused", number=number)
     assert tab.open()["page"]
 
 
@@ -382,7 +382,9 @@ def test_what_is_no_message_is_refused_with_the_number_that_it_has(shared):
     tab.send("look", page=page, request=44, pin="a:output", index=[2**64])
     assert "Expected `int`" in tab.hear("refused", request=44)["text"]
     deep = "[" * 100_000 + "]" * 100_000
-    tab.socket.send(f'{{"kind": "change", "page": {page}, "number": 3, "edits": {deep}}}')
+    tab.socket.send(
+        f'{{"kind": "change", "page": {page}, "client": "c", "number": 3, "edits": {deep}}}'
+    )
     assert "cannot be understood" in tab.hear("refused", 10)["text"]
     tab.socket.send(b"bytes")
     assert "bytes instead of text" in tab.hear("refused", 10)["text"]

@@ -148,7 +148,7 @@ class Tab:
     async def _carry_out(self, command: m.Commands) -> None:
         match command:
             case m.Open():
-                (await self._desk.open(command)).join(self, command.request)
+                (await self._desk.open(command)).join(self, command)
                 return
             case m.ListFiles():
                 self.send(m.Files(await asyncio.to_thread(self._desk.workspace.files)))
@@ -160,7 +160,7 @@ class Tab:
                 await self._desk.close(page)
             case m.Change():
                 async with page.changing:
-                    await page.change(command.edits, command.label, self.number, command.number)
+                    await page.take(command, self)
             case m.Save():
                 async with page.changing:
                     answer = await page.save(command.path, command.overwrite)

@@ -1,9 +1,9 @@
 """What keeps work from being lost: a journal of every change, and the versions that saves replaced.
 
 A journal is a file of lines that is appended to. The first has the document it starts from and the digest
-of the page's file then; every other one is a change. Once it is much larger than the document it is
-replaced by one that has the document as it is in place of the changes. It lies in the folder for state of
-the user, never beside the page, and is gone once the page is saved.
+of the page's file then; every other one is a change, with the client that made it and its number. Once it is
+much larger than the document it is replaced by one that has the document as it is in place of the changes.
+It lies in the folder for state of the user, never beside the page, and is gone once the page is saved.
 
 A line is a record separator, the CRC-32 of the JSON that follows, the JSON, and a line feed. CRC-32 finds
 every damage of up to 32 bits in a row and all but one in four thousand million others, costs less than
@@ -23,7 +23,7 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from backblocks._durable import (
 )
 from backblocks.pages.model import FORMAT
 from backblocks.pages.serialization import open_regular_file
+from backblocks.studio.clients import Clients, with_change
 from backblocks.studio.document import EditError, apply
 from backblocks.studio.messages import Damage, Edit
 
@@ -50,12 +51,15 @@ MOST_VERSIONS = 50
 _NEW = "new-"
 _SMALL = 1 << 20
 """Bytes of a journal that are not worth compacting."""
+_CLIENTS_KEPT = 7 * 86_400.0
+"""Seconds after a save in which a tab may come back and send changes again that the saved file has."""
 
 
 class _First(msgspec.Struct):
     page: str
     digest: str
     document: dict[str, Any]
+    clients: Clients = msgspec.field(default_factory=dict)
 
 
 class _Entry(msgspec.Struct, omit_defaults=True):
@@ -70,6 +74,8 @@ class _Entry(msgspec.Struct, omit_defaults=True):
     document: dict[str, Any] | UnsetType = UNSET
     changes: int = 1
     damage: Damage | None = None
+    client: str = ""
+    number: int = 0
 
 
 @dataclass(frozen=True)
@@ -89,6 +95,8 @@ class Found:
     damage: Damage | None = None
     is_damaged: bool = False
     """Whether the file itself has lines that cannot be read or applied: it has to be set aside."""
+    clients: Clients = field(default_factory=dict)
+    """The changes of clients that are in the document."""
 
     @property
     def has_file(self) -> bool:
@@ -108,6 +116,14 @@ class State:
         for each in (self.folder, self.folder.parent):
             sync_folder(each)  # whoever made them may have been killed before this
         sweep(self.drafts)
+        self._forget_clients()
+
+    def _forget_clients(self) -> None:
+        """Removes files of clients that no tab will come back to."""
+        for file in self.drafts.glob("*.clients"):
+            with contextlib.suppress(OSError):
+                if time.time() - file.stat().st_mtime > _CLIENTS_KEPT:
+                    remove(file)
 
     def name_of(self, page: Path | None) -> str:
         """By which the journal and the versions of a page are found; a new one if it has no file."""
@@ -223,6 +239,8 @@ class Journal:
     def __init__(self, state: State, name: str) -> None:
         self.name = name
         self.path = state.drafts / f"{name}.jsonl"
+        self._clients_path = state.drafts / f"{name}.clients"
+        self._saved_clients: Clients = {}
         self._lock = Lock(state.drafts, name)
         self._file: AppendOnly | None = None
         self._holds = Found("", "", {}, {})
@@ -235,6 +253,15 @@ class Journal:
     def found(self, base: Found | None = None) -> Found | None:
         """What an earlier studio left. A journal whose first line is damaged starts from `base`."""
         return read(self.path, base)
+
+    def saved_clients(self) -> Clients:
+        """The changes of clients that were in the page when its last journal ended."""
+        with (
+            contextlib.suppress(OSError, msgspec.DecodeError),
+            open_regular_file(self._clients_path) as file,
+        ):
+            self._saved_clients = _clients.decode(file.read())
+        return self._saved_clients
 
     def go_on(self, found: Found) -> Found:
         """Adds to what was found. A journal that is damaged is set aside in a copy, and goes on without
@@ -261,11 +288,17 @@ class Journal:
                 file.write(data)
         return str(copy)
 
-    def begin(self, page: Path | None, digest: str, document: dict[str, Any]) -> None:
+    def begin(
+        self,
+        page: Path | None,
+        digest: str,
+        document: dict[str, Any],
+        clients: Clients | None = None,
+    ) -> None:
         """Starts from a document, if nothing was written yet."""
         if self._file is not None:
             return
-        first = _First("" if page is None else str(page), digest, document)
+        first = _First("" if page is None else str(page), digest, document, clients or {})
         file = AppendOnly(self.path, new=True)
         try:
             file.append(_line(first))
@@ -273,13 +306,27 @@ class Journal:
             file.close()
             raise
         self._file, self._compact_bytes = file, file.size
-        self._holds = Found(first.page, digest, document, document)
+        self._holds = Found(first.page, digest, document, document, clients=first.clients)
 
-    def add(self, edits: list[Edit], label: str, document: dict[str, Any]) -> None:
+    def add(
+        self,
+        edits: list[Edit],
+        label: str,
+        document: dict[str, Any],
+        client: str = "",
+        number: int = 0,
+    ) -> None:
         """Adds a change, which makes this document, to what has begun."""
         now, changes = time.time(), self._holds.changes + 1
-        holds = replace(self._holds, document=document, changes=changes, since=now, saving="")
-        self._append(_Entry(now, edits, label), holds)
+        holds = replace(
+            self._holds,
+            document=document,
+            changes=changes,
+            since=now,
+            saving="",
+            clients=with_change(self._holds.clients, client, number),
+        )
+        self._append(_Entry(now, edits, label, client=client, number=number), holds)
 
     def saving(self, digest: str) -> None:
         """Says that the file is about to be replaced: if it then has this digest, the journal is over."""
@@ -316,7 +363,7 @@ class Journal:
 
     def _replace(self, holds: Found) -> None:
         """Replaces the file, in one step, by one that has the document in place of the changes."""
-        first = _First(holds.page, holds.digest, holds.start)
+        first = _First(holds.page, holds.digest, holds.start, holds.clients)
         lines = [_line(first)]
         if holds.changes or holds.damage:
             changes, damage = holds.changes, holds.damage
@@ -337,10 +384,16 @@ class Journal:
             old.close()
         self._compact_bytes = self._file.size
 
-    def end(self) -> None:
-        """The page is saved, or has no change: there is nothing to be found again."""
+    def end(self, clients: Clients | None = None) -> None:
+        """The page is saved, or has no change: there is nothing to be found again but which changes of
+        clients the file has, if it has one.
+        """
         self._close()
         with contextlib.suppress(OSError):  # a journal that stays says itself that it was saved
+            if clients and clients != self._saved_clients and not self.name.startswith(_NEW):
+                with atomic_write(self._clients_path) as file:
+                    file.write(msgspec.json.encode(clients))
+                self._saved_clients = clients
             remove(self.path)
             sync_folder(self.path.parent)
 
@@ -391,6 +444,7 @@ def _base(name: str) -> Found | None:
 
 _first = msgspec.json.Decoder(_First)
 _entry = msgspec.json.Decoder(_Entry)
+_clients = msgspec.json.Decoder(Clients)
 
 
 def read(path: Path, base: Found | None = None) -> Found | None:
@@ -434,7 +488,7 @@ def _as_first(record: bytes) -> Found | None:
         first = _first.decode(record)
     except msgspec.DecodeError:
         return None
-    return Found(first.page, first.digest, first.document, first.document)
+    return Found(first.page, first.digest, first.document, first.document, clients=first.clients)
 
 
 def _after(found: Found, entry: _Entry) -> Found:
@@ -450,4 +504,5 @@ def _after(found: Found, entry: _Entry) -> Found:
         changes=found.changes + (0 if entry.saving else entry.changes),
         since=entry.time or found.since,
         damage=entry.damage or found.damage,
+        clients=with_change(found.clients, entry.client, entry.number),
     )

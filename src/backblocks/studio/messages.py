@@ -15,6 +15,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 Int = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """A whole number from a tab: one of 64 bits, which is more than browsers have."""
+ClientName = Annotated[str, Meta(max_length=64)]
+"""Names a tab that has a page open, for as long as it has it open: see `clients.py`."""
 
 
 class Edit(Struct, omit_defaults=True):
@@ -55,6 +57,9 @@ class Open(Command, tag="open"):
     path: str = ""
     lesson: str = ""
     unsaved: str = ""
+    client: ClientName = ""
+    pending: list[Int] = field(default_factory=list)
+    """Numbers of this client's changes that were not acknowledged, after a lost connection."""
 
 
 class Close(Command, tag="close"):
@@ -62,10 +67,11 @@ class Close(Command, tag="close"):
 
 
 class Change(Command, tag="change"):
-    """One step of editing. `number` counts the changes of this tab; `Changed` gives it back."""
+    """One step of editing. A client numbers its changes of a page; one that the page has is dropped."""
 
     page: Int
-    number: Int
+    client: ClientName
+    number: Annotated[int, Meta(ge=1, le=2**53)]
     edits: list[Edit]
     label: str = ""
 
@@ -262,6 +268,8 @@ class Opened(Message, tag="opened"):
     draft: Draft | None = None
     unsaved: str = ""
     """By which a page without a file can be opened again."""
+    applied: list[int] = field(default_factory=list)
+    """Those of the `pending` changes that the document has."""
 
 
 class Draft(Struct, omit_defaults=True):
@@ -285,11 +293,15 @@ class Damage(Struct, omit_defaults=True):
 
 
 class Changed(Message, tag="changed"):
-    """The document has changed, by this tab's own change (then `number` is not 0) or by another's."""
+    """The document has changed, by this change of the client; of none if the server changed it.
+
+    A change that came again is acknowledged without edits.
+    """
 
     page: int
     revision: int
     edits: list[Edit]
+    client: str = ""
     number: int = 0
     label: str = ""
 

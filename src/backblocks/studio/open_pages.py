@@ -23,6 +23,7 @@ from backblocks.pages.serialization import (
 )
 from backblocks.studio import messages as m
 from backblocks.studio import pipe
+from backblocks.studio.clients import Clients, has_change, is_late, with_change
 from backblocks.studio.document import EditError, apply, diff
 from backblocks.studio.drafts import Found, Journal, State, Taken
 from backblocks.studio.process_pool import ProcessPool, TaskError
@@ -63,6 +64,7 @@ class OpenPage:
         self.document: dict[str, Any] = {"format": FORMAT, "blocks": {}}
         self.revision = 0
         self.saved_revision = -1
+        self.clients: Clients = {}
         self.draft: m.Draft | None = None
         self._desk = desk
         self._start = self.document
@@ -110,16 +112,19 @@ class OpenPage:
         elif start is not None:
             self.document = self._start = start
         name = "" if self.path is None else str(self.path)
-        found = self._journal.found(Found(name, self._known, self.document, self.document))
+        self.clients = self._journal.saved_clients()
+        base = Found(name, self._known, self.document, self.document, clients=self.clients)
+        found = self._journal.found(base)
         if found is None:
             return
+        self.clients = found.clients
         if self.path is not None and found.saving == self._known:
-            self._journal.end()  # it was saved
+            self._journal.end(self.clients)  # it was saved
             return
         found = self._journal.go_on(found)
         if self.path is not None:
             if not diff(found.document, self.document):
-                self._journal.end()  # nothing of it is left, or can be read
+                self._journal.end(self.clients)  # nothing of it is left, or can be read
                 self.draft = m.Draft(0, found.since, found.damage) if found.damage else None
                 return
             if found.digest != self._known:
@@ -129,10 +134,11 @@ class OpenPage:
         self._lost_file = self.path is None and bool(found.page)
         self.draft = m.Draft(found.changes, found.since, found.damage)
 
-    def opened(self, request: int) -> m.Opened:
+    def opened(self, command: m.Open) -> m.Opened:
         name = "" if self.path is None else self._desk.workspace.name(self.path)
+        client = command.client
         return m.Opened(
-            request,
+            command.request,
             self.number,
             self.document,
             self.revision,
@@ -140,14 +146,15 @@ class OpenPage:
             self.saved_revision,
             self.draft,
             self.unsaved,
+            [each for each in command.pending if has_change(self.clients, client, each)],
         )
 
-    def join(self, tab: Tab, request: int) -> None:
+    def join(self, tab: Tab, command: m.Open) -> None:
         self.tabs[tab.number] = tab
         if self.closing is not None:
             self.closing.cancel()
             self.closing = None
-        tab.send(self.opened(request))
+        tab.send(self.opened(command))
         self.running.resend(tab.number)
         if len(self._desk.pages) <= _READY_TO_RUN:
             self.running.prepare()
@@ -178,7 +185,7 @@ class OpenPage:
         if self.revision == self.saved_revision or (
             self.path is None and not self._lost_file and not diff(self.document, self._start)
         ):
-            self._journal.end()
+            self._journal.end(self.clients)
         self.let_go()
 
     def tell(self, message: m.Message) -> None:
@@ -195,8 +202,20 @@ class OpenPage:
 
     # -- changing -------------------------------------------------------------------------
 
-    async def change(self, edits: list[m.Edit], label: str, tab: int = 0, number: int = 0) -> None:
-        """Changes the document, and tells every tab. `number` is that of the tab's own change.
+    async def take(self, command: m.Change, tab: Tab) -> None:
+        """Makes a change of a tab. `changing` must be held."""
+        client, number = command.client, command.number
+        if has_change(self.clients, client, number):
+            tab.send(m.Changed(self.number, self.revision, [], client, number))
+        elif is_late(self.clients, client, number):
+            raise Refusal("A later change of this tab came before it.")
+        else:
+            await self.change(command.edits, command.label, client, number)
+
+    async def change(
+        self, edits: list[m.Edit], label: str, client: str = "", number: int = 0
+    ) -> None:
+        """Changes the document, and tells every tab.
 
         `changing` must be held: the journal is written in another thread, where it may have to wait.
         """
@@ -207,7 +226,7 @@ class OpenPage:
         except EditError as error:
             raise Refusal(f"The page has changed meanwhile: {error}.") from None
         try:
-            await asyncio.to_thread(self._add_to_journal, edits, label, document)
+            await asyncio.to_thread(self._add_to_journal, edits, label, document, client, number)
         except OSError as error:
             folder = self._journal.path.parent
             text = f"The change is undone, because the journal in {folder} cannot be written"
@@ -215,17 +234,23 @@ class OpenPage:
             raise Refusal(f"{text}: {error.strerror}. {hint}") from None
         self.document = document
         self.revision += 1
-        for each in self.tabs.values():
-            own = number if each.number == tab else 0
-            each.send(m.Changed(self.number, self.revision, edits, own, label))
+        self.clients = with_change(self.clients, client, number)
+        self.tell(m.Changed(self.number, self.revision, edits, client, number, label))
         if self._syncing is None:
             self._syncing = asyncio.create_task(self._sync())
         self.check()
         self.running.edited(self.revision, self.document)
 
-    def _add_to_journal(self, edits: list[m.Edit], label: str, document: dict[str, Any]) -> None:
-        self._journal.begin(self.path, self._known, self.document)
-        self._journal.add(edits, label, document)
+    def _add_to_journal(
+        self,
+        edits: list[m.Edit],
+        label: str,
+        document: dict[str, Any],
+        client: str,
+        number: int,
+    ) -> None:
+        self._journal.begin(self.path, self._known, self.document, self.clients)
+        self._journal.add(edits, label, document, client, number)
 
     async def _sync(self) -> None:
         """Syncs the journal a little after a change, and tries again until the disk takes it."""
@@ -365,7 +390,7 @@ class OpenPage:
             if new is not old:
                 new.leave()
             raise
-        new.end()
+        new.end(self.clients)
         if new is not old:
             old.end()
             old.leave()

@@ -76,7 +76,7 @@ test("it tries again at once when told to", () => {
 test("floats are sent as floats", () => {
   sockets[0]?.open();
   const edits = [{ path: ["blocks", "a", "in", "x"], value: { $number: "1.0" } }];
-  client.send({ kind: "change", page: 1, number: 1, edits });
+  client.send({ kind: "change", page: 1, client: "one", number: 1, edits });
   expect(sockets[0]?.sent[0]).toContain('"value":1.0');
 });
 

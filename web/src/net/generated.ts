@@ -45,6 +45,9 @@ export interface Open {
   readonly path?: string;
   readonly lesson?: string;
   readonly unsaved?: string;
+  readonly client?: string;
+  /** Numbers of this client's changes that were not acknowledged, after a lost connection. */
+  readonly pending?: readonly number[];
 }
 
 export interface Close {
@@ -52,10 +55,11 @@ export interface Close {
   readonly page: number;
 }
 
-/** One step of editing. `number` counts the changes of this tab; `Changed` gives it back. */
+/** One step of editing. A client numbers its changes of a page; one that the page has is dropped. */
 export interface Change {
   readonly kind: "change";
   readonly page: number;
+  readonly client: string;
   readonly number: number;
   readonly edits: readonly Edit[];
   readonly label?: string;
@@ -251,6 +255,8 @@ export interface Opened {
   readonly draft?: Draft | null;
   /** By which a page without a file can be opened again. */
   readonly unsaved?: string;
+  /** Those of the `pending` changes that the document has. */
+  readonly applied?: readonly number[];
 }
 
 /** Changes that were never saved, found in the journal. */
@@ -271,12 +277,17 @@ export interface Damage {
   readonly copy: string;
 }
 
-/** The document has changed, by this tab's own change (then `number` is not 0) or by another's. */
+/**
+ * The document has changed, by this change of the client; of none if the server changed it.
+ *
+ * A change that came again is acknowledged without edits.
+ */
 export interface Changed {
   readonly kind: "changed";
   readonly page: number;
   readonly revision: number;
   readonly edits: readonly Edit[];
+  readonly client?: string;
   readonly number?: number;
   readonly label?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * The document of one page, as this tab and the server change it. Own changes are shown at once and wait until the
- * server confirms them; changes of other tabs are put below those that wait.
+ * The document of one page, as this tab and the server change it: optimistic updates. Own changes are shown at once
+ * and are pending until the server acknowledges them; changes of other tabs are rebased below them.
  */
 
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
@@ -19,57 +19,61 @@ import {
 } from "../model/history.ts";
 
 export interface Synced {
+  /** Names this tab's own changes of the page: the server knows them by client and number. */
+  readonly client: string;
+  /** Of the last own change. */
+  readonly number: number;
   readonly document: PageDocument;
   /** The last revision of the server that is in the document. */
   readonly revision: number;
-  /** Own changes that are not confirmed, the oldest first. */
+  /** Own changes that are not acknowledged, the oldest first. */
   readonly pending: readonly Pending[];
   readonly history: History;
 }
 
-export function opened(document: PageDocument, revision: number): Synced {
-  return { document, revision, pending: [], history: NO_HISTORY };
+export function opened(client: string, document: PageDocument, revision: number): Synced {
+  return { client, number: 0, document, revision, pending: [], history: NO_HISTORY };
 }
 
-/** The revision that the document will be when all own changes are confirmed. */
+/** A name that no other client has. */
+export function newClient(): string {
+  return [...crypto.getRandomValues(new Uint32Array(4))].map((each) => each.toString(36)).join("-");
+}
+
+/** The revision that the document will be when all own changes are acknowledged. */
 export function revisionToCome(synced: Synced): number {
   return synced.revision + synced.pending.length;
 }
 
-/** A change of this tab, which is to be sent under its number. */
+/** A change of this tab, which is to be sent under its number, and what is synced with it. */
 export interface Own {
   readonly synced: Synced;
   readonly change: Pending;
 }
 
-export function change(
-  synced: Synced,
-  number: number,
-  edits: readonly Edit[],
-  label: string,
-  merge?: string,
-): Own {
-  return own(synced, number, commit(synced.document, synced.history, edits, label, merge));
+export function change(synced: Synced, edits: readonly Edit[], label: string, merge?: string): Own {
+  return own(synced, commit(synced.document, synced.history, edits, label, merge));
 }
 
 /** Nothing if there is nothing to undo. */
-export function undone(synced: Synced, number: number): Own | undefined {
+export function undone(synced: Synced): Own | undefined {
   const done = undo(synced.document, synced.history);
-  return done && own(synced, number, done);
+  return done && own(synced, done);
 }
 
-export function redone(synced: Synced, number: number): Own | undefined {
+export function redone(synced: Synced): Own | undefined {
   const done = redo(synced.document, synced.history);
-  return done && own(synced, number, done);
+  return done && own(synced, done);
 }
 
-function own(synced: Synced, number: number, done: Done): Own {
+function own(synced: Synced, done: Done): Own {
+  const number = synced.number + 1;
   const change = { number, label: done.label, edits: done.edits, inverse: done.inverse };
   const { document, history } = done;
-  return { synced: { ...synced, document, history, pending: [...synced.pending, change] }, change };
+  return { synced: { ...synced, number, document, history, pending: [...synced.pending, change] }, change };
 }
 
-/** The server has confirmed the oldest change that waited. */
+/** The server has acknowledged the oldest change that waited. */
 export function confirmed(synced: Synced, number: number, revision: number): Synced {
   const { document, pending } = synced;
   const change = pending.find((each) => each.number === number);
@@ -89,7 +93,7 @@ export function changedByOther(
 ): Synced {
   const { document, pending } = rebase(synced.document, synced.pending, edits);
   const history = undoable === undefined ? synced.history : withForeign(synced, edits, undoable);
-  return { document, revision, pending, history };
+  return { ...synced, document, revision, pending, history };
 }
 
 function withForeign(synced: Synced, edits: readonly Edit[], label: string): History {
@@ -104,16 +108,15 @@ export function refused(synced: Synced, number: number): Synced {
 }
 
 /**
- * The page was opened again after the connection was lost. Changes that had arrived before are recognised, because
- * the document is what they make of it; the others go on top of it, and `pending` is to be sent again.
+ * The page was opened again after the connection was lost. Pending changes that the server had applied by then are
+ * in its document; the others go on top of it, and are to be sent again.
  */
-export function reopened(synced: Synced, document: PageDocument, revision: number): Synced {
-  const wanted = JSON.stringify(document);
-  let here = withoutPending(synced.document, synced.pending);
-  let arrived = 0;
-  for (const [place, each] of synced.pending.entries()) {
-    here = attempt(here, each.edits)?.document ?? here;
-    if (JSON.stringify(here) === wanted) arrived = place + 1;
-  }
-  return { ...synced, revision, ...withPending(document, synced.pending.slice(arrived)) };
+export function reopened(
+  synced: Synced,
+  document: PageDocument,
+  revision: number,
+  applied: readonly number[] = [],
+): Synced {
+  const left = synced.pending.filter(({ number }) => !applied.includes(number));
+  return { ...synced, revision, ...withPending(document, left) };
 }

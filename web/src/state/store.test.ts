@@ -84,6 +84,7 @@ describe("a page", () => {
       {
         kind: "change",
         page: 1,
+        client: now().synced.client,
         number: 1,
         edits: [{ path: ["title"], value: "new" }],
         label: "Title and description",
@@ -91,7 +92,7 @@ describe("a page", () => {
     ]);
     expect(isDirty(now())).toBe(true);
     expect(isJournaled(now())).toBe(false);
-    say({ kind: "changed", page: 1, revision: 4, edits: [], number: 1 });
+    say({ kind: "changed", page: 1, revision: 4, edits: [], client: now().synced.client, number: 1 });
     say({ kind: "journaled", page: 1, revision: 4 });
     expect(isJournaled(now())).toBe(true);
     say({ kind: "saved", page: 1, revision: 4, path: "line.page.json" });
@@ -133,6 +134,8 @@ describe("a page", () => {
       kind: "changed",
       page: 1,
       revision: 4,
+      client: "another tab",
+      number: 1,
       edits: [
         { path: ["title"], value: "theirs" },
         { path: ["about"], value: "theirs" },
@@ -183,7 +186,7 @@ describe("after the connection was lost", () => {
     studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
     connect("b");
     const [command] = sent("open");
-    expect(command?.path).toBe("line.page.json");
+    expect(command).toMatchObject({ path: "line.page.json", pending: [1, 2] });
     say({
       kind: "opened",
       request: command?.request ?? 0,
@@ -202,6 +205,29 @@ describe("after the connection was lost", () => {
     studio.undo(9);
     studio.undo(9);
     expect(now(9).document).toEqual(linePage);
+  });
+
+  test("changes that had arrived are not sent again", async () => {
+    await lose();
+    studio.commit(1, [{ path: ["about"], value: "while away" }], { kind: "title" });
+    const client = now().synced.client;
+    connect("b");
+    const [command] = sent("open");
+    expect(command?.client).toBe(client);
+    const document = { ...linePage, title: "new" };
+    const request = command?.request ?? 0;
+    say({ kind: "opened", request, page: 9, document, revision: 1, applied: [1] });
+    expect(sent("change").map((each) => [each.client, each.number])).toEqual([[client, 2]]);
+    expect(now(9).document).toEqual({ ...linePage, title: "new", about: "while away" });
+  });
+
+  test("a page that is opened once more is another client's, so its numbers begin again", async () => {
+    const { client } = (await open()).synced;
+    setTitle("new");
+    studio.close(1);
+    expect((await open()).synced.client).not.toBe(client);
+    setTitle("again");
+    expect(sent("change").map(({ number }) => number)).toEqual([1, 1]);
   });
 
   test("a page that was closed meanwhile stays closed", async () => {

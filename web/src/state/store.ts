@@ -6,7 +6,7 @@
 
 import type { Action, Item, Label } from "../model/action.ts";
 import { diff, type Edit } from "../model/document.ts";
-import { closed } from "../model/history.ts";
+import { closed, type Pending } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
 import type {
@@ -14,6 +14,7 @@ import type {
   Checked,
   Command,
   Message,
+  Open,
   Opened,
   Refused,
   Run,
@@ -52,7 +53,6 @@ export class Studio {
     () => this.noConnection(),
   );
   private readonly client: Client;
-  private numbers = 0;
   private notices = 0;
   /** Pages that are being opened again after a reconnect, by request; `rescue` into a new page. */
   private readonly reopening = new Map<number, { readonly page: number; readonly rescue: boolean }>();
@@ -105,7 +105,7 @@ export class Studio {
   commit(page: number, edits: readonly Edit[], label: Label, merge?: string): void {
     const now = this.page(page);
     if (!now || !edits.length) return;
-    const change = sync.change(now.synced, ++this.numbers, edits, this.labelText(label), merge);
+    const change = sync.change(now.synced, edits, this.labelText(label), merge);
     this.applyOwn(now, change);
   }
 
@@ -120,21 +120,24 @@ export class Studio {
 
   undo(page: number): void {
     const now = this.page(page);
-    const change = now && sync.undone(now.synced, ++this.numbers);
+    const change = now && sync.undone(now.synced);
     if (change) this.applyOwn(now, change);
   }
 
   redo(page: number): void {
     const now = this.page(page);
-    const change = now && sync.redone(now.synced, ++this.numbers);
+    const change = now && sync.redone(now.synced);
     if (change) this.applyOwn(now, change);
   }
 
   private applyOwn({ page }: PageState, { synced, change }: sync.Own): void {
     this.applyDocument(page, synced, change.edits, true);
-    const { number, label } = change;
     // What is changed while the page is opened again is sent when it is open.
-    if (page > 0) this.send({ kind: "change", page, number, edits: change.edits, label });
+    if (page > 0) this.sendChange(page, synced, change);
+  }
+
+  private sendChange(page: number, { client }: sync.Synced, { number, edits, label }: Pending): void {
+    this.send({ kind: "change", page, client, number, edits, label });
   }
 
   /** Shows a new document: its graph, what is stale now, and what is still selected. */
@@ -333,9 +336,10 @@ export class Studio {
       // The server may give this number to another page before this one is open again.
       const away = -this.requests.nextNumber();
       this.renumber(page, away);
-      const { path, unsaved } = this.page(away) as PageState;
-      if (path) this.reopen(away, { path });
-      else if (unsaved) this.reopen(away, { unsaved });
+      const { path, unsaved, synced } = this.page(away) as PageState;
+      const own = { client: synced.client, pending: synced.pending.map(({ number }) => number) };
+      if (path) this.reopen(away, { path, ...own });
+      else if (unsaved) this.reopen(away, { unsaved, ...own });
       else this.rescue(away);
     }
   }
@@ -345,7 +349,7 @@ export class Studio {
     renumberLive(old, page);
   }
 
-  private reopen(page: number, what: { path?: string; unsaved?: string }, rescue = false): void {
+  private reopen(page: number, what: Omit<Open, "kind" | "request">, rescue = false): void {
     const request = this.requests.nextNumber();
     this.reopening.set(request, { page, rescue });
     this.send({ kind: "open", request, ...what });
@@ -373,14 +377,13 @@ export class Studio {
         selection: old.selection,
         draft: old.draft,
       });
-      for (const { number, edits, label } of this.page(page)?.synced.pending ?? []) {
-        this.send({ kind: "change", page, number, edits, label });
-      }
+      const { synced } = this.page(page) as PageState;
+      for (const each of synced.pending) this.sendChange(page, synced, each);
       this.watch(page, live(page).watchedPins);
       return;
     }
     if (!this.page(page)) {
-      const synced = sync.opened(message.document, message.revision);
+      const synced = sync.opened(sync.newClient(), message.document, message.revision);
       this.setPage(page, newPageState(message, synced, this.state.ops));
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
@@ -393,18 +396,19 @@ export class Studio {
   }
 
   /** The server's document with the changes of this tab that it does not have yet. */
-  private mergeReopened({ document, revision }: Opened, old: PageState, rescue: boolean): sync.Synced {
-    if (!rescue) return sync.reopened(old.synced, document, revision);
+  private mergeReopened(opened: Opened, old: PageState, rescue: boolean): sync.Synced {
+    const { document, revision } = opened;
+    if (!rescue) return sync.reopened(old.synced, document, revision, opened.applied);
     const label = this.labelText({ kind: "restore" });
     const edits = diff(document, old.document);
-    const { synced } = sync.change(sync.opened(document, revision), ++this.numbers, edits, label);
+    const { synced } = sync.change(sync.opened(sync.newClient(), document, revision), edits, label);
     return { ...synced, history: old.synced.history };
   }
 
-  private changed({ page, revision, edits, number, label }: Changed): void {
+  private changed({ page, revision, edits, client, number, label }: Changed): void {
     const now = this.page(page);
     if (!now) return;
-    if (number) {
+    if (number && client === now.synced.client) {
       this.update(page, (each) => withDocument(each, sync.confirmed(each.synced, number, revision)));
       return;
     }
