@@ -1,4 +1,4 @@
-"""The command `backblocks`. What a subcommand needs is imported when it is asked for: help is instant."""
+"""The command `backblocks`. The module of a subcommand is imported when it runs, so that help is instant."""
 
 from __future__ import annotations
 
@@ -10,8 +10,13 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from backblocks.commands.arguments import parser
-from backblocks.commands.mistakes import FAULT, Mistake, fault, tell
-from backblocks.commands.terminal import STOPPED, visible_output
+from backblocks.commands.error_reporting import (
+    INTERNAL_ERROR_EXIT,
+    UsageError,
+    internal_error,
+    report_error,
+)
+from backblocks.commands.terminal import INTERRUPTED_EXIT, escaped_output
 from backblocks.errors import OpError
 
 
@@ -19,46 +24,46 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command line and gives the exit code.
 
     0 is fine, 1 a page with problems or a run that failed, 2 a command line that cannot be understood,
-    3 a fault of backblocks itself, 130 Ctrl-C.
+    3 a bug of backblocks itself, 130 Ctrl-C.
     """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # some terminals have no signs for bars
-    with visible_output():
+            stream.reconfigure(errors="replace")  # not every encoding has the characters of bars
+    with escaped_output():
         return _run(parser().parse_args(arguments))
 
 
-def _run(given: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace) -> int:
     try:
-        code: int = import_module(f"backblocks.commands.{given.command}").main(given)
+        code: int = import_module(f"backblocks.commands.{args.command}").main(args)
         sys.stdout.flush()
         return code
     except OpError as error:
         if isinstance(error.__cause__, BrokenPipeError):  # of a block that prints
-            return _read_enough()
-        tell(error, given)
-        return 2 if isinstance(error, Mistake) else 1
+            return _broken_pipe_exit()
+        report_error(error, args)
+        return 2 if isinstance(error, UsageError) else 1
     except KeyboardInterrupt:
-        if getattr(given, "as_json", False):
+        if getattr(args, "as_json", False):
             print('{"stopped": true, "problems": []}')
         print("stopped", file=sys.stderr)
-        return STOPPED
+        return INTERRUPTED_EXIT
     except BrokenPipeError:
-        return _read_enough()
+        return _broken_pipe_exit()
     except OSError as error:
         name = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else "file"
-        tell(OpError(f"cannot be used: {error.strerror or error}", op=name), given)
+        report_error(OpError(f"cannot be used: {error.strerror or error}", op=name), args)
         return 1
     except MemoryError:
         hint = "Use smaller arrays, or close other programs."
-        tell(OpError("needs more memory than there is", op=given.command, hint=hint), given)
+        report_error(OpError("needs more memory than there is", op=args.command, hint=hint), args)
         return 1
-    except Exception as error:  # nobody else can have made this mistake: it is told as ours
-        tell(fault(error), given)
-        return FAULT
+    except Exception as error:  # a bug of ours
+        report_error(internal_error(error), args)
+        return INTERNAL_ERROR_EXIT
 
 
-def _read_enough() -> int:
-    """The exit code when whoever reads the output has closed it; the flush at exit finds no error."""
+def _broken_pipe_exit() -> int:
+    """The exit code after the reader closed the pipe. stdout is replaced, so that the flush at exit works."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0

@@ -410,7 +410,7 @@ def test_ctrl_c_before_the_run_gives_machines_a_document_too(counter, capsys, mo
     def interrupted(path):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(run, "opened", interrupted)
+    monkeypatch.setattr(run, "open_page_argument", interrupted)
     assert main(["run", counter, "--json"]) == 130
     assert json.loads(capsys.readouterr().out) == {"stopped": True, "problems": []}
 
@@ -713,7 +713,7 @@ def test_what_is_read_no_more_is_no_error():
 
 
 def test_colour_is_for_terminals_only(monkeypatch):
-    from backblocks.commands.terminal import painter
+    from backblocks.commands.terminal import colorizer
 
     class Terminal:
         def isatty(self):
@@ -721,22 +721,22 @@ def test_colour_is_for_terminals_only(monkeypatch):
 
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert painter(Terminal())("x", "red") == "\x1b[31mx\x1b[0m"
+    assert colorizer(Terminal())("x", "red") == "\x1b[31mx\x1b[0m"
     monkeypatch.setenv("NO_COLOR", "1")
-    assert painter(Terminal())("x", "red") == "x"
-    assert painter(sys.__stdout__)("x", "red") == "x" or sys.__stdout__.isatty()
+    assert colorizer(Terminal())("x", "red") == "x"
+    assert colorizer(sys.__stdout__)("x", "red") == "x" or sys.__stdout__.isatty()
 
 
 def test_a_bar_is_for_terminals_only(monkeypatch, capsys):
     from backblocks.commands import terminal
 
     monkeypatch.setattr(terminal, "_AFTER", 0)
-    progress = terminal.Progress(10)
-    progress.at(5)
+    progress = terminal.ProgressBar(10)
+    progress.update(5)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    progress = terminal.Progress(10)
-    progress.at(5)
+    progress = terminal.ProgressBar(10)
+    progress.update(5)
     progress.end()
     assert f"step 5 of 10 ┃{'━' * 15}{' ' * 15}┃ 0 s left" in capsys.readouterr().err
 

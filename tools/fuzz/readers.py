@@ -21,7 +21,7 @@ import numpy as np
 
 import backblocks as bb
 from backblocks.cli import main
-from backblocks.commands.terminal import STOPPED
+from backblocks.commands.terminal import INTERRUPTED_EXIT
 from backblocks.dtypes import BY_NAME, NAMES
 from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
@@ -102,7 +102,7 @@ def _command(*words: str) -> tuple[int, str]:
             code = main(words)
         except SystemExit as end:
             raise Finding(f"{words} ends with {end.code}: {printed.getvalue()}") from None
-    if code == STOPPED:
+    if code == INTERRUPTED_EXIT:
         raise Slow
     if code not in (0, 1):
         last = " ".join(printed.getvalue()[-1000:].split())

@@ -1,1 +1,1 @@
-"""What each command of `backblocks` does, a file a command."""
+"""The commands of `backblocks`, a module each, and what they share."""

@@ -1,4 +1,4 @@
-"""The language of the command line: every command, option and help text."""
+"""The argparse parser of `backblocks`: every command, option and help text."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _ABOUT = """\
 Tensor computation in which every op is a block. A page is a file of blocks and wires; these commands
-make, check, run, compare and translate pages, and tell about ops."""
+create, check, run, compare and export pages, and explain ops."""
 
 _START = """\
 to start:
@@ -24,7 +24,7 @@ to start:
   backblocks studio                                   pages in the browser
 
 backblocks COMMAND --help explains a command. Exit codes: 0 fine, 1 a page has problems or a run
-failed, 2 the command line cannot be understood, 3 a fault of backblocks itself, 130 stopped by Ctrl-C."""
+failed, 2 the command line cannot be understood, 3 an internal error of backblocks, 130 stopped by Ctrl-C."""
 
 _RUN = """\
 examples:
@@ -35,25 +35,25 @@ examples:
   backblocks run page.json --until small:z            until an output is true
   backblocks run page.json --watch                    again whenever a file of it changes
 
-What is fetched is printed, then the page's monitors. With --fetch, just that. A page that says nothing
-of what to run gives every output that no block reads."""
+Fetched values are printed, then the page's monitors. With --fetch, only the values it names. A page
+without run settings prints every output that no block reads."""
 
 _CHECK = """\
 examples:
   backblocks check xor.page.json
   backblocks check page.json --json
 
-Says everything that is wrong: unknown ops, inputs without a wire, shapes and types that do not fit,
-settings that name what is not there. Then the type and shape of every output, and how much memory a run
-takes, as far as nothing is wrong. Nothing is run."""
+Prints every problem: unknown ops, unconnected inputs, shapes and dtypes that do not fit, settings that name
+blocks or outputs that do not exist. Then the dtype and shape of every output, and how much memory a run of
+the blocks without problems takes. Nothing is run."""
 
 _DIFF = """\
 examples:
   backblocks diff before.page.json after.page.json
   backblocks diff a.page.json b.page.json --json
 
-+ is new, - is gone, ~ has changed, = has another name. Where blocks stand, and how a file is written,
-makes no difference. The exit code is 0 whether or not something changed."""
++ is added, - removed, ~ changed, = renamed. Layout and formatting are ignored. The exit code is 0 whether
+or not something changed."""
 
 _EXPORT = """\
 examples:
@@ -62,8 +62,8 @@ examples:
   backblocks export page.json --to python --feed x=images.npy
 
 The script does what the run settings of the page say, on backblocks.raw_ops or on tf.raw_ops, with a
-line for each block. It runs as it is and gives the numbers of the page: what is fetched, else what
-monitors show, else every output that no block reads."""
+line for each block. It is complete, and prints the same values as the page: those that are fetched, else
+those that monitors show, else every output that no block reads."""
 
 _OPS = """\
 examples:
@@ -91,7 +91,7 @@ until they are saved. Ctrl-C ends it."""
 
 
 def parser() -> argparse.ArgumentParser:
-    """Of all that can be typed after `backblocks`."""
+    """The parser of the command line."""
     whole = argparse.ArgumentParser(
         prog="backblocks",
         description=_ABOUT,
@@ -141,7 +141,7 @@ def _add_feed(command: argparse.ArgumentParser) -> None:
 
 
 def _add_run(commands: _Commands) -> None:
-    run = _command(commands, "run", "run a page and print what it gives", _RUN)
+    run = _command(commands, "run", "run a page and print its values", _RUN)
     run.add_argument("page", metavar="PAGE", help="the file of the page")
     _add_feed(run)
     run.add_argument(
@@ -157,23 +157,26 @@ def _add_run(commands: _Commands) -> None:
         nargs="+",
         default=[],
         metavar="BLOCK:PIN",
-        help="outputs to print, instead of what the page fetches and shows",
+        help="outputs to print, instead of the fetches and monitors of the page",
     )
     bound = run.add_mutually_exclusive_group()
-    bound.add_argument("--steps", type=_count, metavar="N", help="run it so many times")
-    bound.add_argument("--until", metavar="BLOCK:PIN", help="run it until this output is true")
+    bound.add_argument("--steps", type=_count, metavar="N", help="run N steps")
+    bound.add_argument("--until", metavar="BLOCK:PIN", help="run steps until this output is true")
     run.add_argument(
         "--memory-limit",
         type=_count,
         metavar="MIB",
-        help="refuse a run whose values need more; without it, more than the machine has",
+        help="refuse a run whose values need more memory; by default, more than the machine has",
     )
-    run.add_argument("--seed", type=int, metavar="N", help="where random numbers start from")
-    run.add_argument("--out", metavar="DIR", help="write what is fetched to npy files there")
+    run.add_argument("--seed", type=int, metavar="N", help="the seed of random numbers")
+    run.add_argument(
+        "--out", metavar="DIR", help="write fetched values to npy files in this folder"
+    )
     run.add_argument(
         "--allow-files",
         action="store_true",
-        help="let blocks touch files in the page's folder; check lists them. No op reaches the network",
+        help="let blocks read and write files in the page's folder; check lists these blocks. "
+        "No op reaches the network",
     )
     run.add_argument(
         "--watch",
@@ -185,27 +188,32 @@ def _add_run(commands: _Commands) -> None:
 
 def _add_check(commands: _Commands) -> None:
     check = _command(
-        commands, "check", "say what is wrong with a page, and what it takes to run", _CHECK
+        commands, "check", "print the problems of a page, its types, and its memory", _CHECK
     )
     check.add_argument("page", metavar="PAGE", help="the file of the page")
     _add_json(check)
 
 
 def _add_diff(commands: _Commands) -> None:
-    diff = _command(commands, "diff", "say what differs between two pages in what they do", _DIFF)
+    diff = _command(commands, "diff", "print the differences in what two pages compute", _DIFF)
     diff.add_argument("before", metavar="A", help="the file of a page")
     diff.add_argument("after", metavar="B", help="the file of another")
     _add_json(diff)
 
 
 def _add_export(commands: _Commands) -> None:
-    export = _command(commands, "export", "write a page as a script", _EXPORT)
+    export = _command(commands, "export", "write a page as a Python script", _EXPORT)
     export.add_argument("page", metavar="PAGE", help="the file of the page")
     export.add_argument(
-        "--to", choices=["python", "tensorflow"], required=True, help="what the script is to run on"
+        "--to",
+        choices=["python", "tensorflow"],
+        required=True,
+        help="the library that the script calls",
     )
     _add_feed(export)
-    export.add_argument("--out", metavar="FILE", help="write it there; to stdout if left out")
+    export.add_argument(
+        "--out", metavar="FILE", help="write the script to this file, not to stdout"
+    )
     _add_json(export)
 
 
@@ -219,9 +227,9 @@ def _add_ops(commands: _Commands) -> None:
 
 
 def _add_new(commands: _Commands) -> None:
-    new = _command(commands, "new", "make a page, empty-handed or from an example", _NEW)
+    new = _command(commands, "new", "create a page, a small one or a copy of an example", _NEW)
     new.add_argument(
-        "page", nargs="?", metavar="PAGE", help="the file to make; it must not exist yet"
+        "page", nargs="?", metavar="PAGE", help="the file to create; it must not exist yet"
     )
     new.add_argument("--from", dest="example", metavar="EXAMPLE", help="copy this example")
     new.add_argument("--list", action="store_true", help="print the examples and stop")
@@ -229,7 +237,7 @@ def _add_new(commands: _Commands) -> None:
 
 
 def _add_studio(commands: _Commands) -> None:
-    studio = _command(commands, "studio", "wire and run pages in the browser", _STUDIO)
+    studio = _command(commands, "studio", "edit and run pages in the browser", _STUDIO)
     studio.add_argument(
         "page",
         nargs="?",
@@ -237,14 +245,20 @@ def _add_studio(commands: _Commands) -> None:
         help="a page, or a folder of them; this folder if left out",
     )
     studio.add_argument(
-        "--port", type=_port, metavar="N", help="serve there; 8765 or a free one if left out"
+        "--port",
+        type=_port,
+        metavar="N",
+        help="the port to serve on; 8765 or a free one if left out",
     )
     studio.add_argument(
-        "--host", default="127.0.0.1", metavar="ADDRESS", help="let others reach it by this address"
+        "--host",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="the address to listen on; other machines can reach it there",
     )
     studio.add_argument("--no-browser", action="store_true", help="do not open the browser")
     studio.add_argument(
-        "--memory", type=_count, metavar="MIB", help="let a run use at most so much memory"
+        "--memory", type=_count, metavar="MIB", help="the memory that a run may use at most"
     )
 
 
@@ -260,24 +274,27 @@ def _add_bench(commands: _Commands) -> None:
     bench.add_argument("problem", nargs="*", metavar="LINE", help="a problem in quotes; see below")
     bench.add_argument("--list", action="store_true", help="print the problems and stop")
     bench.add_argument(
-        "--only", metavar="PATTERN", default="", help="those whose line has this text"
+        "--only", metavar="PATTERN", default="", help="only problems whose line contains this text"
     )
     bench.add_argument("--quick", action="store_true", help="fewer problems and rounds: minutes")
-    bench.add_argument("--pages", action="store_true", help="only whole pages that learn")
+    bench.add_argument("--pages", action="store_true", help="only the training of whole pages")
     bench.add_argument(
         "--rounds", type=_count, metavar="N", help="this many rounds of each problem"
     )
     bench.add_argument(
-        "--threads", type=_count, metavar="N", help="for all; every core if left out"
+        "--threads",
+        type=_count,
+        metavar="N",
+        help="the number of threads, of all libraries; every core if left out",
     )
     bench.add_argument(
-        "--patience", type=float, metavar="S", help="leave out calls of more seconds"
+        "--patience", type=float, metavar="S", help="skip calls that take more seconds"
     )
     bench.add_argument(
         "--memory",
         choices=["ours", "all", "none"],
         default="ours",
-        help="whose extra memory to measure; that of all takes minutes more",
+        help="whose extra memory to measure; all takes minutes more",
     )
     bench.add_argument("--json", metavar="PATH", help="write the results to a file")
     bench.add_argument("--svg", metavar="PATH", help="draw the results to a file")

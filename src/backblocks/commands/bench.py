@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 
 from backblocks.bench.command import bench
-from backblocks.commands.mistakes import Mistake
+from backblocks.commands.error_reporting import UsageError
 from backblocks.errors import OpError
 
 
-def main(given: argparse.Namespace) -> int:
+def main(args: argparse.Namespace) -> int:
     try:
-        return bench(given)
+        return bench(args)
     except OpError as error:
-        raise Mistake.like(error) from None
+        raise UsageError.like(error) from None

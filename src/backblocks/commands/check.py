@@ -1,4 +1,4 @@
-"""`backblocks check`: what is wrong with a page, what its blocks give, and what it takes to run it."""
+"""`backblocks check`: the problems of a page, the types of its outputs, and the memory of a run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ import json
 import sys
 from typing import Any
 
-from backblocks.commands.given import opened
-from backblocks.commands.mistakes import as_json
-from backblocks.commands.terminal import painter
-from backblocks.commands.values import counted, size
+from backblocks.commands.error_reporting import as_json
+from backblocks.commands.formatting import format_bytes, pluralize
+from backblocks.commands.page_options import open_page_argument
+from backblocks.commands.terminal import colorizer
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, visible
 from backblocks.graph.ready import Estimate
@@ -25,24 +25,26 @@ from backblocks.pages.folder import Folder
 from backblocks.pages.page import Page
 
 
-def main(given: argparse.Namespace) -> int:
-    page = opened(given.page)
+def main(args: argparse.Namespace) -> int:
+    page = open_page_argument(args.page)
     built = build(page)
     problems = [error for _, error in built.problems]
     estimate = None
     try:
         estimate = _estimate(page, built)
-    except OpError as problem:  # only a run shows it: two blocks that write in a circle, say
+    except (
+        OpError
+    ) as problem:  # found only by planning a run, such as two blocks that write in a cycle
         problems.append(problem)
-    if given.as_json:
-        print(_document(given.page, page, built, problems, estimate))
+    if args.as_json:
+        print(_document(args.page, page, built, problems, estimate))
     else:
-        _print(given.page, page, built, problems, estimate)
+        _print(args.page, page, built, problems, estimate)
     return 1 if problems else 0
 
 
 def _estimate(page: Page, built: BuildResult) -> Estimate | None:
-    """Of a run as the page says, as far as its blocks are sound; nothing if that is nowhere."""
+    """The memory of a run of the blocks without problems, by the page's settings; None if there are none."""
     run, graph = page.run, built.graph
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
     wanted = [*run.fetch, *shown, *([run.until] if run.until else [])]
@@ -57,7 +59,7 @@ def _estimate(page: Page, built: BuildResult) -> Estimate | None:
 
 
 def _feeds(page: Page, built: BuildResult) -> dict[str, Any]:
-    """What the page feeds, without what is wrong with it."""
+    """The values that the page feeds, without those that have a problem."""
     wrong = {error.arg for _, error in built.problems if error.op == "Page"}
     folder = Folder.of(page.path)
     return {
@@ -68,7 +70,7 @@ def _feeds(page: Page, built: BuildResult) -> dict[str, Any]:
 
 
 def _types(graph: PageGraph) -> dict[str, Spec]:
-    """Of every output of a block on the page."""
+    """The Spec of every output of a block on the page."""
     lists = {wire.partition("[")[0] for wire in graph.wires if wire.endswith("]")}
     return {
         wire: symbol.spec
@@ -80,10 +82,10 @@ def _types(graph: PageGraph) -> dict[str, Spec]:
 def _print(
     path: str, page: Page, built: BuildResult, problems: list[OpError], estimate: Estimate | None
 ) -> None:
-    paint = painter(sys.stdout)
+    paint = colorizer(sys.stdout)
     wires = sum(len(dependencies(block)) for block in page.blocks.values())
-    about = f"{visible(path)}: {counted(len(page.blocks), 'block')}, {counted(wires, 'wire')}"
-    count = counted(len(problems), "problem") if problems else "no problems"
+    about = f"{visible(path)}: {pluralize(len(page.blocks), 'block')}, {pluralize(wires, 'wire')}"
+    count = pluralize(len(problems), "problem") if problems else "no problems"
     print(f"{about}, {paint(count, 'red' if problems else 'green')}")
     for each in problems:
         print(f"  {each}")
@@ -97,9 +99,9 @@ def _print(
     if estimate is not None:
         what = "what can run" if problems else "a run"
         least = "" if estimate.whole and not problems else "at least "
-        text = f"memory of {what}: {least}{size(estimate.peak)} at one time"
+        text = f"memory of {what}: {least}{format_bytes(estimate.peak)} at one time"
         if estimate.largest is not None:
-            text += f", most for {estimate.largest.label}: {size(estimate.largest_bytes)}"
+            text += f", most for {estimate.largest.label}: {format_bytes(estimate.largest_bytes)}"
         print(text)
 
 

@@ -1,4 +1,4 @@
-"""`backblocks diff`: what changed between two pages in what they do."""
+"""`backblocks diff`: the semantic diff of two pages."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.commands import values
-from backblocks.commands.given import opened
-from backblocks.commands.terminal import painter
+from backblocks.commands import formatting
+from backblocks.commands.page_options import open_page_argument
+from backblocks.commands.terminal import colorizer
 from backblocks.errors import visible
 from backblocks.pages.diff import diff
 
 _COLOURS = {"added": "green", "removed": "red", "renamed": "dim", "changed": "yellow"}
 
 
-def main(given: argparse.Namespace) -> int:
-    changes = diff(opened(given.before), opened(given.after))
-    if given.as_json:
+def main(args: argparse.Namespace) -> int:
+    changes = diff(open_page_argument(args.before), open_page_argument(args.after))
+    if args.as_json:
         entries = [
             {
                 "kind": change.kind,
@@ -34,7 +34,7 @@ def main(given: argparse.Namespace) -> int:
         ]
         print(json.dumps({"changes": entries}, ensure_ascii=False))
         return 0
-    paint = painter(sys.stdout)
+    paint = colorizer(sys.stdout)
     for change in changes:
         print(paint(visible(str(change)), _COLOURS[change.kind]))
     if not changes:
@@ -43,4 +43,4 @@ def main(given: argparse.Namespace) -> int:
 
 
 def _value(value: Any) -> Any:
-    return values.as_json(value) if isinstance(value, np.ndarray) else value
+    return formatting.as_json(value) if isinstance(value, np.ndarray) else value

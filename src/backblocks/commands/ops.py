@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.commands import values
-from backblocks.commands.mistakes import Mistake, did_you_mean
-from backblocks.commands.terminal import painter
+from backblocks.commands import formatting
+from backblocks.commands.error_reporting import UsageError, did_you_mean
+from backblocks.commands.terminal import colorizer
 from backblocks.documentation import attribute_text, call, gradient, summary, value_text, worked
 from backblocks.ops import REGISTRY
 from backblocks.ops._handles import RESOURCE
@@ -21,13 +21,13 @@ from backblocks.ops._op import Op
 from backblocks.pages.constants import attribute_to_json
 
 
-def main(given: argparse.Namespace) -> int:
-    if given.name is not None:
-        op = _named(given.name)
-        print(json.dumps(_document(op), ensure_ascii=False) if given.as_json else _text(op))
+def main(args: argparse.Namespace) -> int:
+    if args.name is not None:
+        op = _find_op(args.name)
+        print(json.dumps(_document(op), ensure_ascii=False) if args.as_json else _text(op))
         return 0
-    found = _found(given.search)
-    if given.as_json:
+    found = _search(args.search)
+    if args.as_json:
         entries = [{"name": op.name, "group": op.group, "summary": summary(op)} for op in found]
         print(json.dumps({"ops": entries}, ensure_ascii=False))
     else:
@@ -35,16 +35,16 @@ def main(given: argparse.Namespace) -> int:
     return 0
 
 
-def _named(name: str) -> Op:
+def _find_op(name: str) -> Op:
     wanted = name.replace("_", "").lower()
     for op in REGISTRY.values():
         if op.name.lower() == wanted:
             return op
     hint = did_you_mean(name, REGISTRY) or f"Try backblocks ops --search {name}."
-    raise Mistake("must be an op", op="NAME", got=name, hint=hint)
+    raise UsageError("must be an op", op="NAME", got=name, hint=hint)
 
 
-def _found(search: str | None) -> list[Op]:
+def _search(search: str | None) -> list[Op]:
     """All ops by group and name, or those that have every word of the search."""
     words = (search or "").lower().split()
     found = [
@@ -57,12 +57,12 @@ def _found(search: str | None) -> list[Op]:
     ]
     if not found:
         hint = "Try fewer or other words; backblocks ops lists all."
-        raise Mistake("must be words of some op", op="--search", got=search, hint=hint)
+        raise UsageError("must be words of some op", op="--search", got=search, hint=hint)
     return found
 
 
 def _print(ops: list[Op]) -> None:
-    paint = painter(sys.stdout)
+    paint = colorizer(sys.stdout)
     wide = max(len(op.name) for op in ops)
     group = ""
     for op in ops:
@@ -76,7 +76,7 @@ def _print(ops: list[Op]) -> None:
 
 
 def _text(op: Op) -> str:
-    paint = painter(sys.stdout)
+    paint = colorizer(sys.stdout)
     sections = [
         paint(op.name, "bold") + f"  group {op.group}, version {op.version}",
         op.description,
@@ -183,5 +183,5 @@ def _value(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_value(each) for each in value]
     if isinstance(value, np.ndarray):
-        return value_text(value) if value.dtype == RESOURCE else values.as_json(value)
+        return value_text(value) if value.dtype == RESOURCE else formatting.as_json(value)
     return value

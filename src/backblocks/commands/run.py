@@ -1,4 +1,4 @@
-"""`backblocks run`: runs a page, prints what it gives, and writes it to files."""
+"""`backblocks run`: runs a page, prints fetched values and monitors, and writes values to npy files."""
 
 from __future__ import annotations
 
@@ -11,11 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backblocks.commands import values
-from backblocks.commands.given import change, condition, fed, files_fed, opened, output
-from backblocks.commands.mistakes import Mistake, as_json, say, tell
-from backblocks.commands.monitors import Watched
-from backblocks.commands.terminal import STOPPED, Progress, painter
+from backblocks.commands import formatting
+from backblocks.commands.error_reporting import UsageError, as_json, print_error, report_error
+from backblocks.commands.monitors import TextMonitor
+from backblocks.commands.page_options import (
+    apply_set_options,
+    check_until,
+    feed_files,
+    find_output,
+    open_page_argument,
+    parse_feeds,
+)
+from backblocks.commands.terminal import INTERRUPTED_EXIT, ProgressBar, colorizer
 from backblocks.errors import OpError, described
 from backblocks.graph.runner import Runner
 from backblocks.graph.session import Session
@@ -25,29 +32,29 @@ from backblocks.pages.page import Page, open_page
 from backblocks.pages.references import references
 
 _POLL = 0.2
-"""Seconds between looks at a file that is watched."""
+"""Seconds between polls of watched files."""
 
 
-def main(given: argparse.Namespace) -> int:
-    if given.watch and given.as_json:
+def main(args: argparse.Namespace) -> int:
+    if args.watch and args.as_json:
         hint = "Run it from a loop of your own instead."
-        raise Mistake("cannot be one document when --watch runs again", op="--json", hint=hint)
-    if given.out is not None and os.path.exists(given.out) and not os.path.isdir(given.out):
+        raise UsageError("cannot be one document when --watch runs again", op="--json", hint=hint)
+    if args.out is not None and os.path.exists(args.out) and not os.path.isdir(args.out):
         hint = "Name one that is there or is to be made."
-        raise Mistake("must be a folder", op="--out", got=given.out, hint=hint)
+        raise UsageError("must be a folder", op="--out", got=args.out, hint=hint)
     session = Session(
-        folder=Path(given.page).resolve().parent,
-        allow_files=given.allow_files,
-        memory_limit=given.memory_limit and given.memory_limit << 20,
+        folder=Path(args.page).resolve().parent,
+        allow_files=args.allow_files,
+        memory_limit=args.memory_limit and args.memory_limit << 20,
     )
-    if given.watch:
-        return _watch(given, session)
-    return _run(given, session)
+    if args.watch:
+        return _watch(args, session)
+    return _run(args, session)
 
 
 @dataclass
-class _Job:
-    """What a command line and the run settings of a page ask for together."""
+class _RunRequest:
+    """What to run: the run settings of a page, overridden by the command line."""
 
     graph: PageGraph
     fetches: list[str]
@@ -56,79 +63,81 @@ class _Job:
     until: str | None
     seed: int | None
     feeds: dict[Any, Any]
-    monitors: list[Watched]
+    monitors: list[TextMonitor]
 
 
-def _run(given: argparse.Namespace, session: Session) -> int:
-    job = _job(opened(given.page), given)
-    session.use(job.graph)
+def _run(args: argparse.Namespace, session: Session) -> int:
+    request = _run_request(open_page_argument(args.page), args)
+    session.use(request.graph)
     session.reset()
-    session.seed = job.seed
-    pins = [pin for watched in job.monitors for pin in watched.pins]
-    runner = Runner(session, [*job.fetches, *pins], job.feeds, job.targets)
-    progress = Progress(job.steps)
+    session.seed = request.seed
+    pins = [pin for monitor in request.monitors for pin in monitor.pins]
+    runner = Runner(session, [*request.fetches, *pins], request.feeds, request.targets)
+    progress = ProgressBar(request.steps)
     begun = time.perf_counter()
-    done: tuple[int, list[Array]] = 0, []
+    last: tuple[int, list[Array]] = 0, []
 
-    def see(step: int, values: list[Array]) -> None:
-        nonlocal done
-        done = step, values
-        shown = iter(values[len(job.fetches) :])
-        for watched in job.monitors:
-            watched.see([next(shown) for _ in watched.pins])
-        progress.at(step)
+    def on_step(step: int, values: list[Array]) -> None:
+        nonlocal last
+        last = step, values
+        shown = iter(values[len(request.fetches) :])
+        for monitor in request.monitors:
+            monitor.update([next(shown) for _ in monitor.pins])
+        progress.update(step)
 
-    runner.watch(see)
+    runner.watch(on_step)
     stopped = False
     try:
-        runner.run(job.steps, job.until)
+        runner.run(request.steps, request.until)
     except KeyboardInterrupt:
         stopped = True
     finally:
         progress.end()
-    steps, got = done
-    fetched = dict(zip(job.fetches, got, strict=False))
-    files, trouble = _written(fetched, None if stopped else given.out)
+    steps, got = last
+    fetched = dict(zip(request.fetches, got, strict=False))
+    files, write_errors = _write_files(fetched, None if stopped else args.out)
     seconds = time.perf_counter() - begun
-    if given.as_json:
-        print(_document(given, job, steps, seconds, session, fetched, files, trouble, stopped))
+    if args.as_json:
+        print(
+            _document(args, request, steps, seconds, session, fetched, files, write_errors, stopped)
+        )
     if stopped:
-        of = f" of {job.steps}" if job.steps else ""
+        of = f" of {request.steps}" if request.steps else ""
         print(f"stopped in step {steps + 1}{of}", file=sys.stderr)
-        return STOPPED
-    if not given.as_json:
-        _print(job, fetched)
+        return INTERRUPTED_EXIT
+    if not args.as_json:
+        _print(request, fetched)
         print(_summary(steps, seconds, session, files), file=sys.stderr)
-    for error in trouble:
-        say(error)
-    return 1 if trouble else 0
+    for error in write_errors:
+        print_error(error)
+    return 1 if write_errors else 0
 
 
-def _job(page: Page, given: argparse.Namespace) -> _Job:
-    change(page, given.set)
+def _run_request(page: Page, args: argparse.Namespace) -> _RunRequest:
+    apply_set_options(page, args.set)
     run = page.run
-    fetches = given.fetch or run.fetch
-    until = given.until or (None if given.steps else run.until or None)
-    steps = given.steps or (None if given.until else run.steps)
-    monitors = [] if given.fetch else [Watched(*each) for each in page.monitors.items()]
-    pins = [pin for watched in monitors for pin in watched.pins]
+    fetches = args.fetch or run.fetch
+    until = args.until or (None if args.steps else run.until or None)
+    steps = args.steps or (None if args.until else run.steps)
+    monitors = [] if args.fetch else [TextMonitor(*each) for each in page.monitors.items()]
+    pins = [pin for monitor in monitors for pin in monitor.pins]
     wanted = [*fetches, *pins, *run.targets, *([until] if until else [])]
     graph = page.graph(only=wanted or None)
-    if not given.allow_files:
+    if not args.allow_files:
         _refuse_files(graph, page.needed_for(wanted or page.blocks))
-    for name in given.fetch:
-        output(graph, name, "--fetch")
-    if given.until:
-        condition(graph, given.until)
+    for name in args.fetch:
+        find_output(graph, name, "--fetch")
+    if args.until:
+        check_until(graph, args.until)
     feeds = {graph.symbol(name): value for name, value in page.feeds().items()}
-    return _Job(
+    return _RunRequest(
         graph,
         fetches if wanted else graph.unread_outputs(),
         run.targets,
         steps,
         until,
-        run.seed if given.seed is None else given.seed,
-        feeds | fed(graph, given.feed),
+        run.seed if args.seed is None else args.seed,
+        feeds | parse_feeds(graph, args.feed),
         monitors,
     )
 
@@ -148,63 +157,63 @@ def _refuse_files(graph: PageGraph, needed: set[str]) -> None:
         )
 
 
-def _written(fetched: dict[str, Array], folder: str | None) -> tuple[list[Path], list[OpError]]:
-    """The files of what is fetched, and why others could not be written: the run was not in vain."""
+def _write_files(fetched: dict[str, Array], folder: str | None) -> tuple[list[Path], list[OpError]]:
+    """Writes fetched values to npy files; gives the files, and the errors of those that failed."""
     files: list[Path] = []
-    trouble: list[OpError] = []
+    write_errors: list[OpError] = []
     for name, array in fetched.items() if folder is not None else ():
         try:
-            files.append(values.write(array, Path(folder or ""), name))
+            files.append(formatting.write_npy(array, Path(folder or ""), name))
         except OpError as error:
-            trouble.append(error)
+            write_errors.append(error)
         except OSError as error:
-            trouble.append(OpError(f"cannot be written: {error.strerror}", op=name))
-    return files, trouble
+            write_errors.append(OpError(f"cannot be written: {error.strerror}", op=name))
+    return files, write_errors
 
 
-# -- what is said of it ---------------------------------------------------------------------------
+# -- output -----------------------------------------------------------------------------------------
 
 
-def _print(job: _Job, fetched: dict[str, Array]) -> None:
-    paint = painter(sys.stdout)
+def _print(request: _RunRequest, fetched: dict[str, Array]) -> None:
+    paint = colorizer(sys.stdout)
     for name, array in fetched.items():
-        text = values.numbers(array)
-        start = f"{paint(name, 'bold')}  {paint(values.heading(array), 'dim')}"
+        text = formatting.format_array(array)
+        start = f"{paint(name, 'bold')}  {paint(formatting.array_heading(array), 'dim')}"
         if "\n" in text:
             print(start, *(f"  {line}" for line in text.split("\n")), sep="\n")
         else:
             print(f"{start}  {text}")
-    for watched in job.monitors:
-        for line in watched.lines():
+    for monitor in request.monitors:
+        for line in monitor.lines():
             print(line)
 
 
 def _summary(steps: int, seconds: float, session: Session, files: list[Path]) -> str:
     report = session.report
-    blocks = f"{values.counted(report.executed, 'block')} computed"
+    blocks = f"{formatting.pluralize(report.executed, 'block')} computed"
     if report.cached:
         blocks += f", {report.cached} known"
-    count, peak = values.counted(steps, "step"), values.size(report.peak_bytes)
+    count, peak = formatting.pluralize(steps, "step"), formatting.format_bytes(report.peak_bytes)
     text = f"{count}, {seconds:.2f} s; in the last {blocks}, {peak} at one time"
     if files:
         text += "\nwrote " + ", ".join(map(str, files))
-    return painter(sys.stderr)(text, "dim")
+    return colorizer(sys.stderr)(text, "dim")
 
 
 def _document(
-    given: argparse.Namespace,
-    job: _Job,
+    args: argparse.Namespace,
+    request: _RunRequest,
     steps: int,
     seconds: float,
     session: Session,
     fetched: dict[str, Array],
     files: list[Path],
-    trouble: list[OpError],
+    write_errors: list[OpError],
     stopped: bool,
 ) -> str:
     last = session.report
     document = {
-        "page": given.page,
+        "page": args.page,
         "stopped": stopped,
         "steps": steps,
         "seconds": round(seconds, 6),
@@ -213,10 +222,10 @@ def _document(
             "cached": last.cached,
             "peak_bytes": last.peak_bytes,
         },
-        "fetched": {name: values.as_json(array) for name, array in fetched.items()},
-        "monitors": {watched.name: watched.as_json() for watched in job.monitors},
+        "fetched": {name: formatting.as_json(array) for name, array in fetched.items()},
+        "monitors": {monitor.name: monitor.as_json() for monitor in request.monitors},
         "files": [str(path) for path in files],
-        "problems": [each for error in trouble for each in as_json(error)],
+        "problems": [each for error in write_errors for each in as_json(error)],
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False)
 
@@ -224,38 +233,40 @@ def _document(
 # -- again whenever a file changes ----------------------------------------------------------------
 
 
-def _watch(given: argparse.Namespace, session: Session) -> int:
-    """Runs now and after each change; values that did not change are not computed again."""
-    opened(given.page)
-    files, before = [Path(given.page)], None
+def _watch(args: argparse.Namespace, session: Session) -> int:
+    """Runs now and after each change of a watched file; unchanged values come from the result cache."""
+    open_page_argument(args.page)
+    files, before = [Path(args.page)], None
     while True:
-        now = list(map(_state, files))
-        if now[0] is not None and now != before:  # there is none between the old page and the new
-            files = _watched(given) or files
-            before = list(map(_state, files))
+        now = list(map(_file_stamp, files))
+        if now[0] is not None and now != before:  # None while the page is being replaced
+            files = _watched_files(args) or files
+            before = list(map(_file_stamp, files))
             try:
-                if _run(given, session) == STOPPED:
-                    return STOPPED
+                if _run(args, session) == INTERRUPTED_EXIT:
+                    return INTERRUPTED_EXIT
             except OpError as error:
-                tell(error, given)
-            sys.stdout.flush()  # a reader behind a pipe wants it now too
-            others = f" and {values.counted(len(files) - 1, 'other file')}" if files[1:] else ""
-            print(f"watching {given.page}{others}; Ctrl-C ends it", file=sys.stderr, flush=True)
+                report_error(error, args)
+            sys.stdout.flush()  # also for a reader behind a pipe
+            others = (
+                f" and {formatting.pluralize(len(files) - 1, 'other file')}" if files[1:] else ""
+            )
+            print(f"watching {args.page}{others}; Ctrl-C ends it", file=sys.stderr, flush=True)
         time.sleep(_POLL)
 
 
-def _watched(given: argparse.Namespace) -> list[Path]:
-    """The page, the files that it refers to and those that are fed; none if it cannot be read now."""
+def _watched_files(args: argparse.Namespace) -> list[Path]:
+    """The page, the files that it refers to and those that are fed; none if the page cannot be read."""
     try:
-        page = open_page(given.page)
-        change(page, given.set)
+        page = open_page(args.page)
+        apply_set_options(page, args.set)
     except OpError:
         return []
-    return [Path(given.page), *references(page).values(), *files_fed(given.feed)]
+    return [Path(args.page), *references(page).values(), *feed_files(args.feed)]
 
 
-def _state(file: Path) -> Any:
-    """What is another after a change."""
+def _file_stamp(file: Path) -> Any:
+    """A value that differs after a change of the file; None if it does not exist."""
     try:
         about = file.stat()
     except OSError:

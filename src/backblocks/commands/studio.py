@@ -1,4 +1,4 @@
-"""`backblocks studio`: pages in the browser."""
+"""`backblocks studio`: serves pages to the browser."""
 
 from __future__ import annotations
 
@@ -10,32 +10,32 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-from backblocks.commands.mistakes import Mistake
+from backblocks.commands.error_reporting import UsageError
 from backblocks.errors import described
 
 _NEEDED = ("msgspec", "starlette", "uvicorn", "websockets")
 
 
-def main(given: argparse.Namespace) -> int:
+def main(args: argparse.Namespace) -> int:
     if missing := [name for name in _NEEDED if find_spec(name) is None]:
         hint = 'Install it: pip install "backblocks[studio]".'
-        raise Mistake(f"needs {', '.join(missing)}, not installed here", op="studio", hint=hint)
-    folder, start = _place(given.page)
+        raise UsageError(f"needs {', '.join(missing)}, not installed here", op="studio", hint=hint)
+    folder, start = _place(args.page)
     from backblocks.studio import serving
 
     password = ""
-    if not serving.is_loopback(given.host):
+    if not serving.is_loopback(args.host):
         password = _password()
         print("Others on the network can reach this studio, unencrypted.", file=sys.stderr)
     try:
-        listening = serving.listening(given.host, given.port)
+        listening = serving.listening(args.host, args.port)
     except OSError as error:
         hint = "Leave out --port for one that is free."
-        where = f"{given.host}:{given.port}: {error.strerror}"
-        raise Mistake("must be free", op="--port", got=described(where), hint=hint) from None
-    memory = (given.memory or 0) << 20
+        where = f"{args.host}:{args.port}: {error.strerror}"
+        raise UsageError("must be free", op="--port", got=described(where), hint=hint) from None
+    memory = (args.memory or 0) << 20
     with contextlib.suppress(KeyboardInterrupt):  # how a studio is ended
-        serving.serve(folder, start, given.host, listening, not given.no_browser, password, memory)
+        serving.serve(folder, start, args.host, listening, not args.no_browser, password, memory)
     return 0
 
 
@@ -48,7 +48,7 @@ def _place(page: str | None) -> tuple[Path, str]:
         path = path.resolve()
         return path.parent, path.name
     hint = "See backblocks new --help for how to make a page."
-    raise Mistake("must be a page or a folder", op="PAGE", got=page, hint=hint)
+    raise UsageError("must be a page or a folder", op="PAGE", got=page, hint=hint)
 
 
 def _password() -> str:
@@ -58,5 +58,7 @@ def _password() -> str:
     )
     if len(password) < 8:
         hint = "Set BACKBLOCKS_PASSWORD, or type one when asked."
-        raise Mistake("must come with a password of at least 8 characters", op="--host", hint=hint)
+        raise UsageError(
+            "must come with a password of at least 8 characters", op="--host", hint=hint
+        )
     return password

@@ -1,4 +1,4 @@
-"""The terminal: what may be written to it, and what is shown there only, colours and progress."""
+"""Terminal output: control characters escaped, colours, and a progress bar."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from typing import Any, TextIO, cast
 
 from backblocks.errors import visible
 
-STOPPED = 130
+INTERRUPTED_EXIT = 130
 """The exit code after Ctrl-C."""
 
 _CODES = {"red": "31", "green": "32", "yellow": "33", "bold": "1", "dim": "2"}
 _WIDTH = 30
 _EVERY = 0.1
 _AFTER = 0.5
-"""Seconds: work that is done sooner needs no bar."""
+"""Seconds before the bar appears: shorter work needs none."""
 
 
-def painter(stream: TextIO) -> Callable[[str, str], str]:
-    """A function that gives text its colour, if the stream is a terminal and NO_COLOR is not set."""
+def colorizer(stream: TextIO) -> Callable[[str, str], str]:
+    """A function that colours text, if the stream is a terminal and NO_COLOR is not set."""
     plain = not stream.isatty() or "NO_COLOR" in os.environ or os.environ.get("TERM") == "dumb"
     escape = getattr(stream, "escape", "\x1b")
 
@@ -32,11 +32,11 @@ def painter(stream: TextIO) -> Callable[[str, str], str]:
     return paint
 
 
-class Visible:
-    """A stream whose text cannot give orders to a terminal: names, titles and values may hold anything.
+class EscapingStream:
+    """A stream that escapes control characters: names, titles and values of pages may hold any.
 
-    Control characters are written as text. Colours are let through by a mark in place of their escape
-    characters, which is another in every process, so that no page can contain it.
+    Our own colours pass by a marker in place of the escape character. It is random in every process, so that
+    no page can contain it.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -55,18 +55,18 @@ class Visible:
 
 
 @contextmanager
-def visible_output() -> Iterator[None]:
-    """Has all that is printed go through `Visible`."""
+def escaped_output() -> Iterator[None]:
+    """Sends stdout and stderr through `EscapingStream`."""
     before = sys.stdout, sys.stderr
-    sys.stdout, sys.stderr = (cast(TextIO, Visible(stream)) for stream in before)
+    sys.stdout, sys.stderr = (cast(TextIO, EscapingStream(stream)) for stream in before)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
 
 
-class Progress:
-    """A bar on stderr, if that is a terminal, for work of more than half a second."""
+class ProgressBar:
+    """A progress bar on stderr, if that is a terminal, for work of more than half a second."""
 
     def __init__(self, total: int | None) -> None:
         self.total = total
@@ -74,7 +74,7 @@ class Progress:
         self._begun = time.monotonic()
         self._next = self._begun + _AFTER if sys.stderr.isatty() else float("inf")
 
-    def at(self, done: int) -> None:
+    def update(self, done: int) -> None:
         now = time.monotonic()
         if now < self._next:
             return

@@ -1,4 +1,4 @@
-"""Values as text for people, as JSON for machines, and as files."""
+"""Arrays and numbers formatted as text and JSON, and written as npy files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from backblocks.ops._inputs import Array
 from backblocks.pages.constants import array_to_json
 from backblocks.pages.npy import write_array
 
-_LONGEST = 60
+_MAX_PRINTED = 60
 """Arrays of more elements are abbreviated."""
 
 
-def heading(array: Array) -> str:
-    """Dtype and shape."""
+def array_heading(array: Array) -> str:
+    """The dtype and shape of an array as text."""
     return f"{NAMES[array.dtype]} {list(array.shape)}"
 
 
-def numbers(array: Array) -> str:
-    """The numbers, in several lines if need be; the middle of long ones is left out."""
+def format_array(array: Array) -> str:
+    """The elements of an array as text, in several lines if need be, long ones abbreviated."""
     text = np.array2string(
-        readable(array),
+        printable_array(array),
         separator=" ",
-        threshold=_LONGEST,
+        threshold=_MAX_PRINTED,
         edgeitems=3,
         precision=6,
         suppress_small=True,
@@ -36,30 +36,30 @@ def numbers(array: Array) -> str:
     return "\n".join(line for line in text.split("\n") if line.strip())
 
 
-def readable(array: Array) -> Array:
-    """The same cells as NumPy has words for."""
+def printable_array(array: Array) -> Array:
+    """The array in a dtype that NumPy can print."""
     if array.dtype.kind == "O":
-        words = [cell.decode(errors="replace") for cell in array.flat]
+        words = [element.decode(errors="replace") for element in array.flat]
         return np.array(words, str).reshape(array.shape)
     return array.astype(wider(array.dtype), copy=False)
 
 
-def number(cell: Any) -> str:
-    """One number, short."""
+def format_number(element: Any) -> str:
+    """One number with at most six digits."""
     return (
-        f"{float(cell):.6g}"
-        if np.ndim(cell) == 0 and np.asarray(cell).dtype.kind in "fV"
-        else str(cell)
+        f"{float(element):.6g}"
+        if np.ndim(element) == 0 and np.asarray(element).dtype.kind in "fV"
+        else str(element)
     )
 
 
-def counted(count: int, what: str) -> str:
-    """Such as "1 step" or "2 steps"."""
+def pluralize(count: int, what: str) -> str:
+    """A count with its noun: "1 step", "2 steps"."""
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def size(count: int) -> str:
-    """Bytes, readably."""
+def format_bytes(count: int) -> str:
+    """A number of bytes with a unit."""
     if count < 1024:
         return f"{count} bytes"
     return f"{count / 2**10:.1f} KiB" if count < 2**20 else f"{count / 2**20:,.1f} MiB"
@@ -67,12 +67,12 @@ def size(count: int) -> str:
 
 def as_json(array: Array) -> dict[str, Any]:
     """Dtype, shape, and the values of an array that is not too long to be read as text."""
-    words = array_to_json(array)
-    value = words["value"] if isinstance(words, dict) else None
+    written = array_to_json(array)
+    value = written["value"] if isinstance(written, dict) else None
     return {"dtype": NAMES[array.dtype], "shape": list(array.shape), "value": value}
 
 
-def write(array: Array, folder: Path, name: str) -> Path:
+def write_npy(array: Array, folder: Path, name: str) -> Path:
     """Writes the value of an output such as "pool:output" to "pool.output.npy"."""
     block, _, pin = name.partition(":")
     pin = pin.replace("[", ".").rstrip("]")

@@ -1,4 +1,4 @@
-"""What is wrong with a command line or a page, told to people and to machines."""
+"""Errors of commands: on stderr for people, as JSON with --json, with a traceback file for internal ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any
 
-from backblocks.commands.terminal import painter
+from backblocks.commands.terminal import colorizer
 from backblocks.errors import (
     BackblocksError,
     InternalError,
@@ -19,37 +19,37 @@ from backblocks.errors import (
     visible,
 )
 
-_FROM_PYTHON = {
+_CLI_HINTS = {
     "in `feeds`.": "such as --feed {block}=x.npy or --feed {block}=[1, 2].",
     "raise memory_limit": "raise --memory-limit",
     ', or allow all files: bb.Session(page, allow_files="anywhere")': "",
 }
-"""What hints say to those who call from Python, and what they are to say here."""
+"""Parts of hints that speak of Python, and their replacements on the command line."""
 
 
-class Mistake(OpError):
-    """A command line that cannot be understood."""
+class UsageError(OpError):
+    """The command line is wrong: exit code 2."""
 
     @classmethod
-    def like(cls, error: OpError) -> Mistake:
-        """What is wrong with a part of it, as others say it."""
+    def like(cls, error: OpError) -> UsageError:
+        """The same error as a usage error."""
         same = cls(error.problem)
         vars(same).update(vars(error))
         return same
 
 
-def tell(error: BackblocksError, given: argparse.Namespace) -> None:
-    """Says what went wrong on stderr; with --json also as the document on stdout."""
-    for python, ours in _FROM_PYTHON.items():
+def report_error(error: BackblocksError, args: argparse.Namespace) -> None:
+    """Prints an error on stderr; with --json also as the document on stdout."""
+    for python, ours in _CLI_HINTS.items():
         error.hint = error.hint.replace(python, ours.replace("{block}", error.block))
-    if getattr(given, "as_json", False):
+    if getattr(args, "as_json", False):
         print(json.dumps({"problems": as_json(error)}, ensure_ascii=False))
-    say(error)
+    print_error(error)
 
 
-def say(error: BackblocksError) -> None:
-    """Says what went wrong on stderr."""
-    paint = painter(sys.stderr)
+def print_error(error: BackblocksError) -> None:
+    """Prints an error on stderr."""
+    paint = colorizer(sys.stderr)
     first, *more = str(error).split("\n")
     print("\n".join([paint(first, "red"), *more]), file=sys.stderr)
     for note in getattr(error, "__notes__", ()):
@@ -57,7 +57,7 @@ def say(error: BackblocksError) -> None:
 
 
 def as_json(error: BackblocksError) -> list[dict[str, Any]]:
-    """Each problem with its parts, so that nobody has to take sentences apart."""
+    """The problems of an error, each with its parts as fields."""
     problems = error.problems if isinstance(error, PageError) else [error]
     return [
         {
@@ -74,24 +74,27 @@ def as_json(error: BackblocksError) -> list[dict[str, Any]]:
     ]
 
 
-FAULT = 3
-"""The exit code after a fault of ours."""
+INTERNAL_ERROR_EXIT = 3
+"""The exit code after a bug of backblocks itself."""
 
 
-def fault(error: Exception) -> InternalError:
-    """An exception that nobody foresaw, as one that says what to send us. Its traceback is in a file."""
+def internal_error(error: Exception) -> InternalError:
+    """An unexpected exception as an InternalError, whose traceback is written to a file to report."""
     if not isinstance(error, InternalError):
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        told = InternalError(
-            "failed by a fault of its own, not of yours", op="backblocks", got=described(said)
+        text = " ".join(f"{type(error).__name__}: {error}".split())
+        internal = InternalError(
+            "failed by a fault of its own, not of yours", op="backblocks", got=described(text)
         )
-        told.hint, told.__cause__ = "Please report it, with the page if others may see it.", error
-        error = told
-    error.add_note(f"The traceback, which belongs to the report, is in {_traceback_file(error)}.")
+        internal.hint, internal.__cause__ = (
+            "Please report it, with the page if others may see it.",
+            error,
+        )
+        error = internal
+    error.add_note(f"The traceback, which belongs to the report, is in {_write_traceback(error)}.")
     return error
 
 
-def _traceback_file(error: Exception) -> str:
+def _write_traceback(error: Exception) -> str:
     import platform
     import tempfile
     import traceback
@@ -106,6 +109,6 @@ def _traceback_file(error: Exception) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint with what may have been meant."""
+    """A hint with the nearest known name, if one is near."""
     near = nearest(name, known)
     return f"Did you mean {near}?" if near else ""

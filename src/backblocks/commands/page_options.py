@@ -1,4 +1,4 @@
-"""What command lines say of pages: the page itself, changes to it, and what is fed to it."""
+"""Options of commands that take a page: PAGE, --set, --feed, --fetch and --until, parsed and checked."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from backblocks.commands.mistakes import Mistake, did_you_mean
+from backblocks.commands.error_reporting import UsageError, did_you_mean
 from backblocks.dtypes import FROM_ML_DTYPES, NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.graph.runner import check_condition
@@ -25,16 +25,16 @@ from backblocks.pages.page import Page, open_page
 from backblocks.pages.serialization import exceeds_max_depth
 
 
-def opened(path: str) -> Page:
-    """The page in a file. That there is none is a mistake of the command line."""
+def open_page_argument(path: str) -> Page:
+    """Opens the page that PAGE names. A file that does not exist is a usage error."""
     if not os.path.exists(path):
         hint = "See backblocks new --help for how to make one."
-        raise Mistake("must be the file of a page", op="PAGE", got=path, hint=hint)
+        raise UsageError("must be the file of a page", op="PAGE", got=path, hint=hint)
     return open_page(path)
 
 
-def change(page: Page, settings: Iterable[str]) -> None:
-    """Makes the changes that --set asks for; they hold for this page in memory."""
+def apply_set_options(page: Page, settings: Iterable[str]) -> None:
+    """Applies --set to the page in memory; its file stays as it is."""
     for setting in settings:
         _set(page, setting)
 
@@ -44,71 +44,74 @@ def _set(page: Page, setting: str) -> None:
     name, dot, field = where.rpartition(".")
     if not (equals and dot):
         hint = "Write such as --set pool.padding=VALID."
-        raise Mistake("must be BLOCK.ATTR=VALUE", op="--set", got=setting, hint=hint)
+        raise UsageError("must be BLOCK.ATTR=VALUE", op="--set", got=setting, hint=hint)
     if name not in page.blocks:
         hint = did_you_mean(name, page.blocks)
-        raise Mistake("must name a block of the page", op="--set", got=name, hint=hint)
+        raise UsageError("must name a block of the page", op="--set", got=name, hint=hint)
     block, value = page.blocks[name], _value(text)
     op = REGISTRY.get(block.op)
     attrs = {*block.attrs, *(op.attrs if op else ())}
     pins = {*block.inputs, *(pin.name for pin in (op.inputs if op else ()))}
     if field == "initial" and block.op == "VariableV2":
-        block.initial = _like(block.initial, value)
+        block.initial = _with_old_dtype(block.initial, value)
     elif field in attrs:
-        block.attrs[field] = _like(block.attrs.get(field), value)
+        block.attrs[field] = _with_old_dtype(block.attrs.get(field), value)
     elif field in pins:
-        block.inputs[field] = _like(block.inputs.get(field), value)
+        block.inputs[field] = _with_old_dtype(block.inputs.get(field), value)
     else:
         hint = did_you_mean(field, attrs | pins) or f"{name} has {', '.join(sorted(attrs | pins))}."
-        raise Mistake(
+        raise UsageError(
             f"must name an attribute or input of {name}", op="--set", got=field, hint=hint
         )
 
 
-def _like(before: Any, value: Any) -> Any:
-    """A new value with the dtype of the one that it replaces, unless it says its own."""
+def _with_old_dtype(before: Any, value: Any) -> Any:
+    """The new value, with the dtype of the old one unless it has its own."""
     if is_typed(before) and not isinstance(value, dict):
         return {"dtype": before["dtype"], "value": value}
     return value
 
 
 def _value(text: str) -> Any:
-    """JSON if it is some; else the text, so that words need no quotes."""
+    """The value of a text that is JSON; else the text itself, so that strings need no quotes."""
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError):  # also numbers and nests that are too long
+    except (
+        ValueError,
+        RecursionError,
+    ):  # also numbers that are too long, and nesting that is too deep
         return text
     return text if exceeds_max_depth(value) else value
 
 
-def fed(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
-    """What --feed gives to which outputs."""
+def parse_feeds(graph: Graph, feeds: Iterable[str]) -> dict[Symbol, Any]:
+    """The values that --feed gives, by the outputs they are fed to."""
     found = {}
     for feed in feeds:
         name, equals, text = feed.partition("=")
         if not equals or not text:
             hint = "Write such as --feed x=x.npy or --feed rate=0.1."
-            raise Mistake("must be NAME=FILE or NAME=NUMBER", op="--feed", got=feed, hint=hint)
-        symbol = output(graph, name, "--feed")
-        found[symbol] = _fed(symbol, text)
+            raise UsageError("must be NAME=FILE or NAME=NUMBER", op="--feed", got=feed, hint=hint)
+        symbol = find_output(graph, name, "--feed")
+        found[symbol] = _parse_feed(symbol, text)
     return found
 
 
-def feed(page: Page, feeds: Iterable[str]) -> None:
-    """Has the page itself feed what --feed gives; that holds for this page in memory."""
+def set_page_feeds(page: Page, feeds: Iterable[str]) -> None:
+    """Adds the values of --feed to the run settings of the page in memory."""
     graph = build(page).graph
     for each in feeds:
-        (value,) = fed(graph, [each]).values()
+        (value,) = parse_feeds(graph, [each]).values()
         page.run.feeds[each.partition("=")[0]] = value
 
 
-def files_fed(feeds: Iterable[str]) -> list[Path]:
-    """The files among what --feed gives."""
+def feed_files(feeds: Iterable[str]) -> list[Path]:
+    """The files that --feed names."""
     values = [_value(feed.partition("=")[2]) for feed in feeds]
     return [Path(value) for value in values if isinstance(value, str) and value]
 
 
-def _fed(symbol: Symbol, text: str) -> Any:
+def _parse_feed(symbol: Symbol, text: str) -> Any:
     value = _value(text)
     try:
         if symbol.dtype == RESOURCE:
@@ -118,7 +121,7 @@ def _fed(symbol: Symbol, text: str) -> Any:
         if is_text and text.startswith(('"', "[")):
             value = {"dtype": "string", "value": value}
         if isinstance(value, str):
-            array = _from_file(value, symbol.dtype)
+            array = _read_npy(value, symbol.dtype)
         else:
             array = as_typed(parse_constant(value, Folder.of(Path("page"))), symbol.dtype)
         if array.dtype != symbol.dtype:
@@ -130,11 +133,11 @@ def _fed(symbol: Symbol, text: str) -> Any:
         agreed("", Spec.of(array), symbol.shape, f"the shape of {symbol.name}", "Reshape it.")
     except OpError as error:
         error.op, error.arg = "--feed", symbol.name
-        raise Mistake.like(error) from None
+        raise UsageError.like(error) from None
     return array
 
 
-def _from_file(name: str, dtype: DType) -> Array:
+def _read_npy(name: str, dtype: DType) -> Array:
     path = Path(name.replace("\0", "")).resolve()
     try:
         if "\0" in name or path.is_dir():
@@ -153,19 +156,19 @@ def _from_file(name: str, dtype: DType) -> Array:
         raise
 
 
-def condition(graph: Graph, name: str) -> None:
-    """Refuses an --until that no run can follow."""
+def check_until(graph: Graph, name: str) -> None:
+    """Refuses an --until that is no output, or cannot be a condition."""
     try:
-        check_condition(output(graph, name, "--until"))
+        check_condition(find_output(graph, name, "--until"))
     except OpError as error:
         error.op, error.arg = "--until", ""
-        raise Mistake.like(error) from None
+        raise UsageError.like(error) from None
 
 
-def output(graph: Graph, name: str, option: str) -> Symbol:
-    """The output that an option names."""
+def find_output(graph: Graph, name: str, option: str) -> Symbol:
+    """The output that an option names; a usage error if there is none."""
     try:
         return graph.symbol(name)
     except OpError as error:
         problem = "must be an output of the page"
-        raise Mistake(problem, op=option, got=name, hint=error.hint) from None
+        raise UsageError(problem, op=option, got=name, hint=error.hint) from None
