@@ -30,7 +30,7 @@ test("an own change is shown at once, and its revision is known when it is confi
 test("undo is a change that is sent, too", () => {
   const { synced } = sync.change(start, title("new"), "Title");
   const back = sync.undone(synced);
-  expect(back?.change).toMatchObject({ number: 2, edits: title("A linePage"), label: "Title" });
+  expect(back?.change).toMatchObject({ number: 2, edits: title("A line"), label: "Title" });
   expect(back?.synced.pending).toHaveLength(2);
   expect(sync.redone(back?.synced ?? start)?.synced.document.title).toBe("new");
   expect(sync.undone(start)).toBeUndefined();
@@ -47,8 +47,8 @@ test("a change that the server refuses is taken back, and those after it stay", 
 
 test("a revert can be undone although the server made it", () => {
   const { synced } = sync.change(start, title("new"), "Title");
-  const reverted = sync.changedByOther(sync.confirmed(synced, 1, 6), title("A linePage"), 7, "Revert");
-  expect(reverted.document.title).toBe("A linePage");
+  const reverted = sync.changedByOther(sync.confirmed(synced, 1, 6), title("A line"), 7, "Revert");
+  expect(reverted.document.title).toBe("A line");
   expect(sync.undone(reverted)?.synced.document.title).toBe("new");
 });
 
