@@ -9,16 +9,16 @@ from pathlib import Path
 
 from backblocks.bench import chart, contender, report
 from backblocks.bench.goals import judge
-from backblocks.bench.measure import TOLERANCES, Effort
-from backblocks.bench.results import Result, Run
+from backblocks.bench.results import BenchmarkRun, Result
+from backblocks.bench.timing import TOLERANCES, TimingBudget
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PEERS = ("tensorflow", "xla", "torch", "jax")
 REASONS = "[Why, and what was tried](speed_reasons.md)."
-DIFFERENCES = (contender.SYMMETRIC_PADDING, contender.SAVED_INDICES)
+CAVEATS = (contender.SYMMETRIC_PADDING, contender.SAVED_INDICES)
 
 
-def page(run: Run) -> str:
+def page(run: BenchmarkRun) -> str:
     """The page, all of it read off the run."""
     parts = (_head, _losses, _goals, _pages, _results, _how)
     return "\n".join(line for part in parts for line in part(run)) + "\n"
@@ -36,7 +36,7 @@ line of it on your machine.
 """
 
 PAGES = """\
-## Pages that learn
+## Training
 
 Whole steps of gradient descent: forward, backward, and every parameter moved. All start from the same
 numbers and have the same losses for the first steps, and each gives the loss of every step to Python. The
@@ -58,10 +58,10 @@ HOW = """\
 ## How it was measured
 
 * All contenders of a problem run in one process, in rounds, in another order each round, with a pause of
-  {pause} before each sample, in which threads go to sleep, and {waking} of calls after it that do not count,
-  in which the processor wakes. There are at least {least_rounds} rounds, then as many as {seconds:g} seconds
-  allow, {most_rounds} at most. A contender that has had {most_each:g} seconds sits the others out; one
-  whose call takes more than {patience:g} s is not timed. Short calls are timed many at once.
+  {pause} before each sample, in which threads go to sleep, and {warmup_seconds} of untimed calls after it,
+  in which the processor wakes. There are at least {min_rounds} rounds, then as many as {seconds:g} seconds
+  allow, {max_rounds} at most. A contender that has had {max_contender_seconds:g} seconds sits the others out;
+  one whose call takes more than {patience:g} s is not timed. Short calls are timed many at once.
 * Everyone gets as many threads. Inputs are in the library's own tensors and memory format before the clock
   starts. Every call gives a new result.
 * Of each peer the best of its ways counts: TensorFlow eagerly and in `tf.function`, with oneDNN turned on;
@@ -81,7 +81,7 @@ The machine's own limits, in the same run:
 """
 
 
-def _head(run: Run) -> Iterator[str]:
+def _head(run: BenchmarkRun) -> Iterator[str]:
     peers = [f"{name} {run.versions[name]}" for name in PEERS if name in run.versions]
     yield HEAD.format(
         **run.machine,
@@ -95,7 +95,7 @@ def _head(run: Run) -> Iterator[str]:
         yield f"{name} took no part: {why}\n"
 
 
-def _losses(run: Run) -> Iterator[str]:
+def _losses(run: BenchmarkRun) -> Iterator[str]:
     yield "## Where we lose\n"
     lost = report.losses(run.results)
     if not lost:
@@ -108,7 +108,7 @@ def _losses(run: Run) -> Iterator[str]:
     )
 
 
-def _goals(run: Run) -> Iterator[str]:
+def _goals(run: BenchmarkRun) -> Iterator[str]:
     yield "## Goals\n"
     yield "Each number is asked of every problem of its family. Two runs differ by about 15 percent."
     yield f"{REASONS}\n"
@@ -118,17 +118,17 @@ def _goals(run: Run) -> Iterator[str]:
     yield from _table(["family", "goal", "met by", "worst", "on", ""], rows)
 
 
-def _pages(run: Run) -> Iterator[str]:
-    if not run.learning:
+def _pages(run: BenchmarkRun) -> Iterator[str]:
+    if not run.training:
         return
     yield PAGES
-    yield "\n".join(f"* {record.name}: {record.about}." for record in run.learning) + "\n"
-    head = ["network", "way", "steps a second", "a step", "times the fastest other"]
-    yield from _table(head, list(report.learning_rows(run)))
+    yield "\n".join(f"* {record.name}: {record.about}." for record in run.training) + "\n"
+    head = ["network", "contender", "steps a second", "a step", "times the fastest other"]
+    yield from _table(head, list(report.training_rows(run)))
     yield from _table(["what pages cost", "goal", "measured"], report.page_cost_rows(run))
 
 
-def _results(run: Run) -> Iterator[str]:
+def _results(run: BenchmarkRun) -> Iterator[str]:
     yield EVERY
     for op, results in run.by_op().items():
         yield f"### {op}\n"
@@ -159,12 +159,12 @@ def _peer(result: Result, peer: str) -> str:
     return text if part is None else f"{text} ({report.duration(part)})"
 
 
-def _how(run: Run) -> Iterator[str]:
-    effort = vars(Effort())
+def _how(run: BenchmarkRun) -> Iterator[str]:
+    budget = vars(TimingBudget())
     yield HOW.format(
-        **effort | {name: report.duration(effort[name]) for name in ("pause", "waking")},
+        **budget | {name: report.duration(budget[name]) for name in ("pause", "warmup_seconds")},
         tolerances=", ".join(f"{share:g} ({type})" for type, share in TOLERANCES.items()),
-        differences="\n".join(f"  * {d.job}: {d.why}." for d in DIFFERENCES),
+        differences="\n".join(f"  * {d.job}: {d.why}." for d in CAVEATS),
     )
     names = list(next(iter(run.limits.values())))
     rows = [
@@ -183,7 +183,7 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def main() -> None:
-    run = Run.from_json(json.loads(Path(sys.argv[1]).read_text()))
+    run = BenchmarkRun.from_json(json.loads(Path(sys.argv[1]).read_text()))
     (DOCS / "speed.md").write_text(page(run))
     (DOCS / "speed.svg").write_text(chart.svg(run))
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import backblocks as bb
 from backblocks.bench.grammar import GRAMMAR
 from backblocks.bench.inputs import make_inputs
-from backblocks.bench.problem import FORMATS, KINDS, TYPES, Problem, parse
+from backblocks.bench.problem import FORMATS, OP_KINDS, TYPES, Problem, parse
 from backblocks.bench.run import workloads
 from backblocks.ops.nn._windows import first
 
@@ -26,7 +26,7 @@ def test_no_problem_is_listed_twice():
 
 
 def test_the_list_has_every_op_type_and_format():
-    assert {p.op for p in LISTED} == set(KINDS)
+    assert {p.op for p in LISTED} == set(OP_KINDS)
     assert {p.type for p in LISTED} == set(TYPES)
     assert {p.format for p in LISTED} == {name for pair in FORMATS.values() for name in pair}
     assert {1, 3, 5} <= {p.last[-1] for p in LISTED}
@@ -36,15 +36,15 @@ def test_the_examples_of_the_grammar_are_problems():
     examples = [
         line.strip() for line in GRAMMAR.splitlines() if " f32 " in line or " bf16 " in line
     ]
-    examples = [line for line in examples if line.split()[0] in KINDS]
+    examples = [line for line in examples if line.split()[0] in OP_KINDS]
     assert len(examples) == 3
     assert [str(parse(line)) for line in examples] == examples
 
 
 @st.composite
 def problems(draw):
-    op = draw(st.sampled_from(sorted(KINDS)))
-    kind = KINDS[op]
+    op = draw(st.sampled_from(sorted(OP_KINDS)))
+    kind = OP_KINDS[op]
     small = st.integers(1, 3)
     each = st.tuples(*[small] * kind.space)
     space = draw(st.tuples(*[st.integers(7, 12)] * kind.space))

@@ -10,8 +10,8 @@ import pytest
 from backblocks.bench import chart, report
 from backblocks.bench.contender import OTHER_FORMAT, OTHER_TYPE
 from backblocks.bench.goals import Verdict, judge, load_goals
-from backblocks.bench.problem import KINDS, parse
-from backblocks.bench.results import Result, Run, Time
+from backblocks.bench.problem import OP_KINDS, parse
+from backblocks.bench.results import BenchmarkRun, Result, Timing
 from backblocks.bench.run import workloads
 
 POOL = "MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 VALID"
@@ -24,7 +24,7 @@ def times(**medians):
     for key, median in medians.items():
         peer, _, job = key.partition("__")
         name = key.replace("__", ", ")
-        made[name] = Time(peer, job.replace("_", " ") or "whole", median, median * 0.9, 7)
+        made[name] = Timing(peer, job.replace("_", " ") or "whole", median, median * 0.9, 7)
     return made
 
 
@@ -43,7 +43,7 @@ def a_run(*results):
     limits = {"1": {"copy bytes/s": 2e10, "f32 flop/s": 1e11}}
     machine = dict.fromkeys(("instructions", "system", "python", "numpy"), "x")
     machine |= {"processor": "<a & b>", "cores": 2}
-    return Run(
+    return BenchmarkRun(
         machine,
         {"backblocks": "0.1.0", "torch": "2"},
         {"jax": "gone"},
@@ -85,15 +85,15 @@ def test_the_limit_is_the_longer_of_memory_and_arithmetic():
 def test_without_ours_there_is_nothing_to_compare():
     result = a_result(torch=1.0)
     assert result.ours is result.of_limit is result.faster_than_any is None
-    assert "backblocks:" in report.one_line(result)
+    assert "backblocks:" in report.result_line(result)
     assert judge([result]) == []
 
 
 def test_twins():
     result = a_result(backblocks=1e-3)
-    result.times["twin"] = Time("backblocks", "yardstick", 2e-3, 2e-3, 1, OTHER_TYPE.why)
-    assert result.of_twin(OTHER_TYPE.why) == pytest.approx(0.5)
-    assert result.of_twin(OTHER_FORMAT.why) is None
+    result.times["twin"] = Timing("backblocks", "yardstick", 2e-3, 2e-3, 1, OTHER_TYPE.why)
+    assert result.ratio_to_variant(OTHER_TYPE.why) == pytest.approx(0.5)
+    assert result.ratio_to_variant(OTHER_FORMAT.why) is None
 
 
 def verdicts(family, *results):
@@ -132,7 +132,7 @@ def test_shares_of_the_limit_are_asked_by_kind_of_window():
         "0.5 of the limit, k3 s1": (pytest.approx(0.4), "not met"),
         "0.9 of the limit, all": (pytest.approx(0.9), "met"),
     }
-    (verdict,) = verdicts({"of_limit": {"windows apart": 0.9}}, apart, close)
+    (verdict,) = verdicts({"of_limit": {"non-overlapping windows": 0.9}}, apart, close)
     assert verdict.worst_line == POOL
 
 
@@ -153,10 +153,10 @@ def test_every_goal_is_about_some_listed_problem():
     results = [a_result(str(p), stream=1e-9, peak=1.0, **peers) for p in listed]
     for result in results:
         for why in (OTHER_TYPE.why, OTHER_FORMAT.why):
-            result.times[why] = Time("backblocks", "yardstick", 1.0, 1.0, 1, why)
+            result.times[why] = Timing("backblocks", "yardstick", 1.0, 1.0, 1, why)
     found = judge(results)
     assert {v.family for v in found} == {family["name"] for family in load_goals()}
-    assert {op for family in load_goals() for op in family.get("ops", ())} <= set(KINDS)
+    assert {op for family in load_goals() for op in family.get("ops", ())} <= set(OP_KINDS)
 
 
 def test_losses_are_listed_with_their_factor_the_worst_first():
@@ -164,16 +164,16 @@ def test_losses_are_listed_with_their_factor_the_worst_first():
     b = a_result(CONV, backblocks=2.0, torch__same_work=1.0, jax=3.0)
     found = [(r.line, peer, ratio) for r, peer, ratio in report.losses([a, b])]
     assert found == [(POOL, "torch", 3.0), (CONV, "torch", 2.0), (POOL, "tensorflow", 1.5)]
-    text = "\n".join(report.ending(a_run(a, b)))
+    text = "\n".join(report.summary_lines(a_run(a, b)))
     assert "3.00x" in text
-    won = "\n".join(report.ending(a_run(a_result(backblocks=1.0, torch=2.0))))
+    won = "\n".join(report.summary_lines(a_run(a_result(backblocks=1.0, torch=2.0))))
     assert "No peer is faster" in won
 
 
 def test_a_run_in_words_names_everything():
     result = a_result(backblocks=1.2345e-3, torch=6e-3)
     text = "\n".join(
-        [*report.head(a_run(result)), *report.in_full(result), report.one_line(result)]
+        [*report.head(a_run(result)), *report.result_details(result), report.result_line(result)]
     )
     for part in (
         "torch 2",
@@ -196,7 +196,7 @@ def test_durations_have_fitting_units(seconds, text):
 def test_json_there_and_back():
     run = a_run(a_result(backblocks=1e-3, torch=2e-3), a_result(CONV, peak=1e11, backblocks=1e-3))
     record = json.loads(json.dumps(run.as_json()))
-    assert Run.from_json(record) == run
+    assert BenchmarkRun.from_json(record) == run
     assert set(record) == {
         "version", "machine", "versions", "absent", "threads", "seconds", "limits", "results",
             "learning", "page_costs",
@@ -212,7 +212,7 @@ def test_json_there_and_back():
 
 def test_results_of_another_form_are_refused():
     with pytest.raises(ValueError, match="must be of version 2; got 99"):
-        Run.from_json({"version": 99})
+        BenchmarkRun.from_json({"version": 99})
 
 
 def test_the_chart_is_well_formed_and_has_a_mark_for_each_ratio():

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from backblocks.bench.learning.network import networks
 from backblocks.bench.run import workloads
+from backblocks.bench.training.network import networks
 from backblocks.cli import main
 
 TINY = "MaxPool3DGrad f32 ndhwc 1x4x4x4x2 k2 s2 SAME"

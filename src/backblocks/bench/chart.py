@@ -1,4 +1,4 @@
-"""The chart of a run: how many times faster than each peer, and the share of the limit."""
+"""The SVG chart of a run: speed relative to each peer, and the share of the roofline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from xml.sax.saxutils import escape
 
-from backblocks.bench.results import Result, Run
+from backblocks.bench.results import BenchmarkRun, Result
 
 ROW, TOP, NAMES, SCALE, LIMIT, MARGIN = 17, 62, 356, 430, 120, 16
 LEAST, MOST = 0.5, 2000.0
@@ -24,8 +24,8 @@ text { fill: #1d2733; } .faint { fill: #5b6875; } .head { font-weight: bold; }
 """
 
 
-def svg(run: Run) -> str:
-    """The chart as the text of an SVG file that looks after light and dark itself."""
+def svg(run: BenchmarkRun) -> str:
+    """The text of the SVG, which follows light and dark mode."""
     groups = {op: [r for r in of_op if r.ours is not None] for op, of_op in run.by_op().items()}
     height = TOP + ROW * sum(len(of_op) + 1 for of_op in groups.values()) + MARGIN
     width = NAMES + SCALE + LIMIT + 3 * MARGIN
@@ -42,7 +42,7 @@ def svg(run: Run) -> str:
     )
 
 
-def _axis(run: Run, height: int) -> Iterator[str]:
+def _axis(run: BenchmarkRun, height: int) -> Iterator[str]:
     left = float(NAMES)
     taking_part = {peer for result in run.results for peer in result.peers}
     for peer, color in MARKS.items():
@@ -89,7 +89,7 @@ def _share(share: float | None, y: float) -> Iterator[str]:
 
 
 def _x(ratio: float) -> float:
-    """Where a ratio stands on the logarithmic scale; what is beyond its ends stands on them."""
+    """The x coordinate of a ratio on the logarithmic scale, clamped to its ends."""
     share = math.log(min(max(ratio, LEAST), MOST) / LEAST) / math.log(MOST / LEAST)
     return NAMES + 6 + share * (SCALE - 12)
 

@@ -1,4 +1,4 @@
-"""`backblocks bench`: chooses the problems, runs them, and says and writes what came out."""
+"""`backblocks bench`: selects problems, runs them, and prints and writes the results."""
 
 from __future__ import annotations
 
@@ -9,79 +9,84 @@ from dataclasses import replace
 from pathlib import Path
 
 from backblocks.bench import chart, report
-from backblocks.bench.learning.network import networks
-from backblocks.bench.measure import QUICK, Effort
 from backblocks.bench.problem import Problem, parse
-from backblocks.bench.results import Result, Run
+from backblocks.bench.results import BenchmarkRun, Result
 from backblocks.bench.run import run, workloads
+from backblocks.bench.timing import QUICK, TimingBudget
+from backblocks.bench.training.network import networks
 from backblocks.errors import OpError
 
 
-def bench(given: argparse.Namespace) -> int:
-    problems = [] if given.pages else _problems(given)
-    if given.list:
+def bench(args: argparse.Namespace) -> int:
+    problems = [] if args.pages else _problems(args)
+    if args.list:
         pages = [f"{each.name}: {each.about}" for each in networks()]
-        print(*(pages if given.pages else problems), sep="\n")
+        print(*(pages if args.pages else problems), sep="\n")
         return 0
     alone = len(problems) == 1
 
-    def tell(result: Result) -> None:
-        print("\n".join(report.in_full(result)) if alone else report.one_line(result), flush=True)
+    def on_result(result: Result) -> None:
+        print(
+            "\n".join(report.result_details(result)) if alone else report.result_line(result),
+            flush=True,
+        )
 
-    done = run(problems, _effort(given), _threads(given), tell, given.memory, _with_pages(given))
+    done = run(
+        problems, _timing_budget(args), _threads(args), on_result, args.memory, _with_pages(args)
+    )
     _print(done, alone)
-    _write(done, given)
+    _write(done, args)
     return 0
 
 
-def _problems(given: argparse.Namespace) -> list[Problem]:
-    problems = [parse(line) for line in given.problem] or workloads(given.quick)
-    problems = [problem for problem in problems if given.only in str(problem)]
+def _problems(args: argparse.Namespace) -> list[Problem]:
+    problems = [parse(line) for line in args.problem] or workloads(args.quick)
+    problems = [problem for problem in problems if args.only in str(problem)]
     if not problems:
         raise OpError(
             "must be part of some problem's line",
             arg="--only",
-            got=given.only,
+            got=args.only,
             hint="See backblocks bench --list.",
         )
     return problems
 
 
-def _with_pages(given: argparse.Namespace) -> bool:
+def _with_pages(args: argparse.Namespace) -> bool:
     """Whether whole pages are timed: when asked for, and when everything is."""
-    return given.pages or not (given.problem or given.only)
+    return args.pages or not (args.problem or args.only)
 
 
-def _effort(given: argparse.Namespace) -> Effort:
-    effort = QUICK if given.quick else Effort()
-    if given.rounds:
-        effort = replace(effort, least_rounds=given.rounds, most_rounds=given.rounds)
-    return replace(effort, patience=given.patience) if given.patience else effort
+def _timing_budget(args: argparse.Namespace) -> TimingBudget:
+    budget = QUICK if args.quick else TimingBudget()
+    if args.rounds:
+        budget = replace(budget, min_rounds=args.rounds, max_rounds=args.rounds)
+    return replace(budget, patience=args.patience) if args.patience else budget
 
 
-def _threads(given: argparse.Namespace) -> int:
+def _threads(args: argparse.Namespace) -> int:
     cores = len(os.sched_getaffinity(0))
-    if given.threads and given.threads > cores:
+    if args.threads and args.threads > cores:
         raise OpError(
             f"must be at most the {cores} cores there are",
             arg="--threads",
-            got=given.threads,
+            got=args.threads,
             hint=f"Write --threads {cores}.",
         )
-    return given.threads or cores
+    return args.threads or cores
 
 
-def _print(done: Run, alone: bool) -> None:
+def _print(done: BenchmarkRun, alone: bool) -> None:
     print()
     print(*report.head(done), sep="\n")
     if not alone:
-        print(*report.ending(done), sep="\n")
+        print(*report.summary_lines(done), sep="\n")
 
 
-def _write(done: Run, given: argparse.Namespace) -> None:
+def _write(done: BenchmarkRun, args: argparse.Namespace) -> None:
     for path, text in (
-        (given.json, json.dumps(done.as_json(), indent=1) + "\n"),
-        (given.svg, chart.svg(done)),
+        (args.json, json.dumps(done.as_json(), indent=1) + "\n"),
+        (args.svg, chart.svg(done)),
     ):
         if path:
             Path(path).parent.mkdir(parents=True, exist_ok=True)

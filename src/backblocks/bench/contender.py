@@ -1,4 +1,4 @@
-"""What takes part in the benchmark, and what is known to set some of it apart.
+"""Contenders of the benchmark: one way to compute a problem with one library, and its caveats.
 
 To add a peer, write a file like those in `peers/` and list it in `peers/__init__.py`.
 """
@@ -14,8 +14,8 @@ from backblocks.ops._inputs import Array
 
 
 @dataclass(frozen=True)
-class Difference:
-    """Why a contender is no equal: it is shown beside its time.
+class Caveat:
+    """Why a contender's time is not directly comparable; shown beside it.
 
     `job` is "same work" when it does as much but its answer is another (which is then not checked),
     "part" when it does less, and "yardstick" when it is no rival at all. Only those that do the whole
@@ -26,32 +26,30 @@ class Difference:
     why: str
 
 
-# Every difference there is.
-SYMMETRIC_PADDING = Difference(
+# Every caveat there is.
+SYMMETRIC_PADDING = Caveat(
     "same work", "pads both sides alike, so that its windows stand one cell before TensorFlow's"
 )
-SAVED_INDICES = Difference(
-    "part", "is handed the places of the maxima, found before the clock starts"
-)
-OTHER_TYPE = Difference("yardstick", "the same problem in f32")
-OTHER_FORMAT = Difference("yardstick", "the same problem with the channels last")
-STREAM = Difference("yardstick", "reads what is needed once and writes the result once")
+SAVED_INDICES = Caveat("part", "is handed the places of the maxima, found before the clock starts")
+OTHER_TYPE = Caveat("yardstick", "the same problem in f32")
+OTHER_FORMAT = Caveat("yardstick", "the same problem with the channels last")
+STREAM = Caveat("yardstick", "reads what is needed once and writes the result once")
 
 
 @dataclass(frozen=True)
 class Contender:
-    """One way to solve a problem, ready to be called again and again."""
+    """One way to compute a problem with one library, prepared to be called repeatedly."""
 
     name: str
     peer: str
     call: Callable[[], Any]
     answer: Callable[[Any], Array] = lambda result: result  # NumPy's, in the problem's format
-    difference: Difference | None = None
-    known_seconds: float = 0.0  # of one call, when it is too long to find out each time
+    caveat: Caveat | None = None
+    expected_seconds: float = 0.0  # of one call, where it would be too long to measure
 
     @property
     def job(self) -> str:
-        return self.difference.job if self.difference else "whole"
+        return self.caveat.job if self.caveat else "whole"
 
     @property
     def same_answer(self) -> bool:
@@ -59,7 +57,7 @@ class Contender:
 
 
 class Peer(Protocol):
-    """What a file in `peers/` has. Importing it imports the library."""
+    """The interface of a module in `peers/`. Importing it imports the library."""
 
     NAME: str
 

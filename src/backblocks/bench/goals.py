@@ -1,4 +1,4 @@
-"""The goals of goals.toml, held against the results of a run."""
+"""The speed goals of goals.toml, checked against the results of a run."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from backblocks.bench.problem import Problem
 from backblocks.bench.results import Result
 
 NOISE = 0.15
-"""Two runs on one machine differ by about this much."""
+"""Relative difference between two runs on one machine."""
 
 TINY = 1 << 16
-"""A problem that moves fewer bytes shows what a call costs, and not what a kernel does."""
+"""A problem that moves fewer bytes measures the overhead of a call, and not a kernel."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """One goal: how many problems it is for, how many meet it, and which comes off worst."""
+    """One goal: how many problems it applies to, how many meet it, and the worst."""
 
     family: str
     goal: str
@@ -47,7 +47,7 @@ def load_goals() -> list[dict[str, Any]]:
 def judge(
     results: Sequence[Result], families: Sequence[dict[str, Any]] | None = None
 ) -> list[Verdict]:
-    """A verdict on every goal that some result has to do with."""
+    """A verdict on every goal that applies to some result."""
     verdicts = []
     for family in load_goals() if families is None else families:
         of_family = [r for r in results if r.ours is not None and _belongs(r.problem, family)]
@@ -84,7 +84,7 @@ Goal = tuple[str, float, bool, Callable[[Result], float | None]]
 
 
 def _goals(family: dict[str, Any]) -> Iterator[Goal]:
-    """What is asked, the number, whether it is the least or the most, and how it is measured."""
+    """For each goal its text, bound, whether the bound is a minimum, and the measure."""
     for peer, bound in family.get("faster_than", {}).items():
         if peer == "fastest":
             yield f"{bound:g} x the fastest peer", bound, True, lambda r: r.faster_than_any
@@ -98,11 +98,11 @@ def _goals(family: dict[str, Any]) -> Iterator[Goal]:
             f"at most {bound:g} of the f32 time",
             bound,
             False,
-            lambda r: r.of_twin(OTHER_TYPE.why),
+            lambda r: r.ratio_to_variant(OTHER_TYPE.why),
         )
     if bound := family.get("most_of_last"):
         goal = f"at most {bound:g} of the channels-last time"
-        yield goal, bound, False, lambda r: r.of_twin(OTHER_FORMAT.why)
+        yield goal, bound, False, lambda r: r.ratio_to_variant(OTHER_FORMAT.why)
     if bound := family.get("most_microseconds"):
         yield f"at most {bound:g} microseconds", bound, False, lambda r: (r.ours or 0) * 1e6
     if bound := family.get("most_first_microseconds"):
@@ -113,7 +113,7 @@ def _goals(family: dict[str, Any]) -> Iterator[Goal]:
 
 
 def _share(kind: str, kinds: list[str]) -> Callable[[Result], float | None]:
-    """Operations are counted as usual, padding included: so were they when the goals were set."""
+    """The share of the roofline, with operations on padding counted, as they were when the goals were set."""
 
     def measured(result: Result) -> float | None:
         fitting = next((each for each in kinds if _is(result, each)), None)
@@ -127,7 +127,7 @@ def _is(result: Result, kind: str) -> bool:
         return True
     if kind == "compute-bound":
         return result.compute_bound
-    if kind == "windows apart":
+    if kind == "non-overlapping windows":
         return all(axis.s >= axis.k or axis.out == 1 for axis in result.problem.axes)
     return set(kind.split()) <= set(result.line.split())
 

@@ -1,4 +1,4 @@
-"""How a problem is written, for the help of the command."""
+"""The grammar of a problem line, as help text; apart, so that help imports nothing else."""
 
 GRAMMAR = """\
 A problem is one line: OP TYPE FORMAT SHAPE [-> CHANNELS] kWINDOW [sSTRIDES] [dDILATIONS] [gGROUPS] PADDING

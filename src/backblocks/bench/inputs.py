@@ -1,4 +1,4 @@
-"""The numbers of a problem: random, the same each time, and without ties."""
+"""Random input tensors of a problem: deterministic, and without ties for max pools."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _EXACT = {"f16": 1 << 11, "bf16": 1 << 8, "f32": 1 << 16, "f64": 1 << 16}
 
 
 def make_inputs(problem: Problem) -> dict[str, Array]:
-    """The tensors that the op takes, under the names of Kind."""
+    """The input tensors of the op, by the names of OpKind."""
     tensors: dict[str, Array] = {}
     for seed, name in enumerate(problem.kind.arguments.values()):
         if name.startswith("#"):

@@ -1,4 +1,4 @@
-"""A problem is one line of text, such as `MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 SAME`."""
+"""Problems of the benchmark, parsed from lines such as `MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 SAME`."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from backblocks.ops.nn._windows import Axis, Sliding, first, last
 TYPES = {"f16": "float16", "bf16": "bfloat16", "f32": "float32", "f64": "float64"}
 
 
-class Kind(NamedTuple):
-    """What an op computes: the tensors it is given, by the names of its arguments, and its result.
+class OpKind(NamedTuple):
+    """The role of an op: its input tensors by argument name, and its result.
 
     x is the forward input, f the filter, y the forward result; dx, df, dy are gradients of a loss with
     respect to them, ddx and ddy go the other way in the second gradient. `#x` is the shape of x.
@@ -36,15 +36,15 @@ class Kind(NamedTuple):
         return self.family in ("conv", "depthwise")
 
 
-def _kinds() -> dict[str, Kind]:
-    kinds: dict[str, Kind] = {}
+def _kinds() -> dict[str, OpKind]:
+    kinds: dict[str, OpKind] = {}
     of_max = {"orig_input": "x", "orig_output": "y"}
     for space, d in ((2, ""), (3, "3D")):
-        kinds[f"MaxPool{d}"] = Kind("max", space, {"input": "x"}, "y")
-        kinds[f"MaxPool{d}Grad"] = Kind("max", space, {**of_max, "grad": "dy"}, "dx")
-        kinds[f"MaxPool{d}GradGrad"] = Kind("max", space, {**of_max, "grad": "ddx"}, "ddy")
-        kinds[f"AvgPool{d}"] = Kind("avg", space, {"input" if d else "value": "x"}, "y")
-        kinds[f"AvgPool{d}Grad"] = Kind(
+        kinds[f"MaxPool{d}"] = OpKind("max", space, {"input": "x"}, "y")
+        kinds[f"MaxPool{d}Grad"] = OpKind("max", space, {**of_max, "grad": "dy"}, "dx")
+        kinds[f"MaxPool{d}GradGrad"] = OpKind("max", space, {**of_max, "grad": "ddx"}, "ddy")
+        kinds[f"AvgPool{d}"] = OpKind("avg", space, {"input" if d else "value": "x"}, "y")
+        kinds[f"AvgPool{d}Grad"] = OpKind(
             "avg", space, {"orig_input_shape": "#x", "grad": "dy"}, "dx"
         )
     for family, name, v2 in (
@@ -53,27 +53,27 @@ def _kinds() -> dict[str, Kind]:
         ("depthwise", "DepthwiseConv2dNative", ""),
     ):
         space = 3 if "3D" in name else 2
-        kinds[name] = Kind(family, space, {"input": "x", "filter": "f"}, "y")
+        kinds[name] = OpKind(family, space, {"input": "x", "filter": "f"}, "y")
         to_input = {"input_sizes": "#x", "filter": "f", "out_backprop": "dy"}
-        kinds[f"{name}BackpropInput{v2}"] = Kind(family, space, to_input, "dx")
+        kinds[f"{name}BackpropInput{v2}"] = OpKind(family, space, to_input, "dx")
         to_filter = {"input": "x", "filter_sizes": "#f", "out_backprop": "dy"}
-        kinds[f"{name}BackpropFilter{v2}"] = Kind(family, space, to_filter, "df")
+        kinds[f"{name}BackpropFilter{v2}"] = OpKind(family, space, to_filter, "df")
     both = {"input": "x", "filter": "f"}
-    kinds["Dilation2D"] = Kind("dilation", 2, both, "y")
+    kinds["Dilation2D"] = OpKind("dilation", 2, both, "y")
     for result, name in (("dx", "Input"), ("df", "Filter")):
-        kinds[f"Dilation2DBackprop{name}"] = Kind(
+        kinds[f"Dilation2DBackprop{name}"] = OpKind(
             "dilation", 2, {**both, "out_backprop": "dy"}, result
         )
     return kinds
 
 
-KINDS = _kinds()
+OP_KINDS = _kinds()
 FORMATS = {2: ("nhwc", "nchw"), 3: ("ndhwc", "ncdhw")}
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One call of one op, all but its numbers. `str` gives the line that `parse` reads."""
+    """The geometry of one call of an op. `str` gives the line that `parse` reads."""
 
     op: str
     type: str
@@ -96,8 +96,8 @@ class Problem:
         return " ".join([*words, self.padding])
 
     @property
-    def kind(self) -> Kind:
-        return KINDS[self.op]
+    def kind(self) -> OpKind:
+        return OP_KINDS[self.op]
 
     @property
     def dtype(self) -> DType:
@@ -126,13 +126,13 @@ class Problem:
 
     @property
     def axes(self) -> list[Axis]:
-        """How windows stand on each axis of space."""
+        """The window geometry of each spatial axis."""
         none = ((0, 0),) * self.kind.space
         sliding = Sliding(self.k, self.s, self.dilations, self.padding, none, "k")
         return sliding.axes(self.last[1:-1])
 
     def sizes(self, tensor: str) -> tuple[int, ...]:
-        """The shape of one of the tensors that Kind speaks of."""
+        """The shape of one of the tensors of OpKind."""
         batch, *_, channels = self.last
         out = self.out_channels or channels
         match tensor[-1]:
@@ -152,23 +152,23 @@ class Problem:
 
     @property
     def read(self) -> list[str]:
-        """The tensors on which the answer depends. Gradients of max pools take y and can do without."""
+        """The tensors that must be read. Gradients of max pools take y, but can be computed without it."""
         given = self.kind.arguments.values()
         return [tensor for tensor in given if tensor != "y" and not tensor.startswith("#")]
 
     @property
     def bytes_moved(self) -> int:
-        """What any kernel must read and write at least, when it touches each cell once."""
+        """Compulsory memory traffic: each input read once, the result written once."""
         return sum(map(self.nbytes, [*self.read, self.kind.result]))
 
     @property
     def flops(self) -> int:
-        """Products and sums of a convolution, without those of padding; 0 for all else."""
+        """Multiplications and additions of a convolution, without those on padding; 0 for all else."""
         return self._flops(math.prod(map(_real, self.axes)))
 
     @property
     def nominal_flops(self) -> int:
-        """As they are usually counted: padding is multiplied too, although a kernel may leave it out."""
+        """Operations as usually counted, those on padding included, which a kernel may leave out."""
         return self._flops(math.prod(a.out * a.k for a in self.axes))
 
     def _flops(self, window_cells: int) -> int:
@@ -207,7 +207,7 @@ class Problem:
         return dataclasses.replace(self, format=format, shape=self.last)
 
     def shrunk(self, most: int = 6) -> Problem:
-        """The same problem on a small tensor: what tests can afford."""
+        """The same problem on a small tensor, for tests."""
         batch, *space, channels = self.last
         fitting = [
             min(n, max(most, (k - 1) * d + 1))
@@ -224,7 +224,7 @@ class Problem:
 
 
 def _real(axis: Axis) -> int:
-    """How many taps of all windows along an axis read a cell and no padding."""
+    """How many taps of all windows along an axis read the input and no padding."""
     return sum(outputs.stop - outputs.start for _, _, outputs in axis.taps())
 
 
@@ -232,7 +232,7 @@ def _real(axis: Axis) -> int:
 
 
 def parse(line: str) -> Problem:
-    """The problem that a line describes; an OpError that names the word at fault."""
+    """The problem that a line describes. An OpError names the word at fault."""
     words = line.replace("->", " -> ").split()
     if len(words) < 4:
         raise OpError(
@@ -242,8 +242,8 @@ def parse(line: str) -> Problem:
             hint="Write one such as MaxPool3DGrad f32 ndhwc 1x64x64x64x32 k2 s2 SAME.",
         )
     op, type, format, shape_word, *rest = words
-    _choose("op", op, list(KINDS))
-    kind = KINDS[op]
+    _choose("op", op, list(OP_KINDS))
+    kind = OP_KINDS[op]
     _choose("type", type, list(TYPES))
     _choose("format", format, list(kind.formats), f"for {op}")
     rank = kind.space + 2
@@ -272,7 +272,7 @@ def parse(line: str) -> Problem:
     return problem
 
 
-def _options(kind: Kind, words: list[str]) -> dict[str, Any]:
+def _options(kind: OpKind, words: list[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     key: str
     value: Any

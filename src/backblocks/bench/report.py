@@ -1,4 +1,4 @@
-"""A run in words: lines for the terminal."""
+"""A run as text for the terminal: lines for a result, a header, and the summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from backblocks.bench.goals import Verdict, judge
 from backblocks.bench.peers import OURS
-from backblocks.bench.results import Result, Run
+from backblocks.bench.results import BenchmarkRun, Result
 
 
 def duration(seconds: float) -> str:
@@ -25,8 +25,8 @@ def megabytes(count: int | None) -> str:
     return "-" if count is None else f"{count / 2**20:.1f} MB"
 
 
-def one_line(result: Result) -> str:
-    """What matters of a result, in a line or two."""
+def result_line(result: Result) -> str:
+    """A result in two lines: time, share of the limit, extra memory, ratios to peers."""
     if result.ours is None:
         why = result.refused.get("backblocks", "")
         return f"{result.line}\n    backblocks: {why}"
@@ -37,7 +37,7 @@ def one_line(result: Result) -> str:
     )
 
 
-def in_full(result: Result) -> Iterator[str]:
+def result_details(result: Result) -> Iterator[str]:
     """Every contender of one problem, the fastest first."""
     yield result.line
     ours = result.ours
@@ -62,7 +62,7 @@ def in_full(result: Result) -> Iterator[str]:
         yield f"  {rate:.0f} Gflop/s with padding counted, {factor(result.of_nominal_limit)} of the peak"
 
 
-def limits(run: Run) -> Iterator[str]:
+def limits(run: BenchmarkRun) -> Iterator[str]:
     for count, found in run.limits.items():
         rates = [
             f"{name.removesuffix(' bytes/s')} {rate / 1e9:.1f} GB/s"
@@ -74,7 +74,7 @@ def limits(run: Run) -> Iterator[str]:
         yield f"  {threads}: {', '.join(rates)}"
 
 
-def head(run: Run) -> Iterator[str]:
+def head(run: BenchmarkRun) -> Iterator[str]:
     yield f"{run.machine['processor']}, {run.machine['cores']} cores, {run.threads} threads used"
     yield ", ".join(f"{name} {version}" for name, version in run.versions.items())
     for name, why in run.absent.items():
@@ -106,9 +106,9 @@ def verdict_row(verdict: Verdict) -> list[str]:
     ]
 
 
-def learning_rows(run: Run) -> Iterator[list[str]]:
-    """Networks, the steps a second of each way, and how many times faster we are than the fastest."""
-    for record in run.learning:
+def training_rows(run: BenchmarkRun) -> Iterator[list[str]]:
+    """Training speed by network and contender, and how many times faster we are than the fastest peer."""
+    for record in run.training:
         for name, time in sorted(record.times.items(), key=lambda item: item[1].median):
             ratio = factor(record.faster_than_any) + "x" if name == OURS else ""
             yield [record.name, name, f"{1 / time.median:,.0f}", duration(time.median), ratio]
@@ -116,7 +116,7 @@ def learning_rows(run: Run) -> Iterator[list[str]]:
             yield [record.name, name, f"not timed: {why}", "", ""]
 
 
-def page_cost_rows(run: Run) -> list[list[str]]:
+def page_cost_rows(run: BenchmarkRun) -> list[list[str]]:
     costs = run.page_costs
     if costs is None:
         return []
@@ -127,8 +127,8 @@ def page_cost_rows(run: Run) -> list[list[str]]:
     ]
 
 
-def ending(run: Run) -> Iterator[str]:
-    """The goals, where we lose, and whole pages."""
+def summary_lines(run: BenchmarkRun) -> Iterator[str]:
+    """The verdicts on goals, the problems where a peer is faster, and training."""
     verdicts = judge(run.results)
     if verdicts:
         yield "\nGoals (each problem by itself; the worst is shown)"
@@ -140,10 +140,10 @@ def ending(run: Run) -> Iterator[str]:
         yield from table([[r.line, peer, f"{ratio:.2f}x"] for r, peer, ratio in lost])
     elif any(r.peers for r in run.results):
         yield "\nNo peer is faster on any problem."
-    if run.learning:
-        yield "\nPages that learn"
-        head = ["network", "way", "steps a second", "a step", "faster than the fastest"]
-        yield from table([head, *learning_rows(run)])
+    if run.training:
+        yield "\nTraining of whole pages"
+        head = ["network", "contender", "steps a second", "a step", "faster than the fastest"]
+        yield from table([head, *training_rows(run)])
         yield ""
         yield from table([["what pages cost", "goal", "measured"], *page_cost_rows(run)])
 

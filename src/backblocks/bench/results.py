@@ -1,4 +1,4 @@
-"""What came out of a run: the record of each problem, and the ratios that are read off it."""
+"""Results of a benchmark run, as JSON and back, with the ratios derived from them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from backblocks.bench.peers import OURS
 from backblocks.bench.problem import Problem, parse
 
 VERSION = 2
-"""Raised when the form of the JSON file changes."""
+"""The version of the JSON format."""
 
 
 @dataclass(frozen=True)
-class Time:
-    """One contender's times, in seconds a call."""
+class Timing:
+    """Seconds per call of one contender."""
 
     peer: str
     job: str
@@ -26,10 +26,10 @@ class Time:
 
 @dataclass
 class Result:
-    """One problem's record. `limit` is the seconds that the machine needs at least."""
+    """Timings of one problem. `limit` is the least seconds that the machine's roofline allows."""
 
     line: str
-    times: dict[str, Time] = field(default_factory=dict)
+    times: dict[str, Timing] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
     stream: float = 0.0
     peak: float = 0.0  # operations a second
@@ -42,12 +42,12 @@ class Result:
 
     @property
     def ours(self) -> float | None:
-        """Our seconds, as users call us."""
+        """Seconds of backblocks, called as users do."""
         time = self.times.get(OURS)
         return time.median if time else None
 
     def best(self, peer: str, jobs: tuple[str, ...] = ("whole", "same work")) -> float | None:
-        """A peer's best median among its ways to do the job."""
+        """The best median of a peer's contenders that do one of these jobs."""
         medians = [t.median for t in self.times.values() if t.peer == peer and t.job in jobs]
         return min(medians, default=None)
 
@@ -87,10 +87,10 @@ class Result:
     def compute_bound(self) -> bool:
         return bool(self.peak) and self.problem.flops / self.peak > self.stream
 
-    def of_twin(self, difference: str) -> float | None:
-        """Our time as a multiple of that on the same problem in f32, or with the channels last."""
-        twins = [t.median for t in self.times.values() if t.why == difference]
-        return self.ours / twins[0] if twins and self.ours else None
+    def ratio_to_variant(self, caveat: str) -> float | None:
+        """Our time relative to the variant of the problem in f32, or with the channels last."""
+        variants = [t.median for t in self.times.values() if t.why == caveat]
+        return self.ours / variants[0] if variants and self.ours else None
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -111,7 +111,7 @@ class Result:
     def from_json(record: dict[str, Any]) -> Result:
         return Result(
             record["problem"],
-            {name: Time(**time) for name, time in record["times"].items()},
+            {name: Timing(**time) for name, time in record["times"].items()},
             record["refused"],
             record["stream"],
             record["peak"],
@@ -121,12 +121,12 @@ class Result:
 
 
 @dataclass
-class Learning:
-    """One network's record: seconds a step of every way that takes part."""
+class TrainingResult:
+    """Seconds per training step of one network, by contender."""
 
     name: str
     about: str
-    times: dict[str, Time] = field(default_factory=dict)
+    times: dict[str, Timing] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -141,14 +141,14 @@ class Learning:
         return min(theirs) / self.ours if theirs and self.ours else None
 
     @staticmethod
-    def from_json(record: dict[str, Any]) -> Learning:
-        times = {name: Time(**time) for name, time in record["times"].items()}
-        return Learning(record["name"], record["about"], times, record["refused"])
+    def from_json(record: dict[str, Any]) -> TrainingResult:
+        times = {name: Timing(**time) for name, time in record["times"].items()}
+        return TrainingResult(record["name"], record["about"], times, record["refused"])
 
 
 @dataclass(frozen=True)
 class PageCosts:
-    """What pages cost beside the numbers in them."""
+    """Overhead of pages: per block in a run, of opening and checking, and growth of memory."""
 
     block_seconds: float
     opening_seconds: float
@@ -156,8 +156,8 @@ class PageCosts:
 
 
 @dataclass
-class Run:
-    """A whole run: the machine, its limits by number of threads, and the results."""
+class BenchmarkRun:
+    """A run of the benchmark: the machine, its roofline by number of threads, and all results."""
 
     machine: dict[str, Any]
     versions: dict[str, str]
@@ -166,7 +166,7 @@ class Run:
     seconds: float
     limits: dict[str, dict[str, float]]
     results: list[Result] = field(default_factory=list)
-    learning: list[Learning] = field(default_factory=list)
+    training: list[TrainingResult] = field(default_factory=list)
     page_costs: PageCosts | None = None
 
     def by_op(self) -> dict[str, list[Result]]:
@@ -181,21 +181,21 @@ class Run:
             "version": VERSION,
             **head,
             "results": [result.as_json() for result in self.results],
-            "learning": [asdict(each) for each in self.learning],
+            "learning": [asdict(each) for each in self.training],
             "page_costs": self.page_costs and asdict(self.page_costs),
         }
 
     @staticmethod
-    def from_json(record: dict[str, Any]) -> Run:
+    def from_json(record: dict[str, Any]) -> BenchmarkRun:
         if record.get("version") != VERSION:
             raise ValueError(
                 f"results: must be of version {VERSION}; got {record.get('version')}. Run the benchmark anew."
             )
         results = [Result.from_json(each) for each in record["results"]]
-        learning = [Learning.from_json(each) for each in record["learning"]]
+        training = [TrainingResult.from_json(each) for each in record["learning"]]
         costs = record["page_costs"] and PageCosts(**record["page_costs"])
-        head = {key: record[key] for key in Run.__dataclass_fields__ if key not in _PARTS}
-        return Run(**head, results=results, learning=learning, page_costs=costs)
+        head = {key: record[key] for key in BenchmarkRun.__dataclass_fields__ if key not in _PARTS}
+        return BenchmarkRun(**head, results=results, training=training, page_costs=costs)
 
 
-_PARTS = ("results", "learning", "page_costs")
+_PARTS = ("results", "training", "page_costs")

@@ -1,4 +1,4 @@
-"""Runs problems: each peer's contenders side by side, and the limits of the machine."""
+"""Runs a benchmark: all contenders of each problem timed side by side, beside the machine's roofline."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ import time
 from collections.abc import Callable, Sequence
 from importlib import resources
 
-from backblocks.bench import limits, memory, peers
+from backblocks.bench import extra_memory, peers, roofline
 from backblocks.bench.contender import STREAM, Contender, Peer
 from backblocks.bench.goals import is_tiny
 from backblocks.bench.inputs import make_inputs
-from backblocks.bench.learning.measure import learn, page_costs
-from backblocks.bench.measure import Effort, admit, interleave
 from backblocks.bench.peers.ours import first_call_seconds
 from backblocks.bench.problem import Problem, parse
-from backblocks.bench.results import Result, Run, Time
+from backblocks.bench.results import BenchmarkRun, Result, Timing
+from backblocks.bench.timing import TimingBudget, time_interleaved, verify_contenders
+from backblocks.bench.training.measure import measure_training, page_costs
 
 
 def workloads(quick: bool = False) -> list[Problem]:
@@ -29,40 +29,42 @@ def workloads(quick: bool = False) -> list[Problem]:
 
 def run(
     problems: Sequence[Problem],
-    effort: Effort,
+    budget: TimingBudget,
     threads: int,
-    tell: Callable[[Result], None],
+    on_result: Callable[[Result], None],
     memory_of: str = "ours",
     pages: bool = False,
-) -> Run:
-    """Solves and times every problem; `tell` is given each result as it comes.
+) -> BenchmarkRun:
+    """Checks and times every problem; `on_result` is called with each result as it comes.
 
     Extra memory is measured of "ours", "all" or "none". With `pages`, whole pages are timed too.
     """
     start = time.perf_counter()
     taking_part, absent = _peers(threads)
-    found = limits.machine_limits(threads)
+    limits = roofline.measure_roofline(threads)
     whose: dict[str, list[Peer]] = {"ours": taking_part[:1], "all": taking_part, "none": []}
     versions = {peer.NAME: peer.version() for peer in taking_part}
-    whole = Run(limits.machine(), versions, absent, threads, 0.0, found)
+    whole = BenchmarkRun(roofline.machine(), versions, absent, threads, 0.0, limits)
     needs = _memory(whose[memory_of], problems, threads)
     for problem, extra in zip(problems, needs, strict=True):
-        result = solve(problem, taking_part, effort, found[str(threads)])
+        result = measure_problem(problem, taking_part, budget, limits[str(threads)])
         result.extra_bytes = extra
         whole.results.append(result)
-        tell(result)
+        on_result(result)
     if pages:
-        whole.learning = learn([peer.NAME for peer in taking_part], effort)
+        whole.training = measure_training([peer.NAME for peer in taking_part], budget)
         whole.page_costs = page_costs()
     whole.seconds = time.perf_counter() - start
     return whole
 
 
-def solve(
-    problem: Problem, taking_part: Sequence[Peer], effort: Effort, found: dict[str, float]
+def measure_problem(
+    problem: Problem, taking_part: Sequence[Peer], budget: TimingBudget, limits: dict[str, float]
 ) -> Result:
-    """One problem's record."""
-    result = Result(str(problem), peak=limits.peak(problem, found) if problem.flops else 0.0)
+    """Checks and times the contenders of one problem."""
+    result = Result(
+        str(problem), peak=roofline.peak_flops(problem, limits) if problem.flops else 0.0
+    )
     inputs = make_inputs(problem)
     contenders: list[Contender] = []
     for peer in taking_part:
@@ -74,15 +76,15 @@ def solve(
             result.refused[peer.NAME] = made
         else:
             contenders += made
-    admitted, refused = admit(contenders, problem.type, effort)
+    admitted, refused = verify_contenders(contenders, problem.type, budget)
     result.refused |= refused
-    times = interleave(admitted, effort)
+    times = time_interleaved(admitted, budget)
     for contender in admitted:
         sampled, why = (
             times[contender.name],
-            contender.difference.why if contender.difference else "",
+            contender.caveat.why if contender.caveat else "",
         )
-        result.times[contender.name] = Time(
+        result.times[contender.name] = Timing(
             contender.peer, contender.job, sampled.median, sampled.least, len(sampled.samples), why
         )
     if is_tiny(problem):
@@ -92,7 +94,7 @@ def solve(
 
 
 def _peers(threads: int) -> tuple[list[Peer], dict[str, str]]:
-    """Ours and all others that can be had, all held to as many threads."""
+    """backblocks and all peers that can be imported, with their number of threads set."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
     found, absent = [], {}
     for name in (peers.OURS, *peers.OTHERS):
@@ -111,6 +113,8 @@ def _memory(
 ) -> list[dict[str, int]]:
     needs: list[dict[str, int]] = [{} for _ in problems]
     for peer in taking_part:
-        for need, more in zip(needs, memory.extra_bytes(peer.NAME, problems, threads), strict=True):
+        for need, more in zip(
+            needs, extra_memory.extra_bytes(peer.NAME, problems, threads), strict=True
+        ):
             need |= more
     return needs

@@ -1,4 +1,4 @@
-"""A file for each library that takes part. Nothing here is imported before it is asked for."""
+"""Peers: a module for each library that is benchmarked, imported on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""backblocks itself, and the yardsticks it is held against."""
+"""backblocks itself, and yardsticks: a stream of the same bytes, and variants of the problem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import backblocks as bb
-from backblocks.bench.contender import OTHER_FORMAT, OTHER_TYPE, STREAM, Contender, Difference
+from backblocks.bench.contender import OTHER_FORMAT, OTHER_TYPE, STREAM, Caveat, Contender
 from backblocks.bench.inputs import make_inputs
 from backblocks.bench.problem import Problem
 from backblocks.ops import _kernels
@@ -29,25 +29,25 @@ def set_threads(count: int) -> None:
 
 
 def make(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
-    contenders = [_fresh("backblocks", problem, inputs), *_into(problem, inputs)]
+    contenders = [_allocating_call("backblocks", problem, inputs), *_out_call(problem, inputs)]
     contenders += _streams(problem, inputs)
     if problem.channels_first:
-        contenders.append(_twin(problem.with_channels_last(), OTHER_FORMAT))
+        contenders.append(_variant(problem.with_channels_last(), OTHER_FORMAT))
     elif problem.is_pool and problem.type != "f32":
-        contenders.append(_twin(problem.with_type("f32"), OTHER_TYPE))
+        contenders.append(_variant(problem.with_type("f32"), OTHER_TYPE))
     return contenders
 
 
-def _fresh(
-    name: str, problem: Problem, inputs: dict[str, Array], difference: Difference | None = None
+def _allocating_call(
+    name: str, problem: Problem, inputs: dict[str, Array], caveat: Caveat | None = None
 ) -> Contender:
-    """A call as users write it: a new array each time."""
+    """A call that allocates its result, as users write it."""
     op, arguments = getattr(bb.raw_ops, problem.op), problem.arguments(inputs)
-    return Contender(name, NAME, lambda: op(**arguments), difference=difference)
+    return Contender(name, NAME, lambda: op(**arguments), caveat=caveat)
 
 
-def _into(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
-    """The call that writes to an array of the user's."""
+def _out_call(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
+    """The call with `out=`, which reuses a buffer."""
     op, arguments = getattr(bb.raw_ops, problem.op), problem.arguments(inputs)
     if "out" not in inspect.signature(op).parameters:
         return []
@@ -56,7 +56,7 @@ def _into(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
 
 
 def first_call_seconds(problem: Problem, calls: int = 15) -> float:
-    """Of a call on a shape that was never seen before: each time there is an image more."""
+    """Median seconds of a first call: each call has one image more, a shape that no plan exists for."""
     op, found = getattr(bb.raw_ops, problem.op), []
     images, *others = problem.shape
     for more in range(1, calls + 1):
@@ -68,19 +68,21 @@ def first_call_seconds(problem: Problem, calls: int = 15) -> float:
     return statistics.median(found)
 
 
-def _twin(twin: Problem, difference: Difference) -> Contender:
-    return _fresh(f"backblocks, {twin.type} {twin.format}", twin, make_inputs(twin), difference)
+def _variant(variant: Problem, caveat: Caveat) -> Contender:
+    return _allocating_call(
+        f"backblocks, {variant.type} {variant.format}", variant, make_inputs(variant), caveat
+    )
 
 
 def _streams(problem: Problem, inputs: dict[str, Array]) -> list[Contender]:
-    """The memory's own speed on the bytes of this problem, with both kinds of store."""
+    """Plain streams of the bytes of this problem, with regular and with non-temporal stores."""
     read = [inputs[name].reshape(-1).view(np.uint8) for name in problem.read]
     out = np.ones(problem.nbytes(problem.kind.result), np.uint8)
 
-    def stream(around_cache: bool) -> Any:
-        return lambda: _kernels.stream(read, out, around_cache)
+    def stream(non_temporal: bool) -> Any:
+        return lambda: _kernels.stream(read, out, non_temporal)
 
     return [
-        Contender("stream, around the cache", NAME, stream(True), difference=STREAM),
-        Contender("stream, through the cache", NAME, stream(False), difference=STREAM),
+        Contender("stream, around the cache", NAME, stream(True), caveat=STREAM),
+        Contender("stream, through the cache", NAME, stream(False), caveat=STREAM),
     ]

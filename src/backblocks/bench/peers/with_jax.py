@@ -36,11 +36,11 @@ def make(problem: Problem, inputs: dict[str, Array]) -> list[Contender] | str:
     given = {name: jnp.asarray(value) for name, value in inputs.items() if name != "y"}
     compiled = jax.jit(_function(problem))
     call = lambda: compiled(**given).block_until_ready()  # noqa: E731
-    return [Contender("jax", NAME, call, np.asarray, known_seconds=_known_seconds(problem))]
+    return [Contender("jax", NAME, call, np.asarray, expected_seconds=_expected_seconds(problem))]
 
 
 def _function(problem: Problem) -> Callable[..., Any]:
-    """What is to be computed, of tensors under the names of Kind."""
+    """The function to compile, of tensors by the names of OpKind."""
     forward = _pool(problem) if problem.is_pool else _convolution(problem)
     if problem.kind.result == "y":
         return forward
@@ -92,7 +92,7 @@ def _convolution(problem: Problem) -> Callable[..., Any]:
     return convolve
 
 
-def _known_seconds(problem: Problem) -> float:
+def _expected_seconds(problem: Problem) -> float:
     """XLA makes plain loops of the input gradient of a strided convolution over volumes.
 
     With few channels they stay scalar: the I3D stem took 56 s at 13e9 products, zeros included.

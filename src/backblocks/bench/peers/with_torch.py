@@ -114,14 +114,14 @@ def _pool_calls(
 def _convolutions(
     problem: Problem, tensor: Callable[[str], Tensor], name: str
 ) -> list[Contender] | str:
-    pads, difference = [], None
+    pads, caveat = [], None
     for axis in problem.axes:
         fitting = [pad for pad in (axis.before, axis.before + 1) if _out(axis, pad) == axis.out]
         if not fitting:
             return "no padding that is alike on both sides gives this many windows"
         pads.append(fitting[0])
         if fitting[0] != axis.before:
-            difference = SYMMETRIC_PADDING
+            caveat = SYMMETRIC_PADDING
     how = (list(problem.s), pads, list(problem.dilations))
     groups = problem.last[-1] if problem.kind.family == "depthwise" else problem.groups
     x, f = tensor("x"), tensor("f")
@@ -135,7 +135,7 @@ def _convolutions(
         call = lambda: ATEN.convolution_backward(  # noqa: E731
             dy, x, f, None, *how, False, none, groups, wanted
         )[place]
-    return [Contender(name, NAME, call, lambda got: _numpy(problem, got), difference)]
+    return [Contender(name, NAME, call, lambda got: _numpy(problem, got), caveat)]
 
 
 def _out(axis: Axis, pad: int) -> int:

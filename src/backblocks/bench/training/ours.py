@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import backblocks as bb
-from backblocks.bench.learning.network import Network
+from backblocks.bench.training.network import Network
 
 ops = bb.ops
 Values = dict[str, Any]

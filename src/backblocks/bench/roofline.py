@@ -1,4 +1,4 @@
-"""What the machine can do at most, and so what a problem takes at least."""
+"""The machine's roofline: measured memory bandwidth and peak multiply-add rate, and what machine it is."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from backblocks.ops._inputs import Array
 _BYTES = 1 << 27  # several times the largest cache
 
 
-def machine_limits(threads: int) -> dict[str, dict[str, float]]:
-    """Bytes and operations a second, on one thread and on all."""
+def measure_roofline(threads: int) -> dict[str, dict[str, float]]:
+    """Bytes and operations per second, on one thread and on all."""
     arrays = [np.ones(_BYTES, np.uint8) for _ in range(3)]
     limits = {}
     before = bb.get_num_threads()
@@ -59,13 +59,13 @@ def _median_seconds(call: Callable[[], object], count: int = 7) -> float:
     return statistics.median(samples)
 
 
-def peak(problem: Problem, limits: dict[str, float]) -> float:
-    """Operations a second in the type that sums are made in: half types have none of their own."""
+def peak_flops(problem: Problem, limits: dict[str, float]) -> float:
+    """Peak operations per second in the dtype of accumulation: half types accumulate in f32."""
     return limits["f64 flop/s" if problem.type == "f64" else "f32 flop/s"]
 
 
 def machine() -> dict[str, object]:
-    """What the machine says of itself."""
+    """Processor, cores, instruction set and versions."""
     return {
         "processor": _processor(),
         "cores": os.cpu_count(),

@@ -1,6 +1,6 @@
-"""How much memory a call needs beyond its inputs and its result, found in a process of its own.
+"""Extra memory of a call, beyond inputs and result: peak resident size, measured in a subprocess.
 
-    python -m backblocks.bench.memory PEER THREADS
+    python -m backblocks.bench.extra_memory PEER THREADS
 
 reads problems, a line each, and answers each with a line of JSON: bytes by contender.
 """
@@ -24,7 +24,7 @@ _WARM_UP = "MaxPool f32 nhwc 2x4x4x2 k2 s2 VALID"
 
 
 def extra_bytes(peer: str, problems: Sequence[Problem], threads: int) -> list[dict[str, int]]:
-    """For each problem, what each contender of a peer needs. Empty where that cannot be found out."""
+    """For each problem, the extra bytes of each contender of a peer. Empty where it cannot be measured."""
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", __name__, peer, str(threads)],
         input="\n".join(map(str, problems)),
@@ -48,7 +48,7 @@ def measure(peer: Peer, problem: Problem) -> dict[str, int]:
     for contender in contenders:
         if (
             contender.job != "yardstick"
-            and contender.known_seconds < 5
+            and contender.expected_seconds < 5
             and "out=" not in contender.name
         ):
             try:
@@ -59,7 +59,7 @@ def measure(peer: Peer, problem: Problem) -> dict[str, int]:
 
 
 def _extra(call: Callable[[], object], result_bytes: int) -> int:
-    """What the second call adds at its peak to what was there before the first, less the result."""
+    """Peak resident size of the second call, less that before the first, less the result."""
     _settle()
     before = _kilobytes("VmRSS")
     call()

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from backblocks.bench.learning.network import Network
+from backblocks.bench.training.network import Network
 
 Values = dict[str, Any]
 

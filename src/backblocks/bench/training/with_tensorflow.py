@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from backblocks.bench.learning.network import Network
+from backblocks.bench.training.network import Network
 
 Values = dict[str, Any]
 OLD = tf.compat.v1

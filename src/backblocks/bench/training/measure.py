@@ -1,4 +1,4 @@
-"""Steps a second of each network, and what blocks and pages cost."""
+"""Measures training steps per second of each network, and the overhead of blocks and pages."""
 
 from __future__ import annotations
 
@@ -14,48 +14,50 @@ import numpy as np
 
 import backblocks as bb
 from backblocks.bench.contender import Contender
-from backblocks.bench.learning.network import Network, networks
-from backblocks.bench.measure import Effort, admit, interleave
-from backblocks.bench.results import Learning, PageCosts, Time
+from backblocks.bench.results import PageCosts, Timing, TrainingResult
+from backblocks.bench.timing import TimingBudget, time_interleaved, verify_contenders
+from backblocks.bench.training.network import Network, networks
 
 LIBRARIES = {"backblocks": "ours", "tensorflow": "with_tensorflow", "torch": "with_torch"}
 STEPS = 5
-"""After so many steps all must have the same loss."""
+"""Losses of so many steps must agree among libraries."""
 
 
-def learn(libraries: Sequence[str], effort: Effort) -> list[Learning]:
-    """The record of each network in the libraries that can be had."""
-    return [_learn(network, libraries, effort) for network in networks()]
+def measure_training(libraries: Sequence[str], budget: TimingBudget) -> list[TrainingResult]:
+    """The training result of each network in the libraries that can be imported."""
+    return [_measure_network(network, libraries, budget) for network in networks()]
 
 
-def _learn(network: Network, libraries: Sequence[str], effort: Effort) -> Learning:
+def _measure_network(
+    network: Network, libraries: Sequence[str], budget: TimingBudget
+) -> TrainingResult:
     contenders = []
     for name in libraries:
         if name in LIBRARIES:
-            module = importlib.import_module(f"backblocks.bench.learning.{LIBRARIES[name]}")
+            module = importlib.import_module(f"backblocks.bench.training.{LIBRARIES[name]}")
             for way, step in module.steps(network).items():
-                contenders.append(Contender(way, name, step, _loss_later(step)))
-    admitted, refused = admit(contenders, "f32", effort)
-    times = interleave(admitted, effort)
-    record = Learning(network.name, network.about, refused=refused)
+                contenders.append(Contender(way, name, step, _first_losses(step)))
+    admitted, refused = verify_contenders(contenders, "f32", budget)
+    times = time_interleaved(admitted, budget)
+    record = TrainingResult(network.name, network.about, refused=refused)
     for contender in admitted:
         took = times[contender.name]
-        record.times[contender.name] = Time(
+        record.times[contender.name] = Timing(
             contender.peer, contender.job, took.median, took.least, len(took.samples)
         )
     return record
 
 
-def _loss_later(step: Callable[[], Any]) -> Callable[[Any], Any]:
+def _first_losses(step: Callable[[], Any]) -> Callable[[Any], Any]:
     return lambda first: np.array([first, *(step() for _ in range(STEPS))], np.float32)
 
 
 def page_costs() -> PageCosts:
-    """What a small block costs in a run, opening and checking a large page, and many steps in memory."""
+    """Measures the overhead of a block in a run, opening a large page, and memory growth over many steps."""
     return PageCosts(_block_seconds(), _opening_seconds(), _growth_of_many_steps())
 
 
-def _best(call: Callable[[], Any], times: int) -> float:
+def _median_seconds(call: Callable[[], Any], times: int) -> float:
     found = []
     for _ in range(times):
         begun = time.perf_counter()
@@ -65,7 +67,7 @@ def _best(call: Callable[[], Any], times: int) -> float:
 
 
 def _block_seconds(length: int = 1000) -> float:
-    """Of a block in a long row of them, beyond what NumPy takes for the same numbers."""
+    """Overhead per block in a long chain, beyond the time of NumPy for the same arithmetic."""
     start = np.ones(4, np.float32)
     with bb.Scope() as page:
         x = bb.variable(start, name="x")
@@ -82,8 +84,8 @@ def _block_seconds(length: int = 1000) -> float:
 
     for _ in range(5):
         session.run(step)
-    ours = _best(lambda: session.run([], targets=[step]), 30)
-    return (ours - _best(by_hand, 30)) / length
+    ours = _median_seconds(lambda: session.run([], targets=[step]), 30)
+    return (ours - _median_seconds(by_hand, 30)) / length
 
 
 def _opening_seconds(blocks: int = 5000) -> float:
@@ -94,12 +96,12 @@ def _opening_seconds(blocks: int = 5000) -> float:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "large.page.json")
         bb.save_page(scope, path)
-        return _best(lambda: bb.open_page(path).check(), 5)
+        return _median_seconds(lambda: bb.open_page(path).check(), 5)
 
 
 def _growth_of_many_steps(steps: int = 1000) -> int:
     """Bytes by which the process grows from the hundredth step on."""
-    from backblocks.bench.learning import ours
+    from backblocks.bench.training import ours
 
     step = ours.steps(networks()[-1])["backblocks"]
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""The networks: what they learn from, what they start from, and how far a step goes."""
+"""The networks to train: data, initial parameters and learning rate."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from backblocks.ops._inputs import Array
 
 @dataclass(frozen=True)
 class Network:
-    """One network. Every library has a function of this name that gives its loss."""
+    """One network. The module of every library has a loss function of this name."""
 
     name: str
     about: str

@@ -1,4 +1,4 @@
-"""Checks that contenders agree, then times them side by side."""
+"""Timing of contenders: answers checked against the first one, then interleaved rounds of samples."""
 
 from __future__ import annotations
 
@@ -21,25 +21,27 @@ TOLERANCES = {"f16": 1e-2, "bf16": 5e-2, "f32": 5e-5, "f64": 1e-12}
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How long to try."""
+class TimingBudget:
+    """How many rounds and seconds of timing a problem gets."""
 
     seconds: float = 2.0  # for the rounds of one problem
-    least_rounds: int = 5
-    most_rounds: int = 31
+    min_rounds: int = 5
+    max_rounds: int = 31
     pause: float = 0.004  # before each sample, in which a peer's threads go to sleep
-    waking: float = 0.03  # of calls after it that do not count: both cores slept as well
-    sample: float = 0.002  # a sample calls as often as takes this long
-    most_each: float = 2.0  # a contender that has had so many seconds sits the other rounds out
-    patience: float = 5.0  # a call longer than this is not timed at all
+    warmup_seconds: float = 0.03  # untimed calls before each sample, as the cores slept too
+    sample_seconds: float = 0.002  # short calls are repeated to fill a sample
+    max_contender_seconds: float = 2.0  # after so many seconds a contender sits out
+    patience: float = 5.0  # longer calls are not timed at all
 
 
-QUICK = Effort(seconds=0.5, least_rounds=3, most_rounds=9, most_each=0.5, patience=2.0)
+QUICK = TimingBudget(
+    seconds=0.5, min_rounds=3, max_rounds=9, max_contender_seconds=0.5, patience=2.0
+)
 
 
 @dataclass
-class Times:
-    """The seconds per call of each sample."""
+class Samples:
+    """Seconds per call, of each sample."""
 
     samples: list[float] = field(default_factory=list)
 
@@ -52,8 +54,8 @@ class Times:
         return min(self.samples)
 
 
-def disagreement(answer: Array, reference: Array) -> float:
-    """The largest difference, as a share of the reference's largest number; infinite if shapes differ."""
+def relative_error(answer: Array, reference: Array) -> float:
+    """The largest error relative to the reference's largest number; infinite if shapes differ."""
     if answer.shape != reference.shape:
         return float("inf")
     both = np.result_type(wide(answer.dtype), wide(reference.dtype))
@@ -64,23 +66,23 @@ def disagreement(answer: Array, reference: Array) -> float:
     return float("inf") if np.isnan(off) else off / (scale or 1.0)
 
 
-def admit(
-    contenders: Sequence[Contender], type: str, effort: Effort
+def verify_contenders(
+    contenders: Sequence[Contender], type: str, budget: TimingBudget
 ) -> tuple[list[Contender], dict[str, str]]:
-    """Those to be timed, and why the others are not: they fail, take too long, or answer otherwise.
+    """The contenders to time, and why the others are not: they fail, are too slow, or give another answer.
 
-    The first contender's answer is what the others are held against.
+    The first contender's answer is the reference.
     """
     admitted: list[Contender] = []
     refused: dict[str, str] = {}
-    hopeless: dict[str, str] = {}
+    too_slow: dict[str, str] = {}
     reference: Array | None = None
     for contender in contenders:
-        if contender.peer in hopeless and contender.job != "yardstick":
-            refused[contender.name] = f"too slow to wait for, as {hopeless[contender.peer]}"
+        if contender.peer in too_slow and contender.job != "yardstick":
+            refused[contender.name] = f"too slow to wait for, as {too_slow[contender.peer]}"
             continue
-        if contender.known_seconds > effort.patience:
-            about = f"{contender.known_seconds:.2g}"
+        if contender.expected_seconds > budget.patience:
+            about = f"{contender.expected_seconds:.2g}"
             refused[contender.name] = f"too slow to wait for: about {about} s a call"
             continue
         try:
@@ -88,20 +90,20 @@ def admit(
             result = contender.call()
             seconds = time.perf_counter() - start
             # A first call may have to compile something, but not for this long.
-            if effort.patience < seconds < 2 * effort.patience:
+            if budget.patience < seconds < 2 * budget.patience:
                 seconds = _seconds(contender.call)
         except Exception as error:
             refused[contender.name] = f"cannot: {_first_words(error)}"
             continue
-        if seconds > effort.patience:
+        if seconds > budget.patience:
             refused[contender.name] = f"too slow to wait for: {seconds:.1f} s a call"
-            if seconds > 2 * effort.patience:  # its other ways will hardly be quick
-                hopeless[contender.peer] = contender.name
+            if seconds > 2 * budget.patience:  # its other contenders are skipped
+                too_slow[contender.peer] = contender.name
             continue
         if contender.same_answer:
             answer = contender.answer(result)
             reference = answer if reference is None else reference
-            off = disagreement(answer, reference)
+            off = relative_error(answer, reference)
             if not off <= TOLERANCES[type]:
                 refused[contender.name] = f"another answer: off by {off:.1g} of the largest number"
                 continue
@@ -109,31 +111,33 @@ def admit(
     return admitted, refused
 
 
-def interleave(contenders: Sequence[Contender], effort: Effort, seed: int = 0) -> dict[str, Times]:
-    """Times all contenders in rounds, in another order each round."""
+def time_interleaved(
+    contenders: Sequence[Contender], budget: TimingBudget, seed: int = 0
+) -> dict[str, Samples]:
+    """Times all contenders in rounds, in a random order each round, so that drift hits all alike."""
     rng = random.Random(seed)  # noqa: S311
-    times = {contender.name: Times() for contender in contenders}
-    waking, calls = {}, {}
+    times = {contender.name: Samples() for contender in contenders}
+    warmup_calls, calls = {}, {}
     for contender in contenders:
         once = _seconds(contender.call)
-        if once < effort.sample:  # short enough for a hiccup to matter
+        if once < budget.sample_seconds:  # short enough for a hiccup to matter
             once = min(once, _seconds(contender.call))
         once = max(once, 1e-7)
-        waking[contender.name] = int(effort.waking / once)
-        calls[contender.name] = max(1, int(effort.sample / once))
+        warmup_calls[contender.name] = int(budget.warmup_seconds / once)
+        calls[contender.name] = max(1, int(budget.sample_seconds / once))
     spent = dict.fromkeys(times, 0.0)
-    end = time.perf_counter() + effort.seconds
+    end = time.perf_counter() + budget.seconds
     collecting = gc.isenabled()
     gc.disable()
     try:
-        for round in range(effort.most_rounds):
-            if round >= effort.least_rounds and time.perf_counter() > end:
+        for round in range(budget.max_rounds):
+            if round >= budget.min_rounds and time.perf_counter() > end:
                 break
-            taking_part = [c for c in contenders if spent[c.name] < effort.most_each]
+            taking_part = [c for c in contenders if spent[c.name] < budget.max_contender_seconds]
             rng.shuffle(taking_part)
             for contender in taking_part:
-                time.sleep(effort.pause)
-                _seconds(contender.call, waking[contender.name])
+                time.sleep(budget.pause)
+                _seconds(contender.call, warmup_calls[contender.name])
                 count = calls[contender.name]
                 seconds = _seconds(contender.call, count)
                 spent[contender.name] += seconds
