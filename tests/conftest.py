@@ -21,7 +21,6 @@ settings.load_profile("unhurried")
 
 MAY_SKIP = {
     "tests/bench/test_timing.py::test_extra_memory_is_seen": "Linux alone tells the peak",
-    "tests/cli/test_pages.py::test_files_that_may_not_be_read_are_refused_in_words": "root reads all",
     "tests/native/test_allocations.py::test_every_allocation_may_fail": "no compiler, or a sanitizer",
     "tests/native/test_isa.py::test_the_best_is_chosen": "BACKBLOCKS_ISA chooses",
     "tests/ops/test_bad_calls.py::test_facts_are_the_original_ones": "their source is not in the tree",
@@ -45,6 +44,16 @@ def pytest_runtest_makereport(item: pytest.Item) -> pytest.TestReport:
         report.longrepr = (
             f"{report.longrepr[2]}. A test that skips must be in {__file__}: MAY_SKIP."
         )
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectReport:
+    """Fails a module that skips as a whole, as importorskip does: its tests would be missed by nobody."""
+    report = yield
+    if report.skipped:
+        report.outcome = "failed"
+        report.longrepr = f"{collector.nodeid} skips all its tests: {report.longrepr[2]}"
     return report
 
 

@@ -49,11 +49,31 @@ def test_the_readme_says_what_comes_out():
         assert run(before + code).splitlines()[-1] == said[1]
 
 
-def test_the_commands_of_the_documents_are_understood():
-    for name in ("README.md", "docs/command_line.md"):
-        for block in re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(), re.DOTALL):
-            for line in re.findall(r"^backblocks (.*)$", block, re.MULTILINE):
-                parser().parse_args(shlex.split(line, comments=True))
+@pytest.mark.parametrize("name", ["README.md", "docs/command_line.md"])
+def test_the_commands_of_the_documents_are_understood(name):
+    blocks = re.findall(r"```sh\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+    lines = re.findall(r"^backblocks (.*)$", "".join(blocks), re.MULTILINE)
+    assert lines
+    for line in lines:
+        parser().parse_args(shlex.split(line, comments=True))
+
+
+def test_every_command_is_documented():
+    (commands,) = (action.choices for action in parser()._actions if action.dest == "command")
+    text = (ROOT / "docs/command_line.md").read_text()
+    assert set(re.findall(r"^\| `backblocks (\w+)", text, re.MULTILINE)) == set(commands)
+
+
+def test_the_page_and_the_code_of_the_documents_run(tmp_path):
+    (page,) = re.findall(r"```json\n(.*?)```", (ROOT / "docs/pages.md").read_text(), re.DOTALL)
+    (tmp_path / "line.page.json").write_text(page)
+    code = "\n".join([f"import os; os.chdir({str(tmp_path)!r})", *examples("docs/pages.md")])
+    problems, values, *scripts = run(code).splitlines()
+    assert problems == "[]"
+    assert re.search(r"\[\[(2\.0000|1\.9999)", values), "the slope of the line"
+    text = "\n".join(scripts)
+    assert "from backblocks import raw_ops" in text
+    assert "import tensorflow as tf" in text
 
 
 def test_the_readme_shows_a_real_error():

@@ -48,6 +48,7 @@ def of_script(text):
 def test_a_script_gives_the_bits_that_the_page_gives(name):
     expected = of_session(PAGES[name])
     results = of_script(to_python(PAGES[name]))
+    assert expected
     assert results.keys() == expected.keys()
     for fetch, value in results.items():
         np.testing.assert_array_equal(np.asarray(value), expected[fetch], fetch)
@@ -62,7 +63,9 @@ OTHERWISE = {f"{TIES} first:output", f"{TIES} sum_first:output"}
 @pytest.mark.parametrize("name", sorted(PAGES.keys() - RECORDER["REFUSED"]))
 def test_tensorflow_gave_the_same_numbers(name):
     compile(to_tensorflow(PAGES[name]), "script", "exec")
-    for fetch, value in of_session(PAGES[name]).items():
+    values = of_session(PAGES[name])
+    assert values
+    for fetch, value in values.items():
         assert f"{name} {fetch}" in RECORDED, "a new page: make exports records it"
         wanted = RECORDED[f"{name} {fetch}"]
         if f"{name} {fetch}" in OTHERWISE:

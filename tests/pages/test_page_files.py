@@ -524,8 +524,16 @@ def test_a_process_killed_while_it_saves_leaves_the_old_file_or_the_new(tmp_path
     assert int(done.stdout) > 1, "it was killed before it could save anything"
 
 
-@pytest.mark.parametrize("shape", [(0, 2**40, 2**40), (1,) * 33, (1,) * 65])
-def test_files_of_shapes_that_no_array_has_are_refused_at_the_block(shape, tmp_path):
+@pytest.mark.parametrize(
+    ("shape", "rule"),
+    [
+        ((0, 2**40, 2**40), "can be counted"),
+        ((1,) * 33, "at most 32 dimensions"),
+        ((1,) * 65, "at most 32 dimensions"),
+    ],
+    ids=["too many elements", "33 axes", "65 axes"],
+)
+def test_files_of_shapes_that_no_array_has_are_refused_at_the_block(shape, rule, tmp_path):
     with open(tmp_path / "x.npy", "wb") as file:
         described = {"descr": "<f4", "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(file, described)
@@ -534,4 +542,4 @@ def test_files_of_shapes_that_no_array_has_are_refused_at_the_block(shape, tmp_p
     page.path = tmp_path / "a.page.json"
     (problem,) = page.check()
     assert (problem.block, problem.arg) == ("w", "value")
-    assert "at most 32 dimensions" in str(problem) or "can be counted" in str(problem)
+    assert rule in str(problem)
