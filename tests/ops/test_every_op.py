@@ -21,7 +21,7 @@ from backblocks.ops import REGISTRY
 from backblocks.ops._declaration import snake
 from backblocks.ops._handles import RESOURCE, fresh, state_in
 from backblocks.ops._op import nothing
-from backblocks.ops._spec import Spec
+from backblocks.ops._spec import Spec, broadcast
 from backblocks.ops._values import each_value, flat
 
 OPS = [pytest.param(op, id=name) for name, op in REGISTRY.items()]
@@ -219,6 +219,14 @@ def test_any_axis_may_be_the_one_that_is_kept(name):
     axis = Spec((1,), BY_NAME["int32"])  # which one is not known yet
     (spec,) = REGISTRY[name].infer([Spec((2, 3), BY_NAME["float32"]), axis], {"keep_dims": True})
     assert spec.shape == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "both"),
+    [(3, None, 3), (None, 3, 3), (1, None, None), (None, 1, None), (None, None, None)],
+)
+def test_what_broadcasting_leaves_of_an_unknown_size(x, y, both):
+    assert broadcast("y", (x, 2), (y, 1)) == (both, 2)
 
 
 @pytest.mark.parametrize(("op", "refusal"), REFUSALS)
