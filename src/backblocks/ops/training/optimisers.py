@@ -1,5 +1,7 @@
 """One step of the optimisers that keep something beside each variable: a velocity, or moments."""
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,18 +12,100 @@ from backblocks.ops._op import Op, op
 from backblocks.ops._spec import Shape, Spec, agreed, scalar_value
 from backblocks.ops.attrs import Flag
 
+_two = np.array([1.0, 2])
+_flat = np.array([2.0, -2])
+_zeros = np.zeros(2)
 
-def _wide(*arrays: Array) -> list[Array]:
-    """Half types as float32: a step is rounded once, at its end."""
-    return [x.astype(wide(x.dtype), copy=False) for x in arrays]
+
+def _locking(*, use_locking: Flag = False) -> None:
+    """The attribute that all optimisers have."""
 
 
-@op(
+def optimiser(
+    name: str, writes: tuple[str, ...] = (), also: tuple[str, ...] = ()
+) -> Callable[[Any], Op]:
+    """Declares one step of an optimiser, which writes `var` and the slot variables in `writes`.
+
+    Slots and the gradient have the shape of var, everything else is a scalar. Half types are computed in
+    float32 and rounded once, at the end of the step.
+    """
+
+    def declare(step: Any) -> Op:
+        @functools.wraps(step)
+        def in_float32(*inputs: Array, **attrs: Any) -> Any:
+            return step(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
+
+        inputs = step.__code__.co_varnames[: step.__code__.co_argcount]
+        dtypes = {pin: "int64" if pin == "global_step" else "T" for pin in inputs}
+        signature = f"{', '.join(dtypes.values())} -> out: T"
+        written = ("var", *writes)
+        made = op(name, signature, attrs=_locking, also=also, writes=written, T=FLOATS)(in_float32)
+        made.shape(functools.partial(_step_shape, made))
+        made.no_gradient("It changes variables. Differentiate the loss, not the step.")
+        made.differs(
+            "rounding of half types",
+            tensorflow="Every operation of the step is rounded to the half type.",
+            ours="The step is computed in float32 and rounded once.",
+        )
+        _refuse_other_shapes(made, {pin: dtypes[pin] for pin in inputs if pin not in written})
+        return made
+
+    return declare
+
+
+def _step_shape(optimiser: Op, var: Spec, *others: Spec, **attrs: Any) -> Shape:
+    shape = var.shape
+    for pin, spec in zip(optimiser.inputs[1:], others, strict=True):
+        if pin.name in optimiser.writes:
+            hint = "Keep one of these variables for each variable."
+            shape = agreed(pin.name, spec, shape, "the shape of var", hint)
+        elif pin.name in _GRADIENT:
+            hint = "Use the gradient of this variable."
+            shape = agreed(pin.name, spec, shape, "the shape of var", hint)
+        else:
+            scalar_value(pin.name, Spec(spec.shape, spec.dtype))
+    return shape
+
+
+def _refuse_other_shapes(optimiser: Op, read: dict[str, str]) -> None:
+    """Declares calls that must be refused; `read` are the inputs that are not written, with their dtypes."""
+    gradient = next(name for name in _GRADIENT if name in read)
+    rate = "alpha" if "alpha" in read else "lr"
+    scalars = {n: 1 if t == "int64" else 0.5 for n, t in read.items() if n != gradient}
+    slots = dict.fromkeys(optimiser.writes[1:], _zeros)
+    optimiser.fails(
+        "a gradient of another shape",
+        var=_two,
+        **slots,
+        **scalars,
+        **{gradient: [2.0]},
+        error="the shape of var",
+    )
+    if slots:
+        optimiser.fails(
+            "a variable beside it of another shape",
+            var=_two,
+            **dict.fromkeys(slots, np.zeros(3)),
+            **scalars,
+            **{gradient: _flat},
+            error="the shape of var",
+        )
+    optimiser.fails(
+        "a rate for each cell",
+        var=_two,
+        **slots,
+        **{**scalars, rate: _two, gradient: _flat},
+        error="must be a scalar",
+    )
+
+
+_GRADIENT = ("grad", "delta")
+
+
+@optimiser(
     "ApplyMomentum",
-    "T, T, T, T, T -> out: T",
+    writes=("accum",),
     also=("momentum", "sgd with momentum", "optim.SGD", "learn", "train"),
-    writes=("var", "accum"),
-    T=FLOATS,
 )
 def apply_momentum(
     var: Array,
@@ -30,8 +114,8 @@ def apply_momentum(
     grad: Array,
     momentum: Array,
     *,
-    use_locking: Flag = False,
     use_nesterov: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array]:
     """Moves a variable by its velocity, which the gradient changes and `momentum` keeps up.
 
@@ -40,28 +124,15 @@ def apply_momentum(
 
     With `use_nesterov` the gradient counts once more where the velocity would lead to.
     """
-    var, accum, lr, grad, momentum = _wide(var, accum, lr, grad, momentum)
     velocity = accum * momentum + grad
     if use_nesterov:
         return var - (grad * lr + velocity * momentum * lr), velocity
     return var - lr * velocity, velocity
 
 
-@op(
-    "ApplyAdagrad",
-    "T, T, T, T -> out: T",
-    also=("adagrad", "optim.Adagrad", "learn", "train"),
-    writes=("var", "accum"),
-    T=FLOATS,
-)
+@optimiser("ApplyAdagrad", writes=("accum",), also=("adagrad", "optim.Adagrad", "learn", "train"))
 def apply_adagrad(
-    var: Array,
-    accum: Array,
-    lr: Array,
-    grad: Array,
-    *,
-    use_locking: Flag = False,
-    update_slots: Flag = True,
+    var: Array, accum: Array, lr: Array, grad: Array, *, update_slots: Flag = True, **locking: Any
 ) -> tuple[Array, Array]:
     """Moves a variable against its gradient, by less the more it has moved.
 
@@ -70,17 +141,12 @@ def apply_adagrad(
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
-    var, accum, lr, grad = _wide(var, accum, lr, grad)
     total = accum + grad * grad if update_slots else accum
     return var - grad * lr / np.sqrt(total), total
 
 
-@op(
-    "ApplyRMSProp",
-    "T, T, T, T, T, T, T, T -> out: T",
-    also=("rmsprop", "optim.RMSprop", "learn", "train"),
-    writes=("var", "ms", "mom"),
-    T=FLOATS,
+@optimiser(
+    "ApplyRMSProp", writes=("ms", "mom"), also=("rmsprop", "optim.RMSprop", "learn", "train")
 )
 def apply_rms_prop(
     var: Array,
@@ -91,8 +157,7 @@ def apply_rms_prop(
     momentum: Array,
     epsilon: Array,
     grad: Array,
-    *,
-    use_locking: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """Moves a variable by a velocity, in which gradients count in parts of their usual size.
 
@@ -102,21 +167,12 @@ def apply_rms_prop(
 
     `ms` is the running mean of their squares, `mom` the velocity.
     """
-    var, ms, mom, lr, rho, momentum, epsilon, grad = _wide(
-        var, ms, mom, lr, rho, momentum, epsilon, grad
-    )
     mean = ms + (grad * grad - ms) * (1 - rho)
     velocity = mom * momentum + grad * lr / np.sqrt(mean + epsilon)
     return var - velocity, mean, velocity
 
 
-@op(
-    "ApplyAdam",
-    "T, T, T, T, T, T, T, T, T, T -> out: T",
-    also=("adam", "optim.Adam", "learn", "train"),
-    writes=("var", "m", "v"),
-    T=FLOATS,
-)
+@optimiser("ApplyAdam", writes=("m", "v"), also=("adam", "optim.Adam", "learn", "train"))
 def apply_adam(
     var: Array,
     m: Array,
@@ -129,8 +185,8 @@ def apply_adam(
     epsilon: Array,
     grad: Array,
     *,
-    use_locking: Flag = False,
     use_nesterov: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """Moves a variable by the running mean of its gradients, in parts of their usual size.
 
@@ -142,9 +198,6 @@ def apply_adam(
     `m` and `v` are the running means of the gradients and of their squares. Both start from 0, which
     `beta1_power` and `beta2_power` make good: they are `beta1` and `beta2` to the number of the step.
     """
-    var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad = _wide(
-        var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad
-    )
     rate = lr * np.sqrt(1 - beta2_power) / (1 - beta1_power)
     mean = m + (grad - m) * (1 - beta1)
     square = v + (grad * grad - v) * (1 - beta2)
@@ -152,13 +205,7 @@ def apply_adam(
     return var - ahead * rate / (np.sqrt(square) + epsilon), mean, square
 
 
-@op(
-    "ApplyFtrl",
-    "T, T, T, T, T, T, T, T -> out: T",
-    also=("ftrl", "learn", "train"),
-    writes=("var", "accum", "linear"),
-    T=FLOATS,
-)
+@optimiser("ApplyFtrl", writes=("accum", "linear"), also=("ftrl", "learn", "train"))
 def apply_ftrl(
     var: Array,
     accum: Array,
@@ -169,8 +216,8 @@ def apply_ftrl(
     l2: Array,
     lr_power: Array,
     *,
-    use_locking: Flag = False,
     multiply_linear_by_lr: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """Puts a variable where all gradients so far lead; those too weak for `l1` leave it at 0.
 
@@ -183,9 +230,6 @@ def apply_ftrl(
 
     `accum` is the sum of their squares, `linear` what they sum up to. (McMahan et al., 2013.)
     """
-    var, accum, linear, grad, lr, l1, l2, lr_power = _wide(
-        var, accum, linear, grad, lr, l1, l2, lr_power
-    )
     total = accum + grad * grad
     grown, before = total**-lr_power, accum**-lr_power
     if multiply_linear_by_lr:
@@ -198,7 +242,7 @@ def apply_ftrl(
     return moved, total, sum_
 
 
-@op("ApplyAdagradV2", "T, T, T, T, T -> out: T", writes=("var", "accum"), T=FLOATS)
+@optimiser("ApplyAdagradV2", writes=("accum",))
 def apply_adagrad_v2(
     var: Array,
     accum: Array,
@@ -206,8 +250,8 @@ def apply_adagrad_v2(
     epsilon: Array,
     grad: Array,
     *,
-    use_locking: Flag = False,
     update_slots: Flag = True,
+    **locking: Any,
 ) -> tuple[Array, Array]:
     """As ApplyAdagrad, with `epsilon` against a division by nearly 0.
 
@@ -216,17 +260,11 @@ def apply_adagrad_v2(
 
     `accum` is the sum of squares of all gradients; `update_slots` adds this one.
     """
-    var, accum, lr, epsilon, grad = _wide(var, accum, lr, epsilon, grad)
     total = accum + grad * grad if update_slots else accum
     return var - grad * lr / (np.sqrt(total) + epsilon), total
 
 
-@op(
-    "ApplyAdadelta",
-    "T, T, T, T, T, T, T -> out: T",
-    writes=("var", "accum", "accum_update"),
-    T=FLOATS,
-)
+@optimiser("ApplyAdadelta", writes=("accum", "accum_update"))
 def apply_adadelta(
     var: Array,
     accum: Array,
@@ -235,8 +273,7 @@ def apply_adadelta(
     rho: Array,
     epsilon: Array,
     grad: Array,
-    *,
-    use_locking: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """Moves a variable against its gradient, by as much as it usually moves.
 
@@ -247,20 +284,12 @@ def apply_adadelta(
 
     `accum` and `accum_update` are the running means of the squares of gradients and of moves.
     """
-    var, accum, accum_update, lr, rho, epsilon, grad = _wide(
-        var, accum, accum_update, lr, rho, epsilon, grad
-    )
     mean = accum * rho + grad * grad * (1 - rho)
     move = np.sqrt(accum_update + epsilon) / np.sqrt(mean + epsilon) * grad
     return var - move * lr, mean, accum_update * rho + move * move * (1 - rho)
 
 
-@op(
-    "ApplyCenteredRMSProp",
-    "T, T, T, T, T, T, T, T, T -> out: T",
-    writes=("var", "mg", "ms", "mom"),
-    T=FLOATS,
-)
+@optimiser("ApplyCenteredRMSProp", writes=("mg", "ms", "mom"))
 def apply_centered_rms_prop(
     var: Array,
     mg: Array,
@@ -271,8 +300,7 @@ def apply_centered_rms_prop(
     momentum: Array,
     epsilon: Array,
     grad: Array,
-    *,
-    use_locking: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array, Array]:
     """As ApplyRMSProp, with gradients in parts of their deviation from `mg`, their running mean.
 
@@ -281,21 +309,13 @@ def apply_centered_rms_prop(
     mom ← momentum · mom + lr · grad / √(ms - mg² + epsilon)
     var ← var - mom
     """
-    var, mg, ms, mom, lr, rho, momentum, epsilon, grad = _wide(
-        var, mg, ms, mom, lr, rho, momentum, epsilon, grad
-    )
     square = ms + (grad * grad - ms) * (1 - rho)
     mean = mg + (grad - mg) * (1 - rho)
     velocity = mom * momentum + grad * lr / np.sqrt(square - mean * mean + epsilon)
     return var - velocity, mean, square, velocity
 
 
-@op(
-    "ApplyAdaMax",
-    "T, T, T, T, T, T, T, T, T -> out: T",
-    writes=("var", "m", "v"),
-    T=FLOATS,
-)
+@optimiser("ApplyAdaMax", writes=("m", "v"))
 def apply_ada_max(
     var: Array,
     m: Array,
@@ -306,8 +326,7 @@ def apply_ada_max(
     beta2: Array,
     epsilon: Array,
     grad: Array,
-    *,
-    use_locking: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """As ApplyAdam, with gradients in parts of the largest, which fades by `beta2` a step.
 
@@ -315,9 +334,6 @@ def apply_ada_max(
     v ← max(beta2 · v, |grad|)
     var ← var - lr / (1 - beta1_power) · m / (v + epsilon)
     """
-    var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad = _wide(
-        var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad
-    )
     mean = m + (grad - m) * (1 - beta1)
     largest = np.maximum(beta2 * v, np.abs(grad))
     return var - lr / (1 - beta1_power) * (mean / (largest + epsilon)), mean, largest
@@ -329,34 +345,21 @@ def _shrunk(x: Array, rate: Array, l1: Array, l2: Array) -> Array:
     return np.asarray(np.sign(x) * size / (1 + l2 * rate))
 
 
-@op("ApplyProximalGradientDescent", "T, T, T, T, T -> out: T", writes=("var",), T=FLOATS)
+@optimiser("ApplyProximalGradientDescent")
 def apply_proximal_gradient_descent(
-    var: Array, alpha: Array, l1: Array, l2: Array, delta: Array, *, use_locking: Flag = False
+    var: Array, alpha: Array, l1: Array, l2: Array, delta: Array, **locking: Any
 ) -> Array:
     """Moves a variable against its gradient and draws it toward 0, by `l1` and in proportion by `l2`.
 
     var ← sign(moved) · max(|moved| - alpha · max(l1, 0), 0) / (1 + alpha · l2)
     where moved = var - alpha · delta
     """
-    var, alpha, l1, l2, delta = _wide(var, alpha, l1, l2, delta)
     return _shrunk(var - alpha * delta, alpha, l1, l2)
 
 
-@op(
-    "ApplyProximalAdagrad",
-    "T, T, T, T, T, T -> out: T",
-    writes=("var", "accum"),
-    T=FLOATS,
-)
+@optimiser("ApplyProximalAdagrad", writes=("accum",))
 def apply_proximal_adagrad(
-    var: Array,
-    accum: Array,
-    lr: Array,
-    l1: Array,
-    l2: Array,
-    grad: Array,
-    *,
-    use_locking: Flag = False,
+    var: Array, accum: Array, lr: Array, l1: Array, l2: Array, grad: Array, **locking: Any
 ) -> tuple[Array, Array]:
     """As ApplyAdagrad, and draws the variable toward 0, by `l1` and in proportion by `l2`.
 
@@ -365,18 +368,12 @@ def apply_proximal_adagrad(
     where rate = lr / √(accum + grad²)
     where moved = var - rate · grad
     """
-    var, accum, lr, l1, l2, grad = _wide(var, accum, lr, l1, l2, grad)
     total = accum + grad * grad
     rate = lr / np.sqrt(total)
     return _shrunk(var - grad * rate, rate, l1, l2), total
 
 
-@op(
-    "ApplyAdagradDA",
-    "T, T, T, T, T, T, T, int64 -> out: T",
-    writes=("var", "gradient_accumulator", "gradient_squared_accumulator"),
-    T=FLOATS,
-)
+@optimiser("ApplyAdagradDA", writes=("gradient_accumulator", "gradient_squared_accumulator"))
 def apply_adagrad_da(
     var: Array,
     gradient_accumulator: Array,
@@ -386,8 +383,7 @@ def apply_adagrad_da(
     l1: Array,
     l2: Array,
     global_step: Array,
-    *,
-    use_locking: Flag = False,
+    **locking: Any,
 ) -> tuple[Array, Array, Array]:
     """Puts a variable where the sum of all gradients leads; one too weak for `l1` a step leaves it at 0.
 
@@ -399,78 +395,13 @@ def apply_adagrad_da(
 
     (Duchi, Hazan, Singer, "Adaptive subgradient methods", 2011.)
     """
-    total, squares, grad, lr, l1, l2 = _wide(
-        gradient_accumulator, gradient_squared_accumulator, grad, lr, l1, l2
-    )
-    total, squares, step = total + grad, squares + grad * grad, global_step.astype(lr.dtype)
+    total = gradient_accumulator + grad
+    squares = gradient_squared_accumulator + grad * grad
+    step = global_step.astype(lr.dtype)
     size = np.maximum(np.abs(total) - l1 * step, 0) if l1 > 0 else np.abs(total)
     return -lr * np.sign(total) * size / (l2 * step * lr + np.sqrt(squares)), total, squares
 
 
-def _step(optimiser: Op) -> Any:
-    """The shape rule: what is written and the gradient have the shape of var, all else is a number."""
-
-    def rule(var: Spec, *others: Spec, **attrs: Any) -> Shape:
-        shape = var.shape
-        for pin, spec in zip(optimiser.inputs[1:], others, strict=True):
-            if pin.name in optimiser.writes:
-                hint = "Keep one of these variables for each variable."
-                shape = agreed(pin.name, spec, shape, "the shape of var", hint)
-            elif pin.name in _GRADIENT:
-                hint = "Use the gradient of this variable."
-                shape = agreed(pin.name, spec, shape, "the shape of var", hint)
-            else:
-                scalar_value(pin.name, Spec(spec.shape, spec.dtype))
-        return shape
-
-    return rule
-
-
-_GRADIENT = ("grad", "delta")
-_two = np.array([1.0, 2])
-_flat = np.array([2.0, -2])
-_zeros = np.zeros(2)
-for _each in (
-    *(apply_momentum, apply_adagrad, apply_rms_prop, apply_adam, apply_ftrl, apply_adagrad_v2),
-    *(apply_adadelta, apply_centered_rms_prop, apply_ada_max, apply_proximal_gradient_descent),
-    *(apply_proximal_adagrad, apply_adagrad_da),
-):
-    _each.shape(_step(_each))
-    _each.no_gradient("It changes variables. Differentiate the loss, not the step.")
-    _each.differs(
-        "rounding of half types",
-        tensorflow="Every operation of the step is rounded to the half type.",
-        ours="The step is computed in float32 and rounded once.",
-    )
-    _names = {pin.name: pin.dtype for pin in _each.inputs if pin.name not in _each.writes}
-    _gradient = next(name for name in _GRADIENT if name in _names)
-    _rate = "alpha" if "alpha" in _names else "lr"
-    _others = {n: 1 if t == "int64" else 0.5 for n, t in _names.items() if n != _gradient}
-    _slots = dict.fromkeys(_each.writes[1:], _zeros)
-    _each.fails(
-        "a gradient of another shape",
-        var=_two,
-        **_slots,
-        **_others,
-        **{_gradient: [2.0]},
-        error="the shape of var",
-    )
-    if len(_each.writes) > 1:
-        _each.fails(
-            "a variable beside it of another shape",
-            var=_two,
-            **dict.fromkeys(_each.writes[1:], np.zeros(3)),
-            **_others,
-            **{_gradient: _flat},
-            error="the shape of var",
-        )
-    _each.fails(
-        "a rate for each cell",
-        var=_two,
-        **_slots,
-        **{**_others, _rate: _two, _gradient: _flat},
-        error="must be a scalar",
-    )
 _momentum: dict[str, Any] = {"accum": np.array([4.0, 4]), "lr": 0.5, "momentum": 0.5}
 # Velocities are 4 * 0.5 + 2 = 4 and 4 * 0.5 - 2 = 0.
 apply_momentum.case("one step", var=_two, **_momentum, grad=_flat, out=np.array([-1.0, 2]))
