@@ -1,16 +1,16 @@
-"""What max pooling of images and of volumes shares: meanings, shapes, cells and kernels."""
+"""Max pooling of images and of volumes: what their ops compute, and all rules and kernels of it."""
 
 import math
 from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import lowest, wide
+from backblocks.dtypes import is_float, lowest, wide
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill
+from backblocks.ops._op import Fill, Op, Value
 from backblocks.ops._spec import Shape, Spec, agreed
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
@@ -55,6 +55,44 @@ OUTPUT_COMPARED: dict[str, Any] = {
 }
 
 
+def complete(forward: Op, grad: Op, grad_grad: Op) -> None:
+    """Gives a max pooling, its gradient and its second gradient their rules and kernels.
+
+    Each of the three is the gradient of the one before it, and the last of the second: they are adjoint.
+    """
+
+    @forward.grad
+    def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
+        return [grad(input, y, dy, **windows)]
+
+    @grad.grad
+    def _(
+        ddx: Value, dx: Value, x: Value, y: Value, dy: Value, ties: str = "first", **windows: Any
+    ) -> list[Value]:
+        if ties != "first":
+            raise OpError(
+                "a gradient that counts ties more than once has no gradient of its own",
+                op=grad.name,
+                arg="ties",
+                got=ties,
+                hint='Use ties="first".',
+            )
+        return [None, None, grad_grad(x, y, ddx, **windows)]
+
+    @grad_grad.grad
+    def _(d: Value, out: Value, x: Value, y: Value, ddx: Value, **windows: Any) -> list[Value]:
+        return [None, None, grad(x, y, d, **windows)]
+
+    for op, shape, cells, kernel in (
+        (forward, _pool_shape, _pool_cells, _native_max),
+        (grad, _grad_shape, _grad_cells, _native_grad),
+        (grad_grad, _grad_grad_shape, _grad_grad_cells, _native_grad_grad),
+    ):
+        op.shape(shape)
+        op.cells(cells)
+        op.kernel("native")(kernel)
+
+
 # -- the largest value of each window -------------------------------------------------------------
 
 
@@ -69,15 +107,15 @@ def pool(x: Array, **windows: Any) -> Array:
     return over.unfold(y)
 
 
-def pool_shape(input: Spec, **windows: Any) -> Shape:
+def _pool_shape(input: Spec, **windows: Any) -> Shape:
     return _pooled("input", input, **windows)
 
 
-def pool_cells(y: Spec, input: Spec, **windows: Any) -> list[Way]:
+def _pool_cells(y: Spec, input: Spec, **windows: Any) -> list[Way]:
     return pool_way("max", ("input",), input, cells=("input",), windows=("output",), **windows)
 
 
-def native_max(input: Spec, **windows: Any) -> Fill | None:
+def _native_max(input: Spec, **windows: Any) -> Fill | None:
     return native_pool(_kernels.max_pool, input.shape, input.dtype, **windows)
 
 
@@ -90,8 +128,10 @@ def winning_cells(x: Array, axes: list[Axis]) -> tuple[Array, Array]:
     return winners(x, axes, lambda number, tap, cells: (x[cells], cell[cells]))
 
 
-def pool_grad(x: Array, dy: Array, **windows: Any) -> Array:
-    """Adds each window's gradient to the cell that won it."""
+def pool_grad(x: Array, y: Array, dy: Array, *, ties: str = "first", **windows: Any) -> Array:
+    """Adds each window's gradient to the cell that won it, or to every cell that nearly did."""
+    if ties != "first":
+        return _to_all_winners(x, y, dy, **windows)
     over = _Folding(windows)
     x, dy = over.fold(x, over.group), over.fold(dy, 1)
     _, winner = winning_cells(x, over.axes(x))
@@ -101,16 +141,39 @@ def pool_grad(x: Array, dy: Array, **windows: Any) -> Array:
     return over.unfold(dx.reshape(x.shape).astype(dy.dtype, copy=False))
 
 
-def grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
+def _to_all_winners(x: Array, y: Array, dy: Array, **windows: Any) -> Array:
+    """Adds each window's gradient to all of its cells that are within 1e-5 of the result `y`."""
+    layout = windows["data_format"]
+    x, y, dy = (to_last(each, layout) for each in (x, y, dy))
+    dx = np.zeros(x.shape, wide(dy.dtype))
+    for _, cells, outputs in taps(pool_axes(x, **windows), x):
+        new, top = x[cells], y[outputs]
+        near = np.abs(new - top) < np.asarray(1e-5, x.dtype) if is_float(x.dtype) else new == top
+        dx[cells] += np.where(near, dy[outputs], 0)
+    return from_last(dx.astype(dy.dtype, copy=False), layout)
+
+
+def _grad_shape(
+    orig_input: Spec, orig_output: Spec, grad: Spec, ties: str = "first", **windows: Any
+) -> Shape:
     out = _pooled("orig_input", orig_input, **windows)
     out = agreed_with_pooling("orig_output", orig_output, out)
     agreed_with_pooling("grad", grad, out)
     return orig_input.shape
 
 
-def grad_cells(
-    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
+def _grad_cells(
+    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, ties: str = "first", **windows: Any
 ) -> list[Way]:
+    if ties != "first":
+        return pool_way(
+            "close",
+            ("grad", "orig_input", "orig_output"),
+            orig_input,
+            cells=("orig_input", "output"),
+            windows=("orig_output", "grad"),
+            **windows,
+        )
     return pool_way(
         "winners",
         ("grad", "orig_input"),
@@ -122,7 +185,11 @@ def grad_cells(
     )
 
 
-def native_grad(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Fill | None:
+def _native_grad(
+    orig_input: Spec, orig_output: Spec, grad: Spec, ties: str = "first", **windows: Any
+) -> Fill | None:
+    if ties != "first":
+        return None
     fill = native_pool(_kernels.max_pool_grad, orig_input.shape, grad.dtype, **windows)
     return fill and fill.taking(0, 2, 3)
 
@@ -142,13 +209,13 @@ def pool_grad_grad(x: Array, ddx: Array, **windows: Any) -> Array:
     return over.unfold(picked.reshape(winner.shape))
 
 
-def grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
+def _grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any) -> Shape:
     out = _pooled("orig_input", orig_input, **windows)
     agreed("grad", grad, orig_input.shape, "the shape of orig_input", FOR_EACH_CELL)
     return agreed_with_pooling("orig_output", orig_output, out)
 
 
-def grad_grad_cells(
+def _grad_grad_cells(
     y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
 ) -> list[Way]:
     return pool_way(
@@ -161,7 +228,7 @@ def grad_grad_cells(
     )
 
 
-def native_grad_grad(
+def _native_grad_grad(
     orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
 ) -> Fill | None:
     fill = native_pool(_kernels.max_pool_grad_grad, orig_input.shape, grad.dtype, **windows)

@@ -7,23 +7,15 @@ import numpy as np
 
 from backblocks.dtypes import REALS
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Value, op
+from backblocks.ops._op import op
 from backblocks.ops.nn._max_pool import (
     HALF_SUMS,
     NAN_WINDOWS,
     OUTPUT_COMPARED,
-    grad_cells,
-    grad_grad_cells,
-    grad_grad_shape,
-    grad_shape,
-    native_grad,
-    native_grad_grad,
-    native_max,
+    complete,
     pool,
-    pool_cells,
     pool_grad,
     pool_grad_grad,
-    pool_shape,
 )
 from backblocks.ops.nn._pooling import image_pooling
 
@@ -51,16 +43,6 @@ def max_pool(input: Array, **windows: Any) -> Array:
     equal to `strides` in channels) keeps the largest of each group of channels.
     """
     return pool(input, **windows)
-
-
-max_pool.shape(pool_shape)
-max_pool.cells(pool_cells)
-max_pool.kernel("native")(native_max)
-
-
-@max_pool.grad
-def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
-    return [max_pool_grad(input, y, dy, **windows)]
 
 
 _FORMATS: dict[str, Any] = {
@@ -190,19 +172,7 @@ def max_pool_grad(orig_input: Array, orig_output: Array, grad: Array, **windows:
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used.
     """
-    return pool_grad(orig_input, grad, **windows)
-
-
-max_pool_grad.shape(grad_shape)
-max_pool_grad.cells(grad_cells)
-max_pool_grad.kernel("native")(native_grad)
-
-
-@max_pool_grad.grad
-def _(
-    ddx: Value, dx: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
-) -> list[Value]:
-    return [None, None, max_pool_grad_grad(orig_input, orig_output, ddx, **windows)]
+    return pool_grad(orig_input, orig_output, grad, **windows)
 
 
 max_pool_grad.differs(
@@ -262,17 +232,7 @@ def max_pool_grad_grad(orig_input: Array, orig_output: Array, grad: Array, **win
     return pool_grad_grad(orig_input, grad, **windows)
 
 
-max_pool_grad_grad.shape(grad_grad_shape)
-max_pool_grad_grad.cells(grad_grad_cells)
-max_pool_grad_grad.kernel("native")(native_grad_grad)
-
-
-@max_pool_grad_grad.grad
-def _(
-    d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
-) -> list[Value]:
-    return [None, None, max_pool_grad(orig_input, orig_output, d, **windows)]
-
+complete(max_pool, max_pool_grad, max_pool_grad_grad)
 
 max_pool_grad_grad.differs(**NAN_WINDOWS)
 max_pool_grad_grad.differs(**OUTPUT_COMPARED)

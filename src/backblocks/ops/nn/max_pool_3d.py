@@ -4,32 +4,20 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from backblocks.dtypes import REALS, is_float, wide
-from backblocks.errors import OpError
-from backblocks.ops._cells import Way
+from backblocks.dtypes import REALS
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
-from backblocks.ops._spec import Shape, Spec
+from backblocks.ops._op import op
 from backblocks.ops.attrs import choice
 from backblocks.ops.nn._max_pool import (
     HALF_SUMS,
     NAN_WINDOWS,
     OUTPUT_COMPARED,
-    grad_cells,
-    grad_grad_cells,
-    grad_grad_shape,
-    grad_shape,
-    native_grad,
-    native_grad_grad,
-    native_max,
+    complete,
     pool,
-    pool_cells,
     pool_grad,
     pool_grad_grad,
-    pool_shape,
 )
-from backblocks.ops.nn._pooling import pool_axes, pool_way, volume_pooling
-from backblocks.ops.nn._windows import from_last, taps, to_last
+from backblocks.ops.nn._pooling import volume_pooling
 
 _ABOUT_TIES = "Of equals the first gets a window's gradient, or each as in TensorFlow's CPU kernel."
 Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
@@ -58,16 +46,6 @@ def max_pool_3d(input: Array, **windows: Any) -> Array:
     never wins a window; a NaN does.
     """
     return pool(input, **windows)
-
-
-max_pool_3d.shape(pool_shape)
-max_pool_3d.cells(pool_cells)
-max_pool_3d.kernel("native")(native_max)
-
-
-@max_pool_3d.grad
-def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
-    return [max_pool_3d_grad(input, y, dy, **windows)]
 
 
 _FORMATS: dict[str, Any] = {
@@ -155,57 +133,7 @@ def max_pool_3d_grad(
     adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
     whole gradient, so that a sum over a tie counts it more than once.
     """
-    if ties == "first":
-        return pool_grad(orig_input, grad, **windows)
-    layout = windows["data_format"]
-    x, y, dy = to_last(orig_input, layout), to_last(orig_output, layout), to_last(grad, layout)
-    dx = np.zeros(x.shape, wide(dy.dtype))
-    for _, cells, outputs in taps(pool_axes(x, **windows), x):
-        new, top = x[cells], y[outputs]
-        near = np.abs(new - top) < np.asarray(1e-5, x.dtype) if is_float(x.dtype) else new == top
-        dx[cells] += np.where(near, dy[outputs], 0)
-    return from_last(dx.astype(dy.dtype, copy=False), layout)
-
-
-@max_pool_3d_grad.shape
-def _(orig_input: Spec, orig_output: Spec, grad: Spec, *, ties: str, **windows: Any) -> Shape:
-    return grad_shape(orig_input, orig_output, grad, **windows)
-
-
-@max_pool_3d_grad.grad
-def _(
-    ddx: Value, dx: Value, x: Value, y: Value, dy: Value, *, ties: str, **windows: Any
-) -> list[Value]:
-    if ties != "first":
-        raise OpError(
-            "a gradient that counts ties more than once has no gradient of its own",
-            op="MaxPool3DGrad",
-            arg="ties",
-            got=ties,
-            hint='Use ties="first".',
-        )
-    return [None, None, max_pool_3d_grad_grad(x, y, ddx, **windows)]
-
-
-@max_pool_3d_grad.cells
-def _(
-    y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, *, ties: str, **windows: Any
-) -> list[Way]:
-    if ties == "first":
-        return grad_cells(y, orig_input, orig_output, grad, **windows)
-    return pool_way(
-        "close",
-        ("grad", "orig_input", "orig_output"),
-        orig_input,
-        cells=("orig_input", "output"),
-        windows=("orig_output", "grad"),
-        **windows,
-    )
-
-
-@max_pool_3d_grad.kernel("native")
-def _(*tensors: Spec, ties: str, **windows: Any) -> Fill | None:
-    return native_grad(*tensors, **windows) if ties == "first" else None
+    return pool_grad(orig_input, orig_output, grad, ties=ties, **windows)
 
 
 max_pool_3d_grad.differs(
@@ -294,17 +222,7 @@ def max_pool_3d_grad_grad(
     return pool_grad_grad(orig_input, grad, **windows)
 
 
-max_pool_3d_grad_grad.shape(grad_grad_shape)
-max_pool_3d_grad_grad.cells(grad_grad_cells)
-max_pool_3d_grad_grad.kernel("native")(native_grad_grad)
-
-
-@max_pool_3d_grad_grad.grad
-def _(
-    d: Value, y: Value, orig_input: Value, orig_output: Value, grad: Value, **windows: Any
-) -> list[Value]:
-    return [None, None, max_pool_3d_grad(orig_input, orig_output, d, **windows)]
-
+complete(max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad)
 
 max_pool_3d_grad_grad.differs(**NAN_WINDOWS)
 max_pool_3d_grad_grad.differs(**OUTPUT_COMPARED)
