@@ -1,4 +1,4 @@
-"""What all convolution ops share: reading their attributes, and how shapes must agree."""
+"""Convolutions: their attributes, shape rules, gradients, cells and kernels."""
 
 import functools
 import math
@@ -9,7 +9,10 @@ from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Cells, Coordinate, Way, loop
-from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
+from backblocks.ops._op import Fill, Op, Value
+from backblocks.ops._pins import Pin
+from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text, sizes_from
+from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Dilations, Flag, ImageLayout, Padding, Pads, Strides, VolumeLayout
 from backblocks.ops.nn._windows import (
     NATIVE,
@@ -47,6 +50,10 @@ def volume_convolution(
     explicit_paddings: Pads = (),
 ) -> None:
     """The attributes of the ops that convolve volumes."""
+
+
+Kernels = tuple[Callable[..., _kernels.Prepared], ...]
+"""The compiled kernels of a convolution, and of its gradients in input and filter."""
 
 
 @functools.lru_cache(256)  # shape rules ask, and then kernels
@@ -133,15 +140,6 @@ def _check_groups(arg: str, rank: int, channels: int, c_in: int, c_out: Size) ->
         )
 
 
-def backprop_shape(
-    input_arg: str, input: Spec, filter_arg: str, filter: Spec, out_backprop: Spec, **windows: Any
-) -> None:
-    """Refuses an `out_backprop` that the forward op could not have had."""
-    out = convolved(input_arg, input, filter_arg, filter, **windows)
-    hint = "Use the sizes, strides, padding and dilations of the forward op."
-    agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)
-
-
 def conv_way(
     input: tuple[str, Spec],
     filter: tuple[str, Spec],
@@ -183,6 +181,147 @@ def _channel_loops(
     share = c_out // groups
     out = loop("g") * share + co
     return {"g": groups, "ci": c_in, "co": share}, loop("g") * c_in + ci, (ci, out), out
+
+
+# -- an op and its two gradients ------------------------------------------------------------------
+
+
+def complete(forward: Op, to_input: Op, to_filter: Op, native: Kernels, **how: Any) -> None:
+    """Gives a convolution and its gradient ops in input and filter their rules and kernels.
+
+    `how` is as in `complete_gradients`.
+    """
+    depthwise = how.get("depthwise", False)
+
+    @forward.shape
+    def _(input: Spec, filter: Spec, **windows: Any) -> Shape:
+        return convolved("input", input, "filter", filter, depthwise=depthwise, **windows)
+
+    @forward.cells
+    def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+        x, f, of = ("input", input), ("filter", filter), ("input", "filter")
+        return conv_way(x, f, "output", of, depthwise=depthwise, **windows)
+
+    @forward.kernel("native")
+    def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
+        prepared = native_by_channel if depthwise else native_conv
+        return prepared(native[0], input.shape, filter.shape, input.dtype, **windows)
+
+    @forward.grad
+    def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
+        return [
+            to_input(shape_of(input), filter, dy, **windows),
+            to_filter(input, shape_of(filter), dy, **windows),
+        ]
+
+    complete_gradients(forward, to_input, to_filter, native, **how)
+
+
+def complete_gradients(
+    forward: Op,
+    to_input: Op,
+    to_filter: Op,
+    native: Kernels,
+    *,
+    depthwise: bool = False,
+    input_shape: Callable[..., Shape] | None = None,
+) -> None:
+    """Gives the gradient ops of a convolution their rules and kernels.
+
+    All three are bilinear and each other's adjoints, so the gradient of each is made of the other two.
+    The ops take the shape of input or filter as a vector of sizes, or a tensor that stands for its shape;
+    `input_shape` reads it where it is something else. The filter of a depthwise convolution is
+    (*window, channels, multiplier).
+    """
+    x_pin, f_pin = to_input.inputs[0], to_filter.inputs[1]
+    prepared = native_by_channel if depthwise else native_conv
+
+    def shape_of_input(given: Spec, filter: Spec, dy: Spec, windows: dict[str, Any]) -> Shape:
+        return (input_shape or _given_shape)(x_pin, given, filter, dy, windows)
+
+    @to_input.shape
+    def _(given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+        windows = _VOLUMES | windows
+        shape = shape_of_input(given, filter, out_backprop, windows)
+        x = Spec(shape, filter.dtype)
+        _check_backprop(x_pin.name, x, "filter", filter, out_backprop, depthwise, windows)
+        return shape
+
+    @to_filter.shape
+    def _(input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> Shape:
+        windows = _VOLUMES | windows
+        shape = _given_shape(f_pin, given, input, out_backprop, windows)
+        f = Spec(shape, input.dtype)
+        _check_backprop("input", input, f_pin.name, f, out_backprop, depthwise, windows)
+        return shape
+
+    @to_input.cells
+    def _(y: Spec, given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+        x, f, of = ("output", y), ("filter", filter), ("out_backprop", "filter")
+        return conv_way(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
+
+    @to_filter.cells
+    def _(y: Spec, input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+        x, f, of = ("input", input), ("output", y), ("input", "out_backprop")
+        return conv_way(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
+
+    @to_input.kernel("native")
+    def _(given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+        windows = _VOLUMES | windows
+        shape = shape_of_input(given, filter, out_backprop, windows)
+        kernel = prepared(native[1], shape, filter.shape, filter.dtype, **windows)
+        return kernel and kernel.taking(1, 2, 3)
+
+    @to_filter.kernel("native")
+    def _(input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
+        windows = _VOLUMES | windows
+        shape = _given_shape(f_pin, given, input, out_backprop, windows)
+        kernel = prepared(native[2], input.shape, shape, input.dtype, **windows)
+        return kernel and kernel.taking(0, 2, 3)
+
+    @to_input.grad
+    def _(
+        ddx: Value, dx: Value, given: Value, filter: Value, dy: Value, **windows: Any
+    ) -> list[Value]:
+        f = filter if _is_tensor(f_pin) else shape_of(filter)
+        return [None, to_filter(ddx, f, dy, **windows), forward(ddx, filter, **windows)]
+
+    @to_filter.grad
+    def _(
+        ddf: Value, df: Value, input: Value, given: Value, dy: Value, **windows: Any
+    ) -> list[Value]:
+        x = input if _is_tensor(x_pin) else shape_of(input)
+        return [to_input(x, ddf, dy, **windows), None, forward(input, ddf, **windows)]
+
+
+_VOLUMES = {"data_format": "NDHWC"}
+"""Ops without the attribute know only volumes with channels last."""
+
+
+def _is_tensor(pin: Pin) -> bool:
+    """Whether an input stands for its shape, and is no vector of sizes."""
+    return pin.dtype == "T"
+
+
+def _given_shape(pin: Pin, given: Spec, one: Spec, other: Spec, windows: dict[str, Any]) -> Shape:
+    if _is_tensor(pin):
+        return given.shape
+    return sizes_from(pin.name, given, [len(windows["data_format"])])
+
+
+def _check_backprop(
+    input_arg: str,
+    input: Spec,
+    filter_arg: str,
+    filter: Spec,
+    out_backprop: Spec,
+    depthwise: bool,
+    windows: dict[str, Any],
+) -> None:
+    """Refuses an `out_backprop` that the forward op could not have had."""
+    out = convolved(input_arg, input, filter_arg, filter, depthwise=depthwise, **windows)
+    hint = "Use the sizes, strides, padding and dilations of the forward op."
+    agreed("out_backprop", out_backprop, out, "the shape that convolving gives", hint)
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

@@ -11,22 +11,20 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
-from backblocks.ops._spec import Shape, Spec, ranked, sizes_from
-from backblocks.ops.array.shapes import INDEX, shape_of
+from backblocks.ops._op import op
+from backblocks.ops._pins import Pin
+from backblocks.ops._spec import Spec, ranked, sizes_from
+from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Dilations, Padding, Pads, Strides
 from backblocks.ops.nn._convolution import (
-    backprop_shape,
+    complete,
+    complete_gradients,
     conv_axes,
-    conv_way,
-    convolved,
     image_convolution,
-    native_conv,
     volume_convolution,
 )
-from backblocks.ops.nn._windows import from_last, last, taps, to_last
+from backblocks.ops.nn._windows import first, from_last, last, taps, to_last
 
 
 def convolve(x: Array, filter: Array, **windows: Any) -> Array:
@@ -102,19 +100,6 @@ def conv_2d(input: Array, filter: Array, **windows: Any) -> Array:
     return convolve(input, filter, **windows)
 
 
-@conv_2d.shape
-def _(input: Spec, filter: Spec, **windows: Any) -> Shape:
-    return convolved("input", input, "filter", filter, **windows)
-
-
-@conv_2d.grad
-def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
-    return [
-        conv_2d_backprop_input(shape_of(input), filter, dy, **windows),
-        conv_2d_backprop_filter(input, shape_of(filter), dy, **windows),
-    ]
-
-
 @op("Conv2DBackpropInput", "int32, T, T -> T", attrs=image_convolution, T=(*FLOATS, "int32"))
 def conv_2d_backprop_input(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
@@ -128,45 +113,21 @@ def conv_2d_backprop_input(
 
     `input_sizes` is the shape of the input, or just its height and width.
     """
-    sizes = _input_shape(Spec.of(input_sizes), Spec.of(filter), Spec.of(out_backprop), windows)
+    specs = Spec.of(input_sizes), Spec.of(filter), Spec.of(out_backprop)
+    sizes = _image_shape(conv_2d_backprop_input.inputs[0], *specs, windows)
     return _to_input(tuple(n for n in sizes if n is not None), filter, out_backprop, **windows)
 
 
-def _input_shape(
-    input_sizes: Spec, filter: Spec, out_backprop: Spec, windows: dict[str, Any]
+def _image_shape(
+    pin: Pin, sizes: Spec, filter: Spec, out_backprop: Spec, windows: dict[str, Any]
 ) -> tuple[int | None, ...]:
-    sizes = sizes_from("input_sizes", input_sizes, [4, 2])
-    if len(sizes) == 4:
-        return sizes
-    batch = None if out_backprop.shape is None else out_backprop.shape[0]
-    channels = None if filter.shape is None else filter.shape[-2]
-    image = (batch, *sizes, channels)
-    return image if windows["data_format"] == "NHWC" else (batch, channels, *sizes)
-
-
-@conv_2d_backprop_input.shape
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    shape = _input_shape(
-        input_sizes,
-        Spec(ranked("filter", filter, 4), filter.dtype),
-        Spec(ranked("out_backprop", out_backprop, 4), filter.dtype),
-        windows,
-    )
-    backprop_shape(
-        "input_sizes", Spec(shape, filter.dtype), "filter", filter, out_backprop, **windows
-    )
-    return shape
-
-
-@conv_2d_backprop_input.grad
-def _(
-    ddx: Value, dx: Value, input_sizes: Value, filter: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        None,
-        conv_2d_backprop_filter(ddx, shape_of(filter), dy, **windows),
-        conv_2d(ddx, filter, **windows),
-    ]
+    """The shape of the input of Conv2D, of which the height and width will do."""
+    *_, channels, _ = ranked("filter", filter, 4)
+    batch, *_ = ranked("out_backprop", out_backprop, 4)
+    space = sizes_from(pin.name, sizes, [4, 2])
+    if len(space) == 4:
+        return space
+    return first((batch, *space, channels), windows["data_format"])
 
 
 @op("Conv2DBackpropFilter", "T, int32, T -> T", attrs=image_convolution, T=FLOATS)
@@ -181,17 +142,6 @@ def conv_2d_backprop_filter(
     with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
-
-
-@conv_2d_backprop_filter.grad
-def _(
-    ddf: Value, df: Value, input: Value, filter_sizes: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        conv_2d_backprop_input(shape_of(input), ddf, dy, **windows),
-        None,
-        conv_2d(input, ddf, **windows),
-    ]
 
 
 # -- volumes -----------------------------------------------------------------------------------
@@ -221,19 +171,6 @@ def conv_3d(input: Array, filter: Array, **windows: Any) -> Array:
     return convolve(input, filter, **windows)
 
 
-@conv_3d.shape
-def _(input: Spec, filter: Spec, **windows: Any) -> Shape:
-    return convolved("input", input, "filter", filter, **windows)
-
-
-@conv_3d.grad
-def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
-    return [
-        conv_3d_backprop_input_v2(shape_of(input), filter, dy, **windows),
-        conv_3d_backprop_filter_v2(input, shape_of(filter), dy, **windows),
-    ]
-
-
 @op(
     "Conv3DBackpropInputV2",
     "Tshape, T, T -> T",
@@ -255,26 +192,6 @@ def conv_3d_backprop_input_v2(
     return _to_input(tuple(input_sizes.tolist()), filter, out_backprop, **windows)
 
 
-@conv_3d_backprop_input_v2.shape
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    shape = sizes_from("input_sizes", input_sizes, [5])
-    backprop_shape(
-        "input_sizes", Spec(shape, filter.dtype), "filter", filter, out_backprop, **windows
-    )
-    return shape
-
-
-@conv_3d_backprop_input_v2.grad
-def _(
-    ddx: Value, dx: Value, input_sizes: Value, filter: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        None,
-        conv_3d_backprop_filter_v2(ddx, shape_of(filter), dy, **windows),
-        conv_3d(ddx, filter, **windows),
-    ]
-
-
 @op(
     "Conv3DBackpropFilterV2",
     "T, int32, T -> T",
@@ -293,31 +210,6 @@ def conv_3d_backprop_filter_v2(
     with g times the filter's channels in input, they and the k fall into g groups, each on its own
     """
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
-
-
-@conv_3d_backprop_filter_v2.grad
-def _(
-    ddf: Value, df: Value, input: Value, filter_sizes: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        conv_3d_backprop_input_v2(shape_of(input), ddf, dy, **windows),
-        None,
-        conv_3d(input, ddf, **windows),
-    ]
-
-
-def _filter_grad_shape(
-    input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any
-) -> Shape:
-    shape = sizes_from("filter_sizes", filter_sizes, [len(windows["data_format"])])
-    backprop_shape(
-        "input", input, "filter_sizes", Spec(shape, input.dtype), out_backprop, **windows
-    )
-    return shape
-
-
-conv_2d_backprop_filter.shape(_filter_grad_shape)
-conv_3d_backprop_filter_v2.shape(_filter_grad_shape)
 
 
 # -- volumes, in the first form: a tensor stands for its shape ------------------------------------
@@ -352,15 +244,6 @@ def conv_3d_backprop_input(
     return _to_input(input.shape, filter, out_backprop, data_format="NDHWC", **windows)
 
 
-@conv_3d_backprop_input.grad
-def _(ddx: Value, dx: Value, input: Value, filter: Value, dy: Value, **windows: Any) -> list[Value]:
-    return [
-        None,
-        conv_3d_backprop_filter(ddx, filter, dy, **windows),
-        conv_3d(ddx, filter, **windows),
-    ]
-
-
 @op(
     "Conv3DBackpropFilter",
     "T, T, T -> T",
@@ -380,102 +263,18 @@ def conv_3d_backprop_filter(
     return _to_filter(input, filter.shape, out_backprop, data_format="NDHWC", **windows)
 
 
-@conv_3d_backprop_filter.grad
-def _(ddf: Value, df: Value, input: Value, filter: Value, dy: Value, **windows: Any) -> list[Value]:
-    return [
-        conv_3d_backprop_input(input, ddf, dy, **windows),
-        None,
-        conv_3d(input, ddf, **windows),
-    ]
+# -- their rules and kernels ----------------------------------------------------------------------
 
-
-@conv_3d_backprop_input.shape
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    backprop_shape("input", input, "filter", filter, out_backprop, data_format="NDHWC", **windows)
-    return input.shape
-
-
-@conv_3d_backprop_filter.shape
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    backprop_shape("input", input, "filter", filter, out_backprop, data_format="NDHWC", **windows)
-    return filter.shape
-
-
-# -- which cells belong together ------------------------------------------------------------------
-
-for _each in (conv_2d, conv_3d):
-
-    @_each.cells
-    def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
-        x, f = ("input", input), ("filter", filter)
-        return conv_way(x, f, "output", ("input", "filter"), **windows)
-
-
-for _each in (conv_2d_backprop_input, conv_3d_backprop_input_v2, conv_3d_backprop_input):
-
-    @_each.cells
-    def _(y: Spec, sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
-        x, f = ("output", y), ("filter", filter)
-        windows = {"data_format": "NDHWC"} | windows
-        return conv_way(x, f, "out_backprop", ("out_backprop", "filter"), **windows)
-
-
-for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2, conv_3d_backprop_filter):
-
-    @_each.cells
-    def _(y: Spec, input: Spec, sizes: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
-        x, f = ("input", input), ("output", y)
-        windows = {"data_format": "NDHWC"} | windows
-        return conv_way(x, f, "out_backprop", ("input", "out_backprop"), **windows)
-
-
-# -- the compiled kernels -------------------------------------------------------------------------
-
-
-for _each in (conv_2d, conv_3d):
-
-    @_each.kernel("native")
-    def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
-        return native_conv(_kernels.conv, input.shape, filter.shape, input.dtype, **windows)
-
-
-def _native_to_input(shape: Shape, filter: Spec, windows: dict[str, Any]) -> Fill | None:
-    conv = native_conv(_kernels.conv_input_grad, shape, filter.shape, filter.dtype, **windows)
-    return conv and conv.taking(1, 2, 3)
-
-
-@conv_2d_backprop_input.kernel("native")
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    shape = _input_shape(input_sizes, filter, out_backprop, windows)
-    return _native_to_input(shape, filter, windows)
-
-
-@conv_3d_backprop_input_v2.kernel("native")
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    return _native_to_input(sizes_from("input_sizes", input_sizes, [5]), filter, windows)
-
-
-@conv_3d_backprop_input.kernel("native")
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    return _native_to_input(input.shape, filter, {"data_format": "NDHWC", **windows})
-
-
-def _native_to_filter(input: Spec, shape: Shape, windows: dict[str, Any]) -> Fill | None:
-    conv = native_conv(_kernels.conv_filter_grad, input.shape, shape, input.dtype, **windows)
-    return conv and conv.taking(0, 2, 3)
-
-
-for _each in (conv_2d_backprop_filter, conv_3d_backprop_filter_v2):
-
-    @_each.kernel("native")
-    def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-        shape = sizes_from("filter_sizes", filter_sizes, [len(windows["data_format"])])
-        return _native_to_filter(input, shape, windows)
-
-
-@conv_3d_backprop_filter.kernel("native")
-def _(input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    return _native_to_filter(input, filter.shape, {"data_format": "NDHWC", **windows})
+_NATIVE = (_kernels.conv, _kernels.conv_input_grad, _kernels.conv_filter_grad)
+complete(
+    conv_2d,
+    conv_2d_backprop_input,
+    conv_2d_backprop_filter,
+    _NATIVE,
+    input_shape=_image_shape,
+)
+complete(conv_3d, conv_3d_backprop_input_v2, conv_3d_backprop_filter_v2, _NATIVE)
+complete_gradients(conv_3d, conv_3d_backprop_input, conv_3d_backprop_filter, _NATIVE)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

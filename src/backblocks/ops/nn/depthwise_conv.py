@@ -6,19 +6,10 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
-from backblocks.ops._spec import Shape, Spec, sizes_from
-from backblocks.ops.array.shapes import shape_of
+from backblocks.ops._op import op
 from backblocks.ops.attrs import Dilations, ImageLayout, Padding, Pads, Strides
-from backblocks.ops.nn._convolution import (
-    backprop_shape,
-    conv_axes,
-    conv_way,
-    convolved,
-    native_by_channel,
-)
+from backblocks.ops.nn._convolution import complete, conv_axes
 from backblocks.ops.nn._windows import from_last, last, taps, to_last
 
 
@@ -67,19 +58,6 @@ def depthwise_conv_2d_native(input: Array, filter: Array, **windows: Any) -> Arr
     return from_last(y, layout)
 
 
-@depthwise_conv_2d_native.shape
-def _(input: Spec, filter: Spec, **windows: Any) -> Shape:
-    return convolved("input", input, "filter", filter, depthwise=True, **windows)
-
-
-@depthwise_conv_2d_native.grad
-def _(dy: Value, y: Value, input: Value, filter: Value, **windows: Any) -> list[Value]:
-    return [
-        depthwise_conv_2d_native_backprop_input(shape_of(input), filter, dy, **windows),
-        depthwise_conv_2d_native_backprop_filter(input, shape_of(filter), dy, **windows),
-    ]
-
-
 @op("DepthwiseConv2dNativeBackpropInput", "int32, T, T -> T", attrs=_depthwise, T=FLOATS)
 def depthwise_conv_2d_native_backprop_input(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
@@ -99,25 +77,6 @@ def depthwise_conv_2d_native_backprop_input(
     for tap, cells, outputs in taps(conv_axes(dx.shape[1:-1], f.shape[:-2], windows), dy):
         dx[cells] += (parts[outputs] * f[tap]).sum(-1)
     return from_last(dx, layout)
-
-
-@depthwise_conv_2d_native_backprop_input.shape
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    shape = sizes_from("input_sizes", input_sizes, [4])
-    sizes = Spec(shape, filter.dtype)
-    backprop_shape("input_sizes", sizes, "filter", filter, out_backprop, depthwise=True, **windows)
-    return shape
-
-
-@depthwise_conv_2d_native_backprop_input.grad
-def _(
-    ddx: Value, dx: Value, input_sizes: Value, filter: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        None,
-        depthwise_conv_2d_native_backprop_filter(ddx, shape_of(filter), dy, **windows),
-        depthwise_conv_2d_native(ddx, filter, **windows),
-    ]
 
 
 @op("DepthwiseConv2dNativeBackpropFilter", "T, int32, T -> T", attrs=_depthwise, T=FLOATS)
@@ -141,70 +100,17 @@ def depthwise_conv_2d_native_backprop_filter(
     return df
 
 
-@depthwise_conv_2d_native_backprop_filter.shape
-def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Shape:
-    shape = sizes_from("filter_sizes", filter_sizes, [4])
-    sizes = Spec(shape, input.dtype)
-    backprop_shape("input", input, "filter_sizes", sizes, out_backprop, depthwise=True, **windows)
-    return shape
-
-
-@depthwise_conv_2d_native_backprop_filter.grad
-def _(
-    ddf: Value, df: Value, input: Value, filter_sizes: Value, dy: Value, **windows: Any
-) -> list[Value]:
-    return [
-        depthwise_conv_2d_native_backprop_input(shape_of(input), ddf, dy, **windows),
-        None,
-        depthwise_conv_2d_native(input, ddf, **windows),
-    ]
-
-
-# -- which cells belong together ------------------------------------------------------------------
-
-
-@depthwise_conv_2d_native.cells
-def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
-    x, f = ("input", input), ("filter", filter)
-    return conv_way(x, f, "output", ("input", "filter"), depthwise=True, **windows)
-
-
-@depthwise_conv_2d_native_backprop_input.cells
-def _(y: Spec, input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
-    x, f, of = ("output", y), ("filter", filter), ("out_backprop", "filter")
-    return conv_way(x, f, "out_backprop", of, depthwise=True, **windows)
-
-
-@depthwise_conv_2d_native_backprop_filter.cells
-def _(y: Spec, input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
-    x, f, of = ("input", input), ("output", y), ("input", "out_backprop")
-    return conv_way(x, f, "out_backprop", of, depthwise=True, **windows)
-
-
-# -- the compiled kernels -------------------------------------------------------------------------
-
-
-@depthwise_conv_2d_native.kernel("native")
-def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
-    return native_by_channel(
-        _kernels.depthwise_conv, input.shape, filter.shape, input.dtype, **windows
-    )
-
-
-@depthwise_conv_2d_native_backprop_input.kernel("native")
-def _(input_sizes: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    shape = sizes_from("input_sizes", input_sizes, [4])
-    kernel = _kernels.depthwise_conv_input_grad
-    conv = native_by_channel(kernel, shape, filter.shape, filter.dtype, **windows)
-    return conv and conv.taking(1, 2, 3)
-
-
-@depthwise_conv_2d_native_backprop_filter.kernel("native")
-def _(input: Spec, filter_sizes: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:
-    shape = sizes_from("filter_sizes", filter_sizes, [4])
-    kernel = _kernels.depthwise_conv_filter_grad
-    conv = native_by_channel(kernel, input.shape, shape, input.dtype, **windows)
-    return conv and conv.taking(0, 2, 3)
+complete(
+    depthwise_conv_2d_native,
+    depthwise_conv_2d_native_backprop_input,
+    depthwise_conv_2d_native_backprop_filter,
+    (
+        _kernels.depthwise_conv,
+        _kernels.depthwise_conv_input_grad,
+        _kernels.depthwise_conv_filter_grad,
+    ),
+    depthwise=True,
+)
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------
