@@ -79,7 +79,7 @@ wheel: $(READY) web ## build the wheel into dist/, with its bill of materials
 test-oldest: wheel ## run the Python tests on the built wheel with the lowest versions that it allows
 	rm -rf .venv-oldest
 	$(PYTHON) -m venv .venv-oldest
-	$(BIN)/python tools/lowest.py > .venv-oldest/lowest.txt
+	$(BIN)/python tools/lowest_versions.py > .venv-oldest/lowest.txt
 	.venv-oldest/bin/pip install -q -c .venv-oldest/lowest.txt "$$(echo dist/*.whl)[studio]" \
 		pytest pytest-timeout pytest-xdist hypothesis jsonschema mypy
 	.venv-oldest/bin/pytest -n 2 -q -p no:cacheprovider

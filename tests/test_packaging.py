@@ -51,7 +51,7 @@ def test_the_development_environment_is_locked_with_hashes():
 
 
 def test_every_runtime_dependency_has_a_lowest_version():
-    tool = runpy.run_path(str(ROOT / "tools/lowest.py"))
+    tool = runpy.run_path(str(ROOT / "tools/lowest_versions.py"))
     assert tool["lowest"](["numpy>=2.1.2", "ml_dtypes>=0.5,!=0.5.2"]) == [
         "numpy==2.1.2",
         "ml_dtypes==0.5",

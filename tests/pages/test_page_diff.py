@@ -3,8 +3,8 @@
 import copy
 import json
 
-import made_up
 import numpy as np
+import page_strategies
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,17 +106,17 @@ def test_the_order_of_blocks_counts_where_they_change_variables():
     ]
 
 
-@made_up.unhurried
-@given(made_up.pages())
+@page_strategies.unhurried
+@given(page_strategies.pages())
 def test_a_page_does_not_differ_from_itself(page):
     assert diff(page, copy.deepcopy(page)) == []
 
 
-@made_up.unhurried
-@given(made_up.pages(), st.data())
+@page_strategies.unhurried
+@given(page_strategies.pages(), st.data())
 def test_what_is_added_one_way_is_removed_the_other(page, data):
     other = copy.deepcopy(page)
-    name = data.draw(made_up.names.filter(lambda name: name not in page.blocks))
+    name = data.draw(page_strategies.names.filter(lambda name: name not in page.blocks))
     other.blocks[name] = PageBlock("Brand new")
     assert [str(change) for change in diff(page, other)] == [f"+ {name}: Brand new"]
     assert [str(change) for change in diff(other, page)] == [f"- {name}: Brand new"]

@@ -8,9 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import made_up
 import ml_dtypes
 import numpy as np
+import page_strategies
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,22 +33,22 @@ def page_of(text):
 # -- what is written is read --------------------------------------------------------------------
 
 
-@made_up.unhurried
-@given(made_up.pages())
+@page_strategies.unhurried
+@given(page_strategies.pages())
 def test_a_page_that_is_read_and_written_again_is_the_same_bytes(page):
     text = serialize(page)
     assert serialize(page_of(text)) == text
     assert page_of(text) == page
 
 
-@made_up.unhurried
-@given(made_up.pages(), st.data())
+@page_strategies.unhurried
+@given(page_strategies.pages(), st.data())
 def test_one_edit_of_an_attribute_changes_at_most_three_lines(page, data):
     page.blocks["last"] = PageBlock("AddV2", attrs={"a": 1})
     before = serialize(page).decode().split("\n")
     block = page.blocks[data.draw(st.sampled_from(sorted(page.blocks)))]
     attribute = data.draw(st.sampled_from([*block.attrs, "new"]))
-    block.attrs[attribute] = data.draw(made_up.json_values)
+    block.attrs[attribute] = data.draw(page_strategies.json_values)
     after = serialize(page).decode().split("\n")
     assert len(after) == len(before)
     assert sum(a != b for a, b in zip(before, after, strict=True)) <= 3
@@ -71,8 +71,8 @@ def test_a_file_that_is_laid_out_otherwise_is_laid_out_by_lines_when_an_edit_is_
     assert sum(a != b for a, b in lines) == 1
 
 
-@made_up.unhurried
-@given(made_up.pages(), st.integers(-99, 99))
+@page_strategies.unhurried
+@given(page_strategies.pages(), st.integers(-99, 99))
 def test_moving_a_block_changes_no_line_of_logic(page, x):
     page.blocks["last"] = PageBlock("AddV2")
     page.layout.blocks["last"] = [1000, 0]
@@ -84,8 +84,8 @@ def test_moving_a_block_changes_no_line_of_logic(page, x):
     assert after != before
 
 
-@made_up.unhurried
-@given(made_up.arrays())
+@page_strategies.unhurried
+@given(page_strategies.arrays())
 def test_constants_are_the_same_bits_after_writing_and_reading(array):
     words = array_to_json(array)
     read = parse_constant(
@@ -319,8 +319,8 @@ def test_what_is_no_page_is_refused_with_the_place(text, words):
     assert words in str(error.value)
 
 
-@made_up.unhurried
-@given(st.binary(max_size=200) | made_up.json_values)
+@page_strategies.unhurried
+@given(st.binary(max_size=200) | page_strategies.json_values)
 def test_any_bytes_are_a_page_or_an_error_of_ours(data):
     if not isinstance(data, bytes):
         data = json.dumps({"format": 1, "blocks": data}).encode()
@@ -328,8 +328,8 @@ def test_any_bytes_are_a_page_or_an_error_of_ours(data):
         assert all(isinstance(problem, bb.OpError) for problem in page_of(data).check())
 
 
-@made_up.unhurried
-@given(made_up.pages())
+@page_strategies.unhurried
+@given(page_strategies.pages())
 def test_any_page_can_be_checked(page):
     for problem in page.check():
         assert str(problem).startswith(("block ", "Page."))

@@ -7,8 +7,8 @@ import sys
 import time
 from pathlib import Path
 
-import made_up
 import numpy as np
+import page_strategies
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -575,7 +575,7 @@ def graphs(draw):
     return scope, symbols + counted
 
 
-@made_up.unhurried
+@page_strategies.unhurried
 @given(graphs())
 def test_graphs_made_in_python_are_pages(made):
     scope, symbols = made

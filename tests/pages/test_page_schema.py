@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import jsonschema
-import made_up
+import page_strategies
 import pytest
 from hypothesis import given
 
@@ -27,8 +27,8 @@ def test_every_page_is_as_the_schema_says(file):
     VALIDATOR.validate(json.loads(file.read_text()))
 
 
-@made_up.unhurried
-@given(made_up.pages())
+@page_strategies.unhurried
+@given(page_strategies.pages())
 def test_whatever_is_written_is_as_the_schema_says(page):
     VALIDATOR.validate(json.loads(serialize(page)))
 

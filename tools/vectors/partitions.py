@@ -1,4 +1,4 @@
-"""Calls of the ops that sort slices into parts and put them together again."""
+"""Calls of the ops that partition slices dynamically and stitch them together."""
 
 from __future__ import annotations
 

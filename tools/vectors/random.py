@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vectors.arrays import either, tags
 from vectors.data import EVERY, FLOATS, INDEX, REALS, Call, Source, is_float
+from vectors.shapes import either, tags
 
 SHAPES: tuple[tuple[int, ...], ...] = ((), (1,), (5,), (2, 3), (101,), (0,), (2, 0))
 SEEDS = ({"seed": 1, "seed2": 2}, {"seed": 0, "seed2": 5}, {"seed": -7, "seed2": 2**62 + 3})

@@ -1,4 +1,4 @@
-"""Calls of the ops that give values, hand them on, choose between them or look for them."""
+"""Calls of the ops that give constants, pass values on, select among them or search them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from vectors.arrays import Calls, each_shape, tags
 from vectors.data import (
     ALL,
     EVERY,
@@ -21,6 +20,7 @@ from vectors.data import (
     scalar,
     zeros,
 )
+from vectors.shapes import Calls, each_shape, tags
 
 
 def const(op: str, dtype: str) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Calls of the ops that branch, do nothing or say something. Most of them give nothing to record."""
+"""Calls of the ops of control flow and of logging. Most of them have no output to record."""
 
 from __future__ import annotations
 

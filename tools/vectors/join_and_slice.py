@@ -1,4 +1,4 @@
-"""Calls of the ops that cut tensors apart, join them, put borders around them and pick their slices."""
+"""Calls of the ops that concatenate, split, slice, pad, gather and tile."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vectors.arrays import each_shape, either, tags
 from vectors.data import EVERY, INDEX, Call, Source, is_float, sizes
+from vectors.shapes import each_shape, either, tags
 
 
 def concat(op: str, dtype: str) -> Iterator[Call]:

@@ -1,4 +1,4 @@
-"""Calls of the ops that move cells: backwards, onto diagonals, into blocks, into an empty tensor."""
+"""Calls of ops that rearrange elements: reversal, diagonals, space to batch and depth, sparse to dense."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from vectors.arrays import either, tags
 from vectors.data import COMPLEX, EVERY, FLOATS, Call, Source
+from vectors.shapes import either, tags
 
 
 def reverse(op: str, dtype: str) -> Iterator[Call]:

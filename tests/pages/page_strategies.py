@@ -1,4 +1,4 @@
-"""Pages made up by hypothesis: blocks of known and unknown ops, constants of every type, odd words."""
+"""Hypothesis strategies for pages: blocks of known and unknown ops, constants of every dtype, odd texts."""
 
 import numpy as np
 from hypothesis import HealthCheck, settings

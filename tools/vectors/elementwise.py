@@ -1,4 +1,4 @@
-"""Calls of the ops that work cell by cell: arithmetic, comparisons, activations, types and biases."""
+"""Calls of the elementwise ops: arithmetic, comparisons, activations, casts and biases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the ops on text: joined, cut, made of numbers and read as numbers."""
+"""Calls of the string ops: join, substring, formatting and parsing of numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls of the ops that find extremes, run totals, add up rows that belong together, or count."""
+"""Calls of the ops that find extremes, scan cumulatively, sum segments, or count into bins."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from vectors.arrays import either, tags
 from vectors.data import (
     FLOATS,
     INDEX,
@@ -21,6 +20,7 @@ from vectors.data import (
     scalar,
     sizes,
 )
+from vectors.shapes import either, tags
 
 
 def arg_extreme(op: str, dtype: str) -> Iterator[Call]:

@@ -1,6 +1,6 @@
 """Prints the lowest versions of the runtime dependencies that pyproject.toml allows, for pip to install.
 
-python tools/lowest.py > constraints.txt
+python tools/lowest_versions.py > constraints.txt
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Calls of the ops that look at shapes, move cells, sum over axes or count."""
+"""Calls of the ops that read or change shapes, transpose, broadcast, pack, gather and scatter."""
 
 from __future__ import annotations
 

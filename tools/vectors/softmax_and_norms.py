@@ -1,4 +1,4 @@
-"""Calls of the ops that look along rows or channels: softmax, losses, top-k and normalisation."""
+"""Calls of the ops along rows or channels: softmax, losses, top-k, LRN and batch normalisation."""
 
 from __future__ import annotations
 
