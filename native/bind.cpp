@@ -29,6 +29,8 @@
 #include "cache.hpp"
 #include "call_cache.hpp"
 #include "conv.hpp"
+#include "executable.hpp"
+#include "executor.hpp"
 #include "isa.hpp"
 #include "memory.hpp"
 #include "parallel.hpp"
@@ -385,7 +387,9 @@ NB_MODULE(_native, m) {
     define_conv<dilation, &DilationKernels::filter_grad>(m, "dilation_filter_grad", "cfo", 'f');
     m.def("product", &product, "dtype"_a, "rows"_a, "inner"_a, "columns"_a, "a_transposed"_a,
           "b_transposed"_a, "front"_a);
+    backblocks::define_executable(m);
     backblocks::define_call_cache(m);
+    backblocks::define_executor(m);
     nb::class_<backblocks::Block>(m, "Block", nb::type_slots(block_slots))
         .def(nb::init<std::size_t>(), "bytes"_a);
     m.def("kept_bytes", &backblocks::kept_bytes);

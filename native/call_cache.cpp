@@ -1,6 +1,6 @@
 #include "call_cache.hpp"
 
-#include "prepared.hpp"
+#include "executable.hpp"
 #include "python.hpp"
 
 #include <algorithm>
@@ -15,29 +15,6 @@ using namespace nb::literals;
 
 namespace {
 
-// Output allocator: makes NumPy arrays of the shape and dtype of a prototype, in row-major order and
-// uninitialised.
-class OutputAllocator {
-   public:
-    explicit OutputAllocator(nb::object prototype) : prototype_(std::move(prototype)) {
-        if (!PyArray_CheckExact(prototype_.ptr())) throw nb::type_error("must be an array of NumPy's");
-    }
-
-    static PyObject* call(PyObject* self, PyObject*, PyObject*) {
-        return raising([&] {
-            if (!nb::inst_ready(self)) throw nb::type_error("has no prototype yet");
-            auto* const array = nb::inst_ptr<OutputAllocator>(self)->prototype_.ptr();
-            return PyArray_NewLikeArray(reinterpret_cast<PyArrayObject*>(array), NPY_CORDER, nullptr,
-                                        0);
-        });
-    }
-
-   private:
-    nb::object prototype_;
-};
-
-PyType_Slot allocator_slots[] = {{Py_tp_call, reinterpret_cast<void*>(OutputAllocator::call)}, {0, nullptr}};
-
 // Call key: the bytes that calls of an op must have in common to share a plan. They tell the names of the
 // arguments, shape and dtype of arrays and whether those are in row-major order, and type and value of
 // everything else. Every call computes one, which in Python would take as long as a small kernel.
@@ -46,12 +23,19 @@ class CallKey {
     // Arrays of other dtypes, and of types made from NumPy's, have no key.
     explicit CallKey(std::vector<nb::object> dtypes) : dtypes_(std::move(dtypes)) {}
 
-    // Whether there is a key, and adds it. Of arrays named in `by_value` the numbers count too.
-    bool write(nb::handle given, nb::handle by_value, std::string& key) const {
+    // Whether there is a key, and adds it. Of arrays named in `by_value` the numbers count too. `out`, which
+    // has no part in it, is left in the last argument.
+    bool write(nb::handle given, nb::handle by_value, std::string& key, nb::object& out) const {
         key.reserve(512);  // more than most have
         PyObject *name, *value;
         for (Py_ssize_t at = 0; PyDict_Next(given.ptr(), &at, &name, &value);) {
+            const std::size_t begin = key.size();
             if (!text(name, key)) return false;
+            if (key.size() - begin == sizeof(Py_ssize_t) + 3 && key.ends_with("out")) {
+                key.resize(begin);
+                out = nb::borrow(value);
+                continue;
+            }
             if (PyArray_CheckExact(value)) {
                 auto* const array = reinterpret_cast<PyArrayObject*>(value);
                 const bool looked_at = PySet_Contains(by_value.ptr(), name) == 1;
@@ -63,10 +47,11 @@ class CallKey {
         return true;
     }
 
-    // None if there is no key, or no room for it: then the call is checked again.
+    // None if an argument has no key, or there is no memory for it.
     nb::object operator()(nb::handle given, nb::handle by_value) const try {
         std::string key;
-        if (!write(given, by_value, key)) return nb::none();
+        nb::object out;
+        if (!write(given, by_value, key, out)) return nb::none();
         return nb::bytes(key.data(), key.size());
     } catch (const std::bad_alloc&) {
         return nb::none();
@@ -120,15 +105,6 @@ class CallKey {
         return true;
     }
 
-    // NumPy counts a single cell as in order whatever its stride, and looks at the stride all the same.
-    static bool in_row_order(PyArrayObject* array) {
-        const auto* const strides = PyArray_STRIDES(array);
-        const auto forward = [](auto step) { return step >= 0; };
-        return PyArray_ISCARRAY_RO(array) &&
-               (PyArray_SIZE(array) != 1 ||
-                std::all_of(strides, strides + PyArray_NDIM(array), forward));
-    }
-
     bool shape(PyArrayObject* array, std::string& key) const {
         key += in_row_order(array) ? 'a' : 'v';
         const auto* const dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
@@ -150,44 +126,33 @@ class CallKey {
     std::vector<nb::object> dtypes_;
 };
 
-// Cached call: allocates the output of a call like an earlier one, and runs the kernel prepared for that.
+// Cached call: a call like an earlier one, whose plan is known. It finds the inputs by their names.
 class CachedCall {
    public:
-    // `constants` are the inputs that are not arrays, by name; the kernel gets what they were read as.
-    CachedCall(const Prepared& prepared, nb::object make, const std::vector<nb::object>& names,
-           const nb::dict& constants, nb::object otherwise)
-        : prepared_(prepared), make_(std::move(make)), otherwise_(std::move(otherwise)) {
-        require(names.size() + 1 == prepared_.arrays(), "CachedCall", "every array must have a name");
-        for (const auto& name : names)
-            inputs_.push_back({name, constants.contains(name) ? constants[name] : nb::object()});
+    // `constants` are the inputs that are not arrays, by name; the plan gets what they were read as.
+    // A call that is not `direct`, or that the plan cannot compute by itself, is left to
+    // `execute(plan, inputs, out, replaced)`, with the arguments that constants stand for.
+    CachedCall(nb::object plan, const nb::tuple& names, const nb::dict& constants,
+               bool direct, nb::object execute)
+        : plan_(std::move(plan)), executable_(nb::cast<const Executable*>(plan_)), direct_(direct),
+          execute_(std::move(execute)) {
+        for (const nb::handle name : names)
+            inputs_.push_back({nb::borrow(name),
+                               constants.contains(name) ? nb::object(constants[name]) : nb::object()});
     }
 
-    nb::object operator()(const nb::dict& given, nb::handle out) const {
-        nb::object result = out.is_none() ? run(given) : nb::object();
-        if (result.is_valid()) return result;
-        return call_python(otherwise_, nb::make_tuple(given, out).ptr());
-    }
-
-    // The result; null if an array is in another order, or there is no room.
-    nb::object run(nb::handle given) const try {
-        std::array<nb::object, Prepared::kMost> held;  // others may change `given` in the meantime
-        std::array<PyObject*, Prepared::kMost> arrays;
-        std::size_t count = 0;
+    nb::object run(nb::handle given, nb::handle out) const {
+        HeldInputs inputs;  // others may change `given` in the meantime
         for (const auto& [name, constant] : inputs_) {
-            held[count] = constant.is_valid()
-                              ? constant
-                              : nb::borrow(PyDict_GetItemWithError(given.ptr(), name.ptr()));
-            arrays[count] = held[count].ptr();
-            ++count;
+            PyObject* input = constant.ptr();
+            if (!input) input = PyDict_GetItemWithError(given.ptr(), name.ptr());
+            if (!input) throw nb::key_error("an input is missing");
+            inputs.add(input);
         }
-        nb::object result = call_python(make_);
-        arrays[count] = result.ptr();
-        return prepared_.run(arrays.data()) ? result : nb::object();
-    } catch (const std::bad_alloc&) {
-        return {};
-    } catch (const nb::python_error& error) {
-        if (!error.matches(PyExc_MemoryError)) throw;
-        return {};
+        if (direct_ && out.is_none())
+            if (nb::object result = executable_->try_execute(inputs, nb::none()); result.is_valid())
+                return result;
+        return call_python(execute_, nb::make_tuple(plan_, as_tuple(inputs), out, replaced(given)).ptr());
     }
 
    private:
@@ -195,78 +160,146 @@ class CachedCall {
         nb::object name, constant;
     };
 
-    Prepared prepared_;
-    nb::object make_, otherwise_;
+    // The arguments that constants stand for.
+    nb::list replaced(nb::handle given) const {
+        nb::list found;
+        for (const auto& [name, constant] : inputs_)
+            if (PyObject* const value = PyDict_GetItemWithError(given.ptr(), name.ptr());
+                value && constant.is_valid())
+                found.append(nb::borrow(value));
+        return found;
+    }
+
+    nb::object plan_;
+    const Executable* executable_;
+    bool direct_;
+    nb::object execute_;
     std::vector<Input> inputs_;
 };
 
-// Dispatcher: a callable that answers a call by the cached call of its key. A call that has none is
-// handed to its method `call_uncached`.
-class Dispatcher {
+// Call cache: the cached calls of an op by their keys. With more than `most`, the oldest is dropped.
+class CallCache {
    public:
-    // `builders` gives the graph builders that take over every call; while there is one, the cache is
-    // not used.
-    Dispatcher(const CallKey& key, nb::dict plans, nb::object by_value, nb::object builders)
-        : key_(key), plans_(std::move(plans)), by_value_(std::move(by_value)),
-          builders_(std::move(builders)) {}
+    CallCache(const CallKey& key, std::size_t most) : key_(key), most_(most) {}
 
-    static PyObject* call(PyObject* self, PyObject* args, PyObject* given) {
-        return raising([&] {
-            if (given && PyTuple_Size(args) == 0 && nb::inst_ready(self)) {
-                nb::object result = nb::inst_ptr<Dispatcher>(self)->cached(given);
-                if (result.is_valid()) return result.release().ptr();
-            }
-            return call_python(nb::getattr(self, "call_uncached"), args, given).release().ptr();
-        });
-    }
+    // The names of the inputs whose numbers are part of the key.
+    nb::set by_value;
 
-   private:
-    // The result of a cached call; null if there is none for the key, or no memory for a key.
-    nb::object cached(nb::handle given) try {
-        if (nb::len(builders_()) > 0) return {};
-        std::string key;
-        if (!key_.write(given, by_value_, key)) return {};
-        if (!last_.is_valid() || key != last_key_) {
-            const nb::bytes hashable(key.data(), key.size());
-            const auto found = nb::borrow(PyDict_GetItemWithError(plans_.ptr(), hashable.ptr()));
-            if (!found.is_valid() || !nb::isinstance<CachedCall>(found)) return {};
-            last_key_ = std::move(key);
-            last_ = found;
-        }
-        const nb::object plan = last_;  // another thread may have another one when this has run
-        return nb::inst_ptr<CachedCall>(plan)->run(given);
+    // The cached call of these arguments, or null. Leaves `out` and the key in its arguments; the key stays
+    // None if there is none, or no memory for it.
+    nb::object find(nb::handle given, nb::object& out, nb::object& key) try {
+        std::string bytes;
+        if (!key_.write(given, by_value, bytes, out)) return {};
+        if (last_.is_valid() && bytes == last_key_) return last_;
+        key = nb::bytes(bytes.data(), bytes.size());
+        const auto found = nb::borrow(PyDict_GetItemWithError(calls_.ptr(), key.ptr()));
+        if (!found.is_valid()) return {};
+        last_key_ = std::move(bytes);
+        return last_ = found;
     } catch (const std::bad_alloc&) {
         return {};
     }
 
+    nb::object key(const nb::dict& given) const { return key_(given, by_value); }
+
+    void put(const nb::bytes& key, const nb::object& call) {
+        if (!nb::isinstance<CachedCall>(call)) throw nb::type_error("must be a cached call");
+        PyObject *oldest, *value;
+        Py_ssize_t at = 0;
+        if (calls_.size() >= most_ && PyDict_Next(calls_.ptr(), &at, &oldest, &value))
+            nb::del(calls_[nb::borrow(oldest)]);
+        calls_[key] = call;
+    }
+
+    void clear() {
+        calls_.clear();
+        last_.reset();
+    }
+
+    std::size_t size() const { return calls_.size(); }
+
+   private:
     CallKey key_;
-    nb::dict plans_;
-    nb::object by_value_, builders_;
+    std::size_t most_;
+    nb::dict calls_;
     std::string last_key_;
     nb::object last_;  // the cached call of that key, found without hashing it
 };
 
+// Dispatcher: a callable that answers a call by the cached call of its key. A call that has none is
+// handed to its method `call_uncached(args, given, key)`.
+class Dispatcher {
+   public:
+    // `names` are those of the arguments that may be given by position. `builders` gives the graph
+    // builders that take over every call; while there is one, the cache is not used.
+    Dispatcher(nb::object cache, const nb::tuple& names, nb::object builders)
+        : held_(std::move(cache)), cache_(nb::cast<CallCache*>(held_)), builders_(std::move(builders)) {
+        for (const nb::handle name : names) names_.push_back(nb::borrow(name));
+    }
+
+    static PyObject* call(PyObject* self, PyObject* args, PyObject* by_name) {
+        return raising([&] {
+            if (!nb::inst_ready(self)) throw nb::type_error("is not ready yet");
+            return nb::inst_ptr<Dispatcher>(self)->dispatch(self, args, by_name).release().ptr();
+        });
+    }
+
+   private:
+    nb::object dispatch(nb::handle self, nb::handle args, nb::handle by_name) {
+        nb::object key = nb::none();
+        const nb::object given = all_by_name(args, by_name);
+        if (given.is_valid() && nb::len(builders_()) == 0) {
+            nb::object out = nb::none();
+            if (const nb::object cached = cache_->find(given, out, key); cached.is_valid())
+                return nb::inst_ptr<CachedCall>(cached)->run(given, out);
+        }
+        const nb::object rest = given.is_valid() ? nb::object(nb::make_tuple()) : nb::borrow(args);
+        const nb::object named = given.is_valid()      ? given
+                                 : by_name.is_valid() ? nb::borrow(by_name)
+                                                      : nb::object(nb::dict());
+        return call_python(nb::getattr(self, "call_uncached"), nb::make_tuple(rest, named, key).ptr());
+    }
+
+    // The arguments by name; null if there are too many by position, or one is given twice.
+    nb::object all_by_name(nb::handle args, nb::handle by_name) const {
+        const auto count = static_cast<std::size_t>(PyTuple_Size(args.ptr()));
+        if (count == 0) return by_name.is_valid() ? nb::borrow(by_name) : nb::object(nb::dict());
+        if (count > names_.size()) return {};
+        nb::dict given;
+        for (std::size_t i = 0; i < count; ++i) {
+            if (by_name.is_valid() && PyDict_Contains(by_name.ptr(), names_[i].ptr()) != 0) return {};
+            given[names_[i]] = nb::borrow(PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>(i)));
+        }
+        if (by_name.is_valid()) given.update(nb::borrow<nb::dict>(by_name));
+        return given;
+    }
+
+    nb::object held_;
+    CallCache* cache_;
+    std::vector<nb::object> names_;
+    nb::object builders_;
+};
+
 PyType_Slot dispatcher_slots[] = {{Py_tp_call, reinterpret_cast<void*>(Dispatcher::call)},
-                                 {0, nullptr}};
+                                  {0, nullptr}};
 
 }  // namespace
 
 void define_call_cache(nb::module_& m) {
-    nb::class_<CallKey>(m, "CallKey")
-        .def(nb::init<std::vector<nb::object>>(), "dtypes"_a)
-        .def("__call__", [](const CallKey& key, const nb::dict& given, const nb::set& by_value) {
-            return key(given, by_value);
-        }, "given"_a, "by_value"_a);
+    nb::class_<CallKey>(m, "CallKey").def(nb::init<std::vector<nb::object>>(), "dtypes"_a);
     nb::class_<CachedCall>(m, "CachedCall")
-        .def(nb::init<const Prepared&, nb::object, const std::vector<nb::object>&, const nb::dict&,
-                      nb::object>(),
-             "prepared"_a, "make"_a, "names"_a, "constants"_a, "otherwise"_a)
-        .def("__call__", &CachedCall::operator(), "given"_a, "out"_a.none());
+        .def(nb::init<nb::object, const nb::tuple&, const nb::dict&, bool, nb::object>(),
+             "plan"_a, "names"_a, "constants"_a, "direct"_a, "execute"_a);
+    nb::class_<CallCache>(m, "CallCache")
+        .def(nb::init<const CallKey&, std::size_t>(), "key"_a, "most"_a)
+        .def_ro("by_value", &CallCache::by_value)
+        .def("key", &CallCache::key, "given"_a)
+        .def("put", &CallCache::put, "key"_a, "call"_a)
+        .def("clear", &CallCache::clear)
+        .def("__len__", &CallCache::size);
     nb::class_<Dispatcher>(m, "Dispatcher", nb::type_slots(dispatcher_slots))
-        .def(nb::init<const CallKey&, nb::dict, nb::object, nb::object>(), "key"_a, "plans"_a,
-             "by_value"_a, "builders"_a);
-    nb::class_<OutputAllocator>(m, "OutputAllocator", nb::type_slots(allocator_slots))
-        .def(nb::init<nb::object>(), "prototype"_a);
+        .def(nb::init<nb::object, const nb::tuple&, nb::object>(), "cache"_a, "names"_a,
+             "builders"_a);
 }
 
 }  // namespace backblocks

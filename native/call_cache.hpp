@@ -6,7 +6,7 @@
 
 namespace backblocks {
 
-// Adds CallKey, CachedCall, Dispatcher and OutputAllocator to the module.
+// Adds CallKey, CachedCall, CallCache and Dispatcher to the module.
 void define_call_cache(nanobind::module_& m);
 
 }  // namespace backblocks

@@ -31,7 +31,9 @@ Prepared::Prepared(const char* op, std::vector<Operand> inputs, std::vector<Oper
 
 Prepared Prepared::taking(const nb::args& places) const {
     Prepared other = *this;
-    other.places_ = nb::cast<std::vector<std::size_t>>(places);
+    other.places_.clear();
+    // One by one: nanobind ends the process where there is no memory for a vector.
+    for (const nb::handle place : places) other.places_.push_back(nb::cast<std::size_t>(place));
     const bool in_order =
         std::ranges::adjacent_find(other.places_, std::greater_equal()) == other.places_.end();
     require(other.places_.size() == operands_.size() && in_order && other.arrays() <= kMost, op_,

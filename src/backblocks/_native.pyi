@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -89,37 +89,82 @@ dilation: _Conv  # prepared(x, f, y)
 dilation_input_grad: _Conv  # prepared(x, f, dy, dx)
 dilation_filter_grad: _Conv  # prepared(x, f, dy, df)
 
-# Call key: what calls must have in common to share a plan: of arrays shape and dtype, of those named in
-# by_value the numbers too. None if an argument has no key.
+# Call key: what calls must have in common to share a plan. Only arrays of these dtypes have one.
 class CallKey:
     def __init__(self, dtypes: Sequence[Any]) -> None: ...
-    def __call__(self, given: dict[str, Any], by_value: set[str]) -> bytes | None: ...
 
-# Cached call: has make() allocate the output, and prepared fill it. The inputs are taken from `given`, by
-# their names, but for those that are constants. A call that this cannot answer, or that has an `out`, is
-# left to otherwise(given, out).
+# A planned call: the allocator of each output, and the kernel that fills them. Called with the inputs it
+# gives the output, or a list of several. What it cannot compute is left to the method compute: there is no
+# kernel, it is not direct, an input is no array in row-major order, or memory is short.
+class Executable:
+    def __init__(
+        self,
+        kernel: Callable[..., None] | None,
+        allocators: tuple[Callable[[], NDArray[Any]], ...],
+        direct: bool,
+    ) -> None: ...
+    def __call__(self, *inputs: Any) -> Any: ...
+    # Has the kernel fill new arrays, or those given. One output is an array, several are a list.
+    def execute(self, inputs: tuple[Any, ...], outputs: Any) -> Any: ...
+
+# Whether all are arrays in row-major order without gaps.
+def all_in_row_order(arrays: tuple[Any, ...]) -> bool: ...
+
+# Cached call: a call like an earlier one, whose plan is known. The inputs are taken from the arguments by
+# their names, but for those that are constants. A call that is not direct, that has an out, or that the plan
+# does not compute by itself is left to execute(plan, inputs, out, replaced), where the last are the arguments
+# that constants stand for.
 class CachedCall:
     def __init__(
         self,
-        prepared: Prepared,
-        make: Callable[[], NDArray[Any]],
-        names: Sequence[str],
+        plan: Executable,
+        names: tuple[str, ...],
         constants: dict[str, Any],
-        otherwise: Callable[[dict[str, Any], Any], Any],
+        direct: bool,
+        execute: Callable[..., Any],
     ) -> None: ...
-    def __call__(self, given: dict[str, Any], out: Any) -> Any: ...
 
-# Dispatcher: a callable of arguments by name. A call for whose key plans has a CachedCall is answered by
-# that, unless there are graph builders; every other is handed to the method call_uncached.
+# Call cache: the cached calls of an op by their keys, which tell shape and dtype of arrays, and of those
+# named in by_value the numbers too. With more than `most`, the oldest is dropped.
+class CallCache:
+    by_value: set[str]
+    def __init__(self, key: CallKey, most: int) -> None: ...
+    def key(self, given: dict[str, Any]) -> bytes | None: ...  # None if an argument has none
+    def put(self, key: bytes, call: CachedCall) -> None: ...
+    def clear(self) -> None: ...
+    def __len__(self) -> int: ...
+
+# Dispatcher: answers a call by the cached call of its key, unless there are graph builders. Every other is
+# handed to the method call_uncached(args, given, key). The arguments named may be given by position.
 class Dispatcher:
     def __init__(
-        self,
-        key: CallKey,
-        plans: Mapping[bytes | None, Any],
-        by_value: set[str],
-        builders: Callable[[], tuple[Any, ...]],
+        self, cache: CallCache, names: tuple[str, ...], builders: Callable[[], tuple[Any, ...]]
     ) -> None: ...
     def __call__(self, *args: Any, **arguments: Any) -> Any: ...
+
+# Instruction: computes an output from the values in the slots of inputs, and stores it in those of outputs.
+# function is an Executable, or any callable of the inputs. An output that is preallocated as a buffer is
+# overwritten in every run.
+class Instruction:
+    plan: Any  # the Executable, or None
+    buffer: NDArray[Any] | None
+    def __init__(
+        self, function: Callable[..., Any], inputs: tuple[int, ...], outputs: tuple[int, ...]
+    ) -> None: ...
+    def __call__(self, slots: list[Any]) -> None: ...
+
+# Serial executor: runs steps in the order in which they were added. compute takes the slots, and is None for
+# a value that is there already; the slots in dropped are cleared after it. A listener is called with the
+# number of each step before it runs; position is that of the step which is under way or failed.
+class SerialExecutor:
+    position: int
+    def __init__(self) -> None: ...
+    def add(
+        self, compute: Callable[[list[Any]], None] | None, dropped: tuple[int, ...], number: int
+    ) -> None: ...
+    def run(
+        self, slots: list[Any], stop: Stop, listener: Callable[[int], object] | None
+    ) -> None: ...
 
 # A kernel was told to stop.
 class Stopped(Exception): ...

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from backblocks.errors import BackblocksError, OpError, described, nearest
+from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._help import docstring
 from backblocks.ops._kept import chance, keeping
 from backblocks.ops._kernels import Dispatcher
 from backblocks.ops._op import Op, builders
-from backblocks.ops._plan import call_key
 
 
 class RawOp(Dispatcher):
@@ -24,11 +23,11 @@ class RawOp(Dispatcher):
         return docstring(self.op, self.op.name, self.__signature__)
 
     def __init__(self, op: Op) -> None:
-        super().__init__(call_key, op.plans, op.by_value, builders.get)
+        super().__init__(op.call_cache, (), builders.get)
         self.op = op
         self.__name__ = op.name
 
-    def call_uncached(self, /, *args: Any, **arguments: Any) -> Any:
+    def call_uncached(self, args: Sequence[Any], given: dict[str, Any], key: bytes | None) -> Any:
         """Answers a call that the cache has no plan for."""
         if args:
             raise OpError(
@@ -37,11 +36,7 @@ class RawOp(Dispatcher):
                 got=described(f"{len(args)} by position"),
                 hint=f"Write {self.op.name}({next(iter(signature(self.op).parameters))}=...).",
             )
-        try:
-            return self.op.call(arguments)
-        except BackblocksError as error:
-            error.op = error.op or self.op.name
-            raise
+        return self.op.call_uncached(args, given, key)
 
     def new_values(self, /, **arguments: Any) -> list[Any]:
         """What an op that changes variables leaves in each of them; a call gives its outputs only."""

@@ -9,9 +9,9 @@ import pytest
 
 import backblocks as bb
 from backblocks.errors import OpMemoryError
+from backblocks.graph.compile import _parallel_steps
 from backblocks.graph.events import Cancelled
-from backblocks.graph.program import program
-from backblocks.graph.ready import _side_by_side
+from backblocks.graph.program import build_program
 from backblocks.ops._op import REGISTRY
 
 ops = bb.ops
@@ -269,11 +269,11 @@ def test_to_see_what_can_run_side_by_side_takes_memory_in_proportion():
         x = y = bb.placeholder([1 << 18])
         for _ in range(5000):
             y = bb.ops.neg(y)
-    steps = program([y], [x], []).steps
+    steps = build_program([y], [x], []).steps
     sizes = dict.fromkeys(range(10_000), 1 << 20)
     tracemalloc.start()
     try:
-        assert _side_by_side(steps, sizes) == set()
+        assert _parallel_steps(steps, sizes) == set()
         assert tracemalloc.get_traced_memory()[1] < 3 << 20
     finally:
         tracemalloc.stop()

@@ -64,7 +64,7 @@ def fails_everywhere(name, right, fresh):
     """Fails each allocation of a call in turn, of the first one and of one like it. Gives how many."""
     for n in range(1, 10_000):
         if fresh:
-            bb.ops.REGISTRY[name].plans.clear()
+            bb.ops.REGISTRY[name].call_cache.clear()
         bb.memory.trim()
         allocator.fail_at(n)
         found = outcome(name)

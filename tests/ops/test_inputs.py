@@ -315,7 +315,7 @@ def test_a_fault_of_ours_is_told_as_one(monkeypatch):
     for part in ("meaning", "shape_rule"):
         with monkeypatch.context() as patch:
             patch.setattr(erf, part, faulty)
-            erf.plans.clear()
+            erf.call_cache.clear()
             for call in (lambda: bb.raw_ops.Erf(x=x), lambda: bb.ops.erf(x)):
                 with pytest.raises(bb.InternalError) as caught:
                     call()
@@ -332,7 +332,7 @@ def test_a_fault_of_ours_is_told_as_one(monkeypatch):
                 ):
                     assert words in str(error)
                 assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301
-    erf.plans.clear()
+    erf.call_cache.clear()
 
 
 class Own(np.ndarray):
@@ -357,10 +357,10 @@ def test_what_ends_a_call_is_no_fault(monkeypatch, ending):
         raise ending
 
     monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "meaning", ended)
-    bb.ops.REGISTRY["Erf"].plans.clear()
+    bb.ops.REGISTRY["Erf"].call_cache.clear()
     with pytest.raises(ending):
         bb.ops.erf(np.ones(3))
-    bb.ops.REGISTRY["Erf"].plans.clear()
+    bb.ops.REGISTRY["Erf"].call_cache.clear()
 
 
 @pytest.mark.parametrize(

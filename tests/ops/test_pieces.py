@@ -61,7 +61,7 @@ def test_pieces_give_what_is_given_at_once(monkeypatch, name):
             monkeypatch.setattr(module, "MOST", 2100)
     monkeypatch.setattr("backblocks.ops.math.products._FEW", 0)
     for op in (bb.ops.mat_mul, bb.ops.tanh, bb.ops.maximum):
-        op.plans.clear()
+        op.call_cache.clear()
     parts = CALLS[name]()
     assert max(map(len, cut)) > 1 or name == "one sum"
     both = zip(whole, parts, strict=True) if isinstance(whole, tuple) else [(whole, parts)]
@@ -170,7 +170,7 @@ def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pie
     monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
     monkeypatch.setattr(_stopping, "_ITEMS", 16)
     for op in REGISTRY.values():
-        op.plans.clear()
+        op.call_cache.clear()
 
     class Counting(_stopping.Stop):
         looks = 0
@@ -187,7 +187,7 @@ def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pie
     finally:
         _stopping._stop.reset(before)
         for op in REGISTRY.values():
-            op.plans.clear()
+            op.call_cache.clear()
     assert stop.looks == 5
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 import backblocks as bb
 from backblocks.ops import REGISTRY
-from backblocks.ops._op import op
-from backblocks.ops._plan import MOST_PLANS
+from backblocks.ops._op import MOST_CACHED_CALLS, Op, op
+from backblocks.ops._plan import Plan
 from backblocks.raw_ops import RawOp
 
 X = np.arange(32, dtype=np.float32).reshape(1, 4, 4, 2)
@@ -51,7 +51,7 @@ def counted():
     """MaxPool, and a list that grows by one whenever its shape rule is asked."""
     op, asked = REGISTRY["MaxPool"], []
     rule = op.shape_rule
-    op.plans.clear()
+    op.call_cache.clear()
     op.shape_rule = lambda *specs, **attrs: asked.append(specs) or rule(*specs, **attrs)
     yield op, asked
     op.shape_rule = rule
@@ -65,6 +65,47 @@ def test_a_like_call_is_not_checked_again(counted):
         assert (bb.raw_ops.MaxPool(input=x, **HOW) == value).all()
         assert (op(x, **HOW) == value).all()
     assert len(asked) == 1
+
+
+@pytest.mark.parametrize("call", [bb.raw_ops.MaxPool, bb.ops.max_pool], ids=str)
+def test_a_like_call_into_an_array_is_not_checked_again(counted, call):
+    _, asked = counted
+    first, out = call(input=X, **HOW), np.zeros((1, 2, 2, 2), np.float32)
+    assert call(input=X, **HOW, out=out) is out
+    assert call(input=X, **HOW, out=None) is not out
+    assert out.tobytes() == first.tobytes()
+    assert len(asked) == 1
+
+
+@pytest.fixture
+def keys(monkeypatch):
+    """A list that grows by one whenever Python has a key computed."""
+    asked, cache = [], REGISTRY["MaxPoolV2"].call_cache
+
+    class Counting:
+        by_value, put, clear = cache.by_value, cache.put, cache.clear
+
+        def key(self, given):
+            asked.append(given)
+            return cache.key(given)
+
+    monkeypatch.setattr(REGISTRY["MaxPoolV2"], "call_cache", Counting())
+    return asked
+
+
+def test_a_call_computes_its_key_once(keys):
+    how = {"strides": [1, 1, 1, 1], "padding": "VALID"}
+    cache = REGISTRY["MaxPoolV2"].call_cache
+    bb.raw_ops.MaxPoolV2(input=X, ksize=np.array([1, 2, 1, 1], np.int32), **how)
+    keys.clear()
+    cache.clear()
+    bb.raw_ops.MaxPoolV2(input=X, ksize=np.array([1, 2, 2, 1], np.int32), **how)
+    bb.ops.max_pool_v2(X, np.array([1, 2, 2, 1], np.int32), **how)
+    assert not keys, "native code has computed it before"
+    cache.by_value.clear()
+    cache.clear()
+    bb.ops.max_pool_v2(X, np.array([1, 2, 2, 1], np.int32), **how)
+    assert len(keys) == 1, "the key gets longer when a rule first looks at numbers"
 
 
 @pytest.mark.parametrize(
@@ -90,11 +131,11 @@ def test_another_call_is_checked(counted, change):
     op, asked = counted
     args = {"input": X, **HOW}
     op(**args)
-    before, plans = len(asked), len(op.plans)
+    before, plans = len(asked), len(op.call_cache)
     try:
         op(**args | change)
     except bb.OpError:
-        assert len(op.plans) == plans, "a refusal is no plan"
+        assert len(op.call_cache) == plans, "a refusal is no plan"
     else:
         assert len(asked) > before
 
@@ -144,9 +185,9 @@ def test_zeros_of_both_signs_are_told_apart():
 
 def test_only_so_many_are_remembered(counted):
     op, _ = counted
-    for n in range(1, MOST_PLANS + 20):
+    for n in range(1, MOST_CACHED_CALLS + 20):
         op(input=np.zeros((1, 2, n + 1, 1), np.float32), **HOW)
-    assert len(op.plans) == MOST_PLANS
+    assert len(op.call_cache) == MOST_CACHED_CALLS
     assert (op(input=X, **HOW) == [[10, 11], [14, 15]]).any()
 
 
@@ -169,14 +210,14 @@ DY = np.ones((1, 2, 2, 2), np.float32)
 
 @pytest.fixture
 def uncached(monkeypatch):
-    """A list that grows by one whenever a call is left to Python."""
-    left, general = [], RawOp.call_uncached
+    """A list that grows by one whenever a call is left to Python: to plan it, or to compute it."""
+    left = []
 
-    def noted(self, *args, **given):
-        left.append(given)
-        return general(self, *args, **given)
+    def noting(method):
+        return lambda *args: left.append(args) or method(*args)
 
-    monkeypatch.setattr(RawOp, "call_uncached", noted)
+    monkeypatch.setattr(Op, "call_uncached", noting(Op.call_uncached))
+    monkeypatch.setattr(Plan, "compute", noting(Plan.compute))
     return left
 
 
@@ -188,9 +229,11 @@ REPEATED = [
 ]
 
 
+@pytest.mark.parametrize("home", [bb.raw_ops, bb.ops], ids=["raw_ops", "ops"])
 @pytest.mark.parametrize(("name", "args"), REPEATED, ids=lambda part: str(part)[:30])
-def test_a_like_call_is_not_left_to_python(uncached, name, args):
-    call = getattr(bb.raw_ops, name)
+def test_a_like_call_is_not_left_to_python(uncached, home, name, args):
+    call = getattr(home, name if home is bb.raw_ops else REGISTRY[name].snake_name)
+    REGISTRY[name].call_cache.clear()
     first = call(**args)
     uncached.clear()
     again, other = call(**args), call(**{n: args[n] for n in reversed(args)})
@@ -209,18 +252,26 @@ def test_a_like_call_is_not_left_to_python(uncached, name, args):
         {"ksize": [1, 2, 2, True]},
         {"ksize": [1, 2, 2, 1.0]},
         {"ksize": np.array(HOW["ksize"])},
-        {"out": np.zeros((1, 2, 2, 2), np.float32)},
         {"nonsense": 1},
     ],
     ids=str,
 )
 def test_any_other_call_is_left_to_python(uncached, change):
     args = {"input": X, **HOW}
+    REGISTRY["MaxPool"].call_cache.clear()
     first = bb.raw_ops.MaxPool(**args)
     uncached.clear()
     with contextlib.suppress(bb.OpError):
         assert (bb.raw_ops.MaxPool(**args | change) == first).all()
-    assert len(uncached) == 1
+    assert uncached
+
+
+def test_like_calls_by_position_are_not_left_to_python(uncached):
+    first = bb.ops.max_pool_grad(X, DY, DY, **HOW)
+    uncached.clear()
+    assert bb.ops.max_pool_grad(X, DY, DY, **HOW).tobytes() == first.tobytes()
+    assert bb.ops.max_pool_grad(X, DY, grad=DY, **HOW).tobytes() == first.tobytes()
+    assert not uncached
 
 
 def test_a_call_without_arguments_is_like_no_other():
@@ -268,7 +319,7 @@ def test_plans_may_be_forgotten_while_other_threads_repeat_them(counted):
         x = np.full((1, 2, 2, k), k, np.float32)
         for _ in range(300):
             wrong.extend([k] if not (call(input=x, **HOW) == k).all() else ())
-            op.plans.clear()
+            op.call_cache.clear()
 
     threads = [threading.Thread(target=repeat, args=(1 + k % 3,)) for k in range(8)]
     for each in threads:

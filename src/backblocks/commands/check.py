@@ -13,7 +13,7 @@ from backblocks.commands.page_options import open_page_argument
 from backblocks.commands.terminal import colorizer
 from backblocks.dtypes import NAMES
 from backblocks.errors import OpError, visible
-from backblocks.graph.ready import Estimate
+from backblocks.graph.compile import MemoryEstimate
 from backblocks.graph.session import Session
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._spec import Spec
@@ -43,7 +43,7 @@ def main(args: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
-def _estimate(page: Page, built: BuildResult) -> Estimate | None:
+def _estimate(page: Page, built: BuildResult) -> MemoryEstimate | None:
     """The memory of a run of the blocks without problems, by the page's settings; None if there are none."""
     run, graph = page.run, built.graph
     shown = [shown.pin for monitor in page.monitors.values() for shown in monitor.shows]
@@ -80,7 +80,11 @@ def _types(graph: PageGraph) -> dict[str, Spec]:
 
 
 def _print(
-    path: str, page: Page, built: BuildResult, problems: list[OpError], estimate: Estimate | None
+    path: str,
+    page: Page,
+    built: BuildResult,
+    problems: list[OpError],
+    estimate: MemoryEstimate | None,
 ) -> None:
     paint = colorizer(sys.stdout)
     wires = sum(len(dependencies(block)) for block in page.blocks.values())
@@ -106,7 +110,11 @@ def _print(
 
 
 def _document(
-    path: str, page: Page, built: BuildResult, problems: list[OpError], estimate: Estimate | None
+    path: str,
+    page: Page,
+    built: BuildResult,
+    problems: list[OpError],
+    estimate: MemoryEstimate | None,
 ) -> str:
     memory: dict[str, Any] | None = None
     if estimate is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from backblocks.graph.symbol import Block
 
@@ -28,10 +30,11 @@ class Event:
     total: int = 0
 
 
-class Began(Protocol):
-    """Where the number of each block is written before it runs: in cell 0."""
+before_block: ContextVar[Callable[[int], object] | None] = ContextVar("before_block", default=None)
+"""Listener that is called with the number of each block before it is computed, also while programs compile.
 
-    def __setitem__(self, cell: int, number: int, /) -> None: ...
+A process that notes it in memory shared with another one can be told afterwards where it has crashed.
+"""
 
 
 class Report(NamedTuple):

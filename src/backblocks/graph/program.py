@@ -66,6 +66,11 @@ class Step:
         return [*flat(self.takes), *(each.before for each in self.changes)]
 
 
+StepFunction = Callable[[list[Any]], None]
+"""Computes a step in the slots."""
+CompiledSteps = Sequence[tuple[Step, StepFunction]]
+
+
 @dataclass(eq=False)
 class Program:
     """Steps in an order in which they can run, and where to find and leave values."""
@@ -98,7 +103,7 @@ def is_constant(block: Block) -> bool:
     return block.op.name == "Const" and not block.after  # after a dead block it is dead
 
 
-def program(
+def build_program(
     fetches: Sequence[Symbol], feeds: Sequence[Symbol], targets: Sequence[Block]
 ) -> Program:
     """What has to run for these fetches and targets when these symbols are fed."""

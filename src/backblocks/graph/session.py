@@ -13,14 +13,21 @@ from typing import Any, Literal, NoReturn
 import numpy as np
 
 from backblocks.errors import OpError, OpMemoryError, described
-from backblocks.graph.events import DEAD, Began, Cancelled, Event, Report
-from backblocks.graph.execute import Execution, raise_named
-from backblocks.graph.program import Program, Step, program, starts, unfed
-from backblocks.graph.ready import Estimate, Ready
-from backblocks.graph.remembering import Key, Remembered, content
+from backblocks.graph.compile import CompiledProgram, MemoryEstimate
+from backblocks.graph.events import DEAD, Cancelled, Event, Report, before_block
+from backblocks.graph.executor import Execution, raise_named
+from backblocks.graph.parallel_executor import ParallelExecutor
+from backblocks.graph.program import (
+    CompiledSteps,
+    Program,
+    Step,
+    StepFunction,
+    build_program,
+    starts,
+    unfed,
+)
+from backblocks.graph.result_cache import CacheKey, ResultCache, content
 from backblocks.graph.scope import Graph, Scope
-from backblocks.graph.side_by_side import SideBySide
-from backblocks.graph.straight import Compute, Straight, Todo
 from backblocks.graph.symbol import Block, Symbol, holds_state
 from backblocks.ops import _files, _handles, _stopping
 from backblocks.ops._inputs import Array, as_typed
@@ -60,7 +67,6 @@ class Session:
         seed: int | None = None,
         folder: str | os.PathLike[str] | None = None,
         allow_files: bool | Literal["anywhere"] | None = None,
-        began: Began | None = None,
     ) -> None:
         """`remember` bytes of values of pure blocks are kept for later runs; with 0 none is.
 
@@ -74,18 +80,14 @@ class Session:
         name may lead out of it, and a run with blocks that touch files is refused, unless somebody who has
         seen them (`graph.touching_files()`) said yes: `allow_files=True`, or "anywhere" for files outside
         the folder too. Without a folder names begin in the working directory, and all files are allowed.
-
-        The first cell of `began` gets the number of each block before it runs: in memory that another
-        process shares, that tells where this one was when it crashed.
         """
         self.graph = None if graph is None else _graph_of(graph)
         self.report = Report()
         self.memory_limit = memory_limit
         self.seed = seed
-        self._remembered = Remembered(remember)
+        self._remembered = ResultCache(remember)
         self.folder = None if folder is None else os.fspath(folder)
         self.allow_files = folder is None if allow_files is None else allow_files
-        self._began = began
         self._first_seed = _seed_for_initial_values(seed)
         self._values: dict[Block, Array] = {}
         self._sizes: dict[Block, int] = {}
@@ -94,9 +96,9 @@ class Session:
         """Their sum."""
         self._growers: dict[Block, Block] = {}
         """For each of those blocks the one that last made it keep more."""
-        self._contents: dict[Block, tuple[Array, Key]] = {}
-        self._programs: OrderedDict[Any, Ready] = OrderedDict()
-        self._foreseen: set[Key] = set()
+        self._contents: dict[Block, tuple[Array, CacheKey]] = {}
+        self._programs: OrderedDict[Any, CompiledProgram] = OrderedDict()
+        self._foreseen: set[CacheKey] = set()
         """Of blocks that were computed when a program was made ready, and are known since."""
         self._watchers: list[Callable[[Event], None]] = []
         self._telling = threading.Lock()
@@ -165,7 +167,7 @@ class Session:
         fetches: Iterable[Any] = (),
         feeds: Mapping[Any, Any] | None = None,
         targets: Iterable[Any] = (),
-    ) -> Estimate:
+    ) -> MemoryEstimate:
         """How much memory such a run takes for values; nothing runs.
 
         Placeholders that are not fed count with the sizes they are declared with.
@@ -176,8 +178,8 @@ class Session:
         for symbol, value in ({} if feeds is None else self._symbols_fed(feeds)).items():
             specs[symbol] = _fed(symbol, value)
         specs |= {symbol: symbol.spec for symbol in unfed(wanted, specs, blocks)}
-        plan = program(wanted, list(specs), blocks)
-        return Ready(plan, list(specs.values())).estimate
+        plan = build_program(wanted, list(specs), blocks)
+        return CompiledProgram(plan, list(specs.values())).estimate
 
     def cancel(self) -> bool:
         """Ends every run that other threads have called: between two blocks, or inside a long kernel.
@@ -210,7 +212,7 @@ class Session:
         self._refuse_what_cannot_fit(ready.estimate, needed)
         if ready.files:
             self._refuse_files(ready.files)
-        slots = ready.start.copy()
+        slots = ready.slots.copy()
         for slot, array in zip(plan.fed, arrays, strict=True):
             slots[slot] = array
         for slot, block, read in ready.variables:
@@ -253,7 +255,7 @@ class Session:
 
     def _ready(
         self, fetches: list[Symbol], feeds: list[Symbol], arrays: list[Array], targets: list[Block]
-    ) -> Ready:
+    ) -> CompiledProgram:
         shapes = tuple([(a.shape, a.dtype) for a in arrays]) if arrays else ()
         key = (tuple(fetches), tuple(feeds), tuple(targets), shapes)
         ready = self._programs.get(key)
@@ -262,22 +264,22 @@ class Session:
                 if symbol.dtype == _handles.RESOURCE:
                     hint = "Fetch what a block reads from it, such as QueueSizeV2."
                     raise _of(symbol, "is a handle, which has no value to fetch", hint)
-            ready = Ready(program(fetches, feeds, targets), arrays, self._began)
+            ready = CompiledProgram(build_program(fetches, feeds, targets), arrays)
             self._programs[key] = ready
             if len(self._programs) > MOST_PROGRAMS:
                 self._programs.popitem(last=False)
         return ready
 
-    def _execute(self, ready: Ready, slots: list[Any]) -> tuple[int, int, int]:
+    def _execute(self, ready: CompiledProgram, slots: list[Any]) -> tuple[int, int, int]:
         """Gives how many blocks were computed and how many known, and the most bytes at a time."""
-        todo: Todo = ready.steps
+        todo: CompiledSteps = ready.steps
         total = len(ready.program.steps)
-        if self._remembered.limit and ready.memory.steps:
+        if self._remembered.limit and ready.cacheable.steps:
             todo = self._what_is_not_known(ready, slots)
         through = known = total - len(todo)
         new: set[Step] | None = None
-        if ready.foreseen:
-            new = self._newly_foreseen(ready)
+        if ready.folded:
+            new = self._newly_folded(ready)
             known -= len(new)
         tell = self._tell if self._watchers else None
         if tell is not None and through:
@@ -285,25 +287,28 @@ class Session:
             there = [step for step in ready.program.steps if step not in running]
             self._tell_what_is_there(there, new or set(), ready.sizes, total)
         estimate = ready.estimate
-        if tell is None and (straight := ready.straight(todo)) is not None:
-            self._straight_on(straight, slots)
+        if tell is None and (serial := ready.serial(todo)) is not None:
+            try:
+                serial.run(slots, self._stop, before_block.get())
+            except Exception as error:
+                raise_named(error, todo[serial.position][0], slots)
             return total - known, known, estimate.peak
-        run = Execution(slots, tell, self._stop, through, total, self._began)
+        run = Execution(slots, tell, self._stop, through, total)
         if len(ready.heavy.intersection(step for step, _ in todo)) > 1 and get_num_threads() > 1:
             ahead = self._most_ahead(estimate)
-            beside = SideBySide(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
+            beside = ParallelExecutor(run, todo, ready.program, ready.heavy, ready.sizes, ahead)
             peak = beside.run(estimate.held)
         else:
             peak = run.one_by_one(todo, estimate.held)
         return through - known + len(run.executed), known, peak
 
-    def _newly_foreseen(self, ready: Ready) -> set[Step]:
+    def _newly_folded(self, ready: CompiledProgram) -> set[Step]:
         """The steps that were computed when the program was made ready, and by none before it."""
         if len(self._foreseen) > MOST_FORESEEN:
             self._foreseen.clear()
-        new = {step for step, key in ready.foreseen.items() if key not in self._foreseen}
-        self._foreseen.update(ready.foreseen.values())
-        ready.foreseen.clear()
+        new = {step for step, key in ready.folded.items() if key not in self._foreseen}
+        self._foreseen.update(ready.folded.values())
+        ready.folded.clear()
         return new
 
     def _tell_what_is_there(
@@ -317,15 +322,9 @@ class Session:
             else:
                 self._tell(Event("cached", step.block, done=done, total=total))
 
-    def _straight_on(self, straight: Straight, slots: list[Any]) -> None:
-        try:
-            straight.run(slots, self._stop.is_set)
-        except Exception as error:
-            raise_named(error, straight.failed(error.__traceback__), slots)
-
-    def _what_is_not_known(self, ready: Ready, slots: list[Any]) -> Todo:
+    def _what_is_not_known(self, ready: CompiledProgram, slots: list[Any]) -> CompiledSteps:
         """The steps that must run; values of others that are known from earlier runs are put in place."""
-        memory, variables = ready.memory, ready.program.variables
+        memory, variables = ready.cacheable, ready.program.variables
         sources = {
             slot: self._content(variables[slot]) if slot in variables else content(slots[slot])
             for slot in memory.sources
@@ -333,16 +332,16 @@ class Session:
         keys = memory.keys(sources)
         missing = memory.missing(keys, self._remembered, slots)
         if not missing:
-            return ready.never_known
+            return ready.uncacheable
         todo = []
         for step, compute in ready.steps:
             if step in missing:
-                todo.append((step, _remembering(step, compute, keys[step], self._remembered)))
+                todo.append((step, _caching(step, compute, keys[step], self._remembered)))
             elif step in memory.others:
                 todo.append((step, compute))
         return todo
 
-    def _content(self, variable: Block) -> Key:
+    def _content(self, variable: Block) -> CacheKey:
         """A digest of what a variable holds, made anew only when it was written."""
         value = self._values[variable]
         known = self._contents.get(variable)
@@ -350,7 +349,7 @@ class Session:
             known = self._contents[variable] = value, content(value)
         return known[1]
 
-    def _needed(self, ready: Ready) -> int:
+    def _needed(self, ready: CompiledProgram) -> int:
         """Bytes that a run takes, with all that the session keeps besides if it has a limit."""
         estimate = ready.estimate
         if self.memory_limit is None:
@@ -401,7 +400,7 @@ class Session:
         finally:
             room.reset(before)
 
-    def _refuse_what_cannot_fit(self, estimate: Estimate, needed: int) -> None:
+    def _refuse_what_cannot_fit(self, estimate: MemoryEstimate, needed: int) -> None:
         if needed <= (self.memory_limit if self.memory_limit is not None else SMALL):
             return
         if self.memory_limit is None and has(needed):
@@ -429,7 +428,7 @@ class Session:
             )
         raise error
 
-    def _most_ahead(self, estimate: Estimate) -> int:
+    def _most_ahead(self, estimate: MemoryEstimate) -> int:
         """How many bytes blocks may give ahead of their turn."""
         if self.memory_limit is not None:
             return min(estimate.peak, self.memory_limit) - estimate.one_by_one
@@ -521,7 +520,7 @@ class Session:
         starts from another one gets what that started from.
         """
         how: Any = {"folder": self.folder, "allow_files": self.allow_files}
-        how |= {"memory_limit": self.memory_limit, "began": self._began}
+        how |= {"memory_limit": self.memory_limit}
         values: dict[Block, Array] = {}
         for each, initial in starts(variable).items():
             first = Session(self.graph, remember=0, seed=self._first_seed, **how)
@@ -729,14 +728,14 @@ def _saved_value(saved: Tensors, block: Block) -> Array:
     return value
 
 
-def _remembering(step: Step, compute: Compute, key: Key, known: Remembered) -> Compute:
+def _caching(step: Step, compute: StepFunction, key: CacheKey, known: ResultCache) -> StepFunction:
     gives = step.gives
 
-    def compute_and_remember(slots: list[Any]) -> None:
+    def compute_and_cache(slots: list[Any]) -> None:
         compute(slots)
         known.put(key, tuple(slots[slot] for slot in gives))
 
-    return compute_and_remember
+    return compute_and_cache
 
 
 def _mistake(problem: str, arg: str, hint: str, *got: Any) -> OpError:

@@ -17,6 +17,7 @@ from backblocks.errors import OpError
 from backblocks.ops._cells import Way
 from backblocks.ops._formulas import set_apart
 from backblocks.ops._handles import fresh
+from backblocks.ops._kernels import Dispatcher
 from backblocks.ops._pins import read_signature
 from backblocks.ops.attrs import Kind
 
@@ -116,8 +117,11 @@ class Kernel:
 
 
 @dataclass(eq=False, repr=False)
-class Declaration:
-    """What is said of an op in its file. What it does when it is called is in `_op.py`."""
+class Declaration(Dispatcher):
+    """What is said of an op in its file. What it does when it is called is in `_op.py`.
+
+    A class in native code allows one base, so that the dispatcher of calls is that of the declaration.
+    """
 
     name: str
     signature: str

@@ -24,8 +24,8 @@ _FROM_NUMPY = 1 << 14
 """Results of fewer bytes come from NumPy, which is quicker than we are at small ones."""
 
 
-def maker(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[Any, Any]]:
-    """A function that makes a new array of this kind, with anything in it.
+def allocator(shape: tuple[int, ...], dtype: DType) -> Callable[[], np.ndarray[Any, Any]]:
+    """A function that makes a new array of this kind, uninitialised.
 
     A large one begins a cache line and has the memory of an earlier result that is no longer used.
     """

@@ -19,9 +19,7 @@ import sys
 from collections import namedtuple
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cached_property, partial, wraps
-from operator import itemgetter
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
@@ -35,28 +33,27 @@ from backblocks.errors import (
     described,
     nearest,
 )
-from backblocks.ops import _memory
 from backblocks.ops._cells import Way
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
-from backblocks.ops._kernels import CachedCall, Prepared, Stopped
+from backblocks.ops._kernels import CachedCall, CallCache, CallKey, Dispatcher, Prepared, Stopped
 from backblocks.ops._patient import interruptible, plain, stoppable
 from backblocks.ops._pins import Pin
-from backblocks.ops._plan import MOST_PLANS, call_key
-from backblocks.ops._spec import Spec, check_rank, shape_text
+from backblocks.ops._plan import (
+    Plan,
+    about,
+    is_open,
+    known_bytes,
+    one_line,
+)
+from backblocks.ops._spec import Spec, check_rank
 from backblocks.ops._stopping import CELL, MOST
 from backblocks.ops._values import (
     Value,
-    bytes_of,
     each_value,
     flat,
-    in_row_order,
-    is_in_row_order,
-    numbers_in_row_order,
-    owned,
     refuse_what_cannot_fit,
-    why_not_out,
 )
 from backblocks.ops._workspace import temporary_bytes
 
@@ -69,27 +66,10 @@ builders: ContextVar[tuple[Any, ...]] = ContextVar("builders", default=())
 
 Attrs = dict[str, Any]
 
-
-@dataclass(frozen=True)
-class Plan:
-    """A call that has passed its shape rule: what comes out, and how it is computed.
-
-    Without `fill`, the meaning gives the outputs: the op's, which can be ended if arrays are large.
-    """
-
-    attrs: Attrs
-    specs: tuple[Value, ...]
-    meaning: Callable[..., Any]
-    fill: Fill | None
-    warns: bool
-    makers: tuple[Callable[[], Array], ...]
-    empty: bool
-    needs: int
-    """Bytes of the results, and of what is computed on the way to them."""
-
-    @property
-    def large(self) -> bool:
-        return self.needs > _memory.SMALL
+MOST_CACHED_CALLS = 256
+"""Of an op."""
+# The elements of strings are not in their arrays, so they have no key.
+_CALL_KEY = CallKey([dtype for dtype in NAMES if not dtype.hasobject])
 
 
 _Given = ParamSpec("_Given")
@@ -124,9 +104,9 @@ class Op(Declaration):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.plans: dict[bytes | None, Callable[[dict[str, Any], Any], Any]] = {}
-        self.by_value: set[str] = set()
-        """The inputs whose numbers decide plans, and not their shapes alone."""
+        self.call_cache = CallCache(_CALL_KEY, MOST_CACHED_CALLS)
+        """Its `by_value` are the inputs whose numbers decide plans, and not their shapes alone."""
+        Dispatcher.__init__(self, self.call_cache, tuple(p.name for p in self.inputs), builders.get)
         self._specs = [partial(Spec.of, looked=self._watch(pin)) for pin in self.inputs]
         if self.name in REGISTRY:
             raise TypeError(f"op {self.name!r} is declared twice")
@@ -158,93 +138,87 @@ class Op(Declaration):
 
     # -- calling ------------------------------------------------------------------------
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+    def call_uncached(
+        self, args: Sequence[Any], given: dict[str, Any], key: bytes | None = None
+    ) -> Any:
+        """Answers a call that the cache has no plan for; what is left in `args` could not be named.
+
+        `key` is the call's, unless there is none, or a graph builder takes the call over.
+        """
         try:
-            return self.call(self._by_name(args, kwargs) if args else kwargs)
+            out = None
+            if "out" in given:
+                given = dict(given)
+                out = given.pop("out")
+            inputs, attrs, name = self.bind(args, given)
+            # Symbols and lazy arrays take the call over, and so does a scope.
+            for value in (*flat(inputs), *builders.get()[-1:]):
+                if hasattr(type(value), "__apply_op__"):
+                    if out is not None:
+                        hint = "Leave it out; each run of a graph makes new arrays."
+                        rule = "takes arrays, and the inputs are symbols"
+                        raise OpError(rule, arg="out", hint=hint)
+                    return value.__apply_op__(self, inputs, attrs, name)
+            arrays = self.arrays(inputs)
+            looked_at = len(self.call_cache.by_value)
+            plan = self.plan(self._specs_of(arrays), attrs)
+            if key is not None:
+                self._cache(plan, given, arrays, key, looked_at)
+            return self.execute(plan, arrays, out, [] if out is None else inputs)
         except BackblocksError as error:
             error.op = error.op or self.name
             raise
 
-    def call(self, given: dict[str, Any]) -> Any:
-        """Calls with arguments by name. A call like an earlier one is not checked again."""
-        out = given.pop("out", None)
-        if builders.get():
-            return self._first_call(given, out)
-        known = self.plans.get(call_key(given, self.by_value))
-        return self._first_call(given, out) if known is None else known(given, out)
-
-    def _first_call(self, given: dict[str, Any], out: Any) -> Any:
-        inputs, attrs, name = self.bind((), given)
-        # Symbols and lazy arrays take the call over, and so does a scope.
-        for value in (*flat(inputs), *builders.get()[-1:]):
-            if hasattr(type(value), "__apply_op__"):
-                if out is not None:
-                    hint = "Leave it out; each run of a graph makes new arrays."
-                    raise OpError("takes arrays, and the inputs are symbols", arg="out", hint=hint)
-                return value.__apply_op__(self, inputs, attrs, name)
-        arrays = self.arrays(inputs)
-        plan = self._plan(arrays, attrs)
-        self._remember(plan, given, arrays)
-        if out is not None:  # it must not lie in what the caller gave, converted or not
-            self._check_out(plan, [*arrays, *_arrays_in(inputs)], out)
-        return self.result(self._compute(plan, arrays, out))
+    def execute(self, plan: Plan, arrays: Sequence[Value], out: Any, given: Sequence[Value]) -> Any:
+        """What an eager call gives. Arrays that were converted were so from what is in `given`."""
+        try:
+            # Infinities and NaN are answers, as in TensorFlow.
+            if out is None:
+                with np.errstate(all="ignore"):
+                    outputs = plan(*arrays)
+                if plan.single:
+                    return outputs
+                return self.result([outputs] if len(plan.specs) == 1 else outputs)
+            # It must not lie in what the caller gave, converted or not.
+            into = plan.checked_out(_arrays_in([*arrays, *given]), out)
+            with np.errstate(all="ignore"):
+                return self.result(plan.outputs(arrays, into))
+        except BackblocksError as error:
+            error.op = error.op or self.name
+            raise
+        except Exception as error:
+            self.rethrow(error, arrays, plan.attrs, plan.specs)
 
     @_guarded
-    def _remember(self, plan: Plan, given: dict[str, Any], arrays: Sequence[Value]) -> None:
-        """Keeps the plan for calls with the same key, if the key tells all that the plan rests on."""
-        self.by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
+    def _cache(
+        self,
+        plan: Plan,
+        given: dict[str, Any],
+        arrays: Sequence[Value],
+        key: bytes,
+        looked_at: int,
+    ) -> None:
+        """Keeps the plan for calls with the same key, if the key tells all that the plan rests on.
+
+        `looked_at` is how many inputs had their numbers in the key: if there are more now, it is made anew.
+        """
+        by_value = self.call_cache.by_value
+        by_value.update(n for n in self.attrs if isinstance(given.get(n), np.ndarray))
         constants = {}
         for pin, array in zip(self.inputs, arrays, strict=True):
             value = given.get(pin.name)
             if array is None or array is not value:
-                if isinstance(value, np.ndarray) and pin.name not in self.by_value:
+                if isinstance(value, np.ndarray) and pin.name not in by_value:
                     return  # it was converted, and another one's numbers may not allow that
                 constants[pin.name] = array
-        key = call_key(given, self.by_value)
-        if key is None:
-            return
-        if len(self.plans) >= MOST_PLANS:
-            self.plans.pop(next(iter(self.plans)), None)
-        ordered = all(is_in_row_order(x) for x in given.values() if isinstance(x, np.ndarray))
-        self.plans[key] = self._repeat(plan, constants, ordered)
-
-    def _repeat(
-        self, plan: Plan, constants: dict[str, Value], ordered: bool
-    ) -> Callable[[dict[str, Any], Any], Any]:
-        """The function that answers a call by a plan; `ordered` calls have arrays in row-major order only."""
-        names = [pin.name for pin in self.inputs]
-        fill, warns, makers = plan.fill, plan.warns, plan.makers
-
-        def in_general(given: dict[str, Any], out: Any) -> Any:
-            if out is not None and constants:
-                replaced = _arrays_in([given.get(name) for name in constants])
-                self._check_out(plan, replaced, out)
-            given.update(constants)
-            return self.result(self._compute(plan, [given[name] for name in names], out))
-
-        if fill is None or plan.large or len(makers) > 1 or not ordered:
-            return in_general
-        (make,) = makers
-        take = itemgetter(*names) if len(names) > 1 else lambda given: (given[names[0]],)
-
-        def in_short(given: dict[str, Any], out: Any) -> Any:
-            if out is not None and constants:
-                return in_general(given, out)
-            given.update(constants)
-            try:
-                result = make() if out is None else self._check_out(plan, take(given), out)[0]
-                if warns:
-                    with np.errstate(all="ignore"):
-                        fill(*take(given), result)
-                else:
-                    fill(*take(given), result)
-            except (TypeError, MemoryError):  # an array in another order, or no room
-                return in_general(given, out)
-            return result
-
-        if isinstance(fill, Prepared):
-            return CachedCall(fill, make, names, constants, in_short)
-        return in_short
+        if len(by_value) > looked_at:
+            longer = self.call_cache.key(given)
+            if longer is None:
+                return
+            key = longer
+        names = tuple(pin.name for pin in self.inputs)
+        direct = not plan.warns and len(self.outputs) == 1
+        self.call_cache.put(key, CachedCall(plan, names, constants, direct, self.execute))
 
     @_guarded
     def bind(
@@ -344,25 +318,19 @@ class Op(Declaration):
 
         Gives an array for each output, and a tuple of them for an output that is a list.
         """
-        return self._compute(self._plan(arrays, attrs, kernel), arrays, out)
-
-    def compute(self, plan: Plan, arrays: Sequence[Value]) -> Sequence[Value]:
-        """The outputs of a call that was planned."""
-        return self._compute(plan, arrays, None)
+        plan = self.plan(self._specs_of(arrays), attrs, kernel)
+        into = None if out is None else plan.checked_out(_arrays_in(arrays), out)
+        with np.errstate(all="ignore"):
+            return plan.outputs(arrays, into)
 
     @_guarded
     def new_values(self, given: Mapping[str, Any]) -> list[Array]:
         """Checks a call, and computes the new value of every variable that it changes."""
         inputs, attrs, _ = self.bind((), given)
-        arrays = self._read(self.arrays(inputs))
-        self.infer(self._specs_of(arrays), attrs)
+        arrays = self.arrays(inputs)
+        plan = self.plan(self._specs_of(arrays), attrs)
         with np.errstate(all="ignore"):
-            values = self.values(self.meaning_on(arrays)(*arrays, **attrs))
-        old = dict(zip((pin.name for pin in self.inputs), arrays, strict=True))
-        return [
-            np.array(value, old[name].dtype, order="C")
-            for name, value in zip(self.writes, values, strict=True)
-        ]
+            return list(plan.new_values(arrays))
 
     def result(self, outputs: Sequence[Value]) -> Any:
         """Outputs as callers get them: alone or in a named tuple, and lists as lists; None of none."""
@@ -459,9 +427,6 @@ class Op(Declaration):
                     )
         return bound
 
-    def _plan(self, arrays: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
-        return self.plan(self._specs_of(arrays), attrs, wanted)
-
     def _specs_of(self, arrays: Sequence[Value]) -> list[Value]:
         pairs = zip(self._specs, arrays, strict=True)
         return [each_value(spec, (value,))[0] for spec, value in pairs]
@@ -471,53 +436,37 @@ class Op(Declaration):
         """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
         inputs = each_value(_read_in_pieces, inputs)
         specs = self.infer(inputs, attrs)
-        fill, warns, meaning = None, True, self.meaning_on((*inputs, *specs))
-        if (self.open_sizes or self.fed) and any(map(_is_open, flat(specs))):
-            needs = _known_bytes(specs) + temporary_bytes(self, inputs, specs)
-            return Plan(attrs, specs, meaning, fill, warns, (), empty=False, needs=needs)
+        kernel, warns, reference = None, True, self.reference_on((*inputs, *specs))
+        if (self.open_sizes or self.fed) and any(map(is_open, flat(specs))):
+            needs = known_bytes(specs) + temporary_bytes(self, inputs, specs)
+            return Plan(self, attrs, inputs, specs, reference, None, warns, False, needs)
         pure = not (self.stateful or self.writes)
         empty = pure and all(0 in spec.sizes for spec in flat(specs))
         if not empty:
-            for kernel in self.kernels:
-                if fill is None and wanted in ("", kernel.name):
-                    fill, warns = kernel.plan(*inputs, **attrs), kernel.warns
-        if fill is not None and not isinstance(fill, Prepared) and meaning is not self.meaning:
-            fill = stoppable(fill)  # one of NumPy's functions, as the meaning is
-        makers = tuple(_memory.maker(spec.sizes, spec.dtype) for spec in specs if fill)
-        needs = _known_bytes(specs)
-        if fill is None and not empty:
+            for each in self.kernels:
+                if kernel is None and wanted in ("", each.name):
+                    kernel, warns = each.plan(*inputs, **attrs), each.warns
+        if (
+            kernel is not None
+            and not isinstance(kernel, Prepared)
+            and reference is not self.meaning
+        ):
+            kernel = stoppable(
+                kernel
+            )  # one of NumPy's functions, as the reference implementation is
+        needs = known_bytes(specs)
+        if kernel is None and not empty:
             needs += temporary_bytes(self, inputs, specs)
-        return Plan(attrs, specs, meaning, fill, warns, makers, empty, needs)
+        return Plan(self, attrs, inputs, specs, reference, kernel, warns, empty, needs)
 
-    def meaning_on(self, values: Sequence[Value]) -> Callable[..., Any]:
-        """The meaning; one that can be ended if an input or output, all of which are given, is large."""
+    def reference_on(self, values: Sequence[Value]) -> Callable[..., Any]:
+        """The reference implementation; an interruptible one if one of the inputs and outputs is large."""
         large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
         return stoppable(self.meaning) if large else self.meaning
 
-    def _read(self, arrays: Sequence[Value]) -> Sequence[Value]:
-        """The inputs as the meaning computes on them: one layout, so that views give the same bits."""
-        return arrays if self.group in _MOVING else each_value(numbers_in_row_order, arrays)
-
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
-        return lambda: self.by_value.add(pin.name)
-
-    def _compute(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
-        given = None if out is None else self._check_out(plan, arrays, out)
-        try:
-            if plan.large:
-                self._refuse_what_cannot_fit(plan, given is not None)
-            if plan.fill is None:
-                return self._by_meaning(plan, self._read(arrays), given)
-            results = [make() for make in plan.makers] if given is None else given
-            with np.errstate(all="ignore"):
-                plan.fill(*each_value(in_row_order, arrays), *results)
-            return results
-        except BackblocksError as error:
-            error.op = error.op or self.name
-            raise
-        except Exception as error:
-            self.rethrow(error, arrays, plan.attrs, plan.specs)
+        return lambda: self.call_cache.by_value.add(pin.name)
 
     def rethrow(
         self, error: Exception, inputs: Any = (), attrs: Any = None, specs: Any = ()
@@ -547,9 +496,9 @@ class Op(Declaration):
         raise InternalError(
             f"failed by a fault of {'its declaration' if own else 'backblocks'}, not of the call",
             op=self.name,
-            got=described(f"{type(error).__name__}: {_one_line(str(error), 300)}"),
+            got=described(f"{type(error).__name__}: {one_line(str(error), 300)}"),
             hint=f"Please report it{' to whoever declared the op' if own else ''}, with this line and the "
-            f"traceback: {_one_line(self._told(inputs, attrs), 1000)}.",
+            f"traceback: {one_line(self._told(inputs, attrs), 1000)}.",
         ) from error
 
     def _told(self, inputs: Any, attrs: Any) -> str:
@@ -558,77 +507,9 @@ class Op(Declaration):
         if not given and isinstance(inputs, list | tuple):
             given = dict(zip((pin.name for pin in self.inputs), inputs, strict=False))
         given |= attrs if isinstance(attrs, Mapping) else {}
-        told = [f"{name}={_about(value)}" for name, value in given.items()]
+        told = [f"{name}={about(value)}" for name, value in given.items()]
         versions = f"NumPy {np.__version__}, Python {sys.version.split()[0]} on {sys.platform}"
         return f"{self.name}({', '.join(told)}), {versions}"
-
-    def _refuse_what_cannot_fit(self, plan: Plan, given: bool) -> None:
-        """Refuses a call whose results, unless arrays were given for them, and temporaries need too much."""
-        results = _known_bytes(plan.specs) if given else 0
-        rule = "the result and what is computed on the way to it need"
-        text = ", ".join(map(str, flat(plan.specs))) or "inputs of this size"
-        pins = self.outputs or self.inputs
-        _memory.refuse_bytes(plan.needs - results, rule, text, pins[0].name)
-
-    def _by_meaning(
-        self, plan: Plan, arrays: Sequence[Value], out: Sequence[Value] | None
-    ) -> Sequence[Value]:
-        if plan.empty:
-            empty = each_value(lambda spec: np.zeros(spec.sizes, spec.dtype), plan.specs)
-            return empty if out is None else out
-        with np.errstate(all="ignore"):  # infinities and NaN are answers, as in TensorFlow
-            results = self.values(plan.meaning(*arrays, **plan.attrs))[: len(self.outputs)]
-            if out is None:
-                taken = {id(x) for x in flat(arrays)}
-                return [owned(r, spec, taken) for r, spec in zip(results, plan.specs, strict=True)]
-            for array, result in zip(flat(out), flat(results), strict=True):
-                if self.open_sizes and array.shape != np.shape(result):
-                    raise OpError(
-                        f"must have the shape of the result, {shape_text(np.shape(result))}",
-                        op=self.name,
-                        arg="out",
-                        got=described(shape_text(array.shape)),
-                        hint="Leave it out: the size is known only after the call.",
-                    )
-                if not isinstance(result, np.ndarray):
-                    # By itself NumPy would cut the zero bytes off the end of a text.
-                    result = np.asarray(result, array.dtype)
-                np.copyto(array, result, casting="unsafe")
-            return out
-
-    @_guarded
-    def _check_out(self, plan: Plan, arrays: Sequence[Value], out: Any) -> Sequence[Value]:
-        """The arrays that a caller gives for the outputs, if the outputs fit in them exactly."""
-        specs = list(flat(plan.specs))
-        one = len(self.outputs) == 1 and not isinstance(plan.specs[0], tuple)
-        if not specs:
-            hint = "Leave it out; the op gives nothing."
-            raise OpError(
-                "has no output to hold", arg="out", got=described(type(out).__name__), hint=hint
-            )
-        given = [out] if one else list(flat(out)) if isinstance(out, list | tuple) else []
-        if len(given) != len(specs):
-            raise OpError(
-                f"must be a list of {len(specs)} arrays, one for each output",
-                arg="out",
-                got=described(type(out).__name__ if not given else f"{len(given)} arrays"),
-                hint="Leave it out to get new arrays.",
-            )
-        others = list(flat(arrays))
-        for array, spec in zip(given, specs, strict=True):
-            if rule := why_not_out(array, spec, others):
-                got = _about(array) if isinstance(array, np.ndarray) else ""
-                raise OpError(
-                    rule,
-                    arg="out",
-                    got=described(f"{type(array).__name__} {got}".removeprefix("ndarray ").strip()),
-                    hint=f"Make one for it: np.empty({list(spec.shape or ())}, {NAMES[spec.dtype]!r}).",
-                )
-            others.append(array)
-        if one:
-            return given
-        left = iter(given)
-        return each_value(lambda spec: next(left), plan.specs)
 
 
 def op(
@@ -687,10 +568,6 @@ def op(
     )
 
 
-_MOVING = ("array", "control_flow", "data_flow", "state")
-"""Groups of ops that pass cells on, or change each by itself: they take views as they are."""
-
-
 def _registered(name: str) -> Op:
     return REGISTRY[name]
 
@@ -700,32 +577,8 @@ def nothing(dy: Any, y: Any, *inputs: Any, **attrs: Any) -> list[None]:
     return [None] * len(inputs)
 
 
-def _one_line(text: str, most: int) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= most else f"{words[: most - 3]}..."
-
-
-def _about(value: Any) -> str:
-    try:
-        if isinstance(value, tuple | list) and any(hasattr(each, "dtype") for each in value):
-            return f"[{', '.join(map(_about, value))}]"
-        if isinstance(value, np.ndarray):
-            return str(Spec.of(value)) if value.dtype in NAMES else f"{value.dtype} {value.shape}"
-        return str(value) if isinstance(value, Spec) else _one_line(repr(value), 100)
-    except Exception:  # it is only told of
-        return type(value).__name__
-
-
 def _arrays_in(values: Sequence[Value]) -> list[Array]:
     return [x for x in flat(values) if isinstance(x, np.ndarray)]
-
-
-def _is_open(spec: Spec) -> bool:
-    return spec.shape is None or None in spec.shape
-
-
-def _known_bytes(specs: Sequence[Value]) -> int:
-    return sum(bytes_of(spec) for spec in flat(specs) if not _is_open(spec))
 
 
 def _read_in_pieces(spec: Spec) -> Spec:

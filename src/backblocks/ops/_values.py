@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
+from backblocks.dtypes import DType
 from backblocks.errors import OpMemoryError, described
 from backblocks.ops import _memory
 from backblocks.ops._inputs import Array
@@ -35,16 +36,33 @@ def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[
     ]
 
 
-def owned(result: Any, spec: Value, taken: set[int]) -> Value:
-    """The result as an array in row-major order that shares no memory with an input or another."""
-    if isinstance(spec, tuple):
-        return tuple(owned(r, s, taken) for r, s in zip(result, spec, strict=True))
-    array = result if isinstance(result, np.ndarray) else np.asarray(result, spec.dtype)
-    whole = array.dtype == spec.dtype and array.flags.c_contiguous and is_whole(array)
-    if not whole or id(array) in taken:
-        array = copied(array, spec.dtype)
-    taken.add(id(array))
-    return array
+def owned(result: Any, dtype: DType, others: Iterable[Value]) -> Array:
+    """The result as an array in row-major order that is no part of another and none of `others`."""
+    array: Array = result if type(result) is np.ndarray else np.asarray(result, dtype)
+    if array.dtype == dtype and array.flags.c_contiguous and is_whole(array):
+        for other in others:
+            if other is array:
+                break
+        else:
+            return array
+    return copied(array, dtype)
+
+
+def owned_each(
+    results: Sequence[Any], specs: Sequence[Value], inputs: Sequence[Value]
+) -> list[Value]:
+    """The results as arrays that share no memory with an input or each other; lists as tuples."""
+    others = list(flat(inputs))
+
+    def own(result: Any, spec: Spec) -> Array:
+        array = owned(result, spec.dtype, others)
+        others.append(array)
+        return array
+
+    return [
+        tuple(map(own, result, spec)) if isinstance(spec, tuple) else own(result, spec)
+        for result, spec in zip(results, specs, strict=False)
+    ]
 
 
 def bytes_of(spec: Spec) -> int:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from backblocks.graph.program import Program, Step, program
+from backblocks.graph.program import Program, Step, build_program
 from backblocks.graph.symbol import Block, Symbol
 from backblocks.ops._handles import RESOURCE
 from backblocks.ops._inputs import as_typed
@@ -75,7 +75,7 @@ class _ScriptWriter(StepWriter):
         fetches = [self.graph.symbol(name) for name in self.fetch]
         until = [self.graph.symbol(run.until)] if run.until else []
         targets = [block for name in run.targets for block in self.graph.named(name)]
-        plan = program([*fetches, *until], list(feeds), targets)
+        plan = build_program([*fetches, *until], list(feeds), targets)
         for symbol, value in feeds.items():
             self._define(symbol, array_literal(np.asarray(as_typed(value, symbol.dtype))))
         self._define_constants(plan)
@@ -163,7 +163,7 @@ class _ScriptWriter(StepWriter):
         ):
             self._define(symbol, array_literal(variable.initial.value))
             return
-        plan = program([variable.initial], [], [])
+        plan = build_program([variable.initial], [], [])
         self._define_constants(plan)
         for other in plan.variables.values():
             if other.op.start_rule is None:

@@ -16,12 +16,13 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import msgspec
 
 from backblocks.errors import InternalError, OpError, OpMemoryError, PageError
-from backblocks.graph.events import Cancelled, Event, Report
+from backblocks.graph.events import Cancelled, Event, Report, before_block
 from backblocks.graph.session import Session
 from backblocks.ops._inputs import Array
 from backblocks.ops._kernels import Stop
@@ -61,7 +62,7 @@ _SMALL = 1 << 20
 class Worker:
     def __init__(self, connection: socket.socket, mark: mmap.mmap, memory: int) -> None:
         self._connection = connection
-        self._began = memoryview(mark).cast("q")
+        self._crash_marker = memoryview(mark).cast("q")
         """The number of the block that runs, which outlives this process."""
         self._names: dict[int, str] = {}
         self._memory = memory
@@ -91,6 +92,7 @@ class Worker:
 
     def run(self) -> None:
         self._terminal.listen()
+        before_block.set(partial(self._crash_marker.__setitem__, 0))
         for work in (self._take_orders, self._keep_telling, self._answers.keep_finding):
             threading.Thread(target=self._or_end, args=(work,), daemon=True).start()
         self._tell_server(pipe.Written(0))
@@ -187,7 +189,7 @@ class Worker:
             self._paused, self._singles, self._edited = False, 0, None
             self._stop = Stop()
         self._state, self._since = "running", time.perf_counter()
-        self._began[0] = pipe.NO_BLOCK
+        self._crash_marker[0] = pipe.NO_BLOCK
         wrong: Problem | None = None
         needs: dict[str, str] = {}
         before: set[str] = set()
@@ -231,9 +233,7 @@ class Worker:
         """The session, with the page as it is now."""
         folder = os.path.dirname(job.order.path)
         if self._session is None:
-            self._session = Session(
-                job.graph, memory_limit=self._memory or None, folder=folder, began=self._began
-            )
+            self._session = Session(job.graph, memory_limit=self._memory or None, folder=folder)
         else:
             self._session.use(job.graph)
         self._names = {block.number: self._block_of(block.name) for block in job.graph}
@@ -289,7 +289,7 @@ class Worker:
                 raise
             job.every = job.must  # without what is only looked at it may fit
             return self._one(session, job, everything=False)
-        self._began[0] = pipe.NO_BLOCK
+        self._crash_marker[0] = pipe.NO_BLOCK
         until = values.pop() if job.until else None
         self._step += 1
         got = dict(zip(wires, values, strict=True))
@@ -349,7 +349,7 @@ class Worker:
         self._log.see(name, event)
 
     def _last_started(self) -> str:
-        return self._names.get(self._began[0], "")
+        return self._names.get(self._crash_marker[0], "")
 
     def _block_of(self, name: str) -> str:
         if self._job is None:

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from backblocks.ops._cells import Way, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
+from backblocks.ops._plan import CopyKernel
 from backblocks.ops._spec import (
     MAX_RANK,
     Shape,
@@ -357,18 +357,8 @@ for each in (identity, zeros_like, ones_like):
     each.shape(lambda x: x.shape)
 
 
-@dataclass(frozen=True, slots=True)
-class SameCells:
-    """Gives the cells of the first input one after another, as they lie: a view would do for a reader."""
-
-    shape: tuple[int, ...]
-
-    def __call__(self, x: Array, *others: Array) -> None:
-        others[-1].reshape(self.shape)[...] = x
-
-
 def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
-    return None if x.dtype.hasobject else SameCells(x.sizes)
+    return None if x.dtype.hasobject else CopyKernel(x.sizes)
 
 
 @reshape.cells

@@ -23,26 +23,26 @@ from backblocks.ops._memory import kept_bytes
 from backblocks.ops._op import Value
 from backblocks.ops._values import flat
 
-Key = bytes
+CacheKey = bytes
 
 
-class Remembered:
+class ResultCache:
     """Values by key. When they need more than `limit` bytes, those not asked for longest are given up."""
 
     def __init__(self, limit: int) -> None:
         self.limit = self._most = limit
         self.bytes = 0
-        self._values: OrderedDict[Key, tuple[Array, ...]] = OrderedDict()
+        self._values: OrderedDict[CacheKey, tuple[Array, ...]] = OrderedDict()
         self._changing = threading.Lock()
 
-    def get(self, key: Key) -> tuple[Array, ...] | None:
+    def get(self, key: CacheKey) -> tuple[Array, ...] | None:
         with self._changing:
             values = self._values.get(key)
             if values is not None:
                 self._values.move_to_end(key)
             return values
 
-    def put(self, key: Key, values: tuple[Array, ...]) -> None:
+    def put(self, key: CacheKey, values: tuple[Array, ...]) -> None:
         size = _bytes(values)
         if size > self._most:
             return
@@ -68,7 +68,7 @@ class Remembered:
             self._values.clear()
             self.bytes = 0
 
-    def _drop(self, key: Key) -> None:
+    def _drop(self, key: CacheKey) -> None:
         self.bytes -= _bytes(self._values.pop(key, ()))
 
 
@@ -76,7 +76,7 @@ def _bytes(values: Sequence[Array]) -> int:
     return sum(map(kept_bytes, values))
 
 
-def content(array: Array) -> Key:
+def content(array: Array) -> CacheKey:
     """A digest of type, shape and numbers."""
     kind = hashlib.sha256(f"{array.dtype} {array.shape} ".encode())
     if array.dtype.hasobject:
@@ -99,7 +99,7 @@ def _nature(block: Block) -> bytes:
     return hashlib.sha256(b"\0".join(parts)).digest()
 
 
-def foreseen_key(block: Block, inputs: Sequence[Value]) -> Key:
+def folded_key(block: Block, inputs: Sequence[Value]) -> CacheKey:
     """Of a block whose value follows from what is known of its inputs before the run."""
     parts = [_nature(block)]
     for spec in flat(inputs):
@@ -111,7 +111,7 @@ def foreseen_key(block: Block, inputs: Sequence[Value]) -> Key:
 BRANCHING = {"Switch", "Merge"}  # what they give may be dead, which no array can say
 
 
-class Memory:
+class CacheableSteps:
     """The steps of a program whose values can be remembered, and their keys in one run."""
 
     def __init__(self, plan: Program, steps: Sequence[Step], constants: dict[int, Array]) -> None:
@@ -145,9 +145,9 @@ class Memory:
         contents = {id(value): value for value in constants.values()}  # blocks may share one
         keys = {each: content(value) for each, value in contents.items()}
         self._constants = {slot: keys[id(value)] for slot, value in constants.items()}
-        self._last: tuple[dict[int, Key], dict[Step, Key]] | None = None
+        self._last: tuple[dict[int, CacheKey], dict[Step, CacheKey]] | None = None
 
-    def keys(self, sources: dict[int, Key]) -> dict[Step, Key]:
+    def keys(self, sources: dict[int, CacheKey]) -> dict[Step, CacheKey]:
         """The key of each step when the sources have these contents."""
         if self._last is not None and self._last[0] == sources:
             return self._last[1]
@@ -161,7 +161,9 @@ class Memory:
         self._last = sources, keys
         return keys
 
-    def missing(self, keys: dict[Step, Key], known: Remembered, slots: list[Any]) -> set[Step]:
+    def missing(
+        self, keys: dict[Step, CacheKey], known: ResultCache, slots: list[Any]
+    ) -> set[Step]:
         """The steps that must run. What the others give, if it is wanted, is put into the slots."""
         missing: set[Step] = set()
         todo, seen = list(self.wanted), set(self.wanted)
@@ -181,7 +183,7 @@ class Memory:
         return missing
 
 
-def _joined(slots: Any, of_slot: dict[int, Key]) -> bytes:
+def _joined(slots: Any, of_slot: dict[int, CacheKey]) -> bytes:
     if isinstance(slots, tuple):
         return b"(" + b"".join(of_slot[slot] for slot in slots) + b")"
     return of_slot[slots]

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from backblocks.errors import BackblocksError, OpError
-from backblocks.graph.events import DEAD, Began, Cancelled, Event
-from backblocks.graph.program import Step, is_dead, looked_at
-from backblocks.graph.straight import Compute, Todo
+from backblocks.graph.events import DEAD, Cancelled, Event, before_block
+from backblocks.graph.program import CompiledSteps, Step, StepFunction, is_dead, looked_at
 from backblocks.graph.symbol import Block
 from backblocks.ops._kernels import Stop, Stopped
 from backblocks.ops._values import each_value, flat
@@ -25,7 +24,6 @@ class Execution:
         stop: Stop,
         known: int,
         total: int,
-        began: Began | None = None,
     ) -> None:
         self.slots = slots
         self.executed: list[Step] = []  # whose append no other thread can come between
@@ -34,10 +32,10 @@ class Execution:
         self.stop = stop
         self._known = known
         self._total = total
-        self._began = began
+        self._before_block = before_block.get()
         self._dead: set[Block] = set()
 
-    def one_by_one(self, todo: Todo, held: int) -> int:
+    def one_by_one(self, todo: CompiledSteps, held: int) -> int:
         """Gives the most bytes that values had at a time, from `held` on."""
         slots, live = self.slots, Live(held)
         for step, compute in todo:
@@ -46,7 +44,7 @@ class Execution:
             live.drop(slots, step.drops)
         return live.peak
 
-    def one(self, step: Step, compute: Compute) -> None:
+    def one(self, step: Step, compute: StepFunction) -> None:
         """Runs a step, or skips it if it is dead."""
         if self.stop.is_set():
             raise Cancelled("the run was cancelled")
@@ -54,21 +52,21 @@ class Execution:
             self._skipped.append(step)
             self._say("skipped", step)
             return
-        if self._began is not None:
-            self._began[0] = step.block.number
+        if self._before_block is not None:
+            self._before_block(step.block.number)
         if self._tell is None:
             self._compute(step, compute)
             self.executed.append(step)
         else:
             self._watched(step, compute)
 
-    def _compute(self, step: Step, compute: Compute) -> None:
+    def _compute(self, step: Step, compute: StepFunction) -> None:
         try:
             compute(self.slots)
         except Exception as error:
             raise_named(error, step, self.slots)
 
-    def _watched(self, step: Step, compute: Compute) -> None:
+    def _watched(self, step: Step, compute: StepFunction) -> None:
         self._say("started", step)
         begun = time.perf_counter()
         try:

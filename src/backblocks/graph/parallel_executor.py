@@ -15,19 +15,18 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from backblocks.graph.execute import Execution, Live
-from backblocks.graph.program import Program, Step, followers_of
-from backblocks.graph.straight import Todo
+from backblocks.graph.executor import Execution, Live
+from backblocks.graph.program import CompiledSteps, Program, Step, followers_of
 from backblocks.threads import get_num_threads
 
 
-class SideBySide:
+class ParallelExecutor:
     """Runs heavy steps on threads of their own, beside each other and all the light ones."""
 
     def __init__(
         self,
         run: Execution,
-        todo: Todo,
+        todo: CompiledSteps,
         plan: Program,
         heavy: set[Step],
         sizes: Mapping[int, int],

@@ -1,123 +1,106 @@
-"""Programs made ready for the shapes that are fed: each step becomes a function on the slots."""
+"""Programs compiled for the shapes that are fed: each step becomes a function on the slots."""
 
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from backblocks.dtypes import DType
 from backblocks.errors import BackblocksError
-from backblocks.graph.events import DEAD, Began
-from backblocks.graph.program import Program, Step, followers_of
-from backblocks.graph.remembering import BRANCHING, Key, Memory, foreseen_key
-from backblocks.graph.straight import ByKernel, Compute, Straight, Todo
+from backblocks.graph.events import DEAD, before_block
+from backblocks.graph.program import CompiledSteps, Program, Step, StepFunction, followers_of
+from backblocks.graph.result_cache import BRANCHING, CacheableSteps, CacheKey, folded_key
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import KEPT, keeping
-from backblocks.ops._op import Fill, Plan, Value
-from backblocks.ops._patient import is_whole
+from backblocks.ops._kernels import Instruction, SerialExecutor
+from backblocks.ops._op import Value
+from backblocks.ops._plan import CopyKernel, Plan
 from backblocks.ops._spec import Spec, is_known
-from backblocks.ops._stopping import copied
 from backblocks.ops._values import each_value, flat
 
-WRITTEN_OUT = 2
-"""Runs after which it pays to write steps out."""
 
-
-class Ready:
+class CompiledProgram:
     """A program, and for each step a function that computes it in the slots.
 
     Shapes are inferred anew from what is fed, so that a step whose shapes are all known is checked once
-    and not in every run.
+    and not in every run. Steps whose inputs are statically known are computed here: constant folding.
     """
 
-    def __init__(
-        self,
-        plan: Program,
-        arrays: Sequence[Array | Spec],
-        began: Began | None = None,
-    ) -> None:
-        self.program = plan
-        self._began = began
+    def __init__(self, program: Program, arrays: Sequence[Array | Spec]) -> None:
+        self.program = program
         specs: dict[int, Spec] = {
-            slot: Spec(a.shape, a.dtype) for slot, a in zip(plan.fed, arrays, strict=True)
+            slot: Spec(a.shape, a.dtype) for slot, a in zip(program.fed, arrays, strict=True)
         }
-        specs |= {slot: symbol.spec for slot, symbol in plan.constants.items()}
-        for slot, block in plan.variables.items():
+        specs |= {slot: symbol.spec for slot, symbol in program.constants.items()}
+        for slot, block in program.variables.items():
             specs[slot] = KEPT if block.op.start_rule else block.outputs[0].spec
         self.constants: dict[int, Any] = {
-            slot: symbol.value for slot, symbol in plan.constants.items()
+            slot: symbol.value for slot, symbol in program.constants.items()
         }
-        self.steps: list[tuple[Step, Compute]] = []
-        """Steps and what computes them, without those whose values are foreseen."""
-        self.foreseen: dict[Step, Key] = {}
-        """Steps whose values were found here and now, until a run has counted them as computed."""
-        for step in plan.steps:
-            if began is not None:
-                began[0] = step.block.number
-            compute = self._compute(step, specs)
-            foreseen = {slot: specs[slot].known for slot in step.gives}
+        self.steps: list[tuple[Step, StepFunction]] = []
+        """Steps and what computes them, without those that were folded."""
+        self.folded: dict[Step, CacheKey] = {}
+        """Constant-folded steps, until a run has counted them as computed."""
+        listener = before_block.get()
+        for step in program.steps:
+            if listener is not None:
+                listener(step.block.number)
+            compute = self._compile(step, specs)
+            known = {slot: specs[slot].known for slot in step.gives}
             lives = not (step.block.op.writes or step.may_die)
-            always = lives and all(v is not None for v in foreseen.values())
-            if foreseen and always:
-                self.constants |= foreseen
+            if known and lives and all(value is not None for value in known.values()):
+                self.constants |= known
                 inputs = each_value(specs.__getitem__, step.takes)
-                self.foreseen[step] = foreseen_key(step.block, inputs)
+                self.folded[step] = folded_key(step.block, inputs)
             else:
                 self.steps.append((step, compute))
-        self.start: list[Any] = [self.constants.get(slot) for slot in range(plan.slots)]
+        self.slots: list[Any] = [self.constants.get(slot) for slot in range(program.slots)]
         """The slots as they are before a run that is fed nothing and has no variables."""
         self.variables = [
-            (slot, block, slot in plan.read) for slot, block in plan.variables.items()
+            (slot, block, slot in program.read) for slot, block in program.variables.items()
         ]
         """Slots of variables, and whether they must have a value."""
         steps = [step for step, _ in self.steps]
-        blocks = (*plan.variables.values(), *(step.block for step in steps))
+        blocks = (*program.variables.values(), *(step.block for step in steps))
         self.files = [block for block in blocks if block.op.files]
         """Blocks that touch files: a run with them needs a yes."""
-        self.memory = Memory(plan, steps, self.constants)
+        self.cacheable = CacheableSteps(program, steps, self.constants)
         self.sizes = {slot: _size(spec) for slot, spec in specs.items()}
         """Bytes of values, as far as they are known."""
-        whole = all(is_known(spec.shape) for spec in specs.values())
-        self.heavy = _side_by_side(steps, self.sizes)
-        self.estimate = Estimate.of(steps, self.sizes, whole, bool(self.heavy))
-        self.brief = whole and not self.files and self.estimate.peak <= HEAVY
+        all_known = all(is_known(spec.shape) for spec in specs.values())
+        self.heavy = _parallel_steps(steps, self.sizes)
+        self.estimate = MemoryEstimate.of(steps, self.sizes, all_known, bool(self.heavy))
+        self.brief = all_known and not self.files and self.estimate.peak <= HEAVY
         """Whether values are so small, and no file is touched, that only kernels ask whether to stop."""
         self.computed = {slot for step in steps if not step.block.op.writes for slot in step.gives}
         """Slots of values that the run makes and no variable keeps."""
-        self.never_kept = self.computed - self.memory.giver.keys()
-        """Those of them that are not remembered either."""
-        self.never_known = [each for each in self.steps if each[0] in self.memory.others]
+        self.never_kept = self.computed - self.cacheable.giver.keys()
+        """Those of them that the result cache does not keep either."""
+        self.uncacheable = [each for each in self.steps if each[0] in self.cacheable.others]
         """Steps that run every time, and what computes them."""
-        self._branches = any(step.may_die for step in steps)
-        self._runs: Counter[int] = Counter()
-        self._straight: dict[int, Straight] = {}
+        self._serial: dict[int, SerialExecutor] = {}
+        if not (self.heavy or any(step.may_die for step in steps)) and all_known:
+            buffers = _preallocate(self.steps, self.cacheable.others)
+            for slot, array in buffers.items():
+                self.slots[slot] = array
+            for each in (self.steps, self.uncacheable):
+                self._serial[id(each)] = _serial_executor(each, buffers)
 
-    def straight(self, todo: Todo) -> Straight | None:
-        """These steps written out, if they are run often and nothing is to be decided on the way."""
-        if (known := self._straight.get(id(todo))) is not None:
-            return known
-        if self.heavy or self._branches or not self.estimate.whole:
-            return None
-        if todo is not self.never_known and (todo is not self.steps or self.memory.steps):
-            return None
-        self._runs[id(todo)] += 1
-        if self._runs[id(todo)] <= WRITTEN_OUT:
-            return None
-        return self._straight.setdefault(id(todo), Straight(todo, self._began))
+    def serial(self, steps: CompiledSteps) -> SerialExecutor | None:
+        """The native executor of all steps or of the uncacheable ones, if none has a branch or is heavy."""
+        return self._serial.get(id(steps))
 
-    def _compute(self, step: Step, specs: dict[int, Spec]) -> Compute:
+    def _compile(self, step: Step, specs: dict[int, Spec]) -> StepFunction:
         block, op = step.block, step.block.op
         inputs = each_value(specs.__getitem__, step.takes)
         try:
             given = op.infer(inputs, block.attrs)
-            if _is_small_and_known(block, inputs, given):
+            if _is_foldable(block, inputs, given):
                 arrays = each_value(lambda spec: spec.known, inputs)
                 given = tuple(each_value(Spec.of, op.run(arrays, block.attrs)))
         except BackblocksError as error:
@@ -132,17 +115,17 @@ class Ready:
                 specs[change.after] = new if new == old else Spec(None, new.dtype)
         if op.name in BRANCHING:
             return _switching(step) if op.name == "Switch" else _merging(step)
-        plan = _plan_for_ever(block, inputs)
+        plan = _static_plan(block, inputs)
         if op.start_rule is not None:
             return _keeping(step, plan)
         if op.gives_back:
             return _writing(step, plan)
         if op.writes:
             return _changing(step)
-        return _checked(step) if plan is None else _by_plan(step, plan)
+        return _planning(step) if plan is None else _planned(step, plan)
 
 
-def _is_small_and_known(block: Block, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
+def _is_foldable(block: Block, inputs: Sequence[Value], outputs: Sequence[Value]) -> bool:
     """Whether a block gives the same few numbers in every run, such as sizes and axes."""
     if block.op.stateful or block.op.writes or block.op.name in BRANCHING:
         return False
@@ -154,7 +137,7 @@ def _is_small_and_known(block: Block, inputs: Sequence[Value], outputs: Sequence
 FEW_BYTES = 1 << 16
 
 
-def _plan_for_ever(block: Block, inputs: Sequence[Value]) -> Plan | None:
+def _static_plan(block: Block, inputs: Sequence[Value]) -> Plan | None:
     """A plan that holds in every run, if shapes alone decide it; None if values do."""
     unknown: list[Spec] = []
 
@@ -174,44 +157,18 @@ def _plan_for_ever(block: Block, inputs: Sequence[Value]) -> Plan | None:
     return None if unknown else plan
 
 
-def _by_plan(step: Step, plan: Plan) -> Compute:
-    op, takes, gives = step.block.op, step.takes, step.outputs
-    fill, makers = plan.fill, plan.makers
-    simple = len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives))
-    if fill is not None and simple and len(makers) == 1:
-        return ByKernel(makers[0], fill, takes, gives[0])
-    if fill is None and simple and not plan.empty and not op.writes:
-        return _by_meaning(step, plan)
-
-    def in_general(slots: list[Any]) -> None:
-        arrays = each_value(slots.__getitem__, takes)
-        _put(slots, gives, op.compute(plan, arrays))
-
-    return in_general
-
-
-def _by_meaning(step: Step, plan: Plan) -> Compute:
-    """For a step of one output without a kernel. What the meaning gives is taken as it is if it may be."""
-    meaning, attrs, takes, (give,) = plan.meaning, plan.attrs, step.takes, step.outputs
-    dtype = plan.specs[0].dtype
+def _planned(step: Step, plan: Plan) -> StepFunction:
+    takes, gives = step.takes, step.outputs
+    if len(gives) == 1 and all(isinstance(slot, int) for slot in (*takes, *gives)):
+        return Instruction(plan if plan.kernel else plan.compute, tuple(takes), tuple(gives))
 
     def compute(slots: list[Any]) -> None:
-        value = meaning(*[slots[slot] for slot in takes], **attrs)
-        value = _own(value, dtype)
-        slots[give] = value.copy() if any(value is slots[slot] for slot in takes) else value
+        _put(slots, gives, plan.outputs(each_value(slots.__getitem__, takes)))
 
     return compute
 
 
-def _own(value: Any, dtype: DType) -> Array:
-    """What a meaning gave as an array in row-major order that is no part of another."""
-    if type(value) is not np.ndarray:
-        return np.array(value, dtype, order="C")
-    whole = value.dtype is dtype and value.flags.c_contiguous and is_whole(value)
-    return value if whole else copied(value, dtype)
-
-
-def _checked(step: Step) -> Compute:
+def _planning(step: Step) -> StepFunction:
     """For a step whose shapes or values differ from run to run, or which has a state."""
     block, op = step.block, step.block.op
 
@@ -221,45 +178,31 @@ def _checked(step: Step) -> Compute:
     return compute
 
 
-def _writing(step: Step, plan: Plan | None) -> Compute:
+def _writing(step: Step, plan: Plan | None) -> StepFunction:
     """For a step that changes variables."""
     op, attrs, takes = step.block.op, step.block.attrs, step.takes
     written = [change.after for change in step.changes]
     outputs = [slot for slot in step.outputs if slot not in written]
-    if plan is not None and plan.fill is not None and len(written) == 1:
-        if not outputs:
-            return ByKernel(plan.makers[0], plan.fill, takes, written[0])
-        return _writing_by_kernel(plan.makers[0], plan.fill, takes, outputs[0], written[0])
+    if plan is not None and len(written) == 1 and len(step.outputs) == 1:
+        function = plan if plan.kernel else plan.compute
+        return Instruction(function, tuple(takes), (*written, *outputs))
     specs = [symbol.spec for symbol in step.block.inputs]
-    dtypes = [s.dtype for s, pin in zip(specs, op.inputs, strict=True) if pin.name in op.writes]
 
     def compute(slots: list[Any]) -> None:
         arrays = [slots[slot] for slot in takes]
-        if plan is None:
+        used = plan
+        if used is None:
             known = zip(arrays, specs, strict=True)
-            op.infer([spec if a is None else Spec.of(a) for a, spec in known], attrs)
-        meaning = op.meaning_on(arrays) if plan is None else plan.meaning
-        values = op.values(meaning(*arrays, **attrs))
-        for slot, value, dtype in zip(written, values, dtypes, strict=True):
-            new = _own(value, dtype)
-            slots[slot] = new.copy() if any(new is array for array in arrays) else new
-        for slot, place in zip(outputs, written, strict=False):
-            slots[slot] = slots[place]
+            used = op.plan([spec if a is None else Spec.of(a) for a, spec in known], attrs)
+        for slot, value in zip(written, used.new_values(arrays), strict=True):
+            slots[slot] = value
+        for slot, source in zip(outputs, written, strict=False):
+            slots[slot] = slots[source]
 
     return compute
 
 
-def _writing_by_kernel(
-    make: Callable[[], Array], fill: Fill, takes: list[Any], output: int, written: int
-) -> Compute:
-    def compute(slots: list[Any]) -> None:
-        slots[output] = slots[written] = new = make()
-        fill(*[slots[slot] for slot in takes], new)
-
-    return compute
-
-
-def _changing(step: Step) -> Compute:
+def _changing(step: Step) -> StepFunction:
     """For a step that changes what handles stand for: a copy, so that a run which fails leaves the old."""
     block, op = step.block, step.block.op
     written = [i for i, pin in enumerate(op.inputs) if pin.name in op.writes]
@@ -273,10 +216,10 @@ def _changing(step: Step) -> Compute:
     return compute
 
 
-def _keeping(step: Step, plan: Plan | None) -> Compute:
+def _keeping(step: Step, plan: Plan | None) -> StepFunction:
     """For a step that keeps something from run to run, such as where its random numbers go on."""
     (change,) = step.changes
-    inner = _checked(step) if plan is None else _by_plan(step, plan)
+    inner = _planning(step) if plan is None else _planned(step, plan)
 
     def compute(slots: list[Any]) -> None:
         with keeping(slots[change.before]) as kept:
@@ -286,7 +229,7 @@ def _keeping(step: Step, plan: Plan | None) -> Compute:
     return compute
 
 
-def _switching(step: Step) -> Compute:
+def _switching(step: Step) -> StepFunction:
     data, pred = step.takes
     ways = step.outputs
 
@@ -297,7 +240,7 @@ def _switching(step: Step) -> Compute:
     return compute
 
 
-def _merging(step: Step) -> Compute:
+def _merging(step: Step) -> StepFunction:
     (inputs,), (output, value_index) = step.takes, step.outputs
 
     def compute(slots: list[Any]) -> None:
@@ -313,6 +256,43 @@ def _put(slots: list[Any], places: Sequence[Value], values: Sequence[Value]) -> 
         slots[slot] = value
 
 
+# -- steps run by native code ---------------------------------------------------------------------
+
+_SMALL = 1 << 14
+"""Bytes of a value that is worth a buffer: larger ones take longer to compute than to allocate."""
+
+
+def _preallocate(steps: CompiledSteps, uncacheable: set[Step]) -> dict[int, Array]:
+    """Buffers of small values that only kernels see: every run overwrites them.
+
+    One that has the elements of another in row-major order is a view of its buffer.
+    """
+    kernels = {step: each for step, each in steps if isinstance(each, Instruction) and each.plan}
+    others = (step for step, _ in steps if step not in kernels)
+    seen = {slot for step in others for slot in (*step.uses, *step.gives)}
+    private = {slot for step, _ in steps for slot in step.drops} - seen
+    buffers: dict[int, Array] = {}
+    for step, instruction in kernels.items():
+        if step not in uncacheable or not private.issuperset(step.gives):
+            continue
+        kernel, (spec,), give = instruction.plan.kernel, instruction.plan.specs, step.outputs[0]
+        source = buffers.get(step.takes[0]) if isinstance(kernel, CopyKernel) else None
+        if source is not None:
+            buffers[give] = source.reshape(spec.sizes)
+        elif _size(spec) <= _SMALL:
+            instruction.buffer = buffers[give] = np.empty(spec.sizes, spec.dtype)
+    return buffers
+
+
+def _serial_executor(steps: CompiledSteps, buffers: Mapping[int, Array]) -> SerialExecutor:
+    executor = SerialExecutor()
+    for step, compute in steps:
+        is_view = step.outputs[:1] and step.outputs[0] in buffers and compute.buffer is None  # type: ignore[attr-defined]
+        drops = tuple(slot for slot in step.drops if slot not in buffers)
+        executor.add(None if is_view else compute, drops, step.block.number)
+    return executor
+
+
 # -- what is known of a run before it begins ------------------------------------------------------
 
 HEAVY = 1 << 20
@@ -325,7 +305,7 @@ def _size(spec: Spec) -> int:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class MemoryEstimate:
     """How much memory a run takes for values, by their shapes. What ops need in passing is not in it."""
 
     held: int
@@ -341,8 +321,8 @@ class Estimate:
 
     @staticmethod
     def of(
-        steps: Sequence[Step], sizes: Mapping[int, int], whole: bool, side_by_side: bool
-    ) -> Estimate:
+        steps: Sequence[Step], sizes: Mapping[int, int], whole: bool, parallel: bool
+    ) -> MemoryEstimate:
         own = {slot for step in steps for slot in step.gives}
         live = peak = held = sum(size for slot, size in sizes.items() if slot not in own)
         largest, most = None, 0
@@ -353,12 +333,12 @@ class Estimate:
             live -= sum(sizes[slot] for slot in step.drops if slot in own)
             if given > most:
                 largest, most = step.block, given
-        # Side by side, as much may be computed ahead as is needed one by one, or all there is.
+        # In parallel, as much may be computed ahead as is needed one by one, or all there is.
         beside = min(2 * peak - held, held + sum(sizes[slot] for slot in own))
-        return Estimate(held, beside if side_by_side else peak, peak, whole, largest, most)
+        return MemoryEstimate(held, beside if parallel else peak, peak, whole, largest, most)
 
 
-def _side_by_side(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
+def _parallel_steps(steps: Sequence[Step], sizes: Mapping[int, int]) -> set[Step]:
     """The heavy steps, if some of them do not wait for each other."""
     heavy = {
         step
