@@ -59,7 +59,8 @@ def pytest_make_collect_report(collector: pytest.Collector) -> pytest.CollectRep
 
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Refuses names in MAY_SKIP that no test has, where all tests were collected."""
-    whole = not session.config.option.file_or_dir and not session.config.option.keyword
+    given = session.config.option
+    whole = not (given.file_or_dir or given.keyword or given.markexpr)
     unknown = set(MAY_SKIP) - {test_id(item) for item in session.items}
     if whole and session.items and unknown:
         raise pytest.UsageError(f"MAY_SKIP of {__file__} has no such tests: {sorted(unknown)}")

@@ -8,13 +8,10 @@ from slides import (
     FLOATS,
     FORMATS,
     SAFE,
-    SMALL,
     UNSAFE,
     Slide,
     changed,
     compared,
-    images_for_three_taps,
-    many_small_images,
     results_by_threads,
     slides,
 )
@@ -128,36 +125,6 @@ CHANNEL_COUNTS = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 19])
 )
 def test_any_geometry_agrees_with_the_meaning(problem, groups, ins, outs, dtype, first, seed):
     compare(dtype, first, **problem, groups=groups, ins=ins, outs=outs, seed=seed)
-
-
-@settings(max_examples=40)
-@given(
-    images_for_three_taps(),
-    st.sampled_from([24, 33, 40]),
-    st.sampled_from([32, 35, 49]),
-    st.sampled_from(FLOATS),
-    st.booleans(),
-)
-def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype, first):
-    compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-@settings(max_examples=60)
-@given(
-    many_small_images(),
-    st.sampled_from([64, 96]),
-    st.sampled_from([64, 70]),
-    st.sampled_from(FLOATS),
-    st.booleans(),
-)
-def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
-    compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-@FORMATS
-@pytest.mark.parametrize("problem", SMALL)
-def test_sums_of_fewer_products_at_the_edge_of_what_they_take(problem, first):
-    compare(np.float32, first, **SMALL[problem], ins=96, outs=96)
 
 
 @pytest.mark.parametrize("space", [(32, 32), (8, 16, 16)])

@@ -8,15 +8,12 @@ from slides import (
     FLOATS,
     FORMATS,
     SAFE,
-    SMALL,
     UNSAFE,
     Slide,
     assert_untouched,
     changed,
     compared,
     guarded,
-    images_for_three_taps,
-    many_small_images,
     results_by_threads,
     slides,
 )
@@ -113,36 +110,6 @@ def test_padding_does_not_meet_infinities(problem, channels, dtype, first, seed)
 )
 def test_few_channels_agree_with_the_meaning(problem, ins, outs, dtype, spoil, seed):
     compare(dtype, False, **problem, ins=ins, outs=outs, spoil=spoil, seed=seed)
-
-
-@settings(max_examples=40)
-@given(
-    images_for_three_taps(),
-    st.sampled_from([33, 40, 70]),
-    st.sampled_from([35, 49, 64]),
-    st.sampled_from(FLOATS),
-    st.booleans(),
-)
-def test_sums_of_fewer_products_agree_with_the_meaning(problem, ins, outs, dtype, first):
-    compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-@settings(max_examples=60)
-@given(
-    many_small_images(),
-    st.sampled_from([64, 96]),
-    st.sampled_from([64, 70]),
-    st.sampled_from(FLOATS),
-    st.booleans(),
-)
-def test_sums_of_many_small_images_agree_with_the_meaning(problem, ins, outs, dtype, first):
-    compare(dtype, first, **problem, ins=ins, outs=outs)
-
-
-@FORMATS
-@pytest.mark.parametrize("problem", SMALL)
-def test_sums_of_fewer_products_at_the_edge_of_what_they_take(problem, first):
-    compare(np.float32, first, **SMALL[problem], ins=96, outs=96)
 
 
 @pytest.mark.parametrize("space", [(48, 48), (12, 20, 20)])
