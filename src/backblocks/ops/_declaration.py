@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
 from backblocks.ops._cells import Way
-from backblocks.ops._formulas import set_apart
+from backblocks.ops._formulas import set_apart, with_formula
 from backblocks.ops._handles import fresh
 from backblocks.ops._kernels import Dispatcher
 from backblocks.ops._pins import read_signature
@@ -175,6 +175,13 @@ class Declaration(Dispatcher):
         self.group, self.group_title = _group_of(self.meaning.__module__)
         results = {*self.writes, *(pin.name for pin in self.outputs)}
         self.description, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
+
+    def same_formula(self, other: Declaration, **names: str) -> None:
+        """Takes the formula of another op, which computes the same, with these words in place of others."""
+        formula = other.formula
+        for word, new in names.items():
+            formula = re.sub(rf"\b{word}\b", new, formula)
+        self.formula, self.description = formula, with_formula(self.description, formula)
 
     def shape(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The shape rule: Specs of the inputs and the attributes in, the shape of each output out."""

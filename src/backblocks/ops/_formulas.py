@@ -34,3 +34,9 @@ def set_apart(doc: str, results: Collection[str]) -> tuple[str, str]:
             paragraphs[place] = indent(formula, INDENT)
             return "\n\n".join(paragraphs), formula
     return doc, ""
+
+
+def with_formula(description: str, formula: str) -> str:
+    """A description with a formula behind its first paragraph."""
+    summary, *rest = description.split("\n\n")
+    return "\n\n".join([summary, indent(formula, INDENT), *rest])

@@ -24,6 +24,9 @@ Slices = tuple[slice, ...]
 NATIVE = tuple(BY_NAME[name] for name in FLOATS)
 """The types that the compiled kernels are built for."""
 
+OF_VOLUMES = {"height": "depth, height", "NCHW": "NCDHW"}
+"""The words of a formula of images that are others for volumes."""
+
 
 @dataclass(frozen=True, slots=True)
 class Axis:

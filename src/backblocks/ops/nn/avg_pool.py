@@ -8,8 +8,8 @@ from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
 from backblocks.ops._cells import Way
 from backblocks.ops._inputs import Array
-from backblocks.ops._op import Fill, Value, op
-from backblocks.ops._spec import Shape, Spec, sizes_from
+from backblocks.ops._op import Fill, Op, Value, op
+from backblocks.ops._spec import Shape, Size, Spec, sizes_from
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
@@ -20,7 +20,15 @@ from backblocks.ops.nn._pooling import (
     pooled,
     volume_pooling,
 )
-from backblocks.ops.nn._windows import counts, from_last, last, taps, to_last, window_shape
+from backblocks.ops.nn._windows import (
+    OF_VOLUMES,
+    counts,
+    from_last,
+    last,
+    taps,
+    to_last,
+    window_shape,
+)
 
 
 def _pool(x: Array, *, data_format: str, **windows: Any) -> Array:
@@ -41,13 +49,6 @@ def _pool_grad(shape: tuple[int, ...], dy: Array, *, data_format: str, **windows
     for _, cells, outputs in taps(axes, dx, dy):
         dx[cells] += share[outputs]
     return from_last(dx.astype(dy.dtype, copy=False), data_format)
-
-
-def _grad_shape(orig_input_shape: Spec, grad: Spec, *, data_format: str, **windows: Any) -> Shape:
-    sizes = sizes_from("orig_input_shape", orig_input_shape, [len(data_format)])
-    out = pooled("orig_input_shape", Spec(sizes, grad.dtype), data_format=data_format, **windows)
-    agreed_with_pooling("grad", grad, out)
-    return sizes
 
 
 @op(
@@ -74,16 +75,6 @@ def avg_pool(value: Array, **windows: Any) -> Array:
     return _pool(value, **windows)
 
 
-@avg_pool.shape
-def _(value: Spec, **windows: Any) -> Shape:
-    return pooled("value", value, **windows)
-
-
-@avg_pool.grad
-def _(dy: Value, y: Value, value: Value, **windows: Any) -> list[Value]:
-    return [avg_pool_grad(shape_of(value), dy, **windows)]
-
-
 @op("AvgPoolGrad", "int32, T -> T", attrs=image_pooling, beyond=("explicit_paddings",), T=FLOATS)
 def avg_pool_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
     """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
@@ -94,14 +85,6 @@ def avg_pool_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Array
     with NCHW the channels stand second: output[n, c, i]
     """
     return _pool_grad(tuple(orig_input_shape.tolist()), grad, **windows)
-
-
-avg_pool_grad.shape(_grad_shape)
-
-
-@avg_pool_grad.grad
-def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: Any) -> list[Value]:
-    return [None, avg_pool(ddx, **windows)]
 
 
 @op(
@@ -115,86 +98,68 @@ def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: An
 def avg_pool_3d(input: Array, **windows: Any) -> Array:
     """The mean of each window of a volume.
 
-    output[n, o, c] = (Σ over j of input[n, o·strides - p + j, c]) / cells
-    where o and j stand for depth, height and width, 0 ≤ j < ksize
-    where cells is how many of these cells are inside; padding does not count
-    where p is the padding before:
-        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-    with NCDHW the channels stand second: output[n, c, o]
-
     Padding does not count: a window at the border is divided by the number of its real cells. `ksize`
     and `strides` have one entry for each dimension, in the order of `data_format`.
     """
     return _pool(input, **windows)
 
 
-@avg_pool_3d.shape
-def _(input: Spec, **windows: Any) -> Shape:
-    return pooled("input", input, **windows)
-
-
-@avg_pool_3d.grad
-def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
-    return [avg_pool_3d_grad(shape_of(input), dy, **windows)]
-
-
 @op("AvgPool3DGrad", "int32, T -> T", attrs=volume_pooling, beyond=("explicit_paddings",), T=FLOATS)
 def avg_pool_3d_grad(orig_input_shape: Array, grad: Array, **windows: Any) -> Array:
-    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap.
-
-    output[n, i, c] = Σ over the windows o that cell i is in of grad[n, o, c] / cells[o]
-    where window o has the cells o·strides - p + j along depth, height and width, as in AvgPool3D
-    where cells[o] is how many of them are inside; padding does not count
-    with NCDHW the channels stand second: output[n, c, i]
-    """
+    """Spreads each window's gradient evenly over its real cells, and adds up where windows overlap."""
     return _pool_grad(tuple(orig_input_shape.tolist()), grad, **windows)
 
 
-avg_pool_3d_grad.shape(_grad_shape)
+def _complete(pool: Op, pool_grad: Op) -> None:
+    """Gives an average pooling and its gradient their rules and kernels; they are adjoint."""
+    (pin,) = (pin.name for pin in pool.inputs)
 
+    @pool.shape
+    def _(input: Spec, **windows: Any) -> Shape:
+        return pooled(pin, input, **windows)
 
-@avg_pool_3d_grad.grad
-def _(ddx: Value, dx: Value, orig_input_shape: Value, grad: Value, **windows: Any) -> list[Value]:
-    return [None, avg_pool_3d(ddx, **windows)]
+    @pool.cells
+    def _(y: Spec, input: Spec, **windows: Any) -> list[Way]:
+        return pool_way("mean", (pin,), input, cells=(pin,), windows=("output",), **windows)
 
-
-# -- which cells belong together ------------------------------------------------------------------
-
-
-@avg_pool.cells
-def _(y: Spec, value: Spec, **windows: Any) -> list[Way]:
-    return pool_way("mean", ("value",), value, cells=("value",), windows=("output",), **windows)
-
-
-@avg_pool_3d.cells
-def _(y: Spec, input: Spec, **windows: Any) -> list[Way]:
-    return pool_way("mean", ("input",), input, cells=("input",), windows=("output",), **windows)
-
-
-for _each in (avg_pool_grad, avg_pool_3d_grad):
-
-    @_each.cells
-    def _(y: Spec, orig_input_shape: Spec, grad: Spec, **windows: Any) -> list[Way]:
-        return pool_way("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
-
-
-# -- kernels --------------------------------------------------------------------------------------
-
-for _each in (avg_pool, avg_pool_3d):
-
-    @_each.kernel("native")
+    @pool.kernel("native")
     def _(input: Spec, **windows: Any) -> Fill | None:
         return native_pool(_kernels.avg_pool, input.shape, input.dtype, **windows)
 
+    @pool.grad
+    def _(dy: Value, y: Value, input: Value, **windows: Any) -> list[Value]:
+        return [pool_grad(shape_of(input), dy, **windows)]
 
-for _each in (avg_pool_grad, avg_pool_3d_grad):
+    @pool_grad.shape
+    def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Shape:
+        sizes = _sizes_from(orig_input_shape, windows)
+        out = pooled("orig_input_shape", Spec(sizes, grad.dtype), **windows)
+        agreed_with_pooling("grad", grad, out)
+        return sizes
 
-    @_each.kernel("native")
+    @pool_grad.cells
+    def _(y: Spec, orig_input_shape: Spec, grad: Spec, **windows: Any) -> list[Way]:
+        return pool_way("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
+
+    @pool_grad.kernel("native")
     def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Fill | None:
-        cells = sizes_from("orig_input_shape", orig_input_shape, [len(windows["data_format"])])
-        pool = native_pool(_kernels.avg_pool_grad, cells, grad.dtype, **windows)
-        return pool and pool.taking(1, 2)
+        cells = _sizes_from(orig_input_shape, windows)
+        kernel = native_pool(_kernels.avg_pool_grad, cells, grad.dtype, **windows)
+        return kernel and kernel.taking(1, 2)
 
+    @pool_grad.grad
+    def _(ddx: Value, dx: Value, shape: Value, grad: Value, **windows: Any) -> list[Value]:
+        return [None, pool(ddx, **windows)]
+
+
+def _sizes_from(orig_input_shape: Spec, windows: dict[str, Any]) -> tuple[Size, ...]:
+    return sizes_from("orig_input_shape", orig_input_shape, [len(windows["data_format"])])
+
+
+_complete(avg_pool, avg_pool_grad)
+_complete(avg_pool_3d, avg_pool_3d_grad)
+avg_pool_3d.same_formula(avg_pool, **OF_VOLUMES, value="input")
+avg_pool_3d_grad.same_formula(avg_pool_grad, **OF_VOLUMES, AvgPool="AvgPool3D")
 
 # -- differences from TensorFlow ------------------------------------------------------------------
 

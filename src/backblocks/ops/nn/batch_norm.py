@@ -236,19 +236,7 @@ def fused_batch_norm(
 def fused_batch_norm_v2(
     x: Array, scale: Array, offset: Array, mean: Array, variance: Array, **how: Any
 ) -> tuple[Array, ...]:
-    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type.
-
-    y[…, c] = (x[…, c] - m[c]) / √(v[c] + epsilon) · scale[c] + offset[c]
-    batch_mean[c] = (1 - f) · mean[c] + f · m[c]
-    batch_variance[c] = (1 - f) · variance[c] + f · v[c] · n / max(n - 1, 1)
-    reserve_space_1[c] = m[c]
-    reserve_space_2[c] = v[c]
-    where m[c] = Σ over … of x[…, c] / n
-    where v[c] = Σ over … of (x[…, c] - m[c])² / n
-    where f = exponential_avg_factor, and n is how many cells a channel has, at least 1
-    with is_training=False m and v are mean and variance, which come out as they are
-    with NCHW the channels stand second: x[n, c, …]
-    """
+    """FusedBatchNorm whose channel vectors have a type of their own, so that `x` can be of half type."""
     return _forward(x, scale, offset, mean, variance, **how)
 
 
@@ -286,6 +274,7 @@ _BACKWARD = {
     fused_batch_norm_v2: fused_batch_norm_grad_v2,
     fused_batch_norm_v3: fused_batch_norm_grad_v3,
 }
+fused_batch_norm_v2.same_formula(fused_batch_norm)
 for _norm, _back in _BACKWARD.items():
     _norm.shape(_shape)
     _norm.grad(functools.partial(_forward_grad, _back))

@@ -210,19 +210,7 @@ def fused_batch_norm_grad_v2(
     reserve_space_2: Array,
     **how: Any,
 ) -> tuple[Array, ...]:
-    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad.
-
-    x_backprop[…, c] = scale[c] · r[c]
-        · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
-    scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
-    offset_backprop[c] = Σ over … of y_backprop[…, c]
-    reserve_space_3, reserve_space_4 = nothing
-    where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
-    where r[c] = 1 / √(reserve_space_2[c] + epsilon)
-    where n is how many cells a channel has, at least 1
-    with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
-    with NCHW the channels stand second: x[n, c, …]
-    """
+    """The gradient of FusedBatchNormV2; see FusedBatchNormGrad."""
     return _backward(y_backprop, x, scale, reserve_space_1, reserve_space_2, **how)
 
 
@@ -243,23 +231,18 @@ def fused_batch_norm_grad_v3(
     reserve_space_3: Array,
     **how: Any,
 ) -> tuple[Array, ...]:
-    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read.
-
-    x_backprop[…, c] = scale[c] · r[c]
-        · (y_backprop[…, c] - (offset_backprop[c] + d[…, c] · scale_backprop[c]) / n)
-    scale_backprop[c] = Σ over … of y_backprop[…, c] · d[…, c]
-    offset_backprop[c] = Σ over … of y_backprop[…, c]
-    reserve_space_4, reserve_space_5 = nothing
-    where d[…, c] = (x[…, c] - reserve_space_1[c]) · r[c]
-    where r[c] = 1 / √(reserve_space_2[c] + epsilon)
-    where n is how many cells a channel has, at least 1
-    with is_training=False x_backprop[…, c] = scale[c] · r[c] · y_backprop[…, c]
-    with NCHW and NCDHW the channels stand second: x[n, c, …]
-    """
+    """The gradient of FusedBatchNormV3; see FusedBatchNormGrad. `reserve_space_3` is not read."""
     return _backward(y_backprop, x, scale, reserve_space_1, reserve_space_2, **how)
 
 
 _VERSIONS = (fused_batch_norm_grad, fused_batch_norm_grad_v2, fused_batch_norm_grad_v3)
+fused_batch_norm_grad_v2.same_formula(fused_batch_norm_grad)
+fused_batch_norm_grad_v3.same_formula(
+    fused_batch_norm_grad,
+    reserve_space_4="reserve_space_5",
+    reserve_space_3="reserve_space_4",
+    NCHW="NCHW and NCDHW",
+)
 for _back in _VERSIONS:
     _back.shape(_shape_back)
     _back.grad(functools.partial(_backward_grad, _back))

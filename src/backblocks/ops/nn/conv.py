@@ -24,7 +24,7 @@ from backblocks.ops.nn._convolution import (
     image_convolution,
     volume_convolution,
 )
-from backblocks.ops.nn._windows import first, from_last, last, taps, to_last
+from backblocks.ops.nn._windows import OF_VOLUMES, first, from_last, last, taps, to_last
 
 
 def convolve(x: Array, filter: Array, **windows: Any) -> Array:
@@ -158,13 +158,6 @@ def conv_2d_backprop_filter(
 def conv_3d(input: Array, filter: Array, **windows: Any) -> Array:
     """Slides a filter over a volume and sums the products (cross-correlation).
 
-    output[n, o, k] = Σ over j, c of input[n, o·strides - p + j·dilations, c] · filter[j, c, k]
-    where o and j stand for depth, height and width; cells outside add nothing
-    where p is the padding before: with SAME, for an axis of this size with so many taps on it,
-        ⌊max((⌈size / strides⌉ - 1) · strides + (taps - 1) · dilations + 1 - size, 0) / 2⌋
-    with NCDHW the channels stand second: output[n, k, o]
-    with g times the filter's channels in input, they and the k fall into g groups, each on its own
-
     `filter` is (depth, height, width, in channels, out channels). `strides` and `dilations` have one
     entry for each dimension of `input`, in the order of `data_format`.
     """
@@ -182,13 +175,7 @@ def conv_3d(input: Array, filter: Array, **windows: Any) -> Array:
 def conv_3d_backprop_input_v2(
     input_sizes: Array, filter: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back.
-
-    output[n, i, c] = Σ over o, j, k of out_backprop[n, o, k] · filter[j, c, k]
-    where i = o·strides - p + j·dilations along depth, height and width, with p as in Conv3D
-    with NCDHW the channels stand second: output[n, c, i]
-    with g times the filter's channels in output, they and the k fall into g groups, each on its own
-    """
+    """The gradient of Conv3D with respect to its input: what each cell gave, it gets back."""
     return _to_input(tuple(input_sizes.tolist()), filter, out_backprop, **windows)
 
 
@@ -202,13 +189,7 @@ def conv_3d_backprop_input_v2(
 def conv_3d_backprop_filter_v2(
     input: Array, filter_sizes: Array, out_backprop: Array, **windows: Any
 ) -> Array:
-    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back.
-
-    output[j, c, k] = Σ over n, o of input[n, o·strides - p + j·dilations, c] · out_backprop[n, o, k]
-    where o and j stand for depth, height and width, with p as in Conv3D; cells outside add nothing
-    with NCDHW the channels stand second: input[n, c, i]
-    with g times the filter's channels in input, they and the k fall into g groups, each on its own
-    """
+    """The gradient of Conv3D with respect to its filter: what each tap gave, it gets back."""
     return _to_filter(input, tuple(filter_sizes.tolist()), out_backprop, **windows)
 
 
@@ -275,6 +256,12 @@ complete(
 )
 complete(conv_3d, conv_3d_backprop_input_v2, conv_3d_backprop_filter_v2, _NATIVE)
 complete_gradients(conv_3d, conv_3d_backprop_input, conv_3d_backprop_filter, _NATIVE)
+for _each, _of_images in (
+    (conv_3d, conv_2d),
+    (conv_3d_backprop_input_v2, conv_2d_backprop_input),
+    (conv_3d_backprop_filter_v2, conv_2d_backprop_filter),
+):
+    _each.same_formula(_of_images, **OF_VOLUMES, Conv2D="Conv3D")
 
 
 # -- differences from TensorFlow ------------------------------------------------------------------

@@ -18,6 +18,8 @@ from backblocks.ops.nn._max_pool import (
     pool_grad_grad,
 )
 from backblocks.ops.nn._pooling import volume_pooling
+from backblocks.ops.nn._windows import OF_VOLUMES
+from backblocks.ops.nn.max_pool import max_pool, max_pool_grad, max_pool_grad_grad
 
 _ABOUT_TIES = "Of equals the first gets a window's gradient, or each as in TensorFlow's CPU kernel."
 Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
@@ -35,12 +37,6 @@ Ties = Annotated[str, choice(_ABOUT_TIES, "first", "tensorflow-cpu")]
 )
 def max_pool_3d(input: Array, **windows: Any) -> Array:
     """The largest value of each window of a volume.
-
-    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
-    where o and j stand for depth, height and width, 0 ≤ j < ksize; padding takes no part
-    where p is the padding before:
-        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-    with NCDHW the channels stand second: output[n, c, o]
 
     `ksize` and `strides` have one entry for each dimension, in the order of `data_format`. Padding
     never wins a window; a NaN does.
@@ -123,11 +119,6 @@ def max_pool_3d_grad(
     orig_input: Array, orig_output: Array, grad: Array, *, ties: Ties = "first", **windows: Any
 ) -> Array:
     """Sends each window's gradient back to the cell that won it; of equals, the first.
-
-    output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-    where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
-    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-    with NCDHW the channels stand second: output[n, c, i]
 
     The winner is found in `orig_input`; of `orig_output` only the shape is used. That makes it the
     adjoint of MaxPool3D. With `ties="tensorflow-cpu"` every cell within 1e-5 of `orig_output` gets the
@@ -212,17 +203,18 @@ def max_pool_3d_grad_grad(
 ) -> Array:
     """For each window, the value of `grad` at the cell that won it.
 
-    output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-    where window o has the cells o·strides - p + j along depth, height and width, as in MaxPool3D
-    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-    with NCDHW the channels stand second: output[n, c, o]
-
     It is the adjoint of MaxPool3DGrad, and so the second gradient of MaxPool3D.
     """
     return pool_grad_grad(orig_input, grad, **windows)
 
 
 complete(max_pool_3d, max_pool_3d_grad, max_pool_3d_grad_grad)
+for _each, _of_images in (
+    (max_pool_3d, max_pool),
+    (max_pool_3d_grad, max_pool_grad),
+    (max_pool_3d_grad_grad, max_pool_grad_grad),
+):
+    _each.same_formula(_of_images, **OF_VOLUMES, MaxPool="MaxPool3D")
 
 max_pool_3d_grad_grad.differs(**NAN_WINDOWS)
 max_pool_3d_grad_grad.differs(**OUTPUT_COMPARED)

@@ -26,6 +26,7 @@ def _windows_of(ksize: Array, strides: Array) -> dict[str, Any]:
 
 def _delegate(v2: Op, v1: Op, **checks: Any) -> None:
     """Gives `v2`, whose last two inputs are window and stride, all that its first version has."""
+    v2.same_formula(v1)
     rule: Any = v1.shape_rule
     cells: Any = v1.cell_rule
     (kernel,) = v1.kernels
@@ -74,14 +75,7 @@ def _delegate(v2: Op, v1: Op, **checks: Any) -> None:
     T=REALS,
 )
 def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
-    """MaxPool whose window and stride are tensors.
-
-    output[n, o, c] = max over j of input[n, o·strides - p + j, c]
-    where o and j stand for height and width, 0 ≤ j < ksize; padding takes no part
-    where p is the padding before:
-        with SAME ⌊max((⌈size / strides⌉ - 1) · strides + ksize - size, 0) / 2⌋ for an axis of this size
-    with NCHW the channels stand second: output[n, c, o]
-    """
+    """MaxPool whose window and stride are tensors."""
     return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
 
 
@@ -128,13 +122,7 @@ max_pool_v2.fails(
 def max_pool_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
 ) -> Any:
-    """MaxPoolGrad whose window and stride are tensors.
-
-    output[n, i, c] = Σ over the windows o that cell i has won of grad[n, o, c]
-    where window o has the cells o·strides - p + j along height and width, as in MaxPool
-    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-    with NCHW the channels stand second: output[n, c, i]
-    """
+    """MaxPoolGrad whose window and stride are tensors."""
     return max_pool_grad.meaning(
         orig_input, orig_output, grad, **_windows_of(ksize, strides), **how
     )
@@ -176,13 +164,7 @@ max_pool_grad_v2.case(
 def max_pool_grad_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
 ) -> Any:
-    """MaxPoolGradGrad whose window and stride are tensors.
-
-    output[n, o, c] = grad[n, i, c] at the cell i that has won window o
-    where window o has the cells o·strides - p + j along height and width, as in MaxPool
-    where its winner is the first NaN of orig_input, or else the first maximum, in row-major order
-    with NCHW the channels stand second: output[n, c, o]
-    """
+    """MaxPoolGradGrad whose window and stride are tensors."""
     windows = _windows_of(ksize, strides)
     return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
 
