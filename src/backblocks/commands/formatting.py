@@ -39,8 +39,8 @@ def format_array(array: Array) -> str:
 def printable_array(array: Array) -> Array:
     """The array in a dtype that NumPy can print."""
     if array.dtype.kind == "O":
-        words = [element.decode(errors="replace") for element in array.flat]
-        return np.array(words, str).reshape(array.shape)
+        texts = [element.decode(errors="replace") for element in array.flat]
+        return np.array(texts, str).reshape(array.shape)
     return array.astype(wider(array.dtype), copy=False)
 
 

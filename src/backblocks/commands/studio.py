@@ -52,7 +52,7 @@ def _place(page: str | None) -> tuple[Path, str]:
 
 
 def _password() -> str:
-    """That others have to give; it comes from the terminal or the environment, never from arguments."""
+    """The password of the studio, from the environment or the terminal, never from arguments."""
     password = os.environ.get("BACKBLOCKS_PASSWORD") or (
         getpass.getpass("Password for this studio: ") if sys.stdin.isatty() else ""
     )

@@ -1,4 +1,4 @@
-"""Pages to begin with, which come with the package. All of them run."""
+"""Example pages and lessons that come with the package."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 FIRST = "matrix_product"
-"""What a new page is when no example is named."""
+"""The example that a new page is a copy of, if none is named."""
 
-_TAUGHT = (
+_LESSONS = (
     "lesson_max_pool", "lesson_ties", "lesson_avg_pool_edge", "lesson_convolution", "lesson_strides",
     "lesson_second_gradient", "lesson_layouts", "spheres_and_cubes",
 )  # fmt: skip
@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).parent
 def names() -> list[str]:
     """The lessons, then the others by name."""
     found = {file.name.removesuffix(_SUFFIX) for file in _FOLDER.glob(f"*{_SUFFIX}")}
-    return [*_TAUGHT, *sorted(found.difference(_TAUGHT))]
+    return [*_LESSONS, *sorted(found.difference(_LESSONS))]
 
 
 def path(name: str) -> Path:
@@ -30,5 +30,5 @@ def path(name: str) -> Path:
 
 
 def titles() -> dict[str, str]:
-    """Examples by name, with what they are called."""
+    """Titles of the examples, by name."""
     return {name: json.loads(path(name).read_text())["title"] for name in names()}

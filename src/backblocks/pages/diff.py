@@ -186,9 +186,9 @@ def _settings(page: PageFile, section: str, renamed: Mapping[str, str]) -> dict[
     for name, value in to_json(getattr(page, section)).items():
         inner = value.items() if type(value) is dict else [("", value)]
         for key, each in inner:
-            words = _parse_or_keep(each, Folder.of(page.path)) if is_typed(each) else each
+            parsed = _parse_or_keep(each, Folder.of(page.path)) if is_typed(each) else each
             found[f"{name}.{_rename_wire(key, renamed)}" if key else name] = _rename_wires(
-                words, renamed
+                parsed, renamed
             )
     return found
 
@@ -278,10 +278,10 @@ def _bits(array: Array) -> Any:
 
 def _value_text(value: Any) -> str:
     if isinstance(value, np.ndarray):
-        words = array_to_json(value)
-        if value.size > 16 or isinstance(words, np.ndarray):
+        written = array_to_json(value)
+        if value.size > 16 or isinstance(written, np.ndarray):
             return f"{NAMES[value.dtype]} {shape_text(value.shape)}"
-        return f"{NAMES[value.dtype]} {_json_text(words['value'])}"
+        return f"{NAMES[value.dtype]} {_json_text(written['value'])}"
     if isinstance(value, str):
         return value
     return _json_text(attribute_to_json(value))

@@ -35,7 +35,7 @@ class PageBlock(Record):
         "TensorFlow's name of the op; or `gradients`, or `page`: see the format's text."
     )
     version: int = json_field("The version of the op's definition.", default=1, minimum=1)
-    about: str = json_field("A sentence for whoever reads the page.", default="")
+    about: str = json_field("A sentence for readers of the page.", default="")
     inputs: dict[str, Any] = json_field(
         "For each input a wire or a constant; a list of them for an input that is a list.",
         name="in",
@@ -191,9 +191,7 @@ class PageFile(Record):
     frames: dict[str, Frame] = json_field("Frames by name.", default=dict)
     notes: dict[str, Note] = json_field("Notes by name.", default=dict)
     monitors: dict[str, Monitor] = json_field("Monitors by name.", default=dict)
-    run: RunSettings = json_field(
-        "How a run goes if it is not told otherwise.", default=RunSettings
-    )
+    run: RunSettings = json_field("The default settings of a run.", default=RunSettings)
     ports: Ports = json_field("Its inputs and outputs as a block.", default=Ports)
     layout: Layout = json_field("Positions on the canvas.", default=Layout)
     path: Path | None = field(default=None, compare=False)

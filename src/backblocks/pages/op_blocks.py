@@ -159,8 +159,8 @@ def _with_constants(builder: PageBuilder, name: str, op: Op, inputs: list[Any]) 
     for pin, value in zip(op.inputs, _arrays(builder, op, inputs), strict=True):
         own = f"{name}/{pin.name}"
         if type(value) is tuple:
-            held = [builder.as_symbol(f"{own}_{j}", each, name) for j, each in enumerate(value)]
-            symbols.append(tuple(held))
+            elements = [builder.as_symbol(f"{own}_{j}", each, name) for j, each in enumerate(value)]
+            symbols.append(tuple(elements))
         else:
             symbols.append(None if value is None else builder.as_symbol(own, value, name))
     return symbols

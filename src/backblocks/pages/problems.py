@@ -68,8 +68,8 @@ def unknown_block(name: str, page: PageFile) -> OpError:
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> OpError:
     near = nearest(name, known)
-    words = listed([*known]) or f"no {kind}"
-    hint = f"Did you mean {near}?" if near else f"It takes {words}."
+    names = listed([*known]) or f"no {kind}"
+    hint = f"Did you mean {near}?" if near else f"It takes {names}."
     return OpError(f"is no {kind} that is known here", arg=name, hint=hint)
 
 

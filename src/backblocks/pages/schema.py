@@ -6,9 +6,9 @@ from backblocks.pages.constants import TYPES
 from backblocks.pages.dataclass_json import Json, json_schema
 from backblocks.pages.model import FORMAT, PageFile
 
-_CELL = {"type": ["number", "boolean", "string", "object", "array"]}
+_ELEMENT = {"type": ["number", "boolean", "string", "object", "array"]}
 _CONSTANT: Json = {
-    "description": "A constant. Without a dtype it takes that of what it meets.",
+    "description": "A constant. Without a dtype it takes that of the inputs beside it.",
     "anyOf": [
         {"type": ["number", "boolean"]},
         {"type": "array", "items": {"$ref": "#/$defs/Constant"}},
@@ -18,9 +18,9 @@ _CONSTANT: Json = {
                 "dtype": {"enum": list(TYPES)},
                 "shape": {"type": "array", "items": {"type": "integer", "minimum": 0}},
                 "value": {
-                    **_CELL,
-                    "description": "Nested lists. Cells without a number in JSON are text: inf, -inf, nan, "
-                    "1-2j, whole numbers beyond 2^53. Bytes that are no UTF-8 are in base64.",
+                    **_ELEMENT,
+                    "description": "Nested lists. Elements that JSON has no number for are strings: "
+                    "inf, -inf, nan, 1-2j, integers beyond 2^53. Bytes that are no UTF-8 are in base64.",
                 },
                 "file": {"type": "string", "description": "An npy file below the page's folder."},
             },
@@ -32,7 +32,7 @@ _CONSTANT: Json = {
 
 
 def schema() -> Json:
-    """The schema of a page of today's version. Fields that it does not name are allowed, and kept."""
+    """The schema of a page of the current format version. Unknown fields are allowed, and kept."""
     definitions: dict[str, Json] = {"Constant": _CONSTANT}
     page = json_schema(PageFile, definitions)
     page["properties"]["format"] |= {"const": FORMAT}

@@ -8,7 +8,7 @@ export interface PageBlock extends JsonObject {
   readonly op: string;
   /** The version of the op's definition. */
   readonly version?: number;
-  /** A sentence for whoever reads the page. */
+  /** A sentence for readers of the page. */
   readonly about?: string;
   /** For each input a wire or a constant; a list of them for an input that is a list. */
   readonly in?: Readonly<Record<string, Json>>;
@@ -119,7 +119,7 @@ export interface Layout extends JsonObject {
 export interface TypedConstant extends JsonObject {
   readonly dtype: string;
   readonly shape?: readonly number[];
-  /** Nested lists. Cells without a number in JSON are text: inf, -inf, nan, 1-2j, whole numbers beyond 2^53. Bytes that are no UTF-8 are in base64. */
+  /** Nested lists. Elements that JSON has no number for are strings: inf, -inf, nan, 1-2j, integers beyond 2^53. Bytes that are no UTF-8 are in base64. */
   readonly value?: Json;
   /** An npy file below the page's folder. */
   readonly file?: string;
@@ -145,7 +145,7 @@ export interface PageDocument extends JsonObject {
   readonly notes?: Readonly<Record<string, Note>>;
   /** Monitors by name. */
   readonly monitors?: Readonly<Record<string, Monitor>>;
-  /** How a run goes if it is not told otherwise. */
+  /** The default settings of a run. */
   readonly run?: RunSettings;
   /** Its inputs and outputs as a block. */
   readonly ports?: Ports;
