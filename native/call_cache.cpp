@@ -203,7 +203,7 @@ class CallCache {
     nb::object key(const nb::dict& given) const { return key_(given, by_value); }
 
     void put(const nb::bytes& key, const nb::object& call) {
-        if (!nb::isinstance<CachedCall>(call)) throw nb::type_error("must be a cached call");
+        if (!instance_of<CachedCall>(call)) throw nb::type_error("must be a cached call");
         PyObject *oldest, *value;
         Py_ssize_t at = 0;
         if (calls_.size() >= most_ && PyDict_Next(calls_.ptr(), &at, &oldest, &value))

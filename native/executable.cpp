@@ -73,12 +73,10 @@ nb::object OutputAllocator::allocate() const {
 
 Executable::Executable(nb::object kernel, const nb::tuple& allocators, bool direct)
     : kernel_(std::move(kernel)),
-      prepared_(nb::isinstance<Prepared>(kernel_) ? nb::inst_ptr<Prepared>(kernel_) : nullptr),
+      prepared_(instance_of<Prepared>(kernel_)),
       direct_(direct && !kernel_.is_none()) {
     for (const nb::handle each : allocators)
-        allocators_.push_back({nb::borrow(each), nb::isinstance<OutputAllocator>(each)
-                                                     ? nb::inst_ptr<OutputAllocator>(each)
-                                                     : nullptr});
+        allocators_.push_back({nb::borrow(each), instance_of<OutputAllocator>(each)});
     require(kernel_.is_none() || !allocators_.empty(), "Executable", "a kernel must have an output");
 }
 

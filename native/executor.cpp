@@ -33,7 +33,7 @@ class Instruction {
     // `function` is an Executable, or any callable of the inputs.
     Instruction(nb::object function, const nb::tuple& inputs, const nb::tuple& outputs)
         : function_(std::move(function)),
-          executable_(nb::isinstance<Executable>(function_) ? nb::inst_ptr<Executable>(function_) : nullptr),
+          executable_(instance_of<Executable>(function_)),
           inputs_(as_slots(inputs)), outputs_(as_slots(outputs)) {}
 
     void run(nb::handle slots) const {
@@ -73,8 +73,7 @@ class SerialExecutor {
    public:
     // `compute` is None for a step whose value is there already.
     void add(nb::object compute, const nb::tuple& dropped, nb::object number) {
-        const auto* instruction =
-            nb::isinstance<Instruction>(compute) ? nb::inst_ptr<Instruction>(compute) : nullptr;
+        const auto* instruction = instance_of<Instruction>(compute);
         steps_.push_back({std::move(compute), instruction, as_slots(dropped), std::move(number)});
     }
 

@@ -92,6 +92,13 @@ inline nb::object call_python(nb::handle function, PyObject* args = nullptr,
     return nb::steal(result);
 }
 
+// The C++ object that a Python one holds; null if it is of another class. One that was made without __init__
+// is refused.
+template <class T>
+T* instance_of(nb::handle object) {
+    return nb::isinstance<T>(object) ? nb::cast<T*>(object) : nullptr;
+}
+
 // -- errors ---------------------------------------------------------------------------------------
 
 // A kernel was told to stop; what it has computed is of no use.

@@ -39,8 +39,8 @@ KERNELS = {
     "product": (PRODUCT, "abp", 1),
 }
 OTHERS = {
-    "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes", "multiply_add",
-    "num_threads", "set_cache_bytes", "set_most_kept_bytes", "set_num_threads", "stream",
+    "all_in_row_order", "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes",
+    "multiply_add", "num_threads", "set_cache_bytes", "set_most_kept_bytes", "set_num_threads", "stream",
     "trim_memory",
 }  # fmt: skip
 
