@@ -79,7 +79,8 @@ class Call:
         left = iter(tensors.values())
         inputs = each_value(lambda _: next(left), self.inputs)
         if self.plan is not None:
-            return self.op.compute(self.plan, inputs)
+            with np.errstate(all="ignore"):
+                return self.plan.outputs(inputs)
         return self.op.run(inputs, self.attrs)
 
     def results(self, tensors):
