@@ -77,7 +77,7 @@ test.each([
 });
 
 test("cells are painted by dragging, in one step", async () => {
-  await inspector.show("Map");
+  await inspector.show("Heatmap");
   const paint = page.getByRole("button", { name: "Paint", exact: true });
   await paint.click();
   const [from, to] = [await inspector.cellAt(16, 16), await inspector.cellAt(150, 16)];
@@ -91,7 +91,7 @@ test("cells are painted by dragging, in one step", async () => {
 });
 
 test("a pinned cell is not painted by a stroke elsewhere", async () => {
-  await inspector.show("Map");
+  await inspector.show("Heatmap");
   const [pinned, other] = [await inspector.cellAt(16, 16), await inspector.cellAt(90, 60)];
   await page.mouse.click(pinned.x, pinned.y);
   const paint = page.getByRole("button", { name: "Paint", exact: true });
@@ -164,7 +164,7 @@ test("a number is typed below the map", async () => {
       map.dispatchEvent(new KeyboardEvent("keydown", { key: "Home", ctrlKey: true, bubbles: true }));
     }).observe(document.body, { childList: true, subtree: true }),
   );
-  await inspector.show("Map");
+  await inspector.show("Heatmap");
   await expect.poll(() => inspector.line().textContent()).toContain("matrix:output[0, 0]");
   await page.keyboard.press("ArrowDown");
   await page.keyboard.press("F2");
@@ -179,12 +179,12 @@ test("a number is typed below the map", async () => {
   await oneStep();
 });
 
-test("whole numbers keep to their type, and all of their digits", async () => {
+test("integers keep to their type, and all of their digits", async () => {
   await inspector.select("small");
   await inspector.show("Table");
   await page.locator("[role=gridcell]").first().click();
   await page.keyboard.type("128");
-  expect(await page.locator(".table-rule").textContent()).toBe("A whole number of int8, from -128 to 127.");
+  expect(await page.locator(".table-rule").textContent()).toBe("An integer of int8, from -128 to 127.");
   await page.locator(".table-input").press("Escape");
   await inspector.select("long");
   await expect.poll(() => page.locator("[role=gridcell]").first().textContent()).toBe("9007199254740993");

@@ -139,10 +139,10 @@ describe("by mouse", () => {
     });
   });
 
-  test("a wire that would close a circle is refused in words", async () => {
+  test("a wire that would create a cycle is refused in words", async () => {
     await drag(await place("#block-c .pin.out"), await place("#block-b .pin.in"));
     await page.waitForSelector(".toast");
-    expect(await page.locator(".toast").textContent()).toContain("circle");
+    expect(await page.locator(".toast").textContent()).toContain("cycle");
     await page.click(".toast button");
     expect((await blocks()).b?.in).toEqual({ x: "a:output" });
   });
@@ -248,7 +248,7 @@ test("what is wrong at a selected block lies above its neighbours", async () => 
 test("a placeholder has no value before one is typed, then one of its type and shape", async () => {
   await newPage(page, { p: { op: "Placeholder", attrs: { dtype: "int32", shape: [2, null] } } });
   await page.click("#block-p .block-title");
-  const section = page.locator(".section", { hasText: "Value when the page runs" });
+  const section = page.locator(".section", { hasText: "Feed value" });
   await section.waitFor();
   expect(await section.locator("input").count()).toBe(0);
   await section.getByRole("button", { name: "Type a value" }).click();
@@ -370,9 +370,9 @@ describe("out and in", () => {
   );
 
   test.each([
-    ["other.html", "<p>Hello</p>", "no page inside"],
-    ["notes.txt", "Hello", "no page and no array"],
-    ["cut.page.json", '{"format": 1, "blocks": {', "is no page"],
+    ["other.html", "<p>Hello</p>", "contains no page"],
+    ["notes.txt", "Hello", "neither a page nor an array"],
+    ["cut.page.json", '{"format": 1, "blocks": {', "is not a page"],
     ["later.page.json", '{"format": 99, "blocks": {}}', "format 99"],
     ["broken.safetensors", "\x02\0\0\0\0\0\0\0{{", "damaged"],
   ])("%s is refused with the reason", async (name, text, reason) => {
@@ -387,7 +387,7 @@ describe("out and in", () => {
   test("a script gives the page's numbers", async () => {
     await chain();
     await page.click("#block-c .block-title");
-    await page.locator("label", { hasText: "wanted" }).locator("input").check();
+    await page.locator("label", { hasText: "Fetch this output" }).locator("input").check();
     await page.click("#block-loose .block-title");
     await page.keyboard.press("Delete");
     const { bytes } = await exported("Python");
@@ -458,7 +458,7 @@ test("a file that something else has changed is not overwritten silently", async
   await page.keyboard.press("Control+s");
   await page.waitForSelector("dialog[open]");
   expect(readFileSync(file, "utf8")).toContain("another");
-  await page.getByRole("button", { name: "Overwrite it" }).click();
+  await page.getByRole("button", { name: "Overwrite" }).click();
   await page.waitForFunction(() => document.querySelector(".save-state")?.textContent === "Saved");
   expect(readFileSync(file, "utf8")).toContain("loose");
 });

@@ -99,7 +99,7 @@ test("changes of a file that is gone are offered again", async () => {
   await openFile(page, "gone");
   await addSquare(page);
   await page.waitForFunction(() =>
-    /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
+    /Draft saved/.test(document.querySelector(".save-state")?.textContent ?? ""),
   );
   // What was kept more than a second ago survives a kill.
   await page.waitForTimeout(1200);
@@ -108,7 +108,7 @@ test("changes of a file that is gone are offered again", async () => {
   await page.close();
   const later = await browser.newPage();
   await later.goto(await studio.start());
-  await later.locator(".file-list button", { hasText: "gone.page.json is gone" }).click();
+  await later.locator(".file-list button", { hasText: "gone.page.json is missing" }).click();
   await later.waitForSelector("#block-square");
 });
 
@@ -133,7 +133,7 @@ test("what was cut off while the studio was loaded is fetched again", async () =
   await page.locator(".canvas").focus();
   await page.keyboard.press("/");
   await page.keyboard.type("square");
-  expect(await page.textContent(".search .empty")).toBe("One moment…");
+  expect(await page.textContent(".search .empty")).toBe("Loading…");
   cutOff = /^$/;
   await page.locator(".search [role=option]", { hasText: "Square" }).first().waitFor();
   await page.keyboard.press("Enter");
@@ -158,7 +158,7 @@ test.each(["another", "the same"])(
     await (tab === "another" ? await context.newPage() : page).goto(again);
     await banner.waitFor({ state: "detached" });
     await page.waitForFunction(() =>
-      /Draft kept/.test(document.querySelector(".save-state")?.textContent ?? ""),
+      /Draft saved/.test(document.querySelector(".save-state")?.textContent ?? ""),
     );
     const third = await context.newPage();
     await third.goto(new URL("/", again).href);

@@ -426,7 +426,7 @@ print(json.dumps([x.max(), "[0, 0-1, 0-1, 0-1, 0]", [0, *map(int, place), 0]]))
     const box = await restingBox(canvas);
     await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
     await expect.poll(status).toMatch(/^input\[0,\d,\d,\d,0\] = /);
-    await panel("volume:output").getByRole("button", { name: "Map" }).click();
+    await panel("volume:output").getByRole("button", { name: "Heatmap" }).click();
   });
 });
 
@@ -574,12 +574,12 @@ describe("every kind of window", () => {
   test("codes are multiplied, averaged and shown with what they stand for", async () => {
     await explain("coded");
     await walk("coded:output", 9);
-    await expect.poll(aside).toContain("What they stand for is multiplied and added up");
+    await expect.poll(aside).toContain("The numbers that they represent are multiplied and added up");
     await leave();
     await explain("averaged");
     await walk("averaged:output", 4);
     await expect.poll(aside).toContain("÷ 4 = 69.75 → 69");
-    expect(await aside()).toContain("cut to a whole number");
+    expect(await aside()).toContain("truncated to an integer");
     await leave();
   });
 

@@ -133,7 +133,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.fill("#extract-path", "parts/twice");
   // Which files there are is asked when the dialog opens.
   await expect.poll(() => page.locator("dialog button[type=submit]").isDisabled()).toBe(true);
-  expect(await page.locator("dialog").textContent()).toContain("There is such a file already");
+  expect(await page.locator("dialog").textContent()).toContain("A file of this name exists");
   await page.keyboard.press("Escape");
 });
 
@@ -220,9 +220,9 @@ test("an export says which constants stay behind, and why", async () => {
   await expect
     .poll(() => page.locator(".toast span").last().textContent())
     .toBe(
-      "Too large to go inside: huge (262,145 elements in huge.npy). All arrays inside have 262,144 elements at most; " +
+      "Too large to embed: huge (262,145 elements in huge.npy). All embedded arrays have 262,144 elements at most; " +
         "in another folder the page needs these files beside it. " +
-        "Not inside, since the files cannot be read: lost (lost.npy). Put them back, and export again.",
+        "Not embedded, since the files cannot be read: lost (lost.npy). Put them back, and export again.",
     );
   await page.click(".toast button");
 });

@@ -5,7 +5,7 @@ import path from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { type Opened, open, restingBox, toPanel } from "./harness.ts";
 
-export type Shown = "Map" | "Table" | "3-D" | "List";
+export type Shown = "Heatmap" | "Table" | "3-D" | "List";
 
 /** Opens a studio on one page that has run, with the inspector in front. */
 export async function openInspector(blocks: Record<string, unknown>): Promise<Opened> {
@@ -74,7 +74,7 @@ export function inspecting(page: Page) {
       }
       throw new Error(`${key} never came to ${name}`);
     },
-    /** The first and the last number with a colour, of each pane. */
+    /** The ends of the colour range of each pane. */
     ranges: (): Promise<string[]> =>
       page
         .locator(".histogram-ends")
@@ -86,11 +86,11 @@ export function inspecting(page: Page) {
     async keep(block: string): Promise<void> {
       await page
         .locator(`.pane[aria-label^="${block}:"]`)
-        .getByRole("button", { name: /^Keep it here/ })
+        .getByRole("button", { name: /^Pin this tensor/ })
         .click();
     },
     async letAllGo(): Promise<void> {
-      const kept = page.getByRole("button", { name: "Let it go" });
+      const kept = page.getByRole("button", { name: "Unpin" });
       while (await kept.count()) await kept.first().click();
     },
     /** Lets go of a cell that is pinned. */

@@ -76,7 +76,7 @@ afterEach(() => {
 describe("by mouse", () => {
   beforeEach(async () => {
     await inspector.select("max");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test("the statistics are the library's, and axes are named from the data format", async () => {
@@ -124,10 +124,10 @@ describe("by mouse", () => {
     expect(await page.locator('[data-axis-role="across"]').textContent()).toBe("Tiles acrossH 2");
   });
 
-  test("the next bad cell is found, and the block that made it first", async () => {
+  test("the next NaN or infinity is found, and the block that made it first", async () => {
     await inspector.select("twice");
     await expect.poll(() => inspector.statistic("NaN")).toBe(expected.nans);
-    await page.getByRole("button", { name: "Next bad cell" }).click();
+    await page.getByRole("button", { name: "Next NaN or infinity" }).click();
     await expect
       .poll(() => inspector.line().textContent())
       .toContain(`twice:z[${expected.bad.join(", ")}] = nan`);
@@ -136,10 +136,10 @@ describe("by mouse", () => {
   });
 
   test("two tensors stand side by side with the same colours, and one is kept", async () => {
-    await page.getByRole("button", { name: /^Keep it here/ }).click();
+    await page.getByRole("button", { name: /^Pin this tensor/ }).click();
     await inspector.select("mean");
     await expect.poll(() => page.locator(".pane").count()).toBe(2);
-    const same = page.getByRole("button", { name: "Same colours" }).first();
+    const same = page.getByRole("button", { name: "Shared range" }).first();
     await expect.poll(() => same.getAttribute("aria-pressed")).toBe("true");
     const ranges = async () => {
       const all = await inspector.ranges();
@@ -149,7 +149,7 @@ describe("by mouse", () => {
     await expect
       .poll(() => page.locator(".range-said").first().textContent())
       .toBe("One range for all 2 tensors.");
-    await page.getByRole("button", { name: "Own", exact: true }).first().click();
+    await page.getByRole("button", { name: "Own range" }).first().click();
     await expect.poll(ranges).toEqual([2, 2]);
     await same.click();
     await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);
@@ -177,9 +177,9 @@ describe("by mouse", () => {
   });
 
   test("A and B are compared: how many cells differ, and where most", async () => {
-    await page.getByRole("button", { name: /^Take it as A/ }).click();
+    await page.getByRole("button", { name: /^Compare as A/ }).click();
     await inspector.select("mean");
-    await page.getByRole("button", { name: /^Take it as B/ }).click();
+    await page.getByRole("button", { name: /^Compare as B/ }).click();
     const compared = page.locator(".pane.compares");
     await compared.waitFor();
     await expect
@@ -210,7 +210,7 @@ describe("by mouse", () => {
   });
 
   test("the handles of the histogram say which numbers have colours", async () => {
-    const handle = page.getByRole("slider", { name: "Last number with a colour" });
+    const handle = page.getByRole("slider", { name: "Upper end of the colour range" });
     const box = await restingBox(handle);
     await page.mouse.move(box.x + 12, box.y + box.height / 2);
     await page.mouse.down();
@@ -227,7 +227,7 @@ describe("by mouse", () => {
   test("it is docked at the right and back again", async () => {
     await page.getByRole("button", { name: "Dock at the right" }).click();
     await page.waitForSelector("#right .tensor-map");
-    await page.getByRole("button", { name: "Dock below" }).click();
+    await page.getByRole("button", { name: "Dock at the bottom" }).click();
     await page.waitForSelector("#bottom .tensor-map");
   });
 });
@@ -236,9 +236,9 @@ describe("by keyboard alone", () => {
   test("cells, slices and axes are reached, and what is heard names them", async () => {
     await inspector.select("max");
     await inspector.enter();
-    await inspector.tabTo(/^Map$/);
+    await inspector.tabTo(/^Heatmap$/);
     await page.keyboard.press("Enter");
-    await inspector.tabTo(/^Map of max:output/);
+    await inspector.tabTo(/^Heatmap of max:output/);
     await page.keyboard.press("Control+Home");
     await page.keyboard.press("ArrowRight");
     await expect
@@ -266,7 +266,7 @@ describe("by keyboard alone", () => {
   test("sliders, the brush of the histogram, keeping, comparing and the worst cells are reached", async () => {
     await inspector.select("max");
     await inspector.enter();
-    await inspector.tabTo(/^First number with a colour$/);
+    await inspector.tabTo(/^Lower end of the colour range$/);
     const [low] = await inspector.ranges();
     await page.keyboard.press("ArrowRight");
     await expect.poll(async () => (await inspector.ranges())[0]).not.toBe(low);
@@ -274,7 +274,7 @@ describe("by keyboard alone", () => {
     await inspector.enter();
     await inspector.tabTo(/^Table$/);
     await page.keyboard.press("Enter");
-    await inspector.tabTo(/^Place on axis C$/);
+    await inspector.tabTo(/^Index on axis C$/);
     await page.keyboard.press("End");
     await inspector.tabTo(/^Table of the slice/);
     await page.keyboard.press("Control+Home");
@@ -282,20 +282,20 @@ describe("by keyboard alone", () => {
     const rows = await page.locator('[data-axis-role="rows"] .axis-chip').textContent();
     expect(await page.locator("[role=rowheader]").first().getAttribute("aria-label")).toBe(`${rows?.[0]} 0`);
     expect(await page.locator("[role=columnheader]").nth(1).getAttribute("aria-label")).toBe("W 0");
-    await inspector.tabTo(/^Keep it here/, "Shift+Tab");
+    await inspector.tabTo(/^Pin this tensor/, "Shift+Tab");
     await page.keyboard.press("Enter");
     // The pane that is kept is the same one: with its table, and with the focus.
     await expect
       .poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label")))
-      .toBe("Let it go");
+      .toBe("Unpin");
     expect(await page.locator("[role=grid]").count()).toBe(1);
-    await inspector.tabTo(/^Take it as A/, "Shift+Tab");
+    await inspector.tabTo(/^Compare as A/, "Shift+Tab");
     await page.keyboard.press("Enter");
     await inspector.select("mean");
     await inspector.enter();
-    await inspector.tabTo(/^Take it as B/);
+    await inspector.tabTo(/^Compare as B/);
     if (!(await focusIsIn("mean"))) await page.keyboard.press("Tab");
-    await inspector.tabTo(/^Take it as B/);
+    await inspector.tabTo(/^Compare as B/);
     await page.keyboard.press("Enter");
     await page.locator(".pane.compares .worst li").first().waitFor();
     await inspector.tabTo(new RegExp(`^\\[${expected.worst.join(", ")}\\]`));
@@ -306,13 +306,13 @@ describe("by keyboard alone", () => {
     await inspector.release();
     await page.getByRole("button", { name: "End the comparison" }).click();
     await inspector.letAllGo();
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test("N finds what is no number", async () => {
     await inspector.select("log");
     await inspector.enter();
-    await inspector.tabTo(/^Map of log:y/);
+    await inspector.tabTo(/^Heatmap of log:y/);
     await page.keyboard.press("n");
     await expect.poll(() => inspector.line().textContent()).toMatch(/^log:y\[.+\] = nan$/);
   });
@@ -335,7 +335,7 @@ describe("by keyboard alone", () => {
 
 test("a tensor of a million cells moves less than a megabyte, also while one moves in it", async () => {
   await inspector.select("matrix");
-  await inspector.show("Map");
+  await inspector.show("Heatmap");
   const session = await opened.context.newCDPSession(page);
   await session.send("Network.enable");
   let bytes = 0;
@@ -357,8 +357,8 @@ test("a tensor of a million cells moves less than a megabyte, also while one mov
 });
 
 describe("axe finds nothing serious", () => {
-  test.each(["Map", "Table", "List"] as const)("in the %s of a value and of a constant", async (way) => {
-    const content = { Map: ".tensor-map", Table: "[role=gridcell]", List: ".element-table td" }[way];
+  test.each(["Heatmap", "Table", "List"] as const)("in the %s of a value and of a constant", async (way) => {
+    const content = { Heatmap: ".tensor-map", Table: "[role=gridcell]", List: ".element-table td" }[way];
     await inspector.select("max");
     await inspector.show(way);
     await page.waitForSelector(content);
@@ -367,7 +367,7 @@ describe("axe finds nothing serious", () => {
     await inspector.select(other);
     await page.waitForSelector(`.pane[aria-label^="${other}:"] ${content}`);
     await inEveryTheme(page);
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 });
 

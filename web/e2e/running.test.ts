@@ -121,7 +121,7 @@ test("what blocks print is listed below the page and stands at the block", async
   });
   await page.keyboard.press("Control+Enter");
   await page.keyboard.press("Alt+7");
-  const line = page.locator(".printed li");
+  const line = page.locator(".console li");
   await line.waitFor();
   expect(await line.textContent()).toBe("printseen");
   await expect.poll(() => page.locator("#block-print .spec").textContent()).toBe("seen");
@@ -154,7 +154,7 @@ test("who has scrolled to other tabs stays there, whatever is said beside them",
   const drawn = () =>
     page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
   await expect.poll(scrolled).toBeGreaterThan(100);
-  await page.locator(".save-state", { hasText: /Draft kept \d/ }).waitFor();
+  await page.locator(".save-state", { hasText: /Draft saved \d/ }).waitFor();
   await page.locator(".page-tab").first().scrollIntoViewIfNeeded();
   await expect.poll(scrolled).toBe(0);
   await drawn(); // nobody scrolls and has the bar narrowed within one frame

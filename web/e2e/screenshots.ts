@@ -33,11 +33,11 @@ try {
   await page.waitForTimeout(300);
   await take("max_pool_3d_grad");
   await page.click("#tab-inspector");
-  await page.getByRole("button", { name: /^Keep it here/ }).click();
+  await page.getByRole("button", { name: /^Pin this tensor/ }).click();
   await page.click("#block-volume .block-title");
   await page.waitForTimeout(600);
   await take("inspector");
-  await page.getByRole("button", { name: "Let it go" }).click();
+  await page.getByRole("button", { name: "Unpin" }).click();
   await lesson(page, "XOR, gradients wired by hand", 6000);
   await take("xor");
   await theme(page, "dark");

@@ -167,7 +167,7 @@ test.each([...Object.keys(TYPES).filter((dtype) => dtype !== "string"), ...OTHER
     await expect.poll(async () => (await read()).filter(isNumber)).toHaveLength(4);
     const cells = await read();
     expect(cells).toHaveLength(4);
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
     const firstCell = async () => {
       await page.locator(".tensor-map").press("Control+Home");
       return inspector.line().textContent();
@@ -216,7 +216,7 @@ describe("what is out of the ordinary opens too", () => {
     );
     await page.keyboard.press("Control+Home");
     await expect.poll(() => active.textContent()).toBe("0");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 });
 
@@ -262,16 +262,16 @@ test("tensors of very different sizes have colours of their own, until they are 
   const said = page.locator(".range-said").first();
   await expect.poll(() => said.textContent()).toMatch(/^A range of its own: in one for all/);
   await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(2);
-  await page.getByRole("button", { name: "Same colours" }).first().click();
+  await page.getByRole("button", { name: "Shared range" }).first().click();
   await expect.poll(async () => new Set(await inspector.ranges()).size).toBe(1);
-  await page.getByRole("button", { name: "Own", exact: true }).first().click();
+  await page.getByRole("button", { name: "Own range" }).first().click();
   await expect.poll(() => said.textContent()).toBe("A range of its own.");
   await inspector.letAllGo();
 });
 
 test("a range is typed; what lies beyond it is said and marked", async () => {
   await inspector.select("pool");
-  const high = page.getByRole("textbox", { name: "Last number with a colour" });
+  const high = page.getByRole("textbox", { name: "Upper end of the colour range" });
   await high.fill("0.5");
   await high.press("Enter");
   await expect.poll(() => page.locator(".histogram-ends").textContent()).toContain("≥");
@@ -284,7 +284,7 @@ describe("one cursor", () => {
   test("a cell that is picked in the inspector is Explain's, and the other way round", async () => {
     await inspector.release();
     await inspector.select("pool");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
     await page.locator(".tensor-map").focus();
     await page.keyboard.press("Control+Home");
     await page.keyboard.press("ArrowDown");
@@ -371,7 +371,7 @@ test("how panes stand and what was chosen in them is the same after another tab,
     .getByRole("button", { name: /^H 8: axis/ })
     .focus();
   await page.keyboard.press("ArrowLeft");
-  await inspector.show("Map");
+  await inspector.show("Heatmap");
   await inspector.letAllGo();
 });
 
@@ -422,9 +422,9 @@ describe("3-D", () => {
     await page.keyboard.press("s");
     await page.keyboard.press("s");
     await expect.poll(() => places(input)).toEqual(["C1/1"]);
-    await input.getByRole("button", { name: "Map" }).click();
+    await input.getByRole("button", { name: "Heatmap" }).click();
     await page.getByRole("button", { name: "Back to the page" }).click();
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test("another tensor's numbers are asked for once", async () => {
@@ -443,7 +443,7 @@ describe("3-D", () => {
     await page.waitForTimeout(300);
     expect(looks()).toHaveLength(1);
     await session.detach();
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test("has the shapes of the map for NaN, infinities and what is clipped", async () => {
@@ -460,17 +460,17 @@ describe("3-D", () => {
     await page.locator(".volume-box").focus();
     await expect.poll(() => points(white)).toBeGreaterThan(50);
     expect(await points(dark)).toBe(0);
-    const high = page.getByRole("textbox", { name: "Last number with a colour" });
+    const high = page.getByRole("textbox", { name: "Upper end of the colour range" });
     await high.fill("0.5");
     await high.press("Enter");
     await expect.poll(() => points(dark)).toBeGreaterThan(5);
     await page.locator(".range-mode select").selectOption("all");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test("has the same cursor", async () => {
     await inspector.select("pool");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
     await page.locator(".tensor-map").focus();
     await page.keyboard.press("Control+Home");
     await inspector.show("3-D");
@@ -486,17 +486,17 @@ describe("3-D", () => {
       .toMatch(/-2-1$/);
     await page.locator("[role=grid]").focus();
     await page.keyboard.press("Escape");
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 
   test.each([
-    ["of-float32", "A box needs three axes with more than one place; this tensor has 2."],
-    ["wide", "A box has at most 64 cells a side; axis 1 has 65."],
+    ["of-float32", "The 3-D view needs three axes longer than 1; this tensor has 2."],
+    ["wide", "The 3-D view has at most 64 cells along an axis; axis 1 has 65."],
   ])("says what to do where there is no box: %s", async (block, words) => {
     await inspector.select(block);
     await inspector.show("3-D");
     await expect.poll(() => page.locator(".pane-main .empty").textContent()).toContain(words);
-    await inspector.show("Map");
+    await inspector.show("Heatmap");
   });
 });
 
@@ -509,15 +509,15 @@ test("large tensors are compared by an estimate at once; looking at all can be s
   // How long a small one takes says how busy the machine is.
   const small = await timed("pool");
   expect(await timed("huge")).toBeLessThan(small + 750);
-  await page.getByRole("button", { name: /^Take it as A/ }).click();
+  await page.getByRole("button", { name: /^Compare as A/ }).click();
   await inspector.select("more");
-  await page.getByRole("button", { name: /^Take it as B/ }).click();
+  await page.getByRole("button", { name: /^Compare as B/ }).click();
   const compared = page.locator(".pane.compares");
   const looking = compared.locator(".looking");
   await looking.waitFor();
   expect(await looking.textContent()).toContain("≈ estimated from 131,072 of 60,000,000 cells.");
   await looking.getByRole("button", { name: /Stop$/ }).click();
-  await looking.getByRole("button", { name: "Look at all cells" }).click();
+  await looking.getByRole("button", { name: "Scan all cells" }).click();
   await looking.waitFor({ state: "detached", timeout: 60_000 });
   expect(await compared.locator(".worst p").textContent()).toBe("60,000,000 cells differ");
   await page.getByRole("button", { name: "End the comparison" }).click();

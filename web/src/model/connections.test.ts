@@ -63,13 +63,13 @@ describe("a wire fits", () => {
     expect(connectionError(graph, { block: "double" }, { block: "conv", pin: "input" })).toBeUndefined();
   });
 
-  test("not where it would close a circle", () => {
+  test("not where it would create a cycle", () => {
     const lined = graphWith(linePage, linePageChecked);
     expect(connectionError(lined, { block: "loss" }, { block: "product", pin: "a" })).toEqual({
-      kind: "circle",
+      kind: "cycle",
     });
     expect(connectionError(lined, { block: "loss" }, { block: "loss", pin: "input" })).toEqual({
-      kind: "circle",
+      kind: "cycle",
     });
   });
 
@@ -113,7 +113,7 @@ test("all outputs are listed for an input", () => {
     "image fits",
     "pool fits",
     "count dtype",
-    "conv circle",
+    "conv cycle",
     "double same type",
   ]);
 });

@@ -22,7 +22,7 @@ export type ConnectionError =
   | { readonly kind: "same type"; readonly got: readonly string[]; readonly wanted: readonly string[] }
   | { readonly kind: "rank"; readonly got: number; readonly wanted: readonly number[] }
   | { readonly kind: "variable" }
-  | { readonly kind: "circle" }
+  | { readonly kind: "cycle" }
   | { readonly kind: "no pin" };
 
 /** What is known of a tensor: the types that it may have, its number of axes, and whether a block keeps it. */
@@ -103,7 +103,7 @@ export function connectionError(graph: Graph, from: OutputRef, to: InputRef): Co
   const pin = inputPin(graph, to);
   if (!view || !pin || !outputPinOf(graph, from)) return { kind: "no pin" };
   if (from.block === to.block || reach(graph, [to.block], "downstream").has(from.block))
-    return { kind: "circle" };
+    return { kind: "cycle" };
   return mismatch(outputType(graph, from), pin.info, view.info, boundTypes(graph, view, pin.key));
 }
 
@@ -153,7 +153,7 @@ export function candidateInputs(graph: Graph, from: OutputRef): Candidate<InputP
   const pins = [...graph.blocks.values()].flatMap((view) => view.inputs.map((pin) => ({ view, pin })));
   const found = compatibleFirst(pins, ({ view, pin }) =>
     above.has(view.name)
-      ? { kind: "circle" }
+      ? { kind: "cycle" }
       : mismatch(offer, pin.info, view.info, boundTypes(graph, view, pin.key)),
   );
   const chosen = found.map(({ what, reason }) => (reason ? { what: what.pin, reason } : { what: what.pin }));
@@ -172,7 +172,7 @@ export function candidateOutputs(graph: Graph, to: InputRef): Candidate<OutputPi
   const outputs = [...graph.blocks.values()].flatMap((each) => each.outputs);
   return compatibleFirst(outputs, (output) =>
     below.has(output.ref.block)
-      ? { kind: "circle" }
+      ? { kind: "cycle" }
       : mismatch(outputType(graph, output.ref), pin.info, view.info, bound),
   );
 }

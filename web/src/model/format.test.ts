@@ -32,7 +32,7 @@ test("reasons are said in the language", () => {
   expect(reasonText({ kind: "dtype", got: ["int32"], wanted: ["float32"] }, en)).toBe(
     "is int32; this input takes float32",
   );
-  expect(reasonText({ kind: "circle" }, ko)).toBe("고리가 생깁니다");
+  expect(reasonText({ kind: "cycle" }, ko)).toBe("순환이 생깁니다");
   expect(problemText({ text: "must be 5-D.", hint: "Reshape it." })).toBe("must be 5-D. Reshape it.");
 });
 

@@ -1,16 +1,16 @@
-/** Shapes, types, reasons and problems in words. */
+/** Shapes, types, reasons and problems in strings. */
 
 import type { Problem, Spec } from "../net/generated.ts";
-import type { Texts } from "../text/index.ts";
+import type { CoreStrings } from "../text/index.ts";
 import type { ConnectionError } from "./connections.ts";
 
 /** A shape as the library writes it: [2, n, 3]. */
-export function shapeText(shape: Spec["shape"], words: Texts): string {
-  return shape ? `[${shape.join(", ")}]` : words.types.unknownShape;
+export function shapeText(shape: Spec["shape"], strings: CoreStrings): string {
+  return shape ? `[${shape.join(", ")}]` : strings.types.unknownShape;
 }
 
-export function specText(spec: Spec, words: Texts): string {
-  return `${spec.dtype} ${shapeText(spec.shape, words)}`;
+export function specText(spec: Spec, strings: CoreStrings): string {
+  return `${spec.dtype} ${shapeText(spec.shape, strings)}`;
 }
 
 const SHORT: Readonly<Record<string, string>> = {
@@ -36,27 +36,27 @@ const FLOATS = ["bfloat16", "float16", "float32", "float64"];
 const INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
 
 /** Sets of types by their names, where they have one. */
-export function dtypesText(dtypes: readonly string[], words: Texts): string {
+export function dtypesText(dtypes: readonly string[], strings: CoreStrings): string {
   const has = (set: readonly string[]): boolean => set.every((each) => dtypes.includes(each));
   const [floats, integers] = [has(FLOATS), has(INTEGERS)];
   const rest = dtypes.filter(
     (each) => !((floats && FLOATS.includes(each)) || (integers && INTEGERS.includes(each))),
   );
-  const { types } = words;
+  const { types } = strings;
   if (!dtypes.length || (floats && integers && rest.length >= 4)) return types.anything;
   const named =
     floats && integers ? [types.numbers] : floats ? [types.floats] : integers ? [types.integers] : [];
   return [...named, ...rest].join(types.or);
 }
 
-export function reasonText(reason: ConnectionError, words: Texts): string {
-  const { reasons } = words;
+export function reasonText(reason: ConnectionError, strings: CoreStrings): string {
+  const { reasons } = strings;
   switch (reason.kind) {
     case "dtype":
     case "same type":
-      return reasons[reason.kind](dtypesText(reason.got, words), dtypesText(reason.wanted, words));
+      return reasons[reason.kind](dtypesText(reason.got, strings), dtypesText(reason.wanted, strings));
     case "rank":
-      return reasons.rank(reason.got, reason.wanted.join(words.types.or));
+      return reasons.rank(reason.got, reason.wanted.join(strings.types.or));
     default:
       return reasons[reason.kind];
   }

@@ -151,15 +151,15 @@ test("what a block needs and what needs it is found", () => {
   expect(reach(graph, ["x"], "connected").size).toBe(11);
 });
 
-test("every block is deeper than all it needs, and a circle does no harm", () => {
+test("every block is deeper than all it needs, and a cycle does no harm", () => {
   const graph = graphWith(example("spheres_and_cubes"));
   const depth = depths(graph);
   for (const wire of graph.wires)
     expect(depth.get(wire.to.block)).toBeGreaterThan(depth.get(wire.from.block) as number);
-  const circle = graphWith({
+  const cycle = graphWith({
     blocks: { a: { op: "Relu", in: { features: "b" } }, b: { op: "Relu", in: { features: "a" } } },
   });
-  expect(depths(circle).size).toBe(2);
+  expect(depths(cycle).size).toBe(2);
 });
 
 test("every wire of every page that comes with backblocks is found", () => {

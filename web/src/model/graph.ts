@@ -424,7 +424,7 @@ export function reach(graph: Graph, from: Iterable<string>, direction: Direction
   return found;
 }
 
-/** How far each block is from those that need nothing. Blocks in a circle stand as if the circle were cut. */
+/** How far each block is from those that need nothing. Cycles are cut at one of their wires. */
 export function depths(graph: Graph): Map<string, number> {
   const depth = new Map<string, number>();
   const entered = new Set<string>();

@@ -132,11 +132,11 @@ test.each([...exampleTexts.keys()])("in %s blocks are in sight when it opens", (
   expect(seen.length).toBeGreaterThanOrEqual(Math.min(places.size, 3));
 });
 
-test("circles do no harm", () => {
-  const circle: PageDocument = {
+test("cycles do no harm", () => {
+  const cycle: PageDocument = {
     blocks: { a: { op: "Relu", in: { features: "b" } }, b: { op: "Relu", in: { features: "a" } } },
   };
-  const graph = graphWith(circle);
+  const graph = graphWith(cycle);
   expect(dagreLayout(layoutInput(graph, blockRects(graph))).places.size).toBe(2);
   expect(columnLayout(layoutInput(graph, blockRects(graph))).places.size).toBe(2);
 });

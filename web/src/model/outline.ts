@@ -1,6 +1,6 @@
 /** The page as a tree of text: a second way to read and edit it, without a pointer or a picture. */
 
-import type { Texts } from "../text/index.ts";
+import type { CoreStrings } from "../text/index.ts";
 import { type Item, item } from "./action.ts";
 import { type InputRef, inLanguage, type OutputRef, titleIn } from "./document.ts";
 import { specText } from "./format.ts";
@@ -22,7 +22,7 @@ export interface OutlineNode {
 }
 
 /** Frames with their blocks, then blocks that are in no frame, notes and monitors. Blocks come after what they need. */
-export function outline(graph: Graph, words: Texts, language = "en"): OutlineNode[] {
+export function outline(graph: Graph, strings: CoreStrings, language = "en"): OutlineNode[] {
   const depth = depths(graph);
   const sorted = [...graph.blocks.values()].sort(
     (a, b) => (depth.get(a.name) ?? 0) - (depth.get(b.name) ?? 0),
@@ -35,7 +35,7 @@ export function outline(graph: Graph, words: Texts, language = "en"): OutlineNod
     for (const each of inside) framed.add(each);
     const blocks = sorted
       .filter((view) => inside.has(view.name))
-      .map((view) => blockNode(graph, view, words));
+      .map((view) => blockNode(graph, view, strings));
     nodes.push(
       node({
         id: `frame/${name}`,
@@ -46,10 +46,12 @@ export function outline(graph: Graph, words: Texts, language = "en"): OutlineNod
       }),
     );
   }
-  const loose = sorted.filter((view) => !framed.has(view.name)).map((view) => blockNode(graph, view, words));
+  const loose = sorted
+    .filter((view) => !framed.has(view.name))
+    .map((view) => blockNode(graph, view, strings));
   if (!nodes.length) nodes.push(...loose);
   else if (loose.length)
-    nodes.push(node({ id: "loose", kind: "group", text: words.outline.loose, children: loose }));
+    nodes.push(node({ id: "loose", kind: "group", text: strings.outline.loose, children: loose }));
   const noteNodes = Object.entries(notes ?? {}).map(([name, note]) =>
     node({
       id: `note/${name}`,
@@ -59,7 +61,7 @@ export function outline(graph: Graph, words: Texts, language = "en"): OutlineNod
     }),
   );
   if (noteNodes.length)
-    nodes.push(node({ id: "notes", kind: "group", text: words.outline.notes, children: noteNodes }));
+    nodes.push(node({ id: "notes", kind: "group", text: strings.outline.notes, children: noteNodes }));
   const monitorNodes = Object.entries(monitors ?? {}).map(([name, monitor]) =>
     node({
       id: `monitor/${name}`,
@@ -70,7 +72,9 @@ export function outline(graph: Graph, words: Texts, language = "en"): OutlineNod
     }),
   );
   if (monitorNodes.length)
-    nodes.push(node({ id: "monitors", kind: "group", text: words.outline.monitors, children: monitorNodes }));
+    nodes.push(
+      node({ id: "monitors", kind: "group", text: strings.outline.monitors, children: monitorNodes }),
+    );
   return nodes;
 }
 
@@ -83,23 +87,23 @@ function firstLine(text: string): string {
   return (text.trim().split("\n")[0] ?? "").replace(/[*_#`]/g, "").slice(0, 80);
 }
 
-function blockNode(graph: Graph, view: BlockView, words: Texts): OutlineNode {
+function blockNode(graph: Graph, view: BlockView, strings: CoreStrings): OutlineNode {
   const children = [
     ...view.inputs
       .filter((pin) => !pin.more || pin.state === "missing")
-      .map((pin) => inputNode(view, pin, words)),
+      .map((pin) => inputNode(view, pin, strings)),
     ...view.rows.map((row) =>
       node({
         id: `block/${view.name}#${row.name}`,
         kind: "attr",
         text: row.missing
-          ? words.outline.missing(row.name)
-          : words.outline.constant(row.name, valueText(row.value, 60)),
+          ? strings.outline.missing(row.name)
+          : strings.outline.constant(row.name, valueText(row.value, 60)),
         attr: row.name,
         item: item("block", view.name),
       }),
     ),
-    ...view.outputs.map((pin) => outputNode(graph, view, pin, words)),
+    ...view.outputs.map((pin) => outputNode(graph, view, pin, strings)),
   ];
   const problems = graph.problems.get(view.name)?.length ?? 0;
   return {
@@ -115,8 +119,8 @@ function blockNode(graph: Graph, view: BlockView, words: Texts): OutlineNode {
   };
 }
 
-function inputNode(view: BlockView, pin: InputPin, words: Texts): OutlineNode {
-  const say = words.outline;
+function inputNode(view: BlockView, pin: InputPin, strings: CoreStrings): OutlineNode {
+  const say = strings.outline;
   const text =
     pin.state === "wired"
       ? say.input(pin.key, pin.value as string)
@@ -132,9 +136,9 @@ function inputNode(view: BlockView, pin: InputPin, words: Texts): OutlineNode {
   });
 }
 
-function outputNode(graph: Graph, view: BlockView, pin: OutputPin, words: Texts): OutlineNode {
+function outputNode(graph: Graph, view: BlockView, pin: OutputPin, strings: CoreStrings): OutlineNode {
   const spec = specOf(graph, keyOf(pin.ref));
-  const text = words.outline.output(pin.key, spec ? specText(spec, words) : "");
+  const text = strings.outline.output(pin.key, spec ? specText(spec, strings) : "");
   return node({
     id: `block/${view.name}>${pin.key}`,
     kind: "output",

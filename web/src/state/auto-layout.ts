@@ -2,7 +2,7 @@
 
 import { applyLayout } from "../model/edit-layout.ts";
 import { columnLayout, type LayoutInput, type LayoutResult, layoutInput } from "../model/layout.ts";
-import { texts } from "../text/index.ts";
+import { coreStrings } from "../text/index.ts";
 import { studio } from "./store.ts";
 
 const DEADLINE = 5000;
@@ -13,7 +13,7 @@ export async function layoutPage(page: number, only?: ReadonlySet<string>): Prom
   if (!now) return;
   const given = layoutInput(now.graph, now.places, only);
   const tidied = await layoutInWorker(given);
-  if (!tidied) studio.notice("info", texts[studio.language].notices.tidyLate);
+  if (!tidied) studio.notice("info", coreStrings[studio.language].notices.tidyLate);
   const after = studio.page(page);
   if (!after) return;
   const { places, bends } = tidied ?? columnLayout(given);

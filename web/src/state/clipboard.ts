@@ -1,7 +1,7 @@
 /** Copying and pasting what is selected, as text. */
 
 import { copyText, type PasteOptions, parseClip, paste, withLayout } from "../model/clipboard.ts";
-import { texts } from "../text/index.ts";
+import { coreStrings } from "../text/index.ts";
 import { type PageState, studio } from "./store.ts";
 
 export function copySelection({ document, selection, places }: PageState): string {
@@ -13,7 +13,7 @@ export function pasteText(page: number, text: string, how: PasteOptions = {}): b
   const now = studio.page(page);
   const clip = parseClip(text);
   if (!now || !clip) {
-    if (now) studio.notice("info", texts[studio.language].notices.notAPage);
+    if (now) studio.notice("info", coreStrings[studio.language].notices.notAPage);
     return false;
   }
   const adding = paste(now.document, withLayout(clip, now.graph.ops), how);

@@ -4,7 +4,7 @@
  */
 
 import * as actions from "../model/actions.ts";
-import type { Texts } from "../text/index.ts";
+import type { CoreStrings } from "../text/index.ts";
 import { layoutPage } from "./auto-layout.ts";
 import { copySelection, pasteText } from "./clipboard.ts";
 import {
@@ -27,7 +27,7 @@ import {
 } from "./selection.ts";
 import { isDirty, type PageState, studio } from "./store.ts";
 
-export type CommandId = keyof Texts["commands"];
+export type CommandId = keyof CoreStrings["commands"];
 export type CommandGroup = "edit" | "select" | "arrange" | "run" | "page" | "view";
 
 export interface Command {
@@ -324,7 +324,7 @@ const COMMANDS: readonly Command[] = [
   { id: "problems", group: "view", keys: ["Alt+4"], whileTyping: true },
   { id: "inspector", group: "view", keys: ["Alt+5"], whileTyping: true },
   { id: "monitors", group: "view", keys: ["Alt+6"], whileTyping: true },
-  { id: "printed", group: "view", keys: ["Alt+7"], whileTyping: true },
+  { id: "console", group: "view", keys: ["Alt+7"], whileTyping: true },
   { id: "spotlight", group: "view", keys: ["S"] },
   { id: "minimap", group: "view", keys: ["Shift+M"] },
   { id: "help", group: "view", keys: ["?"] },

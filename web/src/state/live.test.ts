@@ -86,10 +86,10 @@ test("what is printed is kept line by line, and told to its block, until the nex
   const live = new LivePage();
   let told = 0;
   live.onBlock("p", () => told++);
-  live.applyPrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
-  live.applyPrinted({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
-  expect(live.printed.map(({ text }) => text)).toEqual(["one", "two"]);
+  live.applyConsole({ kind: "printed", page: 1, texts: [{ block: "p", text: "one\n" }] });
+  live.applyConsole({ kind: "printed", page: 1, texts: [{ block: "p", text: "two\n" }] });
+  expect(live.consoleLines.map(({ text }) => text)).toEqual(["one", "two"]);
   expect(told).toBe(2);
   live.startRun({ kind: "run", page: 1 });
-  expect(live.printed).toEqual([]);
+  expect(live.consoleLines).toEqual([]);
 });

@@ -31,7 +31,7 @@ export interface LastValue extends Summary {
 
 export class LivePage {
   /** What blocks printed in this run, another list after each message. */
-  printed: readonly Said[] = [];
+  consoleLines: readonly Said[] = [];
   /** From 0 to 1, for the bar of what runs. */
   progress = 0;
   /** The last run that was asked for; undefined before the first. */
@@ -91,8 +91,8 @@ export class LivePage {
     return this.subscribe(`block/${block}`, call);
   }
 
-  onPrinted(call: () => void): Unsubscribe {
-    return this.subscribe("printed", call);
+  onConsole(call: () => void): Unsubscribe {
+    return this.subscribe("console", call);
   }
 
   onMonitor(monitor: string, call: () => void): Unsubscribe {
@@ -143,10 +143,10 @@ export class LivePage {
     this.notify(Object.keys(monitors).map((name) => `monitor/${name}`));
   }
 
-  applyPrinted({ texts }: Printed): void {
+  applyConsole({ texts }: Printed): void {
     const lines = texts.map(({ block, text }) => ({ block, text: text.replace(/\n$/, "") }));
-    this.printed = [...this.printed, ...lines].slice(-MAX_LINES);
-    this.notify(["printed", ...new Set(texts.map(({ block }) => `block/${block}`))]);
+    this.consoleLines = [...this.consoleLines, ...lines].slice(-MAX_LINES);
+    this.notify(["console", ...new Set(texts.map(({ block }) => `block/${block}`))]);
   }
 
   /** These blocks depend on what was changed in this revision, in this tab or elsewhere. */
@@ -167,8 +167,8 @@ export class LivePage {
     const keys = [...this.states.keys()].map((block) => `block/${block}`);
     this.states.clear();
     this.progress = 0;
-    this.printed = [];
-    this.notify(["printed", ...keys]);
+    this.consoleLines = [];
+    this.notify(["console", ...keys]);
   }
 
   clear(): void {

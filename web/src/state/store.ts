@@ -22,7 +22,7 @@ import type {
   Welcome,
 } from "../net/generated.ts";
 import * as sync from "../net/sync.ts";
-import { type Language, texts } from "../text/index.ts";
+import { coreStrings, type Language } from "../text/index.ts";
 import { forgetLive, live, renumberLive } from "./live.ts";
 import {
   affectedBlocks,
@@ -155,7 +155,7 @@ export class Studio {
   }
 
   private labelText(label: Label): string {
-    return texts[this.language].labels[label.kind](label);
+    return coreStrings[this.language].labels[label.kind](label);
   }
 
   /** Notes that an op was used, so that search finds it first. */
@@ -202,7 +202,7 @@ export class Studio {
   }
 
   private noConnection(): string {
-    return texts[this.language].notices.lost;
+    return coreStrings[this.language].notices.lost;
   }
 
   /** Opens a page of the folder, a copy of a lesson, one that was never saved, or a new one; gives its number. */
@@ -298,7 +298,7 @@ export class Studio {
     "block states": (message) => live(message.page).applyStates(message),
     results: (message) => live(message.page).applyResults(message),
     monitored: (message) => live(message.page).applyMonitored(message),
-    printed: (message) => live(message.page).applyPrinted(message),
+    printed: (message) => live(message.page).applyConsole(message),
     listed: (message) => this.requests.resolve(message.request, message),
     measured: (message) => this.requests.measured(message),
     progress: ({ request, part }) => this.requests.progressed(request, part),
@@ -321,7 +321,7 @@ export class Studio {
   private localized(run: RunState): RunState {
     const { problem } = run;
     if (!problem?.reason) return run;
-    const { why, anew, smaller } = texts[this.language].ends;
+    const { why, anew, smaller } = coreStrings[this.language].ends;
     const text = why[problem.reason](problem.detail ?? "");
     return { ...run, problem: { ...problem, text, hint: problem.reason === "memory" ? smaller : anew } };
   }
@@ -331,7 +331,7 @@ export class Studio {
     const before = this.state.welcome;
     useStudio.setState({ welcome });
     if (!before) return;
-    this.notice("info", texts[this.language].notices.back);
+    this.notice("info", coreStrings[this.language].notices.back);
     for (const page of this.state.tabs) {
       // The server may give this number to another page before this one is open again.
       const away = -this.requests.nextNumber();
@@ -425,7 +425,7 @@ export class Studio {
       this.rescue(reopened.page);
     }
     const now = page ? this.page(page) : undefined;
-    this.notice("error", texts[this.language].notices.refused(text));
+    this.notice("error", coreStrings[this.language].notices.refused(text));
     if (now && number) this.applyDocument(now.page, sync.refused(now.synced, number), []);
   }
 

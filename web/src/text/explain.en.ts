@@ -1,4 +1,6 @@
-/** The words of the Explain view in English. The other dictionaries have the same keys, or the type check fails. */
+/** English: the Explain view. Other languages have the same keys, or the type check fails. */
+
+import type { Translation } from "./translation.ts";
 
 const number = new Intl.NumberFormat("en");
 
@@ -6,7 +8,7 @@ function cells(many: number): string {
   return `${number.format(many)} ${many === 1 ? "cell" : "cells"}`;
 }
 
-/** What a check found where there is no one slope: those to both sides as text, and what it is about. */
+/** Why a gradient check has no finite difference: the one-sided slopes, and the op, input or limit it is about. */
 export interface Slopes {
   readonly below: string;
   readonly above: string;
@@ -21,32 +23,32 @@ export const explainEn = {
   play: "Play",
   pause: "Pause",
   pinned: "pinned",
-  oneRange: "One colour range in each row",
+  sharedRange: "One colour range in each row",
   legend: {
-    label: "What the marks mean",
+    label: "Legend",
     from: "comes from",
     feeds: "leads to",
     winner: "wins",
     tie: "ties",
   },
   keys: "Arrows move, Enter pins, Escape releases, S steps, P plays",
-  loading: "Looking at what the last run gave…",
+  loading: "Loading the values of the last run…",
   run: "Run",
-  noWays: (op: string) => `${op} does not say which of its cells belong together.`,
-  noCells: (op: string) => `What ${op} gives rests on no cell of another tensor.`,
+  notDeclared: (op: string) => `${op} does not declare which cells its outputs depend on.`,
+  noDependencies: (op: string) => `The output of ${op} depends on no cell of another tensor.`,
   forward: "Forward",
   gradient: "Gradient",
   secondGradient: "Second gradient",
   addGradient: (block: string, input: string) => `Add the gradient of ${block} with respect to ${input}`,
-  noGradient: (op: string) => `${op} has no gradient that is one block.`,
+  noGradient: (op: string) => `${op} has no gradient that is a single block.`,
   input: "input",
   output: "output",
   asVolume: "3-D",
-  asMap: "Map",
+  asHeatmap: "Heatmap",
   axes: "Axes",
   notHeld: (count: number) =>
     `This tensor has ${cells(count)}: the numbers behind a cell are fetched when it is pinned.`,
-  pointAt: "Point at a cell, or move there with Tab and the arrow keys.",
+  noCursor: "Point at a cell, or move there with Tab and the arrow keys.",
 
   // The rule for all cells at once
   general: {
@@ -66,14 +68,14 @@ export const explainEn = {
     product: (from: string) => `product of ${from}`,
     max: (from: string) => `maximum of ${from}`,
     min: (from: string) => `minimum of ${from}`,
-    argmax: (from: string) => `place of the maximum of ${from}`,
-    "largest at": (from: string) => `place of the maximum of ${from}`,
-    "smallest at": (from: string) => `place of the minimum of ${from}`,
+    argmax: (from: string) => `index of the maximum of ${from}`,
+    "largest at": (from: string) => `index of the maximum of ${from}`,
+    "smallest at": (from: string) => `index of the minimum of ${from}`,
     winners: (from: string) => `what it won of ${from}`,
     "winner's": (from: string) => `what the winner holds of ${from}`,
     close: (from: string) => `sum over those that equal the maximum, of ${from}`,
     copy: (from: string) => `a copy of ${from}`,
-    apply: (from: string) => `made of ${from}`,
+    apply: (from: string) => `computed from ${from}`,
   } as Record<string, (from: string) => string>,
   times: (regions: readonly string[]) => regions.join(" times "),
   and: (regions: readonly string[]) => regions.join(" and "),
@@ -89,7 +91,7 @@ export const explainEn = {
   // The table
   contributions: "Where it comes from",
   gradientOf: (pin: string) => `Its gradient, ${pin}`,
-  leadsTo: "Where it leads",
+  dependents: "Where it leads",
   cell: "cell",
   product: "product",
   both: "sum",
@@ -114,14 +116,14 @@ export const explainEn = {
   divisor: (count: number) => `The mean is over the ${cells(count)} that exist.`,
   clippedShares: (clipped: number, windows: number, cells: number) =>
     `Of ${windows === 1 ? "one window" : `${number.format(windows)} windows`} here ${number.format(clipped)} reach beyond the tensor: what comes back is divided by the cells that exist, not by ${number.format(cells)}.`,
-  cutToWhole: "The mean is cut to a whole number, toward zero.",
-  codes: "The numbers are codes; beside each stands the number that it is the code of.",
-  codesCounted:
-    "The numbers are codes. What they stand for is multiplied and added up, and the sum rounded to the nearest code.",
+  truncatedMean: "The mean is truncated to an integer, toward zero.",
+  quantized: "The numbers are quantized codes; beside each stands the number that it represents.",
+  quantizedSum:
+    "The numbers are quantized codes. The numbers that they represent are multiplied and added up, and the sum is rounded to the nearest code.",
   firstOfTies: (count: number) => `${cells(count)} are equally large: the first in row-major order is taken.`,
   allOfTies: (count: number) =>
     `${cells(count)} equal the maximum within 0.00001: each gets the whole gradient.`,
-  cutShort: (count: number) => `Too many to add up here; these are the first ${number.format(count)}.`,
+  tooMany: (count: number) => `Too many to add up here; these are the first ${number.format(count)}.`,
   differences: "Differences from TensorFlow",
   differsHere: "here",
   differsElsewhere: "Not at this cell:",
@@ -139,7 +141,7 @@ export const explainEn = {
     padding: "A NaN or an infinity meets the padding here.",
     "no cell": "This window has no cell that exists.",
     orig_output: "orig_output is not the maximum of this window.",
-    cut: "The nearest whole number is another one.",
+    cut: "The nearest integer is another one.",
     "below 0": "This window reaches into the padding, and 0 has no code.",
     half: "Several numbers are added up here, in a half type.",
     "later image": "This is not the first image of the batch.",
@@ -155,26 +157,19 @@ export const explainEn = {
   checked: (given: string, slope: string) => `gradient ${given}, slope ${slope}`,
   agree: "They agree.",
   disagree: "They do not agree.",
-  notValid: "There is no slope here to compare with.",
+  notComparable: "There is no slope here to compare with.",
   noSlope: {
     "not finite": () => "This number is not finite.",
-    "in its way": () => "A NaN or an infinity is in its way.",
+    "in its way": () => "A NaN or an infinity lies between it and the output.",
     "two slopes": ({ below, above }: Slopes) =>
       `It is ${below} below this number and ${above} above it, as at a tie, where a little more or less decides which cell counts.`,
-    "whole numbers": () => "These are whole numbers, which a small step does not change.",
-    chance: ({ about: [op] }: Slopes) => `What it gives was drawn by ${op}, which draws anew each time.`,
+    "whole numbers": () => "These are integers, which a small step does not change.",
+    chance: ({ about: [op] }: Slopes) => `The output is random: ${op} draws again in each run.`,
     needs: ({ about: [op, input] }: Slopes) =>
       `${input} of ${op} is not known: add the ${op} whose gradient it is, and wire it to that.`,
     "too large": ({ about: [, most] }: Slopes) =>
-      `A tensor of more than ${number.format(Number(most))} cells is too large to be computed anew: make its inputs smaller.`,
+      `A tensor of more than ${number.format(Number(most))} cells is too large to be recomputed: make its inputs smaller.`,
   },
 };
 
-/** The shape of a dictionary. */
-type Words<T> = T extends string
-  ? string
-  : T extends (...given: infer Given) => string
-    ? (...given: Given) => string
-    : { readonly [Key in keyof T]: Words<T[Key]> };
-
-export type ExplainWords = Words<typeof explainEn>;
+export type ExplainStrings = Translation<typeof explainEn>;

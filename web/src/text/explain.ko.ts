@@ -1,6 +1,6 @@
 /** The words of the Explain view in Korean. */
 
-import type { ExplainWords } from "./explain.en.ts";
+import type { ExplainStrings } from "./explain.en.ts";
 import { topicsKo } from "./topics.ko.ts";
 
 const number = new Intl.NumberFormat("ko");
@@ -9,7 +9,7 @@ function cells(many: number): string {
   return `셀 ${number.format(many)}개`;
 }
 
-export const explainKo: ExplainWords = {
+export const explainKo: ExplainStrings = {
   title: (block) => `${block} 설명`,
   close: "페이지로 돌아가기",
   stepBack: "한 칸 뒤로",
@@ -17,13 +17,13 @@ export const explainKo: ExplainWords = {
   play: "재생",
   pause: "일시 정지",
   pinned: "고정됨",
-  oneRange: "줄마다 같은 색 범위",
-  legend: { label: "표시의 뜻", from: "나온 곳", feeds: "가는 곳", winner: "이김", tie: "동점" },
+  sharedRange: "줄마다 같은 색 범위",
+  legend: { label: "범례", from: "나온 곳", feeds: "가는 곳", winner: "이김", tie: "동점" },
   keys: "화살표로 이동, Enter로 고정, Escape로 해제, S로 한 칸씩, P로 재생",
-  loading: "마지막 실행 결과를 살펴보는 중…",
+  loading: "마지막 실행 결과를 불러오는 중…",
   run: "실행",
-  noWays: (op) => `${op}은(는) 어떤 셀들이 서로 이어지는지 알려 주지 않습니다.`,
-  noCells: (op) => `${op}의 결과는 다른 텐서의 셀에서 나오지 않습니다.`,
+  notDeclared: (op) => `${op}은(는) 어떤 셀들이 서로 이어지는지 알려 주지 않습니다.`,
+  noDependencies: (op) => `${op}의 결과는 다른 텐서의 셀에서 나오지 않습니다.`,
   forward: "순방향",
   gradient: "기울기",
   secondGradient: "2차 기울기",
@@ -32,10 +32,10 @@ export const explainKo: ExplainWords = {
   input: "입력",
   output: "출력",
   asVolume: "3차원",
-  asMap: "맵",
+  asHeatmap: "히트맵",
   axes: "축",
   notHeld: (count) => `이 텐서에는 ${cells(count)}가 있습니다. 셀 뒤의 숫자는 고정할 때 가져옵니다.`,
-  pointAt: "셀을 가리키거나 Tab과 화살표 키로 이동하세요.",
+  noCursor: "셀을 가리키거나 Tab과 화살표 키로 이동하세요.",
 
   general: {
     where: ", 단 ",
@@ -79,7 +79,7 @@ export const explainKo: ExplainWords = {
 
   contributions: "어디에서 왔는가",
   gradientOf: (pin) => `이 셀의 기울기, ${pin}`,
-  leadsTo: "어디로 이어지는가",
+  dependents: "어디로 이어지는가",
   cell: "셀",
   product: "곱",
   both: "합",
@@ -104,12 +104,13 @@ export const explainKo: ExplainWords = {
   divisor: (count) => `평균은 실제로 있는 ${cells(count)}로 냅니다.`,
   clippedShares: (clipped, windows, count) =>
     `여기 창 ${number.format(windows)}개 가운데 ${number.format(clipped)}개가 텐서 밖으로 나갑니다. 돌아오는 값은 ${number.format(count)}이 아니라 실제로 있는 셀 수로 나눕니다.`,
-  cutToWhole: "평균은 0 쪽으로 잘라 정수로 만듭니다.",
-  codes: "숫자는 코드입니다. 코드마다 그것이 뜻하는 수를 옆에 적었습니다.",
-  codesCounted: "숫자는 코드입니다. 코드가 뜻하는 수를 곱해 더하고, 합을 가장 가까운 코드로 반올림합니다.",
+  truncatedMean: "평균은 0 쪽으로 잘라 정수로 만듭니다.",
+  quantized: "숫자는 양자화된 코드입니다. 코드마다 그것이 뜻하는 수를 옆에 적었습니다.",
+  quantizedSum:
+    "숫자는 양자화된 코드입니다. 코드가 뜻하는 수를 곱해 더하고, 합을 가장 가까운 코드로 반올림합니다.",
   firstOfTies: (count) => `${cells(count)}의 크기가 같습니다. 행 우선 순서로 첫째를 택합니다.`,
   allOfTies: (count) => `${cells(count)}가 0.00001 이내로 최댓값과 같습니다. 저마다 기울기 전부를 받습니다.`,
-  cutShort: (count) => `여기서 더하기에는 너무 많습니다. 처음 ${number.format(count)}개입니다.`,
+  tooMany: (count) => `여기서 더하기에는 너무 많습니다. 처음 ${number.format(count)}개입니다.`,
   differences: "TensorFlow와 다른 점",
   differsHere: "여기",
   differsElsewhere: "이 셀이 아닌 곳:",
@@ -142,7 +143,7 @@ export const explainKo: ExplainWords = {
   checked: (given, slope) => `기울기 ${given}, 경사 ${slope}`,
   agree: "서로 맞습니다.",
   disagree: "서로 맞지 않습니다.",
-  notValid: "여기에는 견줄 경사가 없습니다.",
+  notComparable: "여기에는 견줄 경사가 없습니다.",
   noSlope: {
     "not finite": () => "이 값은 유한하지 않습니다.",
     "in its way": () => "중간에 NaN이나 무한대가 있습니다.",

@@ -1,8 +1,8 @@
-import { en, type Texts } from "./en.ts";
+import { type CoreStrings, en } from "./en.ts";
 import { ko } from "./ko.ts";
 
 export type Language = "en" | "ko";
 
-export const texts: Readonly<Record<Language, Texts>> = { en, ko };
+export const coreStrings: Readonly<Record<Language, CoreStrings>> = { en, ko };
 
-export type { Texts };
+export type { CoreStrings };

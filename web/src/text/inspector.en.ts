@@ -1,41 +1,41 @@
-/** The words of the inspector in English. The other dictionaries have the same keys, or the type check fails. */
+/** English: the inspector. Other languages have the same keys, or the type check fails. */
 
 const number = new Intl.NumberFormat("en");
 
 export const inspectorEn = {
   inspector: "Inspector",
   keys: [
-    ["← → ↑ ↓", "From cell to cell"],
-    ["Page Up, Page Down", "From slice to slice"],
+    ["← → ↑ ↓", "Move between cells"],
+    ["Page Up, Page Down", "Move between slices"],
     ["Home, End", "First and last column; with Ctrl first and last cell"],
-    ["Enter, Esc", "Keep a cell marked, let it go"],
-    ["Shift+← → ↑ ↓", "From cell to cell in 3-D, where arrows turn the box"],
-    ["N", "Next cell that is no number"],
+    ["Enter, Esc", "Pin a cell, unpin it"],
+    ["Shift+← → ↑ ↓", "Move between cells in 3-D, where arrows rotate"],
+    ["N", "Next NaN or infinity"],
     ["+ − 0", "Larger cells, smaller cells, all cells"],
-    ["F2", "Type a constant's number"],
+    ["F2", "Edit a constant's value"],
     ["Space", "Paint the cell"],
   ],
-  selectSomething: "Select a block or a wire to see the numbers in it.",
-  waiting: "Waiting for the numbers…",
+  nothingSelected: "Select a block or a wire to inspect its tensors.",
+  loading: "Loading values…",
   tensor: "Tensor",
-  ways: "How it is shown",
-  way: { map: "Map", table: "Table", box: "3-D", list: "List" },
+  viewModes: "View",
+  viewMode: { map: "Heatmap", table: "Table", box: "3-D", list: "List" },
   more: "Copy and download",
   copyNumpy: "Copy as NumPy",
   copyCsv: "Copy slice as CSV",
   download: "Download npy",
-  downloaded: "The file is on its way.",
+  downloaded: "The download has started.",
   downloadedBytes: (dtype: string) =>
-    `The file is on its way. Read it with np.load(file).view(ml_dtypes.${dtype}).`,
+    `The download has started. Read it with np.load(file).view(ml_dtypes.${dtype}).`,
   copied: "Copied.",
   copiedSlice: "Copied the slice that is shown.",
-  pin: "Keep it here while the selection goes elsewhere",
-  unpin: "Let it go",
-  takeAs: { a: "Take it as A, to compare", b: "Take it as B, to compare" },
-  dock: { bottom: "Dock below", right: "Dock at the right" },
+  pin: "Pin this tensor",
+  unpin: "Unpin",
+  compareAs: { a: "Compare as A", b: "Compare as B" },
+  dock: { bottom: "Dock at the bottom", right: "Dock at the right" },
 
-  mapOf: (pin: string) =>
-    `Map of ${pin}: arrows move from cell to cell, Page Up and Page Down from slice to slice`,
+  heatmapOf: (pin: string) =>
+    `Heatmap of ${pin}: arrows move from cell to cell, Page Up and Page Down from slice to slice`,
   tableOf: (pin: string) => `Table of the slice of ${pin} that is shown`,
   zoom: { 1: "Larger cells", [-1]: "Smaller cells", 0: "All cells" } as Record<1 | 0 | -1, string>,
   axes: "Axes",
@@ -43,52 +43,52 @@ export const inspectorEn = {
   axisIn: (axis: string, size: number, role: string) =>
     `${axis} ${size}: axis in ${role}. Left and right move it.`,
   moveAxis: "Drag it to another place, or move it with the arrow keys",
-  placeOn: (axis: string) => `Place on axis ${axis}`,
-  boxOf: (pin: string) =>
-    `${pin} as a box of cells: arrows turn it, with Shift they move from cell to cell, Page Up and Page Down into depth, plus and minus change the threshold`,
-  threshold: "Show cells from this size on",
-  flatForBox: (axes: number) =>
-    `A box needs three axes with more than one place; this tensor has ${axes}. The map shows all of it.`,
-  fewForBox: "A box shows three axes: move one more from the sliders to rows, columns or tiles.",
-  longForBox: (axis: string, size: number, most: number) =>
-    `A box has at most ${most} cells a side; axis ${axis} has ${number.format(size)}. Move ${axis} to the sliders, and another axis in its place.`,
-  largeForBox: "This tensor is too large to be here as a whole: look at it in the inspector.",
-  placeIn: (axis: string, place: number) =>
+  indexOnAxis: (axis: string) => `Index on axis ${axis}`,
+  volumeOf: (pin: string) =>
+    `${pin} in 3-D: arrows rotate it, with Shift they move from cell to cell, Page Up and Page Down into depth, plus and minus change the threshold`,
+  threshold: "Threshold of absolute values",
+  volumeTooFlat: (axes: number) =>
+    `The 3-D view needs three axes longer than 1; this tensor has ${axes}. The heatmap shows all of it.`,
+  volumeNeedsAxes: "The 3-D view shows three axes: move one more from the sliders to rows, columns or tiles.",
+  volumeTooLong: (axis: string, size: number, most: number) =>
+    `The 3-D view has at most ${most} cells along an axis; axis ${axis} has ${number.format(size)}. Move ${axis} to the sliders, and another axis in its place.`,
+  volumeTooLarge: "This tensor is too large to be loaded as a whole: open it in the inspector.",
+  indexLabel: (axis: string, place: number) =>
     /^\d*$/.test(axis) ? `axis ${axis}: ${place}` : `${axis} ${place}`,
-  release: "Pinned",
-  releaseHow: "Let go of the cell, so that the cursor follows the pointer again",
+  pinned: "Pinned",
+  unpinHow: "Unpin the cell, so that the cursor follows the pointer again",
   noCells: "This tensor has no cells: one of its sizes is 0.",
   noCell: "Point at a cell, or move there with the arrow keys.",
   valueOf: (cell: string) => `Value of ${cell}`,
 
   colours: "Colours",
-  range: { all: "All numbers", most: "98 of 100", typed: "As set" },
-  rangeLow: "First number with a colour",
-  rangeHigh: "Last number with a colour",
-  clipped: "What lies beyond is marked with + and −",
-  sharing: "Whom these colours are for",
-  same: "Same colours",
-  sameHow: "One range of colours for all tensors that are shown",
-  own: "Own",
-  ownHow: "For each tensor a range of its own",
-  sameFor: (many: number) => `One range for all ${many} tensors.`,
+  range: { all: "Minimum to maximum", most: "1st to 99th percentile", typed: "Custom" },
+  rangeLow: "Lower end of the colour range",
+  rangeHigh: "Upper end of the colour range",
+  clipped: "Values outside of the range are marked with + and −",
+  sharing: "Scope of the colour range",
+  shared: "Shared range",
+  sharedHow: "One colour range for all tensors that are shown",
+  own: "Own range",
+  ownHow: "A colour range for each tensor",
+  sharedFor: (many: number) => `One range for all ${many} tensors.`,
   ownOnly: "A range of its own.",
   ownAsFits: "A range of its own: in one for all, some tensors would have a single colour.",
   estimated: (some: number, all: number) =>
     `≈ estimated from ${number.format(some)} of ${number.format(all)} cells.`,
-  lookedAt: (part: number) => `${Math.round(100 * part)} % looked at`,
-  stopLooking: (part: number) => `${Math.round(100 * part)} % looked at. Stop`,
-  lookAtAll: "Look at all cells",
-  histogram: "How many cells hold which numbers",
+  scanned: (part: number) => `${Math.round(100 * part)} % scanned`,
+  stopScan: (part: number) => `${Math.round(100 * part)} % scanned. Stop`,
+  scanAll: "Scan all cells",
+  histogram: "Histogram of values",
   least: "Min",
   most: "Max",
   mean: "Mean",
   deviation: "Std. dev.",
   zeros: "Zeros",
   count: (many: number) => number.format(many),
-  nextBad: "Next bad cell",
-  noBad: "Every cell is a number.",
-  firstBad: (where: string) => `First in ${where}`,
+  nextNonFinite: "Next NaN or infinity",
+  noNonFinite: "All values are finite.",
+  firstNonFinite: (where: string) => `First in ${where}`,
 
   compareBy: "Compare by",
   comparisons: { difference: "Difference", relative: "Relative", ulp: "ULP" },
@@ -101,8 +101,8 @@ export const inspectorEn = {
 
   fillWith: "Fill and paint",
   paint: "Paint",
-  paintHow: "Draw over cells of the map; Space paints the cell at the cursor",
-  paintWith: "Number to paint with",
+  paintHow: "Draw over cells of the heatmap; Space paints the cell at the cursor",
+  paintWith: "Value to paint with",
 };
 
-export type InspectorWords = typeof inspectorEn;
+export type InspectorStrings = typeof inspectorEn;

@@ -1,4 +1,4 @@
-import type { Texts } from "./en.ts";
+import type { CoreStrings } from "./en.ts";
 
 /** 조사: 받침이 있으면 앞의 것, 없으면 뒤의 것. */
 function particle(word: string | undefined, closed: string, open: string): string {
@@ -8,7 +8,7 @@ function particle(word: string | undefined, closed: string, open: string): strin
   return `${word ?? ""}${/[013678lmnrLMNR]$/.test(last) ? closed : open}`;
 }
 
-export const ko: Texts = {
+export const ko: CoreStrings = {
   labels: {
     "add block": ({ name }) => `${name} 추가`,
     remove: ({ name, count }) => (name === undefined ? `${count ?? 0}개 삭제` : `${name} 삭제`),
@@ -45,28 +45,28 @@ export const ko: Texts = {
   },
   commands: {
     search: "블록 추가…",
-    palette: "모든 명령…",
+    palette: "명령 팔레트…",
     find: "이 페이지에서 찾기…",
     undo: "실행 취소",
     redo: "다시 실행",
     cut: "잘라내기",
     copy: "복사",
     paste: "붙여넣기",
-    "paste with wires": "선까지 붙여넣기",
+    "paste with wires": "선과 함께 붙여넣기",
     duplicate: "복제",
     remove: "삭제",
     heal: "삭제하고 선 잇기",
     rename: "이름 변경…",
     replace: "다른 연산으로 바꾸기…",
     constants: "상수를 블록으로 만들기",
-    "edit constant": "여기서 상수 편집",
+    "edit constant": "상수 편집…",
     "select all": "모두 선택",
     "select none": "선택 해제",
-    "select upstream": "필요로 하는 블록 선택",
-    "select downstream": "이어지는 블록 선택",
+    "select upstream": "상위 블록 선택",
+    "select downstream": "하위 블록 선택",
     "select connected": "연결된 블록 모두 선택",
     "select wire": "연결된 다음 선 선택",
-    connect: "여기서 연결…",
+    connect: "연결…",
     disconnect: "연결 끊기",
     gradient: "기울기 블록 추가",
     gradients: "…에 대한 기울기",
@@ -76,7 +76,7 @@ export const ko: Texts = {
     monitor: "모니터 추가",
     "use page": "페이지를 블록으로 쓰기…",
     extract: "선택을 별도 페이지로…",
-    port: "블록으로 쓸 때의 핀으로 지정 또는 해제",
+    port: "페이지 포트 전환",
     tidy: "배치 정리",
     "align left": "왼쪽 맞춤",
     "align center": "가로 가운데 맞춤",
@@ -94,7 +94,7 @@ export const ko: Texts = {
     step: "한 단계",
     stop: "중단",
     reset: "변수 초기화",
-    target: "항상 실행 또는 해제",
+    target: "항상 실행 전환",
     new: "새 페이지",
     open: "열기…",
     save: "저장",
@@ -108,8 +108,8 @@ export const ko: Texts = {
     export: "내보내기…",
     "zoom in": "확대",
     "zoom out": "축소",
-    "zoom all": "전체 보기",
-    "zoom selection": "선택 보기",
+    "zoom all": "화면에 맞추기",
+    "zoom selection": "선택에 맞추기",
     "zoom one": "실제 크기",
     outline: "개요",
     properties: "속성",
@@ -117,7 +117,7 @@ export const ko: Texts = {
     problems: "문제",
     inspector: "인스펙터",
     monitors: "모니터",
-    printed: "출력",
+    console: "콘솔",
     spotlight: "선택한 선 강조",
     minimap: "미니맵",
     help: "단축키",
@@ -128,7 +128,7 @@ export const ko: Texts = {
     "same type": (got, wanted) => `${got}입니다. 다른 입력은 ${wanted}입니다`,
     rank: (got, wanted) => `축이 ${got}개입니다. 이 입력은 ${wanted}개를 받습니다`,
     variable: "변수에서 와야 합니다",
-    circle: "고리가 생깁니다",
+    cycle: "순환이 생깁니다",
     "no pin": "맞는 핀이 없습니다",
   },
   types: {
@@ -164,7 +164,7 @@ export const ko: Texts = {
       ended: (code) => `프로세스가 끝났습니다(종료 코드 ${code}).`,
       memory: () => "메모리가 부족합니다.",
     },
-    anew: "다른 프로세스를 시작했습니다. 변수는 처음부터 다시 시작합니다.",
+    anew: "새 프로세스를 시작했습니다. 변수는 초기화되었습니다.",
     smaller: "입력을 더 작게 만드세요.",
   },
   notices: {

@@ -1,4 +1,6 @@
-/** The words of the view in English. The other dictionaries have the same keys, or the type check fails. */
+/** English: the shell, panels and dialogs. Other languages have the same keys, or the type check fails. */
+
+import type { Translation } from "./translation.ts";
 
 const number = new Intl.NumberFormat("en");
 const moment = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
@@ -11,22 +13,22 @@ export const viewEn = {
   // The shell
   toGallery: "Lessons and files",
   mainMenu: "Menu",
-  menu: "What can be done here",
+  contextMenu: "Context menu",
   pages: "Open pages",
   untitled: "Untitled page",
   notSavedYet: "Not saved yet",
   closePage: (title: string) => `Close ${title}`,
   running: "Running",
-  waysToRun: "Ways to run",
+  runOptions: "Run options",
   stepsToRun: "Steps to run",
   saved: "Saved",
-  keeping: "Keeping draft…",
-  draftKept: (seconds: number) =>
+  savingDraft: "Saving draft…",
+  draftSaved: (seconds: number) =>
     seconds < 2
-      ? "Draft kept just now"
+      ? "Draft saved just now"
       : seconds < 60
-        ? `Draft kept ${seconds} s ago`
-        : `Draft kept ${Math.floor(seconds / 60)} min ago`,
+        ? `Draft saved ${seconds} s ago`
+        : `Draft saved ${Math.floor(seconds / 60)} min ago`,
   failed: "Failed",
   finished: "Done",
   stopped: "Cancelled",
@@ -39,14 +41,14 @@ export const viewEn = {
   rightPanel: "Selection",
   bottomPanel: "Results",
   sizeOf: (panel: string) => `Size of ${panel}`,
-  fold: (panel: string) => `Fold ${panel} away`,
+  collapse: (panel: string) => `Collapse ${panel}`,
   palette: "Palette",
   outline: "Outline",
   properties: "Properties",
   docs: "Docs",
   problems: "Problems",
   monitors: "Monitors",
-  keys: "Keys",
+  keys: "Shortcuts",
   dismiss: "Dismiss",
   connections: { connecting: "Connecting…", open: "Connected", lost: "Connection lost, trying again…" },
   counted: (blocks: number, wires: number) =>
@@ -76,33 +78,33 @@ export const viewEn = {
     skipped: "skipped",
   } as Record<string, string>,
   notRunYet: "not run yet",
-  stale: "old",
+  stale: "stale",
   view: "View",
   zoomIn: "Zoom in",
   zoomOut: "Zoom out",
   zoomOne: "Actual size",
-  zoomAll: "Show everything",
-  tidy: "Tidy the layout",
-  spotlight: "Spotlight on the selection's wires",
-  miniMap: "Mini-map",
+  zoomAll: "Zoom to fit",
+  tidy: "Tidy layout",
+  spotlight: "Highlight wires of the selection",
+  miniMap: "Minimap",
   emptyPage: "An empty page",
   emptyPageHow:
     "Double click, or press / to add a block. Drop npy, npz or safetensors files to make constants.",
   dropHere: "Drop to open pages, or to make constants of arrays",
   valueHint: "value",
-  nothingYet: "Nothing yet: run the page",
-  unknownMonitor: (kind: string) => `Monitors of kind ${kind} cannot be shown here.`,
+  nothingYet: "No data yet: run the page",
+  unknownMonitor: (kind: string) => `This studio has no monitor of kind ${kind}.`,
   newNote: "A **note**",
   noteText: "Text of the note, in Markdown",
-  selectToWatch: "Select the block that the monitor is to show.",
+  selectToMonitor: "Select the block that the monitor is to show.",
 
   // Search
   findBlock: "Find a block to add",
   findCommand: "Find a command",
   findOnPage: "Find on this page",
   nothingFound: "Nothing found",
-  thatTake: (block: string) => `Blocks that take what ${block} gives`,
-  thatGive: (pin: string) => `Blocks that give what ${pin} takes`,
+  thatTake: (block: string) => `Blocks that accept the output of ${block}`,
+  thatGive: (pin: string) => `Blocks whose output fits ${pin}`,
   onWire: (wire: string) => `On the wire to ${wire}`,
   groupName: (_group: string, title: string) => title,
 
@@ -115,11 +117,11 @@ export const viewEn = {
   inputs: "Inputs",
   outputs: "Outputs",
   attributes: "Attributes",
-  fed: "Value when the page runs",
+  feedValue: "Feed value",
   wire: "Wire",
   from: "From",
   to: "To",
-  carries: "Carries",
+  carries: "Type and shape",
   insertBlock: "Insert a block…",
   removeWire: "Remove",
   note: "Note",
@@ -128,46 +130,46 @@ export const viewEn = {
   noSuchBlock: (name: string) => `There is no block ${name}.`,
   monitor: "Monitor",
   kind: "Kind",
-  monitorKinds: { number: "Number", trend: "Trend", image: "Image map", histogram: "Histogram" },
-  limits: { low: "From", high: "To", steps: "Steps back" },
-  found: "found from values",
+  monitorKinds: { number: "Number", trend: "Trend", image: "Heatmap", histogram: "Histogram" },
+  limits: { low: "Minimum", high: "Maximum", steps: "Steps shown" },
+  automatic: "automatic",
   shows: "Shows",
-  showMore: "Show one more…",
+  showMore: "Add an output…",
   selected: (many: number) => `${number.format(many)} selected`,
-  howItRuns: "How it runs",
-  wantedValues: "Wanted",
-  targets: "Also run",
+  runSettings: "Run settings",
+  fetches: "Fetch",
+  targets: "Always run",
   steps: "Steps",
   until: "Until",
   anOutput: "an output",
   seed: "Seed",
-  everyTime: "run every time",
-  asABlock: "Used as a block",
-  takes: "Takes",
-  gives: "Gives",
-  oneMoreInput: "One more input…",
-  oneMoreOutput: "One more output…",
-  makeBlock: "Make it a block",
-  replaceBy: (block: string) => `in place of ${block}`,
+  alwaysRun: "Always run",
+  pagePorts: "Page ports",
+  portInputs: "Inputs",
+  portOutputs: "Outputs",
+  addInput: "Add an input…",
+  addOutput: "Add an output…",
+  makeBlock: "Convert to block",
+  replaceBy: (block: string) => `replaces ${block}`,
   typeConstant: "Type a value",
   connect: "Connect…",
   connectFrom: (pin: string) => `Connect ${pin}…`,
   disconnect: (pin: string) => `Disconnect ${pin}`,
   clear: (what: string) => `Clear ${what}`,
-  asBefore: (what: string) => `${what} as it is anyway`,
-  watch: (pin: string) => `Monitor ${pin}`,
-  wanted: "wanted",
+  resetToDefault: (what: string) => `Reset ${what} to its default`,
+  addMonitor: (pin: string) => `Monitor ${pin}`,
+  fetchOutput: "Fetch this output",
 
   // Widgets
   elementType: "Element type",
-  typeThatFits: "type that fits",
+  inferredType: "inferred type",
   shape: "Shape",
-  scalar: "one number",
+  scalar: "scalar",
   asText: "As text",
   nestedLists: "Nested lists of numbers, rows of one length, such as [[1, 2], [3, 4]].",
   tooLarge: "A constant has 262,144 elements at most; use a file for more.",
   constantOf: (block: string, name: string) => `Constant ${name} of ${block}`,
-  constantElsewhere: "This constant lies in a file beside the page.",
+  constantInFile: "This constant is stored in a file beside the page.",
   fill: {
     zeros: "Zeros",
     ones: "Ones",
@@ -177,23 +179,23 @@ export const viewEn = {
     ties: "Ties",
   },
   axis: (axis: number) => `axis ${axis}`,
-  firstCells: (many: number) => `Only the first ${many} rows and columns are shown.`,
+  gridTruncated: (many: number) => `Only the first ${many} rows and columns are shown.`,
   before: "before",
   after: "after",
-  wholeAtLeast: (least: number) => `A whole number from ${least} up.`,
+  wholeAtLeast: (least: number) => `An integer of at least ${least}.`,
   aNumber: "A number.",
-  aWholeNumber: "A whole number.",
+  aWholeNumber: "An integer.",
   aListOf: (kind: string) =>
     kind === "floats"
       ? "Numbers with commas between them."
       : kind === "dtypes"
         ? "Types with commas between them."
-        : "Whole numbers with commas between them.",
+        : "Integers with commas between them.",
   oneOf: (options: string) => `Use ${options}.`,
   numberOrList: "A number, or lists such as [1, 2].",
   cellRule: (dtype: string, limits?: readonly string[]) =>
     limits
-      ? `A whole number of ${dtype}, from ${limits[0]} to ${limits[1]}.`
+      ? `An integer of ${dtype}, from ${limits[0]} to ${limits[1]}.`
       : dtype === ""
         ? "A number, true or false."
         : dtype === "bool"
@@ -214,7 +216,7 @@ export const viewEn = {
   differences: "Differences from TensorFlow",
   workedCases: "Worked cases",
   openAsPage: "Open as a page",
-  counts: { one: "", optional: "may be left out", list: "a list", "mixed list": "a list of any types" },
+  counts: { one: "", optional: "optional", list: "a list", "mixed list": "a list of any types" },
   axesCount: (ranks: string) => `${ranks} axes`,
 
   // Results
@@ -222,20 +224,20 @@ export const viewEn = {
   noProblems: "No problems.",
   runForValues: "Run the page to see values.",
   more: (many: number) => `Show more of ${number.format(many)}`,
-  printed: "Printed",
-  nothingPrinted: "Nothing was printed in this run.",
+  console: "Console",
+  consoleEmpty: "Nothing was printed in this run.",
   meanOf: (count: number) => `mean of ${number.format(count)}`,
-  fileGone: (path: string) => `${path} is gone`,
+  fileGone: (path: string) => `${path} is missing`,
   noMonitors: "No monitors. Select a block and press M to add one.",
 
   // A studio with a password
-  lockedTitle: "This studio is locked",
-  lockedAbout: "Open it by the address that it printed when it was started, or type its password.",
-  startedAnew:
-    "The studio was started anew and does not know this tab any more. Open the address that it printed in another tab of this browser: this one then goes on by itself, and nothing is lost.",
+  loginTitle: "This studio is locked",
+  loginAbout: "Open it by the address that it printed when it was started, or type its password.",
+  sessionExpired:
+    "The studio was restarted, and the session of this tab has expired. Open the address that it printed in another tab of this browser: this tab then reconnects, and nothing is lost.",
   typePassword: "Type its password",
   password: "Password",
-  enter: "Enter",
+  enter: "Sign in",
   wrongPassword: "This is not the password.",
 
   // Gallery
@@ -243,33 +245,33 @@ export const viewEn = {
   galleryLead: "Open a lesson: it runs by itself, and everything in it can be changed.",
   newPage: "New page",
   openFile: "Open a file",
-  draftsFound: "Drafts that were never saved",
+  draftsFound: "Unsaved drafts",
   lessons: "Lessons",
   filesIn: (folder: string) => `Pages in ${folder}`,
-  noPageInside: (file: string) => `${file}: has no page inside. Files that the studio exports have one.`,
-  isNoPage: (file: string) => `${file}: is no page, or a part of one. A page is JSON with its blocks.`,
-  laterFormat: (file: string, format: number) =>
-    `${file}: is a page of format ${format}. Install a later backblocks.`,
+  noPageInside: (file: string) => `${file}: contains no page. Files that the studio exports do.`,
+  notAPage: (file: string) => `${file}: is not a page. A page is a JSON object with blocks.`,
+  newerFormat: (file: string, format: number) =>
+    `${file}: is a page of format ${format}. Install a newer backblocks.`,
   arrayFaults: {
     other:
-      "is no page and no array. Pages are json, png, svg and html files, arrays npy, npz and safetensors.",
+      "is neither a page nor an array. Pages are json, png, svg and html files, arrays npy, npz and safetensors.",
     type: (type: string) => `has elements of type ${type}, which constants cannot have.`,
     large: (count: number, most: number) =>
-      `has ${count} elements; a constant has ${most} at most. Take a part of it.`,
+      `has ${count} elements; a constant has ${most} at most. Use a slice of it.`,
     manyBytes: (count: number) => `has ${count} bytes, too many for a constant.`,
     short: "ends too early.",
-    noNpy: "is no npy file.",
-    noZip: "is no npz file.",
-    noNumbers: "has elements that are no plain numbers.",
+    noNpy: "is not an npy file.",
+    noZip: "is not an npz file.",
+    noNumbers: "has elements that are not numbers.",
     bigEndian: "has its bytes in big-endian order. Save it as little-endian.",
-    broken: "is damaged, and cannot be read.",
+    broken: "is damaged and cannot be read.",
   },
 
   // Dialogs
   close: "Close",
   cancel: "Cancel",
   add: "Add",
-  make: "Make the page",
+  make: "Create page",
   onCanvas: "On the canvas",
   canvasKeys: [
     ["← →", "Follow wires"],
@@ -292,10 +294,10 @@ export const viewEn = {
   settings: "Settings",
   language: "Language",
   theme: "Theme",
-  themes: { system: "As the system", light: "Light", dark: "Dark", contrast: "High contrast" },
-  wheel: "Wheel",
+  themes: { system: "System", light: "Light", dark: "Dark", contrast: "High contrast" },
+  wheel: "Mouse wheel",
   wheels: { zoom: "zooms", pan: "pans; with Ctrl it zooms" },
-  rerun: "Run again after a change when that is quick",
+  rerun: "Rerun after a change if the last run was quick",
   aboutStudio: "About",
   aboutText: "TensorFlow's raw ops on NumPy arrays, as blocks. Nothing leaves this machine.",
   version: "Version",
@@ -304,59 +306,50 @@ export const viewEn = {
   noFiles: "There are no pages in this folder yet.",
   versionsAbout:
     "What the file held before each save. Choosing one puts it into the page; that can be undone.",
-  loading: "One moment…",
+  loading: "Loading…",
   noVersions: "There are no earlier versions.",
   blockCount: (many: number) => count(many, "block", "blocks"),
   pathInFolder: "File, below the folder",
   pathRule: "Type a name, or a path below the folder such as parts/mine.",
   saveRefused: {
-    "changed outside": "The file was changed by something else",
-    exists: "There is such a file already",
+    "changed outside": "The file was changed by another program",
+    exists: "A file of this name exists",
     failed: "The file could not be written",
   },
-  saveElsewhere: "Save elsewhere…",
-  takeTheirs: "Take the file's content",
-  overwrite: "Overwrite it",
-  filesAsked: "This page touches files",
-  filesAskedAbout: "These blocks read or write files below the folder. Allow it for this run?",
+  saveElsewhere: "Save as…",
+  reloadFromFile: "Reload from file",
+  overwrite: "Overwrite",
+  filePermissionTitle: "This page accesses files",
+  filePermissionAbout: "These blocks read or write files below the folder. Allow it for this run?",
   readsFiles: "reads files",
   writesFiles: "writes files",
   allow: "Allow and run",
   extractAbout: (many: number) =>
-    `${count(many, "block becomes", "blocks become")} a page; one block stands in their place.`,
+    `${count(many, "block becomes", "blocks become")} a page, and one block replaces them.`,
   gradientsOf: "Gradients of",
   withRespectTo: "with respect to:",
-  nothingBefore: "It depends on nothing that can change a little.",
+  nothingDifferentiable: "It depends on nothing differentiable.",
   exports: {
-    png: "a picture with the page inside",
-    svg: "a drawing with the page inside",
+    png: "an image with the page embedded",
+    svg: "a drawing with the page embedded",
     python: "a script on backblocks.raw_ops, the same bits",
     tensorflow: "the same on tf.raw_ops",
-    html: "to read anywhere, with values",
+    html: "a document with values and the page embedded",
     json: "the page's file",
   },
   pageInside: (size: string, arrays: boolean) =>
-    `Put the page inside pictures (${size}${arrays ? " and its arrays" : ""}), so that they can be opened again`,
+    `Embed the page in images (${size}${arrays ? " and its arrays" : ""}), so that they open as pages`,
   elementsIn: (name: string, many: number, file: string) =>
     `${name} (${many.toLocaleString("en")} elements in ${file})`,
   tooLargeInside: (which: string, most: number) =>
-    `Too large to go inside: ${which}. All arrays inside have ${most.toLocaleString("en")} elements at most; in another folder the page needs these files beside it.`,
+    `Too large to embed: ${which}. All embedded arrays have ${most.toLocaleString("en")} elements at most; in another folder the page needs these files beside it.`,
   unreadableInside: (which: string) =>
-    `Not inside, since the files cannot be read: ${which}. Put them back, and export again.`,
+    `Not embedded, since the files cannot be read: ${which}. Put them back, and export again.`,
   connectBlock: (block: string) => `Connect ${block}`,
   connectPin: (pin: string) => `Connect ${pin} to`,
   connectInput: (pin: string) => `Connect to ${pin}`,
   nothingFits: "Nothing on this page fits.",
-  pinStates: { wired: "wired", constant: "has a value", open: "open", missing: "missing" },
+  pinStates: { wired: "wired", constant: "constant", open: "open", missing: "missing" },
 };
 
-/** The shape of a dictionary: the same keys, other words. */
-type Words<T> = T extends string
-  ? string
-  : T extends (...given: infer Given) => string
-    ? (...given: Given) => string
-    : T extends readonly unknown[]
-      ? T
-      : { readonly [Key in keyof T]: Words<T[Key]> };
-
-export type ViewWords = Words<typeof viewEn>;
+export type ViewStrings = Translation<typeof viewEn>;

@@ -13,8 +13,8 @@ import { applySettings, updateSettings, useSettings } from "./settings.ts";
 import { Icon } from "./shell/icons.tsx";
 import { Menu } from "./shell/Menu.tsx";
 import { TopBar } from "./shell/TopBar.tsx";
+import { useCoreStrings, useStrings } from "./strings.ts";
 import { ui, useUi } from "./ui.ts";
-import { useTexts, useWords } from "./words.ts";
 
 export function App(): ReactElement {
   const page = usePage<PageState | null>((each) => each, null);
@@ -46,23 +46,23 @@ export function App(): ReactElement {
 }
 
 function StatusBar(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const settings = useSettings();
   const said = useUi((state) => state.announcement);
   const connection = useStudio((state) => state.connection);
   const version = useStudio((state) => state.welcome?.version);
   const page = usePage<PageState | null>((each) => each, null);
   const folds = [
-    ["leftOpen", w.leftPanel],
-    ["bottomOpen", w.bottomPanel],
-    ["rightOpen", w.rightPanel],
+    ["leftOpen", t.leftPanel],
+    ["bottomOpen", t.bottomPanel],
+    ["rightOpen", t.rightPanel],
   ] as const;
   return (
     <footer className="statusbar">
       <span className="said" role="status" aria-live="polite">
         {said}
       </span>
-      {page && <span>{w.counted(page.graph.blocks.size, page.graph.wires.length)}</span>}
+      {page && <span>{t.counted(page.graph.blocks.size, page.graph.wires.length)}</span>}
       {page &&
         folds
           .filter(([setting]) => !settings[setting])
@@ -77,10 +77,10 @@ function StatusBar(): ReactElement {
               {label}
             </button>
           ))}
-      {connection !== "open" && <span className="bad">{w.connections[connection]}</span>}
+      {connection !== "open" && <span className="bad">{t.connections[connection]}</span>}
       <span>{version ? `backblocks ${version}` : ""}</span>
       <button type="button" className="button plain" onClick={() => executeCommand("help")}>
-        {w.keys} <kbd>?</kbd>
+        {t.keys} <kbd>?</kbd>
       </button>
     </footer>
   );
@@ -102,7 +102,7 @@ function Overlays(): ReactElement {
 }
 
 function Notices(): ReactElement | null {
-  const w = useWords();
+  const t = useStrings();
   const notice = useStudio((state) => state.notices.at(-1));
   useEffect(() => {
     if (notice === undefined || notice.kind === "error") return;
@@ -121,8 +121,8 @@ function Notices(): ReactElement | null {
       <button
         type="button"
         className="button plain icon"
-        aria-label={w.dismiss}
-        title={w.dismiss}
+        aria-label={t.dismiss}
+        title={t.dismiss}
         onClick={() => studio.dismiss(notice.id)}
       >
         <Icon name="close" />
@@ -140,7 +140,7 @@ function isTyping(target: EventTarget | null): boolean {
 
 /** Every command's keys, wherever the focus is. */
 function useKeybindings(): void {
-  const texts = useTexts();
+  const core = useCoreStrings();
   useEffect(() => {
     const listen = (event: KeyboardEvent) => {
       if (event.defaultPrevented || document.querySelector("dialog[open], .search, .menu") !== null) return;
@@ -156,12 +156,12 @@ function useKeybindings(): void {
       if (id === undefined || !isCanvasFocused(event)) return;
       if (executeCommand(id)) {
         event.preventDefault();
-        ui.announce(id === "select wire" ? describeWire() : texts.commands[id]);
+        ui.announce(id === "select wire" ? describeWire() : core.commands[id]);
       }
     };
     window.addEventListener("keydown", listen);
     return () => window.removeEventListener("keydown", listen);
-  }, [texts]);
+  }, [core]);
 }
 
 /** Single letters are commands only while the canvas or the outline has the focus, so that nobody says them by chance. */

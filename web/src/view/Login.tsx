@@ -1,7 +1,7 @@
 import { type FormEvent, type ReactElement, useEffect, useState } from "react";
 import { present } from "../net/client.ts";
 import { studio, useStudio } from "../state/store.ts";
-import { useWords } from "./words.ts";
+import { useStrings } from "./strings.ts";
 
 /** Whether the server does not let this browser in: asked when the connection is lost, or was never there. */
 export function useLoginRequired(): boolean {
@@ -20,13 +20,13 @@ export function useLoginRequired(): boolean {
 
 /** Stands in place of everything until the browser was let in. */
 export function LoginPage(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <main className="workplace">
       <div className="gallery">
         <div className="gallery-inner">
-          <h1>{w.lockedTitle}</h1>
-          <p className="lead">{w.lockedAbout}</p>
+          <h1>{t.loginTitle}</h1>
+          <p className="lead">{t.loginAbout}</p>
           <PasswordForm />
         </div>
       </div>
@@ -36,16 +36,16 @@ export function LoginPage(): ReactElement {
 
 /** Stands above the pages of a tab whose server was started anew, and does not know it any more. */
 export function SessionExpired(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const [asking, setAsking] = useState(false);
   return (
     <div className="banner" role="alert">
-      <span>{w.startedAnew}</span>
+      <span>{t.sessionExpired}</span>
       {asking ? (
         <PasswordForm />
       ) : (
         <button type="button" className="button" onClick={() => setAsking(true)}>
-          {w.typePassword}
+          {t.typePassword}
         </button>
       )}
     </div>
@@ -53,7 +53,7 @@ export function SessionExpired(): ReactElement {
 }
 
 function PasswordForm(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const [password, setPassword] = useState("");
   const [wrong, setWrong] = useState(false);
   async function enter(event: FormEvent) {
@@ -64,7 +64,7 @@ function PasswordForm(): ReactElement {
   }
   return (
     <form onSubmit={(event) => void enter(event)}>
-      <label htmlFor="password">{w.password}</label>
+      <label htmlFor="password">{t.password}</label>
       <div className="gallery-actions">
         <input
           id="password"
@@ -76,12 +76,12 @@ function PasswordForm(): ReactElement {
           onChange={(event) => setPassword(event.target.value)}
         />
         <button type="submit" className="button main">
-          {w.enter}
+          {t.enter}
         </button>
       </div>
       {wrong && (
         <p className="bad" role="alert">
-          {w.wrongPassword}
+          {t.wrongPassword}
         </p>
       )}
     </form>

@@ -3,7 +3,6 @@ import { type PageState, studio } from "../state/store.ts";
 import { useProblems } from "./active-page.ts";
 import { Canvas } from "./canvas/Canvas.tsx";
 import { Inspector, InspectorTools } from "./inspector/Inspector.tsx";
-import { useInspectorWords } from "./inspector/words.ts";
 import { Docs } from "./lazy.tsx";
 import { Console } from "./panels/Console.tsx";
 import { Monitors } from "./panels/Monitors.tsx";
@@ -15,17 +14,17 @@ import { SearchBox } from "./panels/SearchBox.tsx";
 import { updateSettings, useSettings } from "./settings.ts";
 import { Splitter } from "./shell/Splitter.tsx";
 import { TabPanel } from "./shell/Tabs.tsx";
-import { useWords } from "./words.ts";
+import { useInspectorStrings, useStrings } from "./strings.ts";
 
 /** A page with everything to edit and run it. */
 export function Workbench({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const settings = useSettings();
   const problems = useProblems();
   const monitors = Object.keys(page.document.monitors ?? {}).length;
   const inspector = {
     name: "inspector" as const,
-    label: useInspectorWords().inspector,
+    label: useInspectorStrings().inspector,
     show: () => <Inspector page={page} />,
     tools: () => <InspectorTools />,
   };
@@ -36,21 +35,21 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
           <TabPanel
             id="left"
             className="left"
-            label={w.leftPanel}
+            label={t.leftPanel}
             size={{ width: settings.left }}
             current={settings.leftTab}
             onTab={(leftTab) => updateSettings({ leftTab })}
             onFold={() => updateSettings({ leftOpen: false })}
             tabs={[
-              { name: "palette", label: w.palette, show: () => <Palette /> },
-              { name: "outline", label: w.outline, show: () => <Outline /> },
+              { name: "palette", label: t.palette, show: () => <Palette /> },
+              { name: "outline", label: t.outline, show: () => <Outline /> },
             ]}
           />
           <Splitter
             side="left"
             size={settings.left}
             most={480}
-            label={w.sizeOf(w.leftPanel)}
+            label={t.sizeOf(t.leftPanel)}
             controls="left"
             onSize={(left) => updateSettings({ left })}
             onCollapse={() => updateSettings({ leftOpen: false })}
@@ -68,7 +67,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
               side="bottom"
               size={settings.bottom}
               most={Math.max(560, window.innerHeight * 0.8)}
-              label={w.sizeOf(w.bottomPanel)}
+              label={t.sizeOf(t.bottomPanel)}
               controls="bottom"
               onSize={(bottom) => updateSettings({ bottom })}
               onCollapse={() => updateSettings({ bottomOpen: false })}
@@ -76,7 +75,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             <TabPanel
               id="bottom"
               className="bottom"
-              label={w.bottomPanel}
+              label={t.bottomPanel}
               size={{ height: settings.bottom }}
               current={settings.bottomTab}
               onTab={(bottomTab) => updateSettings({ bottomTab })}
@@ -84,7 +83,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
               tabs={[
                 {
                   name: "problems",
-                  label: w.problems,
+                  label: t.problems,
                   count: problems.length,
                   bad: true,
                   show: () => <Problems />,
@@ -92,11 +91,11 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
                 ...(settings.inspectorDock === "bottom" ? [inspector] : []),
                 {
                   name: "monitors",
-                  label: w.monitors,
+                  label: t.monitors,
                   count: monitors,
                   show: () => <Monitors page={page} />,
                 },
-                { name: "printed", label: w.printed, show: () => <Console page={page.page} /> },
+                { name: "console", label: t.console, show: () => <Console page={page.page} /> },
               ]}
             />
           </>
@@ -108,7 +107,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
             side="right"
             size={settings.right}
             most={Math.max(560, window.innerWidth * 0.7)}
-            label={w.sizeOf(w.rightPanel)}
+            label={t.sizeOf(t.rightPanel)}
             controls="right"
             onSize={(right) => updateSettings({ right })}
             onCollapse={() => updateSettings({ rightOpen: false })}
@@ -116,14 +115,14 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
           <TabPanel
             id="right"
             className="right"
-            label={w.rightPanel}
+            label={t.rightPanel}
             size={{ width: settings.right }}
             current={settings.rightTab}
             onTab={(rightTab) => updateSettings({ rightTab })}
             onFold={() => updateSettings({ rightOpen: false })}
             tabs={[
-              { name: "properties", label: w.properties, show: () => <Properties /> },
-              { name: "docs", label: w.docs, show: () => <Docs /> },
+              { name: "properties", label: t.properties, show: () => <Properties /> },
+              { name: "docs", label: t.docs, show: () => <Docs /> },
               ...(settings.inspectorDock === "right" ? [inspector] : []),
             ]}
           />
@@ -136,19 +135,19 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
 
 /** Says that changes of an earlier session are in the page, or got lost, and offers to discard them. */
 function DraftBanner({ page }: { page: PageState }): ReactElement | null {
-  const w = useWords();
+  const t = useStrings();
   if (page.draft === null) return null;
   const { changes, since, damage } = page.draft;
   return (
     <div className="banner" role="status">
-      {changes > 0 && <span>{w.draftFound(changes, new Date(since * 1000))}</span>}
-      {damage && <span>{w.draftDamaged(damage.lines, damage.unapplied, damage.copy)}</span>}
+      {changes > 0 && <span>{t.draftFound(changes, new Date(since * 1000))}</span>}
+      {damage && <span>{t.draftDamaged(damage.lines, damage.unapplied, damage.copy)}</span>}
       <button type="button" className="button" onClick={() => studio.dismissDraft(page.page)}>
-        {changes > 0 ? w.keepDraft : w.dismiss}
+        {changes > 0 ? t.keepDraft : t.dismiss}
       </button>
       {changes > 0 && (
         <button type="button" className="button" onClick={() => studio.revert(page.page)}>
-          {w.discardDraft}
+          {t.discardDraft}
         </button>
       )}
     </div>

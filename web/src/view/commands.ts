@@ -8,8 +8,8 @@ import { type PageState, studio } from "../state/store.ts";
 import { currentPage, dispatch } from "./active-page.ts";
 import { canvasRef } from "./canvas-ref.ts";
 import { type Settings, updateSettings, useSettings } from "./settings.ts";
+import { strings } from "./strings.ts";
 import { ui } from "./ui.ts";
-import { words } from "./words.ts";
 
 const blocksOf = (page: PageState) => actions.namesOf(page.selection, "block");
 
@@ -41,7 +41,7 @@ const GLOBAL_HANDLERS: Partial<Record<CommandId, () => void>> = {
   problems: () => showPanel("bottom", "problems"),
   inspector: () => showPanel(useSettings.getState().inspectorDock, "inspector"),
   monitors: () => showPanel("bottom", "monitors"),
-  printed: () => showPanel("bottom", "printed"),
+  console: () => showPanel("bottom", "console"),
   spotlight: () => toggle("spotlight"),
   minimap: () => toggle("minimap"),
   search: () => ui.openSearch(),
@@ -103,7 +103,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   note: (page) => {
     const at = canvasRef.current?.centre() ?? { x: 0, y: 0 };
     const rect = ui.findFreeRect({ x: at.x - 120, y: at.y - 60 }, { width: 240, height: 120 });
-    dispatch(actions.addNote(page.document, words().newNote, rect));
+    dispatch(actions.addNote(page.document, strings().newNote, rect));
     const [name] = actions.namesOf(currentPage()?.selection ?? [], "note");
     if (name !== undefined) ui.setEditing(name);
   },
@@ -111,7 +111,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
     const [name] = blocksOf(page);
     const pin = name === undefined ? undefined : page.graph.blocks.get(name)?.outputs[0];
     if (pin) ui.addMonitor(keyOf(pin.ref));
-    else studio.notice("info", words().selectToWatch);
+    else studio.notice("info", strings().selectToMonitor);
   },
   save: (page) => {
     if (page.path === "") ui.openDialog({ kind: "save as" });

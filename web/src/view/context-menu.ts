@@ -3,12 +3,12 @@
 import type { Point } from "../model/geometry.ts";
 import { type CommandId, commands, isEnabled } from "../state/commands.ts";
 import { chordText } from "../state/keybindings.ts";
-import { texts } from "../text/index.ts";
+import { coreStrings } from "../text/index.ts";
 import { type Hit, itemOfHit } from "./canvas/stage.ts";
 import { useSettings } from "./settings.ts";
 import type { MenuItem } from "./shell/Menu.tsx";
+import { strings } from "./strings.ts";
 import { ui } from "./ui.ts";
-import { words } from "./words.ts";
 
 const SEPARATOR = "line";
 type Entry = CommandId | typeof SEPARATOR;
@@ -75,7 +75,7 @@ const ON_CANVAS: readonly Entry[] = [
 ];
 
 export function commandItems(entries: readonly Entry[]): MenuItem[] {
-  const names = texts[useSettings.getState().language].commands;
+  const names = coreStrings[useSettings.getState().language].commands;
   const items: MenuItem[] = [];
   let line = false;
   for (const entry of entries) {
@@ -97,22 +97,25 @@ export function commandItems(entries: readonly Entry[]): MenuItem[] {
 }
 
 export function openContextMenu(at: Point, place: Point, hit: Hit): void {
-  const w = words();
+  const t = strings();
   const chosen = itemOfHit(hit);
   if (hit.kind === "wire" || hit.kind === "bend") {
     const insert: MenuItem = {
       id: "insert",
-      label: w.insertBlock,
+      label: t.insertBlock,
       run: () => ui.openSearch({ at, place, wire: hit.wire }),
     };
-    ui.openMenu(w.menu, at, [insert, ...commandItems(AT_WIRE)]);
+    ui.openMenu(t.contextMenu, at, [insert, ...commandItems(AT_WIRE)]);
   } else if (chosen === null) {
     const items = commandItems(ON_CANVAS);
     const search = items[0] as MenuItem;
-    ui.openMenu(w.menu, at, [{ ...search, run: () => ui.openSearch({ at, place }) }, ...items.slice(1)]);
+    ui.openMenu(t.contextMenu, at, [
+      { ...search, run: () => ui.openSearch({ at, place }) },
+      ...items.slice(1),
+    ]);
   } else
     ui.openMenu(
-      w.menu,
+      t.contextMenu,
       at,
       commandItems(hit.kind === "box" ? AT_BOX : AT_BLOCK).filter((each) => !each.disabled),
     );

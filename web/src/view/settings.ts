@@ -16,7 +16,7 @@ export interface Settings {
   bottomOpen: boolean;
   leftTab: "palette" | "outline";
   rightTab: "properties" | "docs" | "inspector";
-  bottomTab: "problems" | "inspector" | "monitors" | "printed";
+  bottomTab: "problems" | "inspector" | "monitors" | "console";
   inspectorDock: "bottom" | "right";
 }
 

@@ -7,9 +7,9 @@ import { pinRows } from "../../model/geometry.ts";
 import type { AttrRow, BlockView, InputPin, OutputPin } from "../../model/graph.ts";
 import { parseValue, valueText } from "../../model/values.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
+import { useStrings } from "../strings.ts";
 import { AttrField } from "../widgets/AttrField.tsx";
 import { TabIndex, ValidatedField } from "../widgets/ValidatedField.tsx";
-import { useWords } from "../words.ts";
 import { BlockFooter, StatusMark } from "./BlockStatus.tsx";
 import { dtypeFamily } from "./colours.ts";
 import { BlockContext } from "./context.ts";
@@ -30,7 +30,7 @@ export type BlockNode = Node<BlockData, "block">;
 /** A near block. It is plain text until the pointer comes to it; then its rows can be edited. */
 export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactElement {
   const { view, specs, problems, conflicts, selected } = data;
-  const w = useWords();
+  const t = useStrings();
   const [near, setNear] = useState(false);
   const classes = ["block", selected && "selected", conflicts.length > 0 && "conflict"];
   const axes = dataFormat(view);
@@ -41,7 +41,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
       id={`block-${view.name}`}
       data-block={view.name}
       role="group"
-      aria-label={w.blockNamed(view.name, view.op)}
+      aria-label={t.blockNamed(view.name, view.op)}
       onPointerEnter={() => setNear(true)}
       onPointerLeave={() => setNear(false)}
     >
@@ -144,7 +144,7 @@ function Axes({ spec, axis }: { spec: Spec; axis: number | null }): ReactElement
 }
 
 function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement | null {
-  const w = useWords();
+  const t = useStrings();
   const { set, openConstant } = useContext(BlockContext);
   if (pin.state === "wired" || pin.more || pin.info.dtypes[0] === "resource") return null;
   const text = valueText(pin.value);
@@ -166,11 +166,11 @@ function Constant({ pin, near }: { pin: InputPin; near: boolean }): ReactElement
       className="row-entry mono"
       value={pin.value ?? null}
       format={(value) => (value === null ? "" : valueText(value))}
-      hint={w.valueHint}
+      hint={t.valueHint}
       read={(typed) => {
         if (typed.trim() === "") return { value: null };
         const value = parseValue(typed);
-        return value === undefined ? { error: w.numberOrList } : { value };
+        return value === undefined ? { error: t.numberOrList } : { value };
       }}
       onChange={(value) => set.input(pin.ref, value === null ? undefined : value)}
     />

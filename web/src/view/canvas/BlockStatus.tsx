@@ -3,7 +3,7 @@ import { shortSpec } from "../../model/format.ts";
 import type { BlockView } from "../../model/graph.ts";
 import type { Spec } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { PageNumber } from "./context.ts";
 import { BLANK_IMAGE, formatDuration, healthOf, thumbnailUrl } from "./thumbnails.ts";
 
@@ -31,21 +31,21 @@ function useLive<T extends HTMLElement>(
 
 /** The mark of a block's state: its form differs as well as its colour. */
 export function StatusMark({ block }: { block: string }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const page = useContext(PageNumber);
   const ref = useLive<HTMLSpanElement>(block, (element) => {
     const state = live(page).blockState(block)?.state;
     element.className = `live-mark ${state ?? ""}`;
-    element.title = (state && w.states[state]) ?? w.notRunYet;
+    element.title = (state && t.states[state]) ?? t.notRunYet;
   });
-  return <span ref={ref} className="live-mark" role="img" aria-label={w.stateOf(block)} />;
+  return <span ref={ref} className="live-mark" role="img" aria-label={t.stateOf(block)} />;
 }
 
 const HEALTH = { nan: "NaN", inf: "Inf", zero: "0", ok: "" } as const;
 
 /** A block's foot: picture, type and shape, time, and a mark if something is odd. */
 export function BlockFooter({ view, spec }: { view: BlockView; spec: Spec | undefined }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const page = useContext(PageNumber);
   const output = view.outputs[0];
   const ref = useLive<HTMLDivElement>(view.name, (element) => {
@@ -56,13 +56,13 @@ export function BlockFooter({ view, spec }: { view: BlockView; spec: Spec | unde
     const [picture, shape, time, health, bar] = ["img", ".spec", ".time", ".health", ".block-bar"].map(
       (part) => element.querySelector(part),
     );
-    const printed = values.printed.findLast((said) => said.block === view.name)?.text;
+    const printed = values.consoleLines.findLast((said) => said.block === view.name)?.text;
     (shape as HTMLElement).textContent = printed ?? (spec ? shortSpec(spec) : "");
     (picture as HTMLImageElement).src = thumbnailUrl(summary);
     const stale = pin !== undefined && values.isStale(pin);
     const mark = healthOf(summary);
-    (time as HTMLElement).textContent = timeText(state, w.states);
-    (health as HTMLElement).textContent = mark === "ok" ? (stale ? w.stale : "") : HEALTH[mark];
+    (time as HTMLElement).textContent = timeText(state, t.states);
+    (health as HTMLElement).textContent = mark === "ok" ? (stale ? t.stale : "") : HEALTH[mark];
     (health as HTMLElement).className = `health ${mark === "ok" && stale ? "old" : mark}`;
     (bar as HTMLElement).className = `block-bar ${state?.state ?? ""}`;
   });

@@ -14,7 +14,7 @@ import { type Graph, keyOf } from "../../model/graph.ts";
 import type { Viewport } from "../../model/viewport.ts";
 import { live } from "../../state/live.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
-import { texts } from "../../text/index.ts";
+import { coreStrings } from "../../text/index.ts";
 import { dispatch, select } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { openContextMenu } from "../context-menu.ts";
@@ -22,8 +22,8 @@ import { dropFiles } from "../lazy.tsx";
 import { OP_DRAG_TYPE } from "../panels/Palette.tsx";
 import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
-import { useWords } from "../words.ts";
 import { Block } from "./Block.tsx";
 import { ConstantPopover } from "./ConstantPopover.tsx";
 import { BlockContext, PageNumber } from "./context.ts";
@@ -50,7 +50,7 @@ export function Canvas({ page }: { page: PageState }): ReactElement {
 }
 
 function Inside({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const flow = useReactFlow();
   const root = useRef<HTMLDivElement>(null);
   const paper = useRef<HTMLCanvasElement>(null);
@@ -214,8 +214,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
           role="application"
           // biome-ignore lint/a11y/noNoninteractiveTabindex: the canvas takes keys of its own, and is one stop of Tab.
           tabIndex={0}
-          aria-label={w.canvasOf(page.document.title ?? page.path, count)}
-          aria-roledescription={w.canvas}
+          aria-label={t.canvasOf(page.document.title ?? page.path, count)}
+          aria-roledescription={t.canvas}
           aria-activedescendant={
             focus?.startsWith("block/") && near.blocks.includes(focus.slice(6))
               ? `block-${focus.slice(6)}`
@@ -264,18 +264,18 @@ function Inside({ page }: { page: PageState }): ReactElement {
             page.graph.wires.length === 0 &&
             Object.keys(page.document.notes ?? {}).length === 0 && (
               <div className="canvas-empty">
-                <p>{w.emptyPage}</p>
-                <p className="small">{w.emptyPageHow}</p>
+                <p>{t.emptyPage}</p>
+                <p className="small">{t.emptyPageHow}</p>
               </div>
             )}
-          {dropping && <div className="drop-here">{w.dropHere}</div>}
-          <div className="canvas-tools" role="toolbar" aria-label={w.view}>
+          {dropping && <div className="drop-here">{t.dropHere}</div>}
+          <div className="canvas-tools" role="toolbar" aria-label={t.view}>
             <button
               type="button"
               className="button icon plain"
               tabIndex={-1}
-              aria-label={w.zoomOut}
-              title={w.zoomOut}
+              aria-label={t.zoomOut}
+              title={t.zoomOut}
               onClick={() => ui.run("zoom out")}
             >
               <Icon name="minus" />
@@ -284,8 +284,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               type="button"
               className="button plain zoom"
               tabIndex={-1}
-              aria-label={`${Math.round(zoom * 100)}%, ${w.zoomOne}`}
-              title={w.zoomOne}
+              aria-label={`${Math.round(zoom * 100)}%, ${t.zoomOne}`}
+              title={t.zoomOne}
               onClick={() => ui.run("zoom one")}
             >
               {Math.round(zoom * 100)}%
@@ -294,8 +294,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               type="button"
               className="button icon plain"
               tabIndex={-1}
-              aria-label={w.zoomIn}
-              title={w.zoomIn}
+              aria-label={t.zoomIn}
+              title={t.zoomIn}
               onClick={() => ui.run("zoom in")}
             >
               <Icon name="plus" />
@@ -304,8 +304,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               type="button"
               className="button icon plain"
               tabIndex={-1}
-              aria-label={w.zoomAll}
-              title={w.zoomAll}
+              aria-label={t.zoomAll}
+              title={t.zoomAll}
               onClick={() => ui.run("zoom all")}
             >
               <Icon name="fit" />
@@ -314,8 +314,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               type="button"
               className="button icon plain"
               tabIndex={-1}
-              aria-label={w.tidy}
-              title={w.tidy}
+              aria-label={t.tidy}
+              title={t.tidy}
               onClick={() => ui.run("tidy")}
             >
               <Icon name="tidy" />
@@ -325,8 +325,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               className="button icon plain"
               tabIndex={-1}
               aria-pressed={spotlight}
-              aria-label={w.spotlight}
-              title={w.spotlight}
+              aria-label={t.spotlight}
+              title={t.spotlight}
               onClick={() => updateSettings({ spotlight: !spotlight })}
             >
               <Icon name="spot" />
@@ -336,8 +336,8 @@ function Inside({ page }: { page: PageState }): ReactElement {
               className="button icon plain"
               tabIndex={-1}
               aria-pressed={minimap}
-              aria-label={w.miniMap}
-              title={w.miniMap}
+              aria-label={t.miniMap}
+              title={t.miniMap}
               onClick={() => updateSettings({ minimap: !minimap })}
             >
               <Icon name="map" />
@@ -367,7 +367,7 @@ function openHit(hit: Hit): void {
 
 function refusalText(graph: Graph, from: OutputRef, to: InputRef): string {
   const error = connectionError(graph, from, to);
-  const reason = error ? reasonText(error, texts[useSettings.getState().language]) : "";
+  const reason = error ? reasonText(error, coreStrings[useSettings.getState().language]) : "";
   return `${from.block} → ${to.block}.${to.pin}: ${reason}`;
 }
 

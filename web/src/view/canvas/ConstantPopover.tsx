@@ -5,9 +5,9 @@ import { type Constant, constantsOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
 import { ConstantEditor } from "../widgets/ConstantEditor.tsx";
-import { useWords } from "../words.ts";
 import { BlockContext } from "./context.ts";
 
 const WIDTH = 344;
@@ -36,7 +36,7 @@ interface BoxProps {
 }
 
 function Box({ page, block, shown, all }: BoxProps): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const { set } = useContext(BlockContext);
   const root = useRef<HTMLDivElement>(null);
   const place = usePlace(page, block);
@@ -56,7 +56,7 @@ function Box({ page, block, shown, all }: BoxProps): ReactElement {
       ref={root}
       className="constant-box"
       role="dialog"
-      aria-label={w.constantOf(block, name)}
+      aria-label={t.constantOf(block, name)}
       style={place}
       onKeyDown={close}
       onBlur={(event) => {
@@ -83,8 +83,8 @@ function Box({ page, block, shown, all }: BoxProps): ReactElement {
         <button
           type="button"
           className="button icon plain"
-          aria-label={w.close}
-          title={w.close}
+          aria-label={t.close}
+          title={t.close}
           onClick={() => {
             ui.closeConstant();
             canvasRef.current?.focus();

@@ -1,6 +1,6 @@
 import { type PointerEvent, type ReactElement, useCallback, useEffect, useRef } from "react";
 import { bounds, type Point } from "../../model/geometry.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import type { Stage } from "./stage.ts";
 
 const WIDTH = 176;
@@ -8,7 +8,7 @@ const HEIGHT = 112;
 
 /** The whole page in a corner; a click goes there. The keyboard has commands for the same. */
 export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const ref = useRef<HTMLCanvasElement>(null);
   const place = useRef({ x: 0, y: 0, scale: 1 });
   const waiting = useRef(0);
@@ -77,7 +77,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
       width={WIDTH * 2}
       height={HEIGHT * 2}
       role="img"
-      aria-label={w.miniMap}
+      aria-label={t.miniMap}
       onPointerDown={(event) => {
         event.currentTarget.setPointerCapture(event.pointerId);
         held.current = true;

@@ -5,7 +5,7 @@ import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { Trend } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 import { PageNumber } from "./context.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber, shownLabel } from "./monitor-labels.ts";
@@ -34,28 +34,28 @@ export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): 
 
 /** What a monitor shows; also in the panel below the canvas. */
 export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorFile }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const page = useContext(PageNumber);
   const [series, setSeries] = useState<Series | undefined>(() => live(page).series(name));
   useEffect(() => {
     setSeries(live(page).series(name));
     return live(page).onMonitor(name, () => setSeries(live(page).series(name)));
   }, [page, name]);
-  if (series === undefined) return <div className="monitor-empty small">{w.nothingYet}</div>;
+  if (series === undefined) return <div className="monitor-empty small">{t.nothingYet}</div>;
   if (series.problem) return <div className="monitor-empty small bad">{series.problem}</div>;
   const shows = monitor.shows ?? [];
   if (monitor.kind === "number") return <Numbers shows={shows} series={series} />;
   if (monitor.kind === "trend") return <Trend monitor={monitor} series={series} />;
   if (monitor.kind === "image") return <ImageMap monitor={monitor} series={series} />;
   if (monitor.kind === "histogram") return <Histogram shows={shows} series={series} />;
-  return <div className="monitor-empty small">{w.unknownMonitor(monitor.kind)}</div>;
+  return <div className="monitor-empty small">{t.unknownMonitor(monitor.kind)}</div>;
 }
 
 function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: Series }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <div className="monitor-numbers">
-      {curveLabels(shows, series, w).map((label, i) => (
+      {curveLabels(shows, series, t).map((label, i) => (
         <div className="monitor-number" key={label}>
           <span className="soft">{label}</span>
           <output>{formatNumber(series.values?.[i]?.at(-1))}</output>

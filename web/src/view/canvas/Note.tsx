@@ -1,7 +1,7 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement } from "react";
 import { Markdown } from "../lazy.tsx";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 
 export interface NoteData extends Record<string, unknown> {
   name: string;
@@ -16,18 +16,18 @@ export interface NoteData extends Record<string, unknown> {
 export type NoteNode = Node<NoteData, "note">;
 
 export const Note = memo(function Note({ data }: NodeProps<NoteNode>): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   if (data.editing)
     return (
       <div className="note selected nowheel">
         <textarea
           className="nodrag"
-          aria-label={w.noteText}
+          aria-label={t.noteText}
           defaultValue={data.text}
           // biome-ignore lint/a11y/noAutofocus: the user has just asked to write here.
           autoFocus
           onFocus={(event) => {
-            if (event.target.value === w.newNote) event.target.select();
+            if (event.target.value === t.newNote) event.target.select();
           }}
           onBlur={(event) => {
             if (event.target.value !== data.text) data.onText(event.target.value);

@@ -3,7 +3,7 @@ import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
 import type { Monitor } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { readColours } from "./colours.ts";
 import { CURVE_COLOURS, curveLabels, formatNumber } from "./monitor-labels.ts";
 
@@ -13,8 +13,8 @@ const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 export function Trend({ monitor, series }: { monitor: Monitor; series: Series }): ReactElement {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
-  const w = useWords();
-  const labels = curveLabels(monitor.shows ?? [], series, w);
+  const t = useStrings();
+  const labels = curveLabels(monitor.shows ?? [], series, t);
   const names = labels.join("\n");
   const { low, high } = monitor;
   const [themed, setThemed] = useState(0);

@@ -6,12 +6,12 @@ import { specText } from "../../model/format.ts";
 import { bendsOf, GRID, type Point, type Rect, wireEnds } from "../../model/geometry.ts";
 import { specOf } from "../../model/graph.ts";
 import { type PageState, studio } from "../../state/store.ts";
-import { texts } from "../../text/index.ts";
+import { coreStrings } from "../../text/index.ts";
 import { currentPage, select } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
 import { useSettings } from "../settings.ts";
+import { strings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { words } from "../words.ts";
 import type { PointerController } from "./pointer.ts";
 
 type ArrowKey = "ArrowLeft" | "ArrowRight" | "ArrowUp" | "ArrowDown";
@@ -138,7 +138,7 @@ export function describeWire(): string {
   const wire = page?.graph.byId.get(namesOf(page.selection, "wire")[0] ?? "");
   if (page === undefined || wire === undefined) return "";
   const spec = specOf(page.graph, wire.source);
-  const carries = spec ? `; ${specText(spec, texts[useSettings.getState().language])}` : "";
+  const carries = spec ? `; ${specText(spec, coreStrings[useSettings.getState().language])}` : "";
   return `${wire.source} → ${wire.id}${carries}`;
 }
 
@@ -147,20 +147,20 @@ export function describe(name: string): string {
   const page = currentPage();
   const view = page?.graph.blocks.get(name);
   if (page === undefined || view === undefined) return name;
-  const words_ = texts[useSettings.getState().language];
+  const core = coreStrings[useSettings.getState().language];
   const outputs = view.outputs.map((pin) => {
     const spec = specOf(page.graph, `${name}:${pin.key}`);
-    return spec ? `${pin.key} ${specText(spec, words_)}` : pin.key;
+    return spec ? `${pin.key} ${specText(spec, core)}` : pin.key;
   });
   const inputs = view.inputs
     .filter((pin) => typeof pin.value === "string")
     .map((pin) => `${pin.key} ← ${pin.value}`);
   const problems = page.graph.problems.get(name)?.length ?? 0;
   return [
-    words().blockNamed(name, view.op),
+    strings().blockNamed(name, view.op),
     inputs.join(", "),
     outputs.join(", "),
-    problems > 0 ? words_.outline.problems(problems) : "",
+    problems > 0 ? core.outline.problems(problems) : "",
   ]
     .filter((part) => part !== "")
     .join("; ");

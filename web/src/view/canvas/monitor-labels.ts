@@ -2,7 +2,7 @@
 
 import type { MonitorSource } from "../../model/document.ts";
 import type { Curve, Series } from "../../net/generated.ts";
-import type { ViewWords } from "../../text/view.en.ts";
+import type { ViewStrings } from "../../text/view.en.ts";
 
 /** Colours of lines and bars, by their classes, one after the other. */
 export const CURVE_COLOURS = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
@@ -13,11 +13,11 @@ export function shownLabel(shown: MonitorSource | undefined): string {
 }
 
 /** What each line of a trend, or each number, is called: which output, and which element of it. */
-export function curveLabels(shows: readonly MonitorSource[], { curves }: Series, words: ViewWords): string[] {
+export function curveLabels(shows: readonly MonitorSource[], { curves }: Series, t: ViewStrings): string[] {
   const all: readonly Curve[] = curves ?? shows.map((_, shown) => ({ shown }));
   return all.map(({ shown, element, mean_of }) => {
     const place = element ? `[${element.join("][")}]` : "";
-    return `${shownLabel(shows[shown])}${place}${mean_of ? `, ${words.meanOf(mean_of)}` : ""}`;
+    return `${shownLabel(shows[shown])}${place}${mean_of ? `, ${t.meanOf(mean_of)}` : ""}`;
   });
 }
 

@@ -6,8 +6,8 @@ import { keyOf, specOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
 import { dispatch } from "../active-page.ts";
 import type { WireEnd } from "../canvas/pointer-host.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { Dialog } from "./Dialog.tsx";
 import { ListBox, type ListBoxItem } from "./ListBox.tsx";
 
@@ -21,8 +21,8 @@ export function ConnectDialog({
   block: string;
   end: WireEnd | null;
 }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const { graph } = page;
   const view = graph.blocks.get(block);
   const only: WireEnd | null =
@@ -33,7 +33,7 @@ export function ConnectDialog({
   const [chosen, setChosen] = useState<WireEnd | null>(only);
   const close = (
     <button type="button" className="button" onClick={ui.closeDialog}>
-      {w.cancel}
+      {t.cancel}
     </button>
   );
   if (view === undefined) return <span />;
@@ -41,21 +41,21 @@ export function ConnectDialog({
     const inputs = view.inputs.map((pin) => ({
       id: `<${pin.key}`,
       name: `→ ${pin.key}`,
-      detail: typeof pin.value === "string" ? pin.value : w.pinStates[pin.state],
+      detail: typeof pin.value === "string" ? pin.value : t.pinStates[pin.state],
       missing: pin.state === "missing",
     }));
     const choices: ListBoxItem[] = [
       ...inputs.filter((input) => input.missing),
       ...view.outputs.map((pin) => {
         const spec = specOf(graph, keyOf(pin.ref));
-        return { id: `>${pin.key}`, name: `${pin.key} →`, detail: spec ? specText(spec, texts) : "" };
+        return { id: `>${pin.key}`, name: `${pin.key} →`, detail: spec ? specText(spec, core) : "" };
       }),
       ...inputs.filter((input) => !input.missing),
     ];
     return (
-      <Dialog title={w.connectBlock(block)} onClose={ui.closeDialog} actions={close}>
+      <Dialog title={t.connectBlock(block)} onClose={ui.closeDialog} actions={close}>
         <ListBox
-          label={w.connectBlock(block)}
+          label={t.connectBlock(block)}
           choices={choices}
           onChoose={(id) => {
             const output = view.outputs.find((pin) => `>${pin.key}` === id);
@@ -69,8 +69,8 @@ export function ConnectDialog({
   }
   const title =
     "from" in chosen
-      ? w.connectPin(keyOf(chosen.from))
-      : w.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
+      ? t.connectPin(keyOf(chosen.from))
+      : t.connectInput(`${chosen.to.block}.${chosen.to.pin}`);
   const join = (other: WireEnd) => {
     const ends = { ...chosen, ...other };
     if ("from" in ends && "to" in ends) dispatch(connect(page.document, ends.from, ends.to));
@@ -81,8 +81,8 @@ export function ConnectDialog({
       ? candidateInputs(graph, chosen.from).map(({ what, reason }) => ({
           id: `${what.ref.block}:${what.key}`,
           name: `${what.ref.block}.${what.key}`,
-          detail: typeof what.value === "string" ? what.value : w.pinStates[what.state],
-          why: reason && reasonText(reason, texts),
+          detail: typeof what.value === "string" ? what.value : t.pinStates[what.state],
+          why: reason && reasonText(reason, core),
           end: { to: what.ref } as WireEnd,
         }))
       : candidateOutputs(graph, chosen.to).map(({ what, reason }) => {
@@ -90,15 +90,15 @@ export function ConnectDialog({
           return {
             id: keyOf(what.ref),
             name: keyOf(what.ref),
-            detail: spec ? specText(spec, texts) : "",
-            why: reason && reasonText(reason, texts),
+            detail: spec ? specText(spec, core) : "",
+            why: reason && reasonText(reason, core),
             end: { from: what.ref } as WireEnd,
           };
         });
   return (
     <Dialog title={title} onClose={ui.closeDialog} actions={close}>
       {choices.length === 0 ? (
-        <p className="soft">{w.nothingFits}</p>
+        <p className="soft">{t.nothingFits}</p>
       ) : (
         <ListBox
           key={title}

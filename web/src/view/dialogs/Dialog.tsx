@@ -1,6 +1,6 @@
 import { type ReactElement, type ReactNode, useId, useLayoutEffect, useRef } from "react";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 
 interface Props {
   title: string;
@@ -47,10 +47,10 @@ export function Dialog({ title, children, actions, wide, onClose }: Props): Reac
 }
 
 export function CloseButton(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <button type="button" className="button" onClick={ui.closeDialog}>
-      {w.close}
+      {t.close}
     </button>
   );
 }

@@ -13,13 +13,13 @@ import {
 } from "../export/page-export.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 
 export function ExportDialog({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const { language } = useSettings();
   const [inside, setInside] = useState(true);
   const name = fileName(page);
@@ -32,21 +32,21 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
     type: string,
     make: () => Promise<Blob | string>,
   ][] = [
-    ["PNG", w.exports.png, ".png", "image/png", async () => pagePng(page, await pageInside())],
-    ["SVG", w.exports.svg, ".svg", "image/svg+xml", async () => pageSvg(page, await pageInside())],
-    ["Python", w.exports.python, ".py", "text/x-python", () => script("python")],
-    ["TensorFlow", w.exports.tensorflow, "_tensorflow.py", "text/x-python", () => script("tensorflow")],
+    ["PNG", t.exports.png, ".png", "image/png", async () => pagePng(page, await pageInside())],
+    ["SVG", t.exports.svg, ".svg", "image/svg+xml", async () => pageSvg(page, await pageInside())],
+    ["Python", t.exports.python, ".py", "text/x-python", () => script("python")],
+    ["TensorFlow", t.exports.tensorflow, "_tensorflow.py", "text/x-python", () => script("tensorflow")],
     [
       "HTML",
-      w.exports.html,
+      t.exports.html,
       ".html",
       "text/html",
       async () => pageHtml(page, await pageWithArrays(page), language),
     ],
-    ["JSON", w.exports.json, ".page.json", "application/json", () => pageWithArrays(page)],
+    ["JSON", t.exports.json, ".page.json", "application/json", () => pageWithArrays(page)],
   ];
   return (
-    <Dialog title={texts.commands.export} onClose={ui.closeDialog} actions={<CloseButton />}>
+    <Dialog title={core.commands.export} onClose={ui.closeDialog} actions={<CloseButton />}>
       <ul className="file-list">
         {ways.map(([kind, about, ending, type, make]) => (
           <li key={kind}>
@@ -69,7 +69,7 @@ export function ExportDialog({ page }: { page: PageState }): ReactElement {
       </ul>
       <label>
         <input type="checkbox" checked={inside} onChange={(event) => setInside(event.target.checked)} />{" "}
-        {w.pageInside(formatBytes(pageText(page).length), hasFiles(page.document))}
+        {t.pageInside(formatBytes(pageText(page).length), hasFiles(page.document))}
       </label>
     </Dialog>
   );

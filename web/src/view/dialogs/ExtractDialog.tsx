@@ -3,20 +3,20 @@ import { namesOf } from "../../model/action.ts";
 import { extract } from "../../model/actions.ts";
 import { pagePath, uniqueName } from "../../model/names.ts";
 import { type PageState, studio, useStudio } from "../../state/store.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 import { PathField } from "./PathField.tsx";
 
 export function ExtractDialog({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const files = useStudio((state) => state.files);
   const isTaken = (each: string) => files.some((file) => file.path === each);
   const [typed, setTyped] = useState<string | null>(null);
   const free = uniqueName("parts/part", (stem) => isTaken(`${stem}.page.json`));
   const path = typed === null ? `${free}.page.json` : pagePath(typed);
-  const fault = path !== undefined && isTaken(path) ? w.saveRefused.exists : undefined;
+  const fault = path !== undefined && isTaken(path) ? t.saveRefused.exists : undefined;
   const names = namesOf(page.selection, "block");
   async function make(event: FormEvent) {
     event.preventDefault();
@@ -34,7 +34,7 @@ export function ExtractDialog({ page }: { page: PageState }): ReactElement {
   }
   return (
     <Dialog
-      title={texts.commands.extract}
+      title={core.commands.extract}
       onClose={ui.closeDialog}
       actions={
         <>
@@ -45,13 +45,13 @@ export function ExtractDialog({ page }: { page: PageState }): ReactElement {
             className="button main"
             disabled={path === undefined || fault !== undefined}
           >
-            {w.make}
+            {t.make}
           </button>
         </>
       }
     >
       <form id="extract" onSubmit={(event) => void make(event)}>
-        <p className="soft">{w.extractAbout(names.length)}</p>
+        <p className="soft">{t.extractAbout(names.length)}</p>
         <PathField
           id="extract-path"
           typed={typed ?? path ?? ""}

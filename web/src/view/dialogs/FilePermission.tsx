@@ -1,31 +1,31 @@
 import type { ReactElement } from "react";
 import { type PageState, studio } from "../../state/store.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { Dialog } from "./Dialog.tsx";
 
 export function FilePermission({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const files = Object.entries(page.run.needs_files ?? {});
   return (
     <Dialog
-      title={w.filesAsked}
+      title={t.filePermissionTitle}
       onClose={() => studio.refuseFiles(page.page)}
       actions={
         <>
           <button type="button" className="button" onClick={() => studio.refuseFiles(page.page)}>
-            {w.cancel}
+            {t.cancel}
           </button>
           <button type="button" className="button main" onClick={() => studio.allowFiles(page.page)}>
-            {w.allow}
+            {t.allow}
           </button>
         </>
       }
     >
-      <p>{w.filesAskedAbout}</p>
+      <p>{t.filePermissionAbout}</p>
       <ul>
         {files.map(([block, how]) => (
           <li key={block}>
-            <span className="mono">{block}</span> {how === "writes" ? w.writesFiles : w.readsFiles}
+            <span className="mono">{block}</span> {how === "writes" ? t.writesFiles : t.readsFiles}
           </li>
         ))}
       </ul>

@@ -4,13 +4,13 @@ import type { OutputRef } from "../../model/document.ts";
 import { keyOf } from "../../model/graph.ts";
 import type { PageState } from "../../state/store.ts";
 import { dispatch } from "../active-page.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 
 export function GradientsDialog({ page, ys }: { page: PageState; ys: OutputRef[] }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const outputs = differentiable(page.graph, ys);
   // Where there is no choice, nobody need choose.
   const only = outputs.length === 1 ? outputs.map((pin) => keyOf(pin.ref)) : [];
@@ -27,21 +27,21 @@ export function GradientsDialog({ page, ys }: { page: PageState; ys: OutputRef[]
   };
   return (
     <Dialog
-      title={texts.commands.gradients}
+      title={core.commands.gradients}
       onClose={ui.closeDialog}
       actions={
         <>
           <CloseButton />
           <button type="button" className="button main" disabled={chosen.size === 0} onClick={make}>
-            {w.add}
+            {t.add}
           </button>
         </>
       }
     >
       <p>
-        {w.gradientsOf} <span className="mono">{ys.map(keyOf).join(", ")}</span> {w.withRespectTo}
+        {t.gradientsOf} <span className="mono">{ys.map(keyOf).join(", ")}</span> {t.withRespectTo}
       </p>
-      {outputs.length === 0 && <p className="empty">{w.nothingBefore}</p>}
+      {outputs.length === 0 && <p className="empty">{t.nothingDifferentiable}</p>}
       <div className="choice-list">
         {outputs.map((pin) => {
           const key = keyOf(pin.ref);

@@ -1,8 +1,8 @@
 import type { ReactElement } from "react";
 import { useStudio } from "../../state/store.ts";
 import { formatBytes } from "../canvas/thumbnails.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 import { ListBox } from "./ListBox.tsx";
 
@@ -16,17 +16,17 @@ export function OpenDialog({
   except?: string;
   onFile(path: string): void;
 }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const files = useStudio((state) => state.files);
   const pages = files.filter((file) => file.path.endsWith(".page.json") && file.path !== except);
   return (
-    <Dialog title={texts.commands[title]} onClose={ui.closeDialog} actions={<CloseButton />}>
+    <Dialog title={core.commands[title]} onClose={ui.closeDialog} actions={<CloseButton />}>
       {pages.length === 0 ? (
-        <p className="soft">{w.noFiles}</p>
+        <p className="soft">{t.noFiles}</p>
       ) : (
         <ListBox
-          label={texts.commands[title]}
+          label={core.commands[title]}
           choices={pages.map((file) => ({ id: file.path, name: file.path, detail: formatBytes(file.bytes) }))}
           onChoose={(path) => {
             ui.closeDialog();

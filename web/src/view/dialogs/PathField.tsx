@@ -1,5 +1,5 @@
 import type { ReactElement } from "react";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 
 interface Props {
   id: string;
@@ -13,11 +13,11 @@ interface Props {
 
 /** Where a page is to be kept. The ending of its file need not be typed. */
 export function PathField({ id, typed, path, fault, onType }: Props): ReactElement {
-  const w = useWords();
-  const wrong = path === undefined ? w.pathRule : fault;
+  const t = useStrings();
+  const wrong = path === undefined ? t.pathRule : fault;
   return (
     <>
-      <label htmlFor={id}>{w.pathInFolder}</label>
+      <label htmlFor={id}>{t.pathInFolder}</label>
       <input
         id={id}
         className="field mono"

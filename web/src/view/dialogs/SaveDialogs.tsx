@@ -2,13 +2,13 @@ import { type FormEvent, type ReactElement, useState } from "react";
 import { pagePath } from "../../model/names.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { fileName } from "../active-page.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 import { PathField } from "./PathField.tsx";
 
 export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
-  const texts = useTexts();
+  const core = useCoreStrings();
   const [typed, setTyped] = useState(page.path || `${fileName(page)}.page.json`);
   const path = pagePath(typed);
   function save(event: FormEvent) {
@@ -19,13 +19,13 @@ export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
   }
   return (
     <Dialog
-      title={texts.commands["save as"]}
+      title={core.commands["save as"]}
       onClose={ui.closeDialog}
       actions={
         <>
           <CloseButton />
           <button type="submit" form="save-as" className="button main" disabled={path === undefined}>
-            {texts.commands.save}
+            {core.commands.save}
           </button>
         </>
       }
@@ -38,18 +38,18 @@ export function SaveAsDialog({ page }: { page: PageState }): ReactElement {
 }
 
 export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const refused = page.saveRefused;
   const done = () => studio.dismissSaveRefusal(page.page);
   if (refused === null) return <span />;
   return (
     <Dialog
-      title={w.saveRefused[refused.reason]}
+      title={t.saveRefused[refused.reason]}
       onClose={done}
       actions={
         <>
           <button type="button" className="button" onClick={done}>
-            {w.cancel}
+            {t.cancel}
           </button>
           <button
             type="button"
@@ -59,7 +59,7 @@ export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
               ui.openDialog({ kind: "save as" });
             }}
           >
-            {w.saveElsewhere}
+            {t.saveElsewhere}
           </button>
           {refused.reason === "changed outside" && (
             <button
@@ -70,7 +70,7 @@ export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
                 done();
               }}
             >
-              {w.takeTheirs}
+              {t.reloadFromFile}
             </button>
           )}
           {refused.reason !== "failed" && (
@@ -79,7 +79,7 @@ export function SaveRefusedDialog({ page }: { page: PageState }): ReactElement {
               className="button danger"
               onClick={() => studio.save(page.page, refused.reason === "exists" ? page.saveTarget : "", true)}
             >
-              {w.overwrite}
+              {t.overwrite}
             </button>
           )}
         </>

@@ -1,11 +1,11 @@
 import type { ReactElement } from "react";
 import { type Settings, updateSettings, useSettings } from "../settings.ts";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 
 export function SettingsDialog(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const settings = useSettings();
   const choose = <Name extends "theme" | "language" | "wheel">(
     name: Name,
@@ -41,25 +41,25 @@ export function SettingsDialog(): ReactElement {
     </>
   );
   return (
-    <Dialog title={w.settings} onClose={ui.closeDialog} actions={<CloseButton />}>
+    <Dialog title={t.settings} onClose={ui.closeDialog} actions={<CloseButton />}>
       <div className="rows">
-        {choose("language", w.language, [
+        {choose("language", t.language, [
           ["en", "English"],
           ["ko", "한국어"],
         ])}
-        {choose("theme", w.theme, [
-          ["system", w.themes.system],
-          ["light", w.themes.light],
-          ["dark", w.themes.dark],
-          ["contrast", w.themes.contrast],
+        {choose("theme", t.theme, [
+          ["system", t.themes.system],
+          ["light", t.themes.light],
+          ["dark", t.themes.dark],
+          ["contrast", t.themes.contrast],
         ])}
-        {choose("wheel", w.wheel, [
-          ["zoom", w.wheels.zoom],
-          ["pan", w.wheels.pan],
+        {choose("wheel", t.wheel, [
+          ["zoom", t.wheels.zoom],
+          ["pan", t.wheels.pan],
         ])}
-        {flag("spotlight", w.spotlight)}
-        {flag("minimap", w.miniMap)}
-        {flag("rerun", w.rerun)}
+        {flag("spotlight", t.spotlight)}
+        {flag("minimap", t.miniMap)}
+        {flag("rerun", t.rerun)}
       </div>
     </Dialog>
   );

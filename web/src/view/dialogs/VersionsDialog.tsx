@@ -1,27 +1,27 @@
 import type { ReactElement } from "react";
 import { type PageState, studio } from "../../state/store.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { CloseButton, Dialog } from "./Dialog.tsx";
 import { ListBox } from "./ListBox.tsx";
 
 export function VersionsDialog({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   return (
-    <Dialog title={texts.commands.versions} onClose={ui.closeDialog} actions={<CloseButton />}>
-      <p className="soft">{w.versionsAbout}</p>
+    <Dialog title={core.commands.versions} onClose={ui.closeDialog} actions={<CloseButton />}>
+      <p className="soft">{t.versionsAbout}</p>
       {page.versions === null ? (
-        <p>{w.loading}</p>
+        <p>{t.loading}</p>
       ) : page.versions.length === 0 ? (
-        <p>{w.noVersions}</p>
+        <p>{t.noVersions}</p>
       ) : (
         <ListBox
-          label={texts.commands.versions}
+          label={core.commands.versions}
           choices={page.versions.map((version) => ({
             id: version.name,
-            name: w.when(new Date(version.saved * 1000)),
-            detail: w.blockCount(version.blocks),
+            name: t.when(new Date(version.saved * 1000)),
+            detail: t.blockCount(version.blocks),
           }))}
           onChoose={(name) => {
             studio.revert(page.page, name);

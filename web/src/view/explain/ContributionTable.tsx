@@ -2,9 +2,9 @@ import type { ReactElement } from "react";
 import type { Derivation } from "../../model/contributions.ts";
 import { unravelIndex } from "../../model/indexing.ts";
 import type { ReadCell, Shapes } from "../../model/loop-nest.ts";
+import { useExplainStrings } from "../strings.ts";
 import { formatCell } from "./cell-summary.ts";
 import { formatRounded } from "./numeric-formula.ts";
-import { useExplainWords } from "./words.ts";
 
 const MOST_ROWS = 60;
 
@@ -41,7 +41,7 @@ export function ContributionTable({
   shapes: Shapes;
   holding: ReadCell;
 }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const single = nest.rule === "sum" && nest.of.length < 2 && !contributions.some(({ weight }) => weight);
   const amount = single ? undefined : AMOUNT[nest.rule];
   const alone = contributions.length === 1 && (nest.rule === "added" || nest.of.length === 1);
@@ -54,7 +54,7 @@ export function ContributionTable({
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must by keyboard too. */}
-      <section className="explain-table" aria-label={w.contributions} tabIndex={0}>
+      <section className="explain-table" aria-label={t.contributions} tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -63,10 +63,10 @@ export function ContributionTable({
                   {tensor}
                 </th>
               ))}
-              {weighed && <th scope="col">{w.weight}</th>}
-              {amount && <th scope="col">{w[amount]}</th>}
-              {running && <th scope="col">{w[running]}</th>}
-              {chosen && <th scope="col" aria-label={w.gives} />}
+              {weighed && <th scope="col">{t.weight}</th>}
+              {amount && <th scope="col">{t[amount]}</th>}
+              {running && <th scope="col">{t[running]}</th>}
+              {chosen && <th scope="col" aria-label={t.gives} />}
             </tr>
           </thead>
           <tbody>
@@ -78,30 +78,30 @@ export function ContributionTable({
                     key={tensor}
                     stacked={stacked}
                     cell={formatCell(unravelIndex(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
-                    value={formatRounded(each.held[at], w)}
+                    value={formatRounded(each.held[at], t)}
                     stands={
-                      nest.codes[tensor] && formatRounded(nest.dequantized(tensor, each.held[at], holding), w)
+                      nest.codes[tensor] && formatRounded(nest.dequantized(tensor, each.held[at], holding), t)
                     }
                   />
                 ))}
-                {weighed && <td>{formatRounded(each.weight, w)}</td>}
+                {weighed && <td>{formatRounded(each.weight, t)}</td>}
                 {amount && (
                   <td>
-                    {each.divisor !== undefined && <span className="soft">{w.divided(each.divisor)} = </span>}
-                    {formatRounded(each.amount, w)}
+                    {each.divisor !== undefined && <span className="soft">{t.divided(each.divisor)} = </span>}
+                    {formatRounded(each.amount, t)}
                   </td>
                 )}
-                {running && <td>{formatRounded(each.running, w)}</td>}
-                {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
+                {running && <td>{formatRounded(each.running, t)}</td>}
+                {chosen && <td className="explain-part">{t.counts[each.part]}</td>}
               </tr>
             ))}
           </tbody>
         </table>
       </section>
       {contributions.length > MOST_ROWS && (
-        <p className="soft small">{w.more(contributions.length - MOST_ROWS)}</p>
+        <p className="soft small">{t.more(contributions.length - MOST_ROWS)}</p>
       )}
-      {cut && <p className="soft small">{w.cutShort(contributions.length)}</p>}
+      {cut && <p className="soft small">{t.tooMany(contributions.length)}</p>}
     </>
   );
 }

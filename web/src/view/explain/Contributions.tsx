@@ -4,6 +4,7 @@ import { readByName } from "../../model/highlights.ts";
 import { unravelIndex } from "../../model/indexing.ts";
 import type { ReadCell } from "../../model/loop-nest.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useExplainStrings } from "../strings.ts";
 import { ContributionTable } from "./ContributionTable.tsx";
 import {
   type BlockTensor,
@@ -17,7 +18,6 @@ import { derivationsAt } from "./derivation-cache.ts";
 import type { Explanation } from "./explanation.ts";
 import { GradientCheck } from "./GradientCheck.tsx";
 import { formatRounded, numericFormula } from "./numeric-formula.ts";
-import { useExplainWords } from "./words.ts";
 
 interface Props {
   picture: Explanation;
@@ -27,7 +27,7 @@ interface Props {
 
 /** How the number of one cell comes about: the formula with its numbers, each contribution, and what is special. */
 export function Contributions({ picture, pin, place }: Props): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { made, taken } = rolesOfTensor(picture, pin);
   const own = made[0];
   const twin = own ? undefined : counterpartOutput(picture, pin);
@@ -40,7 +40,7 @@ export function Contributions({ picture, pin, place }: Props): ReactElement {
           picture={picture}
           named={shown}
           place={place}
-          title={own ? w.contributions : w.gradientOf(shown.row.explained.tensors[shown.name]?.pin ?? "")}
+          title={own ? t.contributions : t.gradientOf(shown.row.explained.tensors[shown.name]?.pin ?? "")}
         />
       )}
       {taken[0] && !own && <Dependents picture={picture} named={taken[0]} pin={pin} place={place} />}
@@ -59,7 +59,7 @@ function OutputCell({
   place: number;
   title: string;
 }): ReactElement | null {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const tensor = row.explained.tensors[name];
   const holding = useMemo(() => readByName(row, picture.holding), [row, picture]);
   const derivations = derivationsAt(picture, row, name, place);
@@ -69,7 +69,7 @@ function OutputCell({
   const total = totalOf(derivations);
   const shown = shownAt(derivations, name, holding(name, place), holding);
   const applied = derivations.every(({ nest, cut }) => nest.rule === "apply" && !cut);
-  const formula = numericFormula(derivations, op, row.shapes, w);
+  const formula = numericFormula(derivations, op, row.shapes, t);
   return (
     <section className="explain-made">
       <h3>{title}</h3>
@@ -79,8 +79,8 @@ function OutputCell({
           {formatCell(cell)}
         </b>{" "}
         = {formula}
-        {total !== undefined && formula !== formatRounded(total, w) && ` = ${formatValue(total, w)}`}
-        {applied && ` = ${formatValue(shown.code, w)}`}
+        {total !== undefined && formula !== formatRounded(total, t) && ` = ${formatValue(total, t)}`}
+        {applied && ` = ${formatValue(shown.code, t)}`}
       </p>
       {derivations.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
@@ -129,35 +129,35 @@ function Total({
   dtype: string;
   op: string;
 }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const divisor = derivations[0]?.divisor;
   const number = (
     <>
-      <b className="mono">{formatValue(shown.code, w)}</b>
-      {shown.stands !== undefined && <span className="mono soft"> = {formatValue(shown.stands, w)}</span>}
+      <b className="mono">{formatValue(shown.code, t)}</b>
+      {shown.stands !== undefined && <span className="mono soft"> = {formatValue(shown.stands, t)}</span>}
     </>
   );
   if (total === undefined || shown.compared === undefined)
     return (
       <p className="explain-total">
-        {derivations.some(({ nest }) => nest.rule === "apply") ? w.opGives(op) : w.shown} {number}
+        {derivations.some(({ nest }) => nest.rule === "apply") ? t.opGives(op) : t.shown} {number}
       </p>
     );
   const same = agrees(total, shown.compared, tolerance(derivations, dtype, shown.step));
-  const exact = formatValue(total, w) === formatValue(shown.compared, w);
-  const off = formatValue(total - shown.compared, w);
-  const verdict = same ? (exact ? w.equal : w.rounded) : w.unequal(off);
+  const exact = formatValue(total, t) === formatValue(shown.compared, t);
+  const off = formatValue(total - shown.compared, t);
+  const verdict = same ? (exact ? t.equal : t.rounded) : t.unequal(off);
   const summed = derivations[0]?.contributions.at(-1)?.running ?? 0;
   return (
     <p className={same ? "explain-total" : "explain-total bad"} data-agrees={same}>
-      {w.total}{" "}
+      {t.total}{" "}
       {divisor !== undefined && (
         <span className="mono">
-          {formatValue(summed, w)} {w.divided(divisor)} ={" "}
-          {derivations[0]?.nest.cut && `${formatValue(summed / divisor, w)} → `}
+          {formatValue(summed, t)} {t.divided(divisor)} ={" "}
+          {derivations[0]?.nest.cut && `${formatValue(summed / divisor, t)} → `}
         </span>
       )}
-      <b className="mono">{formatValue(total, w)}</b> · {w.shown} {number}{" "}
+      <b className="mono">{formatValue(total, t)}</b> · {t.shown} {number}{" "}
       <span className={same ? "good" : "bad"} title={verdict}>
         <Icon name={same ? "good" : "warning"} />
         <span className={same && !exact ? "soft small" : "visually-hidden"}>{verdict}</span>
@@ -174,25 +174,25 @@ function Remarks({
   derivations: readonly Derivation[];
   name: string;
 }): ReactElement | null {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const said = derivations.flatMap(({ nest, contributions, divisor, cut }) => {
     const window = nest.windowSize(name);
     const found: string[] = [];
     const count = contributions.length;
     const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.irregular;
-    if (slides && !cut && count < window) found.push(w.clipped(window - count, window));
-    if (divisor !== undefined && count < window && !nest.irregular) found.push(w.divisor(divisor));
+    if (slides && !cut && count < window) found.push(t.clipped(window - count, window));
+    if (divisor !== undefined && count < window && !nest.irregular) found.push(t.divisor(divisor));
     if (nest.rule === "shares" && !nest.irregular) {
       const whole = nest.windowSize(nest.of[0] ?? "");
       const clipped = contributions.filter((each) => each.divisor !== undefined && each.divisor < whole);
-      if (clipped.length) found.push(w.clippedShares(clipped.length, count, whole));
+      if (clipped.length) found.push(t.clippedShares(clipped.length, count, whole));
     }
-    if (nest.cut) found.push(w.cutToWhole);
-    if (nest.codes[name]) found.push(nest.rule === "sum" ? w.codesCounted : w.codes);
+    if (nest.cut) found.push(t.truncatedMean);
+    if (nest.codes[name]) found.push(nest.rule === "sum" ? t.quantizedSum : t.quantized);
     const ties = contributions.filter(({ part }) => part === "ties").length;
     const wins = contributions.filter(({ part }) => part === "wins").length;
-    if (ties > 0 && nest.rule !== "winners") found.push(w.firstOfTies(ties + 1));
-    if (nest.rule === "close" && wins > 1) found.push(w.allOfTies(wins));
+    if (ties > 0 && nest.rule !== "winners") found.push(t.firstOfTies(ties + 1));
+    if (nest.rule === "close" && wins > 1) found.push(t.allOfTies(wins));
     return found;
   });
   if (said.length === 0) return null;

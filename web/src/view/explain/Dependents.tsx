@@ -2,10 +2,10 @@ import { type ReactElement, useMemo } from "react";
 import { derive } from "../../model/contributions.ts";
 import { highlightsOf, readByName } from "../../model/highlights.ts";
 import { unravelIndex } from "../../model/indexing.ts";
+import { useExplainStrings } from "../strings.ts";
 import { type BlockTensor, formatCell } from "./cell-summary.ts";
 import type { Explanation } from "./explanation.ts";
 import { formatRounded } from "./numeric-formula.ts";
-import { useExplainWords } from "./words.ts";
 
 const MOST_ROWS = 60;
 /** Rules by which a cell adds something of its own. */
@@ -31,7 +31,7 @@ export function Dependents({
   pin: string;
   place: number;
 }): ReactElement | null {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const found = useMemo(() => {
     const holding = readByName(row, picture.holding);
     const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
@@ -66,25 +66,25 @@ export function Dependents({
   const adding = found.some(({ adds }) => adds !== undefined);
   return (
     <section className="explain-made">
-      <h3>{w.leadsTo}</h3>
+      <h3>{t.dependents}</h3>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must by keyboard too. */}
-      <section className="explain-table" aria-label={w.leadsTo} tabIndex={0}>
+      <section className="explain-table" aria-label={t.dependents} tabIndex={0}>
         <table>
           <thead>
             <tr>
-              <th scope="col">{w.cell}</th>
-              {adding && <th scope="col">{w.adds}</th>}
-              <th scope="col">{w.gives}</th>
-              {chosen && <th scope="col" aria-label={w.gives} />}
+              <th scope="col">{t.cell}</th>
+              {adding && <th scope="col">{t.adds}</th>}
+              <th scope="col">{t.gives}</th>
+              {chosen && <th scope="col" aria-label={t.gives} />}
             </tr>
           </thead>
           <tbody>
             {found.map((each) => (
               <tr key={each.cell} className={`part-${each.part}`}>
                 <td className="soft">{each.cell}</td>
-                {adding && <td>{formatRounded(each.adds, w)}</td>}
-                <td>{formatRounded(each.value, w)}</td>
-                {chosen && <td className="explain-part">{w.counts[each.part]}</td>}
+                {adding && <td>{formatRounded(each.adds, t)}</td>}
+                <td>{formatRounded(each.value, t)}</td>
+                {chosen && <td className="explain-part">{t.counts[each.part]}</td>}
               </tr>
             ))}
           </tbody>

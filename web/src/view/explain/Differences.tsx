@@ -4,11 +4,11 @@ import type { Graph } from "../../model/graph.ts";
 import { highlightsOf, readByName } from "../../model/highlights.ts";
 import type { DifferenceInfo, Ops } from "../../model/ops.ts";
 import { useOps } from "../active-page.ts";
+import { useExplainStrings } from "../strings.ts";
 import { type BlockTensor, counterpartOutput, rolesOfTensor } from "./cell-summary.ts";
 import { derivationsAt } from "./derivation-cache.ts";
 import type { Explanation } from "./explanation.ts";
 import type { CursorCell } from "./useHighlights.ts";
-import { useExplainWords } from "./words.ts";
 
 /** Of the outputs that a cell leads to, so many are asked. */
 const MOST_ASKED = 32;
@@ -29,19 +29,19 @@ export function Differences({
   graph: Graph;
   at: CursorCell | null;
 }): ReactElement | null {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const ops = useOps();
   const found = useMemo(() => differencesAt(picture, graph, ops, at), [picture, graph, ops, at]);
   if (found.length === 0) return null;
   const here = found.filter((each) => each.here);
   const kinds = [
-    [w.differsElsewhere, found.filter((each) => each.here === false)],
-    [at === null ? "" : w.differsInCalls, found.filter((each) => each.here === undefined)],
+    [t.differsElsewhere, found.filter((each) => each.here === false)],
+    [at === null ? "" : t.differsInCalls, found.filter((each) => each.here === undefined)],
   ] as const;
   return (
     <section className="explain-made">
-      <h3>{w.differences}</h3>
-      {w.inEnglish && <p className="soft small">{w.inEnglish}</p>}
+      <h3>{t.differences}</h3>
+      {t.inEnglish && <p className="soft small">{t.inEnglish}</p>}
       {here.map((each) => (
         <Difference key={`${each.op} ${each.topic}`} difference={each} />
       ))}
@@ -60,14 +60,14 @@ export function Differences({
 }
 
 function Difference({ difference }: { difference: Found }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { op, topic, tensorflow, ours, agree, at = "", here } = difference;
   return (
     <details className={here ? "difference here" : "difference"} open={here}>
       <summary>
-        {here && <span className="explain-here">{w.differsHere}</span>} <b>{op}</b> {w.topics[topic] ?? topic}
+        {here && <span className="explain-here">{t.differsHere}</span>} <b>{op}</b> {t.topics[topic] ?? topic}
       </summary>
-      {here && <p>{w.affects[at]}</p>}
+      {here && <p>{t.affects[at]}</p>}
       <p>
         <b>TensorFlow:</b> {tensorflow}
       </p>

@@ -10,6 +10,7 @@ import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts"
 import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useExplainStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 import { Contributions } from "./Contributions.tsx";
 import { cellSummary } from "./cell-summary.ts";
@@ -19,14 +20,13 @@ import { Rows } from "./Rows.tsx";
 import type { PanelControl } from "./TensorPanel.tsx";
 import { useExplanation } from "./useExplanation.ts";
 import { useHighlights } from "./useHighlights.ts";
-import { useExplainWords } from "./words.ts";
 
 /** How long a position is shown while they are played, in milliseconds. */
 const BEAT = 400;
 
 /** A block cell by cell: inputs, op and output side by side, its gradients below, and theirs below those. */
 export default function Explain({ page, block }: { page: PageState; block: string }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { picture, problem } = useExplanation(page, block);
   const panels = useRef(new Map<string, PanelControl>());
   const root = useRef<HTMLDivElement>(null);
@@ -81,46 +81,46 @@ export default function Explain({ page, block }: { page: PageState; block: strin
   }
   const view = page.graph.blocks.get(block);
   return (
-    <main className="explain" ref={root} tabIndex={-1} onKeyDown={key} aria-label={w.title(block)}>
+    <main className="explain" ref={root} tabIndex={-1} onKeyDown={key} aria-label={t.title(block)}>
       <header className="explain-bar">
         <button type="button" className="button" onClick={ui.closeExplain}>
           <Icon name="left" />
-          {w.close}
+          {t.close}
         </button>
         <h2>
-          {w.title(block)} <span className="soft">{view?.op}</span>
+          {t.title(block)} <span className="soft">{view?.op}</span>
         </h2>
         <span className="explain-buttons">
-          <IconButton icon="left" label={w.stepBack} onClick={() => step(-1)} />
+          <IconButton icon="left" label={t.stepBack} onClick={() => step(-1)} />
           <IconButton
             icon={playing ? "pause" : "play"}
-            label={playing ? w.pause : w.play}
+            label={playing ? t.pause : t.play}
             onClick={() => setPlaying(!playing)}
           />
-          <IconButton icon="right" label={w.step} onClick={() => step(1)} />
+          <IconButton icon="right" label={t.step} onClick={() => step(1)} />
         </span>
         <label className="small">
-          <input type="checkbox" checked={locked} onChange={() => setLocked(!locked)} /> {w.oneRange}
+          <input type="checkbox" checked={locked} onChange={() => setLocked(!locked)} /> {t.sharedRange}
         </label>
-        <ul className="explain-legend small" aria-label={w.legend.label}>
+        <ul className="explain-legend small" aria-label={t.legend.label}>
           {(["from", "feeds", "winner", "tie"] as const).map((kind) => (
             <li key={kind}>
               <span className={`explain-swatch ${kind}`} aria-hidden="true" />
-              {w.legend[kind]}
+              {t.legend[kind]}
             </li>
           ))}
         </ul>
       </header>
       {picture === null ? (
         <div className="explain-empty">
-          <p>{problem || w.loading}</p>
+          <p>{problem || t.loading}</p>
           {problem && (
             <button
               type="button"
               className="button primary"
               onClick={() => studio.run(page.page, { to: [block] })}
             >
-              {w.run}
+              {t.run}
             </button>
           )}
         </div>
@@ -132,11 +132,11 @@ export default function Explain({ page, block }: { page: PageState; block: strin
           >
             <Rows picture={picture} graph={page.graph} locked={locked} panels={panels.current} />
           </div>
-          <aside className="explain-aside" aria-label={w.contributions}>
+          <aside className="explain-aside" aria-label={t.contributions}>
             {at === null ? (
               <>
-                <p className="empty">{w.pointAt}</p>
-                <p className="soft small">{w.keys}</p>
+                <p className="empty">{t.noCursor}</p>
+                <p className="soft small">{t.keys}</p>
               </>
             ) : (
               <Contributions key={at.turn} picture={picture} pin={at.pin} place={at.place} />
@@ -148,8 +148,8 @@ export default function Explain({ page, block }: { page: PageState; block: strin
       <p className="explain-status" role="status" aria-live="polite">
         {at !== null && picture !== null && (
           <>
-            {at.pinned && <b>{w.pinned}: </b>}
-            {cellSummary(picture, at.pin, at.place, w)}
+            {at.pinned && <b>{t.pinned}: </b>}
+            {cellSummary(picture, at.pin, at.place, t)}
           </>
         )}
       </p>

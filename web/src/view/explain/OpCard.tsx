@@ -4,16 +4,16 @@ import type { Way } from "../../net/generated.ts";
 import { useOps } from "../active-page.ts";
 import { previewAttr } from "../canvas/value-preview.ts";
 import { Formula } from "../panels/Docs.tsx";
+import { useExplainStrings } from "../strings.ts";
 import type { GradientRow } from "./explanation.ts";
 import { generalFormula } from "./general-formula.ts";
-import { useExplainWords } from "./words.ts";
 
 /** So many ways are written out: a list of a hundred tensors has a hundred that are alike. */
 const MOST_WAYS = 4;
 
 /** The op between its tensors: its name, its rule and its attributes. */
 export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: GradientRow }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { block, op } = row.explained;
   const attrs = graph.blocks.get(block)?.rows ?? [];
   return (
@@ -35,7 +35,7 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
         </dl>
       )}
       {row.nests.length === 0 && (
-        <p className="small">{row.explained.told === false ? w.noWays(op) : w.noCells(op)}</p>
+        <p className="small">{row.explained.told === false ? t.notDeclared(op) : t.noDependencies(op)}</p>
       )}
     </div>
   );
@@ -49,7 +49,7 @@ function isMore(made: readonly { way: Way; output: string }[], i: number): boole
 
 /** How outputs come from inputs, by the loops that were declared; what only the op can tell, by its own formula. */
 function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): ReactElement | null {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const formula = useOps().get(explained.op)?.formula;
   const made = explained.ways.flatMap((way) =>
     explained.outputs.filter((output) => way.cells[output]).map((output) => ({ way, output })),
@@ -60,13 +60,13 @@ function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): Reac
       {made.slice(0, MOST_WAYS).map(({ way, output }, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
         <div className="formula mono" key={i}>
-          {generalFormula(way, output, explained.op, shapes, w, isMore(made, i)).map(({ text, low }, at) =>
+          {generalFormula(way, output, explained.op, shapes, t, isMore(made, i)).map(({ text, low }, at) =>
             // biome-ignore lint/suspicious/noArrayIndexKey: a piece is its place.
             low ? <sub key={at}>{text}</sub> : <span key={at}>{text}</span>,
           )}
         </div>
       ))}
-      {made.length > MOST_WAYS && <span className="soft small">{w.more(made.length - MOST_WAYS)}</span>}
+      {made.length > MOST_WAYS && <span className="soft small">{t.more(made.length - MOST_WAYS)}</span>}
     </>
   );
 }

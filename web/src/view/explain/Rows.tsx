@@ -7,10 +7,10 @@ import { studio } from "../../state/store.ts";
 import { dispatch, useOps } from "../active-page.ts";
 import { scrollIntoView } from "../scroll-into-view.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useExplainStrings } from "../strings.ts";
 import { type Explanation, type GradientRow, type LoadedTensor, sharedRange } from "./explanation.ts";
 import { OpCard } from "./OpCard.tsx";
 import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
-import { useExplainWords } from "./words.ts";
 
 interface RowsProps {
   picture: Explanation;
@@ -21,8 +21,8 @@ interface RowsProps {
 
 /** The block, its gradients and theirs, each row with the tensors that no row above it shows. */
 export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElement {
-  const w = useExplainWords();
-  const titles = [w.forward, w.gradient, w.secondGradient];
+  const t = useExplainStrings();
+  const titles = [t.forward, t.gradient, t.secondGradient];
   const seen = new Set<string>();
   return (
     <>
@@ -77,7 +77,7 @@ interface StripProps {
 
 /** One block. Forward and second gradients run from left to right, gradients from right to left. */
 function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: StripProps): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { explained } = row;
   const outputs = names.filter((name) => explained.outputs.includes(name));
   const inputs = names.filter((name) => !explained.outputs.includes(name));
@@ -91,7 +91,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
         held={held}
         axes={picture.axes.get(pin) ?? []}
         name={name}
-        role={explained.outputs.includes(name) ? w.output : w.input}
+        role={explained.outputs.includes(name) ? t.output : t.input}
         range={range ?? held.range}
         control={(control) => {
           if (control) panels.set(pin, control);
@@ -126,7 +126,7 @@ function Missing({
   above: readonly GradientRow[];
   here: readonly GradientRow[];
 }): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const ops = useOps();
   const offers = above.flatMap(({ row: { explained } }) => {
     const view = graph.blocks.get(explained.block);
@@ -154,12 +154,12 @@ function Missing({
           onClick={() => add(offer)}
         >
           <Icon name="gradient" />
-          {w.addGradient(offer.block, offer.gradient.input)}
+          {t.addGradient(offer.block, offer.gradient.input)}
         </button>
       ))}
       {here.length === 0 && offers.length === 0 && (
         <p className="soft small">
-          {w.noGradient([...new Set(above.map(({ row }) => row.explained.op))].join(", "))}
+          {t.noGradient([...new Set(above.map(({ row }) => row.explained.op))].join(", "))}
         </p>
       )}
     </div>

@@ -25,8 +25,8 @@ import { again } from "../../net/again.ts";
 import { cursor } from "../../state/cursor.ts";
 import { AxisRolePicker, AxisSliders } from "../inspector/AxisControls.tsx";
 import { type HeatmapControl, HeatmapView, type Mark } from "../inspector/HeatmapView.tsx";
+import { useExplainStrings } from "../strings.ts";
 import type { LoadedTensor } from "./explanation.ts";
-import { useExplainWords } from "./words.ts";
 
 const Volume = lazy(() => again(() => import("../inspector/VolumeView.tsx")));
 
@@ -62,7 +62,7 @@ const NO_MARKS: readonly Mark[] = [];
 
 /** One tensor: its name, the sliders of axes that are not seen, and its map or its box of cells. */
 export function TensorPanel({ page, held, axes, name, role, range, control }: Props): ReactElement {
-  const w = useExplainWords();
+  const t = useExplainStrings();
   const { tensor } = held;
   const info = useMemo(() => ({ ...tensor, axes }), [tensor, axes]);
   const [own, setArrangement] = useState<Arrangement>(() =>
@@ -139,7 +139,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
             aria-expanded={rolesOpen}
             onClick={() => setRolesOpen(!rolesOpen)}
           >
-            {w.axes}
+            {t.axes}
           </button>
         )}
         {tensor.shape.length > 2 && (
@@ -149,7 +149,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
             aria-pressed={solid}
             onClick={() => setSolid(!solid)}
           >
-            {solid ? w.asMap : w.asVolume}
+            {solid ? t.asHeatmap : t.asVolume}
           </button>
         )}
       </header>
@@ -192,7 +192,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
           />
         )}
       </div>
-      {!held.whole && <p className="soft small">{w.notHeld(held.count)}</p>}
+      {!held.whole && <p className="soft small">{t.notHeld(held.count)}</p>}
     </section>
   );
 }

@@ -4,7 +4,7 @@ import { type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { type ExplainedBlock, highlightsOf, regionText } from "../../model/highlights.ts";
 import { unravelIndex } from "../../model/indexing.ts";
 import { numberText } from "../../net/frames.ts";
-import type { ExplainWords } from "../../text/explain.en.ts";
+import type { ExplainStrings } from "../../text/explain.en.ts";
 import { derivationsAt } from "./derivation-cache.ts";
 import type { Explanation } from "./explanation.ts";
 
@@ -46,19 +46,19 @@ export function formatCell(cell: readonly number[]): string {
   return `[${cell.join(",")}]`;
 }
 
-export function formatValue(value: number | undefined, words: ExplainWords): string {
-  return value === undefined ? words.unknown : numberText(value, 9);
+export function formatValue(value: number | undefined, t: ExplainStrings): string {
+  return value === undefined ? t.unknown : numberText(value, 9);
 }
 
-export function cellSummary(picture: Explanation, pin: string, place: number, words: ExplainWords): string {
+export function cellSummary(picture: Explanation, pin: string, place: number, t: ExplainStrings): string {
   const { made, taken } = rolesOfTensor(picture, pin);
   const shape = picture.tensors.get(pin)?.tensor.shape ?? [];
   const [first] = [...made, ...taken];
   const called = first ? labelIn(picture, first.row, first.name) : pin;
-  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(picture.holding(pin, place), words)}`;
+  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(picture.holding(pin, place), t)}`;
   const parts = [head];
-  if (made[0]) parts.push(madeText(picture, made[0], place, words));
-  if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, words));
+  if (made[0]) parts.push(madeText(picture, made[0], place, t));
+  if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, t));
   return parts.filter((each) => each !== "").join(", ");
 }
 
@@ -66,14 +66,14 @@ function madeText(
   picture: Explanation,
   { row, name }: BlockTensor,
   place: number,
-  words: ExplainWords,
+  t: ExplainStrings,
 ): string {
   const derivations = derivationsAt(picture, row, name, place);
   return derivations
     .map((each, i) => {
-      const text = derivedText(picture, row, each, words);
-      if (isSubtracted(each)) return words.minus(text);
-      return i ? `${words.and(["", ""])}${text}` : text;
+      const text = derivedText(picture, row, each, t);
+      if (isSubtracted(each)) return t.minus(text);
+      return i ? `${t.and(["", ""])}${text}` : text;
     })
     .join("")
     .trim();
@@ -83,7 +83,7 @@ function derivedText(
   picture: Explanation,
   row: ExplainedBlock,
   { nest, contributions }: Derivation,
-  words: ExplainWords,
+  t: ExplainStrings,
 ): string {
   const region = (tensor: string): string => {
     const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
@@ -91,20 +91,18 @@ function derivedText(
   };
   const chosen = nest.rule === "winner's" || nest.rule === "winners";
   const compared = chosen ? nest.of.slice(0, 1) : nest.of;
-  if (contributions.length === 0) return words.nothing;
+  if (contributions.length === 0) return t.nothing;
   const regions = compared.map(region);
-  const joined = nest.rule === "sum" || nest.rule === "mean" ? words.times(regions) : words.and(regions);
+  const joined = nest.rule === "sum" || nest.rule === "mean" ? t.times(regions) : t.and(regions);
   // One number is no sum.
   const single = nest.rule === "sum" && contributions.length === 1 && nest.of.length === 1;
-  const text = single ? joined : (words.rules[nest.rule]?.(joined) ?? joined);
+  const text = single ? joined : (t.rules[nest.rule]?.(joined) ?? joined);
   const winner = contributions.find(({ part }) => part === "wins");
   const [given] = nest.of;
   if (!winner || given === undefined || nest.rule === "winners" || nest.rule === "close") return text;
   const ties = contributions.filter(({ part }) => part === "ties").length;
-  const at = words.at(
-    formatCell(unravelIndex(winner.cells.get(given) as number, row.shapes[given] as number[])),
-  );
-  return `${text}${at}${ties ? words.ties(ties) : ""}`;
+  const at = t.at(formatCell(unravelIndex(winner.cells.get(given) as number, row.shapes[given] as number[])));
+  return `${text}${at}${ties ? t.ties(ties) : ""}`;
 }
 
 function feedsText(
@@ -112,7 +110,7 @@ function feedsText(
   { row, name }: BlockTensor,
   pin: string,
   place: number,
-  words: ExplainWords,
+  t: ExplainStrings,
 ): string {
   const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
   const feeds = row.explained.outputs.flatMap((output) => {
@@ -121,8 +119,8 @@ function feedsText(
     const places = [...(lit?.get("feeds") ?? [])];
     if (!tensor || places.length === 0) return [];
     const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
-    const wins = chosen ? words.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
-    return [`${words.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
+    const wins = chosen ? t.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
+    return [`${t.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");
 }

@@ -2,7 +2,7 @@
 
 import type { Shapes } from "../../model/loop-nest.ts";
 import type { Coordinate, Way } from "../../net/generated.ts";
-import type { ExplainWords } from "../../text/explain.en.ts";
+import type { ExplainStrings } from "../../text/explain.en.ts";
 import { ARG_FUNCTIONS } from "./numeric-formula.ts";
 
 /** A piece of a formula: plain, or lowered. */
@@ -22,7 +22,7 @@ function written(
   output: string,
   op: string,
   shapes: Shapes,
-  w: ExplainWords,
+  t: ExplainStrings,
   more = false,
 ): Piece[] {
   const left = sideOf(way, output, shapes);
@@ -43,7 +43,7 @@ function written(
   const where = Object.entries(left.named).map(([text, name]) => `${name} = ${text}`);
   const all = (between: string, tensors: readonly string[] = way.of): string =>
     tensors.map(term).join(between);
-  const whose = (condition: readonly Piece[]): Piece[] => [{ text: w.general.where }, ...condition];
+  const whose = (condition: readonly Piece[]): Piece[] => [{ text: t.general.where }, ...condition];
   const meant = where.length ? whose([{ text: where.join(", ") }]) : [];
   const minus = way.factors?.some(({ numbers }) => String(numbers) === "-1") ?? false;
   const sign = more ? (minus ? " -= " : " += ") : minus ? " = -" : " = ";
@@ -55,7 +55,7 @@ function written(
     case "sum": {
       const weights = (way.factors ?? [])
         .filter(({ numbers }) => numbers.length > 1)
-        .map(({ at = {} }) => `${w.general.weight}[${coordinateText(at, way)}]`);
+        .map(({ at = {} }) => `${t.general.weight}[${coordinateText(at, way)}]`);
       return [...folded("Σ", low(bound), [...weights, all(" · ")].join(" · ")), ...meant];
     }
     case "added":
@@ -63,9 +63,9 @@ function written(
     case "product":
       return [...folded("Π", over(...way.of), all(" · ")), ...meant];
     case "mean":
-      return [...folded(w.general.mean, over(...way.of), all(" · ")), ...meant];
+      return [...folded(t.general.mean, over(...way.of), all(" · ")), ...meant];
     case "shares":
-      return [...folded("Σ", over(given), `${term(given)} / ${w.general.cellsOfWindow}`), ...meant];
+      return [...folded("Σ", over(given), `${term(given)} / ${t.general.cellsOfWindow}`), ...meant];
     case "max":
     case "min":
     case "argmax":
@@ -92,7 +92,7 @@ function written(
         ...whose([
           { text: "argmax" },
           rivals,
-          { text: ` ${all(" + ", compared)} = ${own.length ? `[${left.coordinates}]` : w.general.here}` },
+          { text: ` ${all(" + ", compared)} = ${own.length ? `[${left.coordinates}]` : t.general.here}` },
         ]),
       ];
     }

@@ -3,7 +3,7 @@
 import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { unravelIndex } from "../../model/indexing.ts";
 import type { Shapes } from "../../model/loop-nest.ts";
-import type { ExplainWords } from "../../text/explain.en.ts";
+import type { ExplainStrings } from "../../text/explain.en.ts";
 import { formatCell, formatValue } from "./cell-summary.ts";
 
 /** So many numbers stand in the formula. */
@@ -17,10 +17,10 @@ export const ARG_FUNCTIONS: Readonly<Record<string, string>> = {
 };
 
 /** The rule with the numbers of its first contributions. */
-function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, w: ExplainWords): string {
+function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, t: ExplainStrings): string {
   const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
-    const short = formatRounded(value, w);
+    const short = formatRounded(value, t);
     return short.startsWith("-") ? `(${short})` : short;
   };
   const first = contributions.slice(0, MOST_TERMS);
@@ -55,7 +55,7 @@ function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, w
       return list(({ factors }) => factors.map(text).join(" + "), " + ");
     case "apply": {
       const group = (each: Contribution): string =>
-        each.factors.map((value) => formatRounded(value, w)).join(", ");
+        each.factors.map((value) => formatRounded(value, t)).join(", ");
       const alone = contributions.length === 1 || nest.of.length === 1;
       return `${op}(${list((each) => (alone ? group(each) : `(${group(each)})`), ", ")})`;
     }
@@ -74,19 +74,19 @@ export function numericFormula(
   derivations: readonly Derivation[],
   op: string,
   shapes: Shapes,
-  w: ExplainWords,
+  t: ExplainStrings,
 ): string {
   return derivations
     .map((each, i) => {
       const sign = isSubtracted(each) ? (i ? " - " : "-") : i ? " + " : "";
-      return `${sign}${derivationFormula(each, op, shapes, w)}`;
+      return `${sign}${derivationFormula(each, op, shapes, t)}`;
     })
     .join("");
 }
 
 /** Few enough digits for a column of numbers. */
-export function formatRounded(value: number | undefined, w: ExplainWords): string {
+export function formatRounded(value: number | undefined, t: ExplainStrings): string {
   return value !== undefined && Number.isFinite(value)
     ? String(Number(value.toPrecision(6)))
-    : formatValue(value, w);
+    : formatValue(value, t);
 }

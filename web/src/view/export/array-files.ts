@@ -1,7 +1,7 @@
 /** Reads npy, npz and safetensors files, so that what is dropped on the canvas becomes constants. */
 
 import { elementCount } from "../../model/indexing.ts";
-import type { ViewWords } from "../../text/view.en.ts";
+import type { ViewStrings } from "../../text/view.en.ts";
 
 export interface ArrayFile {
   name: string;
@@ -13,7 +13,7 @@ export interface ArrayFile {
 
 export const MOST_ELEMENTS = 1 << 18;
 
-type Faults = ViewWords["arrayFaults"];
+type Faults = ViewStrings["arrayFaults"];
 
 /** A file, or an array in one, that cannot be read, and why in the words of the user's language. */
 export class ArrayFileError extends Error {

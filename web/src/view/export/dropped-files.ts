@@ -7,9 +7,9 @@ import type { Point } from "../../model/geometry.ts";
 import { studio } from "../../state/store.ts";
 import { currentPage, dispatch } from "../active-page.ts";
 import { canvasRef } from "../canvas-ref.ts";
+import { strings } from "../strings.ts";
 import { ui } from "../ui.ts";
 import { constantOf } from "../widgets/constant.ts";
-import { words } from "../words.ts";
 import { type ArrayFile, ArrayFileError, readArrays } from "./array-files.ts";
 import { pageInHtml, pageInPng, pageInSvg } from "./embedded-page.ts";
 
@@ -25,7 +25,7 @@ export async function dropFiles(files: readonly File[], at: Point): Promise<void
       if (page !== null) await openText(file.name, page);
       else arrays.push(...(await readArrays(file.name, bytes)));
     } catch (error) {
-      const faults = words().arrayFaults;
+      const faults = strings().arrayFaults;
       const [name, why] =
         error instanceof ArrayFileError ? [error.file, error.why(faults)] : [file.name, faults.broken];
       studio.notice("error", `${name}: ${why}`);
@@ -45,11 +45,11 @@ function pageIn(name: string, bytes: Uint8Array): string | null {
 
 async function openText(name: string, text: string): Promise<void> {
   const page = parseClip(text);
-  const w = words();
+  const t = strings();
   const { format } = page ?? {};
   if (page === undefined)
-    studio.notice("error", /\.json$/i.test(name) ? w.isNoPage(name) : w.noPageInside(name));
-  else if (typeof format === "number" && format > FORMAT) studio.notice("error", w.laterFormat(name, format));
+    studio.notice("error", /\.json$/i.test(name) ? t.notAPage(name) : t.noPageInside(name));
+  else if (typeof format === "number" && format > FORMAT) studio.notice("error", t.newerFormat(name, format));
   else await ui.openDocument(page);
 }
 

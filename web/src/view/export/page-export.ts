@@ -13,8 +13,8 @@ import { Scene } from "../canvas/scene.ts";
 import { titleOf } from "../canvas/stage.ts";
 import { thumbnailOf } from "../canvas/thumbnails.ts";
 import { useSettings } from "../settings.ts";
+import { strings } from "../strings.ts";
 import { MAX_CELLS } from "../widgets/constant.ts";
-import { words } from "../words.ts";
 import { embedInPng } from "./embedded-page.ts";
 
 const MARGIN = 32;
@@ -42,16 +42,16 @@ export async function pageWithArrays(page: PageState): Promise<string> {
 }
 
 function omittedText(omitted: readonly OmittedArray[]): string {
-  const w = words();
+  const t = strings();
   const listed = (names: readonly string[]) =>
     names.length > MOST_NAMED ? `${names.slice(0, MOST_NAMED).join(", ")}, …` : names.join(", ");
   const large = omitted.flatMap(({ name, file, elements }) =>
-    elements ? [w.elementsIn(name, elements, file)] : [],
+    elements ? [t.elementsIn(name, elements, file)] : [],
   );
   const lost = omitted.flatMap(({ name, file, elements }) => (elements ? [] : [`${name} (${file})`]));
   const sentences = [
-    ...(large.length > 0 ? [w.tooLargeInside(listed(large), MAX_CELLS)] : []),
-    ...(lost.length > 0 ? [w.unreadableInside(listed(lost))] : []),
+    ...(large.length > 0 ? [t.tooLargeInside(listed(large), MAX_CELLS)] : []),
+    ...(lost.length > 0 ? [t.unreadableInside(listed(lost))] : []),
   ];
   return sentences.join(" ");
 }

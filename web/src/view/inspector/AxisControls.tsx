@@ -15,8 +15,8 @@ import {
   nextRole,
   roleOfAxis,
 } from "../../model/axis-roles.ts";
+import { useInspectorStrings } from "../strings.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
-import { useInspectorWords } from "./words.ts";
 
 interface Props {
   tensor: TensorInfo;
@@ -26,7 +26,7 @@ interface Props {
 
 /** Five roles for the axes. A chip is dragged from one to another, or moved by arrow keys. */
 export function AxisRolePicker({ tensor, arrangement, onArrange }: Props): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const id = useId();
   const [over, setOver] = useState<AxisRole | null>(null);
   const moved = useRef<number | null>(null);
@@ -57,24 +57,24 @@ export function AxisRolePicker({ tensor, arrangement, onArrange }: Props): React
   }
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
-    <div className="axis-roles" role="group" aria-label={w.axes}>
+    <div className="axis-roles" role="group" aria-label={t.axes}>
       {AXIS_ROLES.map((role) => {
         const here = tensor.shape.map((_, axis) => axis).filter((axis) => roleOfAxis(roles, axis) === role);
         return (
           <div key={role} className={over === role ? "axis-role over" : "axis-role"} data-axis-role={role}>
-            <span className="axis-role-name">{w.roles[role]}</span>
+            <span className="axis-role-name">{t.roles[role]}</span>
             {here.map((axis) => (
               <button
                 key={axis}
                 id={`${id}-${axis}`}
                 type="button"
                 className="axis-chip"
-                aria-label={w.axisIn(
+                aria-label={t.axisIn(
                   tensor.axes[axis] as string,
                   tensor.shape[axis] as number,
-                  w.roles[role],
+                  t.roles[role],
                 )}
-                title={w.moveAxis}
+                title={t.moveAxis}
                 onKeyDown={(event) => key(event, axis)}
                 onPointerDown={drag}
                 onPointerMove={(event) => over !== null && setOver(roleAt(event))}
@@ -103,7 +103,7 @@ export function AxisSliders({
   hidden = arrangement.roles.sliders,
   onArrange,
 }: Props & { hidden?: readonly (number | null)[] }): ReactElement | null {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { roles, at } = arrangement;
   const axes = hidden.filter((axis) => axis !== null && (tensor.shape[axis] as number) > 1) as number[];
   if (axes.length === 0) return null;
@@ -117,7 +117,7 @@ export function AxisSliders({
             min={0}
             max={(tensor.shape[axis] as number) - 1}
             value={at[axis]}
-            aria-label={w.placeOn(tensor.axes[axis] as string)}
+            aria-label={t.indexOnAxis(tensor.axes[axis] as string)}
             onChange={(event) =>
               onArrange({
                 roles,

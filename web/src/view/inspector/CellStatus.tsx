@@ -2,12 +2,11 @@ import { type ReactElement, type Ref, useEffect, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { cellSlice, fullSlice, offsetIn } from "../../model/slices.ts";
 import { elementText } from "../../net/frames.ts";
+import { useInspectorStrings, useStrings } from "../strings.ts";
 import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
-import { useWords } from "../words.ts";
 import { formatIndex } from "./Table.tsx";
 import type { TensorSource } from "./tensor-source.ts";
-import { useInspectorWords } from "./words.ts";
 
 interface Props {
   /** The field in which a constant's number is typed. */
@@ -25,28 +24,28 @@ interface Props {
 /** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
 export function CellStatus(props: Props): ReactElement {
   const { field, label, source, cell, cells, onEdit } = props;
-  const w = useInspectorWords();
-  const words = useWords();
+  const t = useInspectorStrings();
+  const common = useStrings();
   const held = useCellText(cells ? null : source, cell);
   const value = cells && cell ? cells.elements[offsetIn(fullSlice(cells.shape), cell)] : undefined;
   const text = value === undefined ? held : formatCell(value);
   return (
     <footer className="cell-line">
       {props.pinned && (
-        <button type="button" className="button" title={w.releaseHow} onClick={props.onRelease}>
-          {w.release} <kbd>Esc</kbd>
+        <button type="button" className="button" title={t.unpinHow} onClick={props.onRelease}>
+          {t.pinned} <kbd>Esc</kbd>
         </button>
       )}
       <span className="mono" role="status" aria-live="polite">
-        {cell ? `${label}${formatIndex(cell)} = ${text}` : w.noCell}
+        {cell ? `${label}${formatIndex(cell)} = ${text}` : t.noCell}
       </span>
       {cells && cell && value !== undefined && (
         <ValidatedField<Json>
           field={field}
-          label={w.valueOf(formatIndex(cell))}
+          label={t.valueOf(formatIndex(cell))}
           value={value}
           format={formatCell}
-          read={cellParser(cells.dtype, words)}
+          read={cellParser(cells.dtype, common)}
           onChange={(next) => onEdit(cell, next)}
         />
       )}

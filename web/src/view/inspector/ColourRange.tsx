@@ -1,9 +1,9 @@
 import type { ReactElement } from "react";
 import type { Range, RangeMode } from "../../model/colour-index.ts";
+import { useInspectorStrings } from "../strings.ts";
 import { panes } from "./panes.ts";
 import { Histogram } from "./Statistics.tsx";
 import type { TensorStatistics } from "./useTensor.ts";
-import { useInspectorWords } from "./words.ts";
 
 /** Which numbers have which colours in a pane, and how that is changed. */
 export interface ColourSettings {
@@ -23,43 +23,43 @@ export function ColourRange({
   measures: TensorStatistics;
   colours: ColourSettings;
 }): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { sharing } = colours;
   return (
     <>
       <Histogram measures={measures} range={colours.range} onRange={colours.set} />
       {sharing && (
         // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
-        <span className="group range-sharing" role="group" aria-label={w.sharing}>
+        <span className="group range-sharing" role="group" aria-label={t.sharing}>
           {([true, false] as const).map((same) => (
             <button
               key={String(same)}
               type="button"
               className="button"
               aria-pressed={sharing.same === same}
-              title={same ? w.sameHow : w.ownHow}
+              title={same ? t.sharedHow : t.ownHow}
               onClick={() => panes.shareRange(same)}
             >
-              {same ? w.same : w.own}
+              {same ? t.shared : t.own}
             </button>
           ))}
         </span>
       )}
       <label className="range-mode">
-        <span>{w.colours}</span>
+        <span>{t.colours}</span>
         <select
           className="field"
           value={colours.mode}
           onChange={(event) => colours.choose(event.target.value as RangeMode)}
         >
-          <option value="all">{w.range.all}</option>
-          <option value="most">{w.range.most}</option>
-          {colours.mode === "typed" && <option value="typed">{w.range.typed}</option>}
+          <option value="all">{t.range.all}</option>
+          <option value="most">{t.range.most}</option>
+          {colours.mode === "typed" && <option value="typed">{t.range.typed}</option>}
         </select>
       </label>
       {sharing && (
         <p className="range-said soft small">
-          {sharing.same ? w.sameFor(sharing.many) : sharing.chosen ? w.ownOnly : w.ownAsFits}
+          {sharing.same ? t.sharedFor(sharing.many) : sharing.chosen ? t.ownOnly : t.ownAsFits}
         </p>
       )}
     </>

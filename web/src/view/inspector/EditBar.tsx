@@ -2,6 +2,7 @@ import { type ReactElement, useState } from "react";
 import type { Json } from "../../model/document.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { fullSlice, offsetIn } from "../../model/slices.ts";
+import { useInspectorStrings, useStrings } from "../strings.ts";
 import {
   type ConstantCells,
   cellParser,
@@ -10,8 +11,6 @@ import {
   parseCellOrNumber,
 } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
-import { useWords } from "../words.ts";
-import { useInspectorWords } from "./words.ts";
 
 /** What a brush leaves behind, in the constant it is for. */
 export interface Brush {
@@ -31,13 +30,13 @@ interface Props {
 
 /** Ways to fill a constant, and a brush. */
 export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): ReactElement {
-  const w = useInspectorWords();
-  const words = useWords();
+  const t = useInspectorStrings();
+  const common = useStrings();
   const [seed, setSeed] = useState(0);
   const [ink, setInk] = useState<Json>(parseCellOrNumber("1", cells.dtype) ?? 1);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
-    <div className="edit-bar" role="group" aria-label={w.fillWith}>
+    <div className="edit-bar" role="group" aria-label={t.fillWith}>
       {PRESETS.map((each) => (
         <button
           key={each}
@@ -47,19 +46,19 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
             onPut(filled(cells, each, { seed, hot: hot ? offsetIn(fullSlice(cells.shape), hot) : 0 }))
           }
         >
-          {words.fill[each]}
+          {common.fill[each]}
         </button>
       ))}
       <span className="edit-field">
-        <span>{words.seed}</span>
+        <span>{common.seed}</span>
         <ValidatedField<number>
-          label={words.seed}
+          label={common.seed}
           value={seed}
           format={String}
           size={5}
           step={(value, by) => Math.max(0, value + by)}
           read={(typed) =>
-            /^\d+$/.test(typed.trim()) ? { value: Number(typed) } : { error: words.wholeAtLeast(0) }
+            /^\d+$/.test(typed.trim()) ? { value: Number(typed) } : { error: common.wholeAtLeast(0) }
           }
           onChange={setSeed}
         />
@@ -69,17 +68,17 @@ export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): Reac
         type="button"
         className="button"
         aria-pressed={paint !== null}
-        title={w.paintHow}
+        title={t.paintHow}
         onClick={() => onPaint(paint ? null : { pin, value: ink })}
       >
-        {w.paint}
+        {t.paint}
       </button>
       <ValidatedField<Json>
-        label={w.paintWith}
+        label={t.paintWith}
         value={ink}
         format={formatCell}
         size={6}
-        read={cellParser(cells.dtype, words)}
+        read={cellParser(cells.dtype, common)}
         onChange={(value) => {
           setInk(value);
           if (paint) onPaint({ pin, value });

@@ -4,9 +4,9 @@ import { elementCount, unravelIndex } from "../../model/indexing.ts";
 import type { Listed } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
+import { useStrings } from "../strings.ts";
 import { type ConstantCells, cellParser, formatCell } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
-import { useWords } from "../words.ts";
 import { blockOf } from "./tensor-source.ts";
 
 const AT_ONCE = 200;
@@ -23,7 +23,7 @@ export function ConstantList({
   cells: ConstantCells;
   onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
 }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const [most, setMost] = useState(AT_ONCE);
   return (
     <div className="values-elements">
@@ -40,7 +40,7 @@ export function ConstantList({
                     label={name}
                     value={value}
                     format={formatCell}
-                    read={cellParser(cells.dtype, w)}
+                    read={cellParser(cells.dtype, t)}
                     onChange={(next) => onEdit([[cell, next]])}
                   />
                 </td>
@@ -51,7 +51,7 @@ export function ConstantList({
       </table>
       {cells.elements.length > most && (
         <button type="button" className="button" onClick={() => setMost(most + AT_ONCE)}>
-          {w.more(cells.elements.length - most)}
+          {t.more(cells.elements.length - most)}
         </button>
       )}
     </div>
@@ -60,7 +60,7 @@ export function ConstantList({
 
 /** The same for what an output holds, as texts: also of strings, which have no map. */
 export function OutputList({ page, pin }: { page: number; pin: string }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const [listed, setListed] = useState<Listed | null>(null);
   const [failed, setFailed] = useState("");
   const [most, setMost] = useState(AT_ONCE);
@@ -95,7 +95,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
       wanted = false;
     };
   }, [page, pin, most, turn]);
-  if (listed === null) return <p className="empty">{failed || w.runForValues}</p>;
+  if (listed === null) return <p className="empty">{failed || t.runForValues}</p>;
   const count = elementCount(listed.shape);
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
@@ -116,7 +116,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
       </table>
       {count > most && (
         <button type="button" className="button" onClick={() => setMost(most + 5 * AT_ONCE)}>
-          {w.more(count - most)}
+          {t.more(count - most)}
         </button>
       )}
     </div>

@@ -11,10 +11,10 @@ import {
 import { type Arrangement, fitArrangement } from "../../model/axis-roles.ts";
 import type { Range } from "../../model/colour-index.ts";
 import { CURSOR_KEYS, moveCursor, revealCell } from "../../model/tiles.ts";
+import { useInspectorStrings } from "../strings.ts";
 import { Heatmap } from "./heatmap.ts";
 import type { Mark } from "./marks.ts";
 import type { TensorSource } from "./tensor-source.ts";
-import { useInspectorWords } from "./words.ts";
 
 export type { Mark, MarkKind } from "./marks.ts";
 
@@ -67,7 +67,7 @@ const WIDTHS = [1, 2, 4, 8, 12, 20, 28, 40, 56, 80, 112];
 /** The map of a tensor: one cell after the other by arrows, one slice after the other by Page Up and Page Down. */
 export function HeatmapView(props: Props): ReactElement {
   const { tensor, source, range, cursor, marks, onHover, onPick, onPaint } = props;
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const scroller = useRef<HTMLDivElement>(null);
   const space = useRef<HTMLDivElement>(null);
   const cells = useRef<HTMLCanvasElement>(null);
@@ -200,7 +200,7 @@ export function HeatmapView(props: Props): ReactElement {
       ref={scroller}
       className={onPaint ? "tensor-map painting" : "tensor-map"}
       role="application"
-      aria-label={props.label ?? w.mapOf(tensor.pin)}
+      aria-label={props.label ?? t.heatmapOf(tensor.pin)}
       // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows move in it.
       tabIndex={0}
       onKeyDown={key}

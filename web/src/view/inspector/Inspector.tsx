@@ -19,13 +19,13 @@ import { cursor } from "../../state/cursor.ts";
 import type { PageState } from "../../state/store.ts";
 import { updateSettings, useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useInspectorStrings } from "../strings.ts";
 import type { ColourSettings } from "./ColourRange.tsx";
 import { abbreviate } from "./heatmap-painter.ts";
 import { Pane, type PaneCursor } from "./Pane.tsx";
 import { MAX_PANES, type PageOutput, panes, usePanes } from "./panes.ts";
 import { formatIndex } from "./Table.tsx";
 import { type TensorStatistics, useTensor } from "./useTensor.ts";
-import { useInspectorWords } from "./words.ts";
 
 /** What all panes share: one cursor, and one range of colours where that is locked. */
 interface PaneContext {
@@ -40,7 +40,7 @@ const onCursor = (call: () => void) => cursor.onChange(call);
 
 /** Up to four tensors side by side: the one of the selection, those that were pinned, and A against B. */
 export function Inspector({ page }: { page: PageState }): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { pinned, following, a, b, locked, ranges: choices, chosen } = usePanes();
   const now = useSyncExternalStore(onCursor, () => cursor.current);
   const held = useSyncExternalStore(onCursor, () => cursor.pinned);
@@ -101,7 +101,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
     },
     measured,
   };
-  if (shown.length === 0 && !comparing) return <p className="empty">{w.selectSomething}</p>;
+  if (shown.length === 0 && !comparing) return <p className="empty">{t.nothingSelected}</p>;
   return (
     <div ref={list} className="panes">
       {[...here, ...(follows && room > 0 ? [{ pin: followed, pane: following }] : [])].map(
@@ -132,7 +132,7 @@ function exists(page: PageState, { pin }: PageOutput): boolean {
 
 /** What is said of all panes: where they are docked. */
 export function InspectorTools(): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const dock = useSettings((settings) => settings.inspectorDock);
   const other = dock === "bottom" ? "right" : "bottom";
   function move() {
@@ -152,8 +152,8 @@ export function InspectorTools(): ReactElement {
     <button
       type="button"
       className="button icon plain"
-      aria-label={w.dock[other]}
-      title={w.dock[other]}
+      aria-label={t.dock[other]}
+      title={t.dock[other]}
       onClick={move}
     >
       <Icon name={other === "right" ? "dockRight" : "dockBelow"} />
@@ -178,7 +178,7 @@ interface TensorPaneProps {
 
 function TensorPane(props: TensorPaneProps): ReactElement {
   const { shared, pin, pinned, canPin, offered, onChoose } = props;
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { page, measured } = shared;
   const { a, b } = usePanes();
   const looked = useTensor(page, pin);
@@ -192,8 +192,8 @@ function TensorPane(props: TensorPaneProps): ReactElement {
       type="button"
       className="button side"
       aria-pressed={now?.page === page.page && now.pin === pin}
-      aria-label={w.takeAs[name]}
-      title={w.takeAs[name]}
+      aria-label={t.compareAs[name]}
+      title={t.compareAs[name]}
       onClick={() => panes.toggleSide(name, which)}
     >
       {name.toUpperCase()}
@@ -211,7 +211,7 @@ function TensorPane(props: TensorPaneProps): ReactElement {
         offered && onChoose && offered.length > 1 ? (
           <select
             className="field pane-choice mono"
-            aria-label={w.tensor}
+            aria-label={t.tensor}
             value={pin}
             onChange={(event) => onChoose(event.target.value)}
           >
@@ -233,8 +233,8 @@ function TensorPane(props: TensorPaneProps): ReactElement {
             type="button"
             className="button icon plain"
             aria-pressed={pinned}
-            aria-label={pinned ? w.unpin : w.pin}
-            title={pinned ? w.unpin : w.pin}
+            aria-label={pinned ? t.unpin : t.pin}
+            title={pinned ? t.unpin : t.pin}
             disabled={!pinned && !canPin}
             onClick={() => panes.togglePin(which, props.isSelected)}
           >
@@ -256,7 +256,7 @@ const COMPARED = "A against B";
 const COMPARISONS = ["difference", "relative", "ulp"] as const;
 
 function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b: PageOutput }): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const comparison = usePanes((state) => state.comparison);
   const looked = useTensor(shared.page, a.pin, { against: b.pin, comparison });
   const { mismatches, worst = [] } = looked.statistics ?? {};
@@ -277,13 +277,13 @@ function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b:
           </strong>
           <select
             className="field pane-choice"
-            aria-label={w.compareBy}
+            aria-label={t.compareBy}
             value={comparison}
             onChange={(event) => panes.compareBy(event.target.value as typeof comparison)}
           >
             {COMPARISONS.map((each) => (
               <option key={each} value={each}>
-                {w.comparisons[each]}
+                {t.comparisons[each]}
               </option>
             ))}
           </select>
@@ -293,8 +293,8 @@ function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b:
         <button
           type="button"
           className="button icon plain"
-          aria-label={w.endComparison}
-          title={w.endComparison}
+          aria-label={t.endComparison}
+          title={t.endComparison}
           onClick={panes.endComparison}
         >
           <Icon name="close" />
@@ -302,9 +302,9 @@ function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b:
       }
       beside={
         <div className="worst">
-          <p>{mismatches === undefined || mismatches === null ? "" : w.mismatches(mismatches)}</p>
+          <p>{mismatches === undefined || mismatches === null ? "" : t.mismatches(mismatches)}</p>
           {worst.length > 0 && (
-            <ol aria-label={w.worst}>
+            <ol aria-label={t.worst}>
               {worst.map(({ cell, first, second, difference }) => (
                 <li key={String(cell)}>
                   <button

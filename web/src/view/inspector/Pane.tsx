@@ -20,9 +20,9 @@ import { cursor } from "../../state/cursor.ts";
 import { type PageState, studio } from "../../state/store.ts";
 import { dispatch } from "../active-page.ts";
 import { scrollIntoView } from "../scroll-into-view.ts";
+import { useInspectorStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 import { type ConstantCells, constantOf, parsePasted } from "../widgets/constant.ts";
-import { useWords } from "../words.ts";
 import { AxisRolePicker, AxisSliders } from "./AxisControls.tsx";
 import { CellStatus } from "./CellStatus.tsx";
 import { ColourRange, type ColourSettings } from "./ColourRange.tsx";
@@ -37,7 +37,6 @@ import { blockOf } from "./tensor-source.ts";
 import { useNonFinite } from "./useNonFinite.ts";
 import type { InspectedTensor } from "./useTensor.ts";
 import { VolumePane } from "./VolumePane.tsx";
-import { useInspectorWords } from "./words.ts";
 import { ZoomButtons } from "./ZoomButtons.tsx";
 
 /** Where the cursor is in a pane: at a cell of its own tensor, or at the same one of another tensor of that shape. */
@@ -68,8 +67,8 @@ interface Props {
 /** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
 export function Pane(props: Props): ReactElement {
   const { page, pin, pane, looked, at, colours, label = pin, compares = false } = props;
-  const w = useInspectorWords();
-  const words = useWords();
+  const t = useInspectorStrings();
+  const common = useStrings();
   const view = useRef<HeatmapControl>(null);
   const typing = useRef<HTMLInputElement>(null);
   const { way, arranged } = usePaneView(pane);
@@ -97,7 +96,7 @@ export function Pane(props: Props): ReactElement {
           {props.title}
           <span className="pane-tools">{props.tools}</span>
         </header>
-        <p className="empty">{failed || w.waiting}</p>
+        <p className="empty">{failed || t.loading}</p>
       </section>
     );
   const arrange = (next: Arrangement) => panes.setView(pane, { arranged: { ...arranged, [key]: next } });
@@ -127,12 +126,12 @@ export function Pane(props: Props): ReactElement {
     if (!cells || !arrangement || isField(event.target)) return;
     event.preventDefault();
     event.stopPropagation();
-    const pasted = parsePasted(event.clipboardData.getData("text/plain"), cells.dtype, words);
+    const pasted = parsePasted(event.clipboardData.getData("text/plain"), cells.dtype, common);
     if ("error" in pasted) return studio.notice("error", pasted.error);
     const table = pasted.value;
     const changes = pasteAt(table, cell ?? arrangement.at, arrangement.roles, cells.shape);
     if (changes) edit(changes);
-    else studio.notice("error", words.pasteOutside(table.length, table[0]?.length ?? 0));
+    else studio.notice("error", common.pasteOutside(table.length, table[0]?.length ?? 0));
   }
   function painted(met: number[], phase: "start" | "on" | "end") {
     if (!cells || !paint) return;
@@ -253,7 +252,7 @@ export function Pane(props: Props): ReactElement {
               onEdit={edit}
             />
           )}
-          {empty && <p className="empty">{w.noCells}</p>}
+          {empty && <p className="empty">{t.noCells}</p>}
           {shown === "list" &&
             !empty &&
             (cells ? (
@@ -269,7 +268,7 @@ export function Pane(props: Props): ReactElement {
               <ColourRange measures={measures} colours={colours} />
               {!compares && mayBeBad && (
                 <button type="button" className="button" onClick={() => void bad.find(cell)}>
-                  {bad.part === null ? w.nextBad : w.stopLooking(bad.part)} <kbd>N</kbd>
+                  {bad.part === null ? t.nextNonFinite : t.stopScan(bad.part)} <kbd>N</kbd>
                 </button>
               )}
               {!compares && bad.found?.first_pin && (
@@ -279,7 +278,7 @@ export function Pane(props: Props): ReactElement {
                   className="button first-bad"
                   onClick={() => ui.reveal(item("block", blockOf(bad.found?.first_pin as string)))}
                 >
-                  {w.firstBad(`${bad.found.first_pin}${formatIndex(bad.found.first_cell ?? [])}`)}
+                  {t.firstNonFinite(`${bad.found.first_pin}${formatIndex(bad.found.first_cell ?? [])}`)}
                 </button>
               )}
             </div>

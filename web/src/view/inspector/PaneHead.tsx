@@ -5,12 +5,11 @@ import { ML_DTYPES } from "../../model/ops.ts";
 import { live } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useCoreStrings, useInspectorStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { asCsv, asNumpy, type Copyable, download } from "./copy-tensor.ts";
 import { VIEW_MODES, type ViewMode } from "./panes.ts";
 import { blockOf } from "./tensor-source.ts";
-import { useInspectorWords } from "./words.ts";
 
 interface Props {
   what: Copyable;
@@ -26,9 +25,9 @@ interface Props {
 
 /** Which tensor a pane shows, how, and what can be done with it. */
 export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...props }: Props): ReactElement {
-  const w = useInspectorWords();
-  const words = useWords();
-  const { explain } = useTexts().commands;
+  const t = useInspectorStrings();
+  const common = useStrings();
+  const { explain } = useCoreStrings().commands;
   const { page, info, cells } = what;
   const { pin, dtype } = info;
 
@@ -43,20 +42,20 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
   async function copy(as: typeof asCsv): Promise<string> {
     const { text, whole } = await as(what, arrangement);
     await navigator.clipboard.writeText(text);
-    return whole ? w.copied : w.copiedSlice;
+    return whole ? t.copied : t.copiedSlice;
   }
   async function save(): Promise<string> {
     await download(page, pin);
-    return ML_DTYPES.includes(dtype) ? w.downloadedBytes(dtype) : w.downloaded;
+    return ML_DTYPES.includes(dtype) ? t.downloadedBytes(dtype) : t.downloaded;
   }
   function more(event: MouseEvent<HTMLElement>) {
     const { left, bottom } = event.currentTarget.getBoundingClientRect();
-    ui.openMenu(w.more, { x: left, y: bottom + 4 }, [
-      { id: "numpy", label: w.copyNumpy, run: () => void tell(copy(asNumpy)) },
-      { id: "csv", label: w.copyCsv, run: () => void tell(copy(asCsv)) },
+    ui.openMenu(t.more, { x: left, y: bottom + 4 }, [
+      { id: "numpy", label: t.copyNumpy, run: () => void tell(copy(asNumpy)) },
+      { id: "csv", label: t.copyCsv, run: () => void tell(copy(asCsv)) },
       {
         id: "npy",
-        label: w.download,
+        label: t.download,
         disabled: compares || dtype === "string",
         run: () => void tell(save()),
       },
@@ -66,10 +65,10 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
     <header className="pane-head">
       {props.title}
       <span className="shape-chip">{shortSpec({ dtype, shape: [...info.shape] })}</span>
-      {!cells && live(page).isStale(pin) && <span className="soft small">{words.stale}</span>}
+      {!cells && live(page).isStale(pin) && <span className="soft small">{common.stale}</span>}
       <span className="pane-tools">
         {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
-        <span className="group" role="group" aria-label={w.ways}>
+        <span className="group" role="group" aria-label={t.viewModes}>
           {VIEW_MODES.filter((each) => each !== "list" || !compares).map((each) => (
             <button
               key={each}
@@ -79,7 +78,7 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
               disabled={ways !== undefined && !ways.includes(each)}
               onClick={() => onWay(each)}
             >
-              {w.way[each]}
+              {t.viewMode[each]}
             </button>
           ))}
         </span>
@@ -98,9 +97,9 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
         <button
           type="button"
           className="button icon plain"
-          aria-label={w.more}
+          aria-label={t.more}
           aria-haspopup="menu"
-          title={w.more}
+          title={t.more}
           onClick={more}
         >
           <Icon name="more" />

@@ -4,10 +4,9 @@ import { elementCount } from "../../model/indexing.ts";
 import { numberText } from "../../net/frames.ts";
 import { renderColours, scaleFor } from "../canvas/colourmap.ts";
 import { formatNumber } from "../canvas/monitor-labels.ts";
+import { useInspectorStrings, useStrings } from "../strings.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
-import { useWords } from "../words.ts";
 import type { ScanProgress, TensorStatistics } from "./useTensor.ts";
-import { useInspectorWords } from "./words.ts";
 
 interface StatisticsProps {
   measures: TensorStatistics;
@@ -16,17 +15,17 @@ interface StatisticsProps {
 
 /** Smallest, largest and what lies between, and how many cells are zero or no numbers; whether that is an estimate. */
 export function Statistics({ measures, looking }: StatisticsProps): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = measures;
   const rows: [string, string, boolean][] = [
     // These are cells' own numbers: cut short they would be of no cell.
-    [w.least, cellText(low, measures.dtype), false],
-    [w.most, cellText(high, measures.dtype), false],
-    [w.mean, formatNumber(mean), false],
-    [w.deviation, formatNumber(deviation), false],
-    [w.zeros, w.count(zeros), false],
-    ["NaN", w.count(nans), nans > 0],
-    ["Inf", w.count(infinities), infinities > 0],
+    [t.least, cellText(low, measures.dtype), false],
+    [t.most, cellText(high, measures.dtype), false],
+    [t.mean, formatNumber(mean), false],
+    [t.deviation, formatNumber(deviation), false],
+    [t.zeros, t.count(zeros), false],
+    ["NaN", t.count(nans), nans > 0],
+    ["Inf", t.count(infinities), infinities > 0],
   ];
   return (
     <>
@@ -40,10 +39,10 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
       </dl>
       {looking && (
         <div className="looking small">
-          <p>{w.estimated(seen(measures), elementCount(measures.shape))}</p>
-          {looking.part !== null && <progress value={looking.part} aria-label={w.lookedAt(looking.part)} />}
+          <p>{t.estimated(seen(measures), elementCount(measures.shape))}</p>
+          {looking.part !== null && <progress value={looking.part} aria-label={t.scanned(looking.part)} />}
           <button type="button" className="button" onClick={looking.toggle}>
-            {looking.part === null ? w.lookAtAll : w.stopLooking(looking.part)}
+            {looking.part === null ? t.scanAll : t.stopScan(looking.part)}
           </button>
         </div>
       )}
@@ -71,8 +70,8 @@ const WIDTH = 256;
 
 /** How many cells lie where, with the colours below. Two handles say which numbers get colours. */
 export function Histogram({ measures, range, onRange }: HistogramProps): ReactElement | null {
-  const w = useInspectorWords();
-  const words = useWords();
+  const t = useInspectorStrings();
+  const common = useStrings();
   const bar = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const [held, setHeld] = useState<Range | null>(null);
@@ -119,7 +118,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
   return (
     <div className="tensor-histogram">
       <div ref={box} className="histogram-plot">
-        <svg viewBox={`0 0 ${WIDTH} 48`} preserveAspectRatio="none" role="img" aria-label={w.histogram}>
+        <svg viewBox={`0 0 ${WIDTH} 48`} preserveAspectRatio="none" role="img" aria-label={t.histogram}>
           {counts.map((count, i) => {
             const height = count === 0 ? 0 : Math.max(1, (46 * count) / top);
             return (
@@ -140,7 +139,7 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
             className={`range-handle ${end}`}
             role="slider"
             tabIndex={0}
-            aria-label={end === "low" ? w.rangeLow : w.rangeHigh}
+            aria-label={end === "low" ? t.rangeLow : t.rangeHigh}
             aria-valuemin={least}
             aria-valuemax={most}
             aria-valuenow={shown[end]}
@@ -164,16 +163,16 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
       <div className="histogram-ends mono">
         {(["low", "high"] as const).map((end) => (
           <span key={end}>
-            {clips[end] && <span title={w.clipped}>{end === "low" ? "≤ " : "≥ "}</span>}
+            {clips[end] && <span title={t.clipped}>{end === "low" ? "≤ " : "≥ "}</span>}
             <ValidatedField<number>
-              label={end === "low" ? w.rangeLow : w.rangeHigh}
+              label={end === "low" ? t.rangeLow : t.rangeHigh}
               value={shown[end]}
               format={(value) => String(Number(value.toPrecision(6)))}
               size={8}
               read={(text) => {
                 const value = Number(text);
                 const number = text.trim() !== "" && Number.isFinite(value);
-                return number ? { value } : { error: words.aNumber };
+                return number ? { value } : { error: common.aNumber };
               }}
               onChange={(value) => onRange(set(end, value))}
             />

@@ -19,11 +19,10 @@ import { offsetIn, type TensorSlice } from "../../model/slices.ts";
 import { CURSOR_KEYS, type CursorMove, cellWith, moveCursor, tileLayout } from "../../model/tiles.ts";
 import { contentOffset, scrollLength, scrollOffset } from "../../model/virtual-scroll.ts";
 import { elementText, type Frame } from "../../net/frames.ts";
+import { useInspectorStrings, useStrings } from "../strings.ts";
 import { type ConstantCells, cellRule, formatCell, parseCellOrNumber } from "../widgets/constant.ts";
-import { useWords } from "../words.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
-import { useInspectorWords } from "./words.ts";
 
 const ROW = 24;
 const COLUMN = 84;
@@ -45,8 +44,8 @@ interface Props {
 /** The rows and columns of the slice that is shown, as a grid that can be heard; only what is seen of it exists. */
 export function Table(props: Props): ReactElement {
   const { tensor, source, arrangement, cells } = props;
-  const w = useInspectorWords();
-  const words = useWords();
+  const t = useInspectorStrings();
+  const common = useStrings();
   const [id, rule] = [useId(), useId()];
   const box = useRef<HTMLDivElement>(null);
   const input = useRef<HTMLInputElement>(null);
@@ -183,7 +182,7 @@ export function Table(props: Props): ReactElement {
         ref={box}
         className="tensor-table"
         role="grid"
-        aria-label={w.tableOf(tensor.pin)}
+        aria-label={t.tableOf(tensor.pin)}
         aria-rowcount={rows + 1}
         aria-colcount={columns + 1}
         aria-readonly={cells === undefined}
@@ -205,7 +204,7 @@ export function Table(props: Props): ReactElement {
                 key={column}
                 role="columnheader"
                 aria-colindex={column + 2}
-                aria-label={w.placeIn(columnAxis, column)}
+                aria-label={t.indexLabel(columnAxis, column)}
                 style={{ left: leftOf(column) }}
               >
                 {column}
@@ -220,7 +219,7 @@ export function Table(props: Props): ReactElement {
               aria-rowindex={row + 2}
               style={{ top: topOf(row) }}
             >
-              <span role="rowheader" aria-colindex={1} aria-label={w.placeIn(rowAxis, row)}>
+              <span role="rowheader" aria-colindex={1} aria-label={t.indexLabel(rowAxis, row)}>
                 {row}
               </span>
               {shownColumns.map((column) => {
@@ -266,7 +265,7 @@ export function Table(props: Props): ReactElement {
       </div>
       {typed !== null && read === undefined && (
         <p className="table-rule" role="alert" id={rule}>
-          {cellRule(cells?.dtype, words)}
+          {cellRule(cells?.dtype, common)}
         </p>
       )}
     </>

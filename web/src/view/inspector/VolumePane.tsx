@@ -6,10 +6,10 @@ import { offsetIn, type TensorSlice } from "../../model/slices.ts";
 import { voxelAxes } from "../../model/voxels.ts";
 import { again } from "../../net/again.ts";
 import { asNumbers } from "../../net/frames.ts";
+import { useInspectorStrings } from "../strings.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 import type { VolumeViewControl, VoxelSource } from "./VolumeView.tsx";
-import { useInspectorWords } from "./words.ts";
 
 const Volume = lazy(() => again(() => import("./VolumeView.tsx")));
 
@@ -28,7 +28,7 @@ interface Props {
 /** Three axes of a tensor as a box, with the numbers that it needs and no others. */
 export function VolumePane(props: Props): ReactElement {
   const { tensor, cursor } = props;
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const volume = useRef<VolumeViewControl>(null);
   const shown = useVoxelValues(props);
   const lights = useMemo(
@@ -36,9 +36,9 @@ export function VolumePane(props: Props): ReactElement {
     [cursor, tensor],
   );
   useEffect(() => volume.current?.light(lights), [lights]);
-  if (shown === null) return <p className="empty">{w.waiting}</p>;
+  if (shown === null) return <p className="empty">{t.loading}</p>;
   return (
-    <Suspense fallback={<p className="empty">{w.waiting}</p>}>
+    <Suspense fallback={<p className="empty">{t.loading}</p>}>
       <Volume
         ref={volume}
         held={shown.solid}

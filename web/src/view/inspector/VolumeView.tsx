@@ -25,9 +25,9 @@ import {
   voxelAxes,
   voxelGrid,
 } from "../../model/voxels.ts";
+import { useInspectorStrings } from "../strings.ts";
 import { Glyphs, hasGlyph } from "./glyphs.ts";
 import { paletteFor } from "./heatmap-painter.ts";
-import { useInspectorWords } from "./words.ts";
 
 /** What a box needs of a tensor. */
 export interface VoxelSource {
@@ -70,7 +70,7 @@ const STEP = Math.PI / 18;
 /** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
 export default function VolumeView(props: Props): ReactElement {
   const { held, names, arrangement, range, onHover, onPick } = props;
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const { shape, pin } = held.tensor;
   const axes = useMemo(() => voxelAxes(arrangement.roles, shape), [arrangement, shape]);
   const box = useMemo(
@@ -118,14 +118,14 @@ export default function VolumeView(props: Props): ReactElement {
     return (
       <p className="empty">
         {"long" in axes
-          ? w.longForBox(name, shape[axes.long] as number, axes.most)
+          ? t.volumeTooLong(name, shape[axes.long] as number, axes.most)
           : long < 3
-            ? w.flatForBox(long)
-            : w.fewForBox}
+            ? t.volumeTooFlat(long)
+            : t.volumeNeedsAxes}
       </p>
     );
   }
-  if (!box || !scene) return <p className="empty">{w.largeForBox}</p>;
+  if (!box || !scene) return <p className="empty">{t.volumeTooLarge}</p>;
 
   const under = (event: PointerEvent): number[] | null => {
     const { width, height, left, top } = (canvas.current as HTMLCanvasElement).getBoundingClientRect();
@@ -169,7 +169,7 @@ export default function VolumeView(props: Props): ReactElement {
       <div
         className="volume-box"
         role="application"
-        aria-label={w.boxOf(pin)}
+        aria-label={t.volumeOf(pin)}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: arrows turn it.
         tabIndex={0}
         onKeyDown={key}
@@ -199,7 +199,7 @@ export default function VolumeView(props: Props): ReactElement {
             </Fragment>
           ))}
         </span>
-        {w.threshold} <span className="mono">{Number((part * box.most).toPrecision(3))}</span>
+        {t.threshold} <span className="mono">{Number((part * box.most).toPrecision(3))}</span>
         <input
           type="range"
           min={0}

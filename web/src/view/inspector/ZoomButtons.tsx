@@ -1,12 +1,12 @@
 import type { ReactElement } from "react";
 import { Icon } from "../shell/icons.tsx";
-import { useInspectorWords } from "./words.ts";
+import { useInspectorStrings } from "../strings.ts";
 
 const ICONS = { 1: "plus", [-1]: "minus", 0: "fit" } as const;
 
 /** Larger cells, smaller cells, all cells. */
 export function ZoomButtons({ onZoom }: { onZoom(by: 1 | 0 | -1): void }): ReactElement {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   return (
     <span className="map-zoom">
       {([1, -1, 0] as const).map((by) => (
@@ -14,8 +14,8 @@ export function ZoomButtons({ onZoom }: { onZoom(by: 1 | 0 | -1): void }): React
           key={by}
           type="button"
           className="button icon"
-          aria-label={w.zoom[by]}
-          title={w.zoom[by]}
+          aria-label={t.zoom[by]}
+          title={t.zoom[by]}
           onClick={() => onZoom(by)}
         >
           <Icon name={ICONS[by]} />

@@ -3,9 +3,9 @@ import { nextNonFinite } from "../../model/nonfinite.ts";
 import { fullSlice, offsetIn } from "../../model/slices.ts";
 import type { FoundBad } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
+import { useInspectorStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 import { type InspectedTensor, numberIn } from "./useTensor.ts";
-import { useInspectorWords } from "./words.ts";
 
 export interface NonFiniteSearch {
   /** Where the last search ended; null if it was of other numbers. */
@@ -23,11 +23,12 @@ export function useNonFinite(
   { source, cells }: InspectedTensor,
   goTo: (cell: readonly number[]) => void,
 ): NonFiniteSearch {
-  const w = useInspectorWords();
+  const t = useInspectorStrings();
   const [last, setLast] = useState<{ source: typeof source; bad: FoundBad } | null>(null);
   const [part, setPart] = useState<number | null>(null);
   const leaving = useRef<AbortController>(null);
-  const tell = (cell: readonly number[] | null | undefined) => (cell ? goTo(cell) : ui.announce(w.noBad));
+  const tell = (cell: readonly number[] | null | undefined) =>
+    cell ? goTo(cell) : ui.announce(t.noNonFinite);
 
   async function find(after: readonly number[] | null): Promise<void> {
     if (cells) {

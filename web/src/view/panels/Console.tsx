@@ -1,24 +1,24 @@
 import { type ReactElement, useEffect, useRef, useSyncExternalStore } from "react";
 import { live } from "../../state/live.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { BlockLink } from "./properties/Section.tsx";
 
 /** What blocks such as Print wrote in the last run, line by line. */
 export function Console({ page }: { page: number }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const end = useRef<HTMLLIElement>(null);
   const said = useSyncExternalStore(
-    (changed) => live(page).onPrinted(changed),
-    () => live(page).printed,
+    (changed) => live(page).onConsole(changed),
+    () => live(page).consoleLines,
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: the newest line is shown whenever there is one.
   useEffect(() => {
     // Nothing is given back: browsers give a promise here, which is no way to end an effect.
     end.current?.scrollIntoView({ block: "nearest" });
   }, [said]);
-  if (said.length === 0) return <p className="empty">{w.nothingPrinted}</p>;
+  if (said.length === 0) return <p className="empty">{t.consoleEmpty}</p>;
   return (
-    <ul className="printed" role="log">
+    <ul className="console" role="log">
       {said.map(({ block, text }, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: lines are known by their place.
         <li key={place} ref={place === said.length - 1 ? end : null}>

@@ -3,33 +3,33 @@ import { dtypesText } from "../../model/format.ts";
 import type { OpInfo, PinInfo } from "../../model/ops.ts";
 import { useOps, useSelectedBlock } from "../active-page.ts";
 import { Markdown } from "../Markdown.tsx";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 
 /** What there is to know of the op that is selected, or that was asked about. */
 export function Docs(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const ops = useOps();
   const selected = useSelectedBlock();
   const asked = useUi((state) => state.docs);
   const op = ops?.get(selected?.op ?? asked ?? "");
-  if (op === undefined) return <p className="empty">{w.selectForDocs}</p>;
+  if (op === undefined) return <p className="empty">{t.selectForDocs}</p>;
   return <OpDocs op={op} />;
 }
 
 export function OpDocs({ op }: { op: OpInfo }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <article className="docs">
       <h2>{op.name}</h2>
       <Markdown text={op.summary} />
       {op.formula && <Formula formula={op.formula} />}
       <Markdown text={op.documentation} />
-      <Pins title={w.inputs} pins={op.inputs} />
-      <Pins title={w.outputs} pins={op.outputs} />
+      <Pins title={t.inputs} pins={op.inputs} />
+      <Pins title={t.outputs} pins={op.outputs} />
       {op.attrs.length > 0 && (
         <>
-          <h3>{w.attributes}</h3>
+          <h3>{t.attributes}</h3>
           <table>
             <tbody>
               {op.attrs.map((attr) => (
@@ -43,7 +43,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
                     {attr.default !== undefined && (
                       <span className="soft">
                         {" "}
-                        {w.otherwise} <code>{JSON.stringify(attr.default)}</code>
+                        {t.otherwise} <code>{JSON.stringify(attr.default)}</code>
                       </span>
                     )}
                   </td>
@@ -53,7 +53,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
           </table>
         </>
       )}
-      {op.differences.length > 0 && <h3>{w.differences}</h3>}
+      {op.differences.length > 0 && <h3>{t.differences}</h3>}
       {op.differences.map((difference) => (
         <div className="difference" key={difference.topic}>
           <strong>{difference.topic}</strong>
@@ -66,12 +66,12 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
           {difference.agree && <p className="soft">{difference.agree}</p>}
         </div>
       ))}
-      {op.cases.length > 0 && <h3>{w.workedCases}</h3>}
+      {op.cases.length > 0 && <h3>{t.workedCases}</h3>}
       {op.cases.map((worked) => (
         <p key={worked.about}>
           {worked.about}{" "}
           <button type="button" className="button" onClick={() => ui.openDocument(worked.page)}>
-            {w.openAsPage}
+            {t.openAsPage}
           </button>
         </p>
       ))}
@@ -94,8 +94,8 @@ export function Formula({ formula }: { formula: string }): ReactElement {
 }
 
 function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): ReactElement | null {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   if (pins.length === 0) return null;
   return (
     <>
@@ -110,9 +110,9 @@ function Pins({ title, pins }: { title: string; pins: readonly PinInfo[] }): Rea
               <td>
                 <span className="soft">
                   {[
-                    w.counts[pin.count],
-                    pin.dtypes.length > 3 ? dtypesText(pin.dtypes, texts) : pin.dtypes.join(", "),
-                    pin.ranks && w.axesCount(pin.ranks.join(", ")),
+                    t.counts[pin.count],
+                    pin.dtypes.length > 3 ? dtypesText(pin.dtypes, core) : pin.dtypes.join(", "),
+                    pin.ranks && t.axesCount(pin.ranks.join(", ")),
                   ]
                     .filter(Boolean)
                     .join(" · ")}

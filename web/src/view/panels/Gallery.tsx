@@ -4,14 +4,14 @@ import { studio, useStudio } from "../../state/store.ts";
 import { dropFiles } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 import { PagePreview } from "./PagePreview.tsx";
 import { SearchBox } from "./SearchBox.tsx";
 
 /** What is shown while no page is: lessons that run when they are opened, files, and a new page. */
 export function Gallery(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const welcome = useStudio((state) => state.welcome);
   const files = useStudio((state) => state.files);
   useEffect(() => {
@@ -29,36 +29,36 @@ export function Gallery(): ReactElement {
       {/* biome-ignore lint/a11y/noStaticElementInteractions: files can also be opened by the buttons inside. */}
       <div className="gallery" onDragOver={(event) => event.preventDefault()} onDrop={drop}>
         <div className="gallery-inner">
-          <h1>{w.galleryTitle}</h1>
-          <p className="lead">{w.galleryLead}</p>
+          <h1>{t.galleryTitle}</h1>
+          <p className="lead">{t.galleryLead}</p>
           <div className="gallery-actions">
             <button type="button" className="button main" onClick={() => ui.run("new")}>
               <Icon name="plus" />
-              {w.newPage}
+              {t.newPage}
             </button>
             <button type="button" className="button" onClick={() => ui.run("open")}>
               <Icon name="folder" />
-              {w.openFile}
+              {t.openFile}
             </button>
           </div>
           {(welcome?.unsaved ?? []).length > 0 && (
             <>
-              <h2>{w.draftsFound}</h2>
+              <h2>{t.draftsFound}</h2>
               <ul className="file-list">
                 {welcome?.unsaved?.map((draft) => (
                   <li key={draft.name}>
                     <button type="button" onClick={() => void ui.openPage({ unsaved: draft.name })}>
                       <Icon name="history" />
-                      <span>{draft.title || w.untitled}</span>
-                      {draft.lost && <span className="soft">{w.fileGone(draft.lost)}</span>}
-                      <span className="when">{w.when(new Date(draft.since * 1000))}</span>
+                      <span>{draft.title || t.untitled}</span>
+                      {draft.lost && <span className="soft">{t.fileGone(draft.lost)}</span>}
+                      <span className="when">{t.when(new Date(draft.since * 1000))}</span>
                     </button>
                   </li>
                 ))}
               </ul>
             </>
           )}
-          <h2>{w.lessons}</h2>
+          <h2>{t.lessons}</h2>
           <div className="cards">
             {welcome?.lessons.map((lesson) => (
               <button
@@ -73,14 +73,14 @@ export function Gallery(): ReactElement {
           </div>
           {pages.length > 0 && (
             <>
-              <h2>{w.filesIn(welcome?.folder ?? "")}</h2>
+              <h2>{t.filesIn(welcome?.folder ?? "")}</h2>
               <ul className="file-list">
                 {pages.slice(0, 20).map((file) => (
                   <li key={file.path}>
                     <button type="button" onClick={() => void ui.openPage({ path: file.path })}>
                       <Icon name="file" />
                       <span>{file.path}</span>
-                      <span className="when">{w.when(new Date(file.changed * 1000))}</span>
+                      <span className="when">{t.when(new Date(file.changed * 1000))}</span>
                     </button>
                   </li>
                 ))}

@@ -5,15 +5,15 @@ import type { PageState } from "../../state/store.ts";
 import { PageNumber } from "../canvas/context.ts";
 import { MonitorBody } from "../canvas/Monitor.tsx";
 import { useSettings } from "../settings.ts";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 
 /** All monitors of the page side by side, wherever the canvas is. */
 export function Monitors({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const language = useSettings((settings) => settings.language);
   const monitors = Object.entries(page.document.monitors ?? {});
-  if (monitors.length === 0) return <p className="empty">{w.noMonitors}</p>;
+  if (monitors.length === 0) return <p className="empty">{t.noMonitors}</p>;
   return (
     <PageNumber.Provider value={page.page}>
       <div className="monitor-strip">

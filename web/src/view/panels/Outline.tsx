@@ -3,8 +3,8 @@ import { type OutlineNode, outline } from "../../model/outline.ts";
 import { useGraph, useSelection } from "../active-page.ts";
 import { useSettings } from "../settings.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 
 interface Row {
   node: OutlineNode;
@@ -14,8 +14,8 @@ interface Row {
 
 /** The page as a tree: everything on the canvas can be read, found and changed from here as well. */
 export function Outline(): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const graph = useGraph();
   const selection = useSelection();
   const [open, setOpen] = useState<ReadonlySet<string>>(new Set(["loose", "notes", "monitors"]));
@@ -23,8 +23,8 @@ export function Outline(): ReactElement {
   const root = useRef<HTMLDivElement>(null);
   const language = useSettings((settings) => settings.language);
   const nodes = useMemo(
-    () => (graph === null ? [] : outline(graph, texts, language)),
-    [graph, texts, language],
+    () => (graph === null ? [] : outline(graph, core, language)),
+    [graph, core, language],
   );
   const isOpen = (node: OutlineNode) =>
     node.kind === "frame" ? !open.has(`-${node.id}`) : open.has(node.id);
@@ -92,7 +92,7 @@ export function Outline(): ReactElement {
     event.preventDefault();
     event.stopPropagation();
   }
-  if (nodes.length === 0) return <p className="empty">{w.emptyPage}</p>;
+  if (nodes.length === 0) return <p className="empty">{t.emptyPage}</p>;
   const show = (list: readonly OutlineNode[], level: number): ReactElement[] =>
     list.map((node) => {
       const parts = node.children.length > 0;
@@ -145,7 +145,7 @@ export function Outline(): ReactElement {
       );
     });
   return (
-    <div className="tree" role="tree" aria-multiselectable="true" aria-label={w.outline} ref={root}>
+    <div className="tree" role="tree" aria-multiselectable="true" aria-label={t.outline} ref={root}>
       {show(nodes, 1)}
     </div>
   );

@@ -2,15 +2,15 @@ import { type ReactElement, useMemo } from "react";
 import { useStudio } from "../../state/store.ts";
 import { useOps } from "../active-page.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 
 /** What a drag from the palette carries. */
 export const OP_DRAG_TYPE = "application/x-backblocks-op";
 
 /** Every op in its group. A click puts it in the middle of the page, a drag where it is dropped. */
 export function Palette(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const ops = useOps();
   const ready = useStudio((state) => state.ready);
   const groups = useMemo(() => [...ops.groups()], [ops]);
@@ -19,16 +19,16 @@ export function Palette(): ReactElement {
       <div className="palette-search">
         <button type="button" className="search-button" onClick={() => ui.openSearch()}>
           <Icon name="search" />
-          <span>{w.findBlock}</span>
+          <span>{t.findBlock}</span>
           <kbd>/</kbd>
         </button>
       </div>
       <div className="palette-list">
-        {!ready && <p className="empty">{w.loading}</p>}
+        {!ready && <p className="empty">{t.loading}</p>}
         {groups.map(([group, members]) => (
           <details className="palette-group" key={group} open={group === "nn"}>
             <summary>
-              {w.groupName(group, members[0]?.group_title ?? group)}
+              {t.groupName(group, members[0]?.group_title ?? group)}
               <span className="count">{members.length}</span>
             </summary>
             {members.map((op) => (

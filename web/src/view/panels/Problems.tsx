@@ -2,15 +2,15 @@ import { type ReactElement, useEffect, useState } from "react";
 import { item } from "../../model/action.ts";
 import { usePage, useProblems } from "../active-page.ts";
 import { Icon } from "../shell/icons.tsx";
+import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
-import { useWords } from "../words.ts";
 
 /** All that is wrong with the page; a click goes there. */
 export function Problems(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const problems = useProblems();
-  if (useSlowCheck()) return <p className="empty">{w.checking}</p>;
-  if (problems.length === 0) return <p className="empty">{w.noProblems}</p>;
+  if (useSlowCheck()) return <p className="empty">{t.checking}</p>;
+  if (problems.length === 0) return <p className="empty">{t.noProblems}</p>;
   return (
     <ul>
       {problems.map((problem, i) => (
@@ -27,7 +27,7 @@ export function Problems(): ReactElement {
             <span className="where">
               {problem.block}
               {problem.arg ? `.${problem.arg}` : ""}
-              {problem.axis !== undefined && problem.axis !== null ? ` ${w.axis(problem.axis)}` : ""}
+              {problem.axis !== undefined && problem.axis !== null ? ` ${t.axis(problem.axis)}` : ""}
             </span>
             <span>
               {problem.text} {problem.hint && <span className="soft">{problem.hint}</span>}

@@ -1,7 +1,7 @@
 import type { ReactElement } from "react";
 import { namesOf } from "../../model/action.ts";
 import { useGraph, useSelection } from "../active-page.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { BlockProperties } from "./properties/BlockProperties.tsx";
 import { FrameProperties, NoteProperties } from "./properties/BoxProperties.tsx";
 import { MonitorProperties } from "./properties/MonitorProperties.tsx";
@@ -11,10 +11,10 @@ import { WireProperties } from "./properties/WireProperties.tsx";
 
 /** What can be said of the selection: of one block everything, of several what they share, of none the page. */
 export function Properties(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const graph = useGraph();
   const selection = useSelection();
-  if (graph === null) return <p className="empty">{w.noPage}</p>;
+  if (graph === null) return <p className="empty">{t.noPage}</p>;
   if (selection.size === 0) return <PageProperties graph={graph} />;
   if (selection.size > 1) return <MultipleProperties />;
   const [block] = namesOf(selection, "block");
@@ -28,5 +28,5 @@ export function Properties(): ReactElement {
   if (frame !== undefined) return <FrameProperties graph={graph} name={frame} />;
   const [monitor] = namesOf(selection, "monitor");
   if (monitor !== undefined) return <MonitorProperties graph={graph} name={monitor} />;
-  return <p className="empty">{w.noPage}</p>;
+  return <p className="empty">{t.noPage}</p>;
 }

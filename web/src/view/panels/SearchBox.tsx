@@ -19,8 +19,8 @@ import { chordText } from "../../state/keybindings.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import { currentPage, dispatch, useGraph, useOps } from "../active-page.ts";
 import type { WireEnd } from "../canvas/pointer-host.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { type SearchState, ui, useUi } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 
 interface Entry {
   id: string;
@@ -39,7 +39,7 @@ export function SearchBox(): ReactElement | null {
 }
 
 function Box({ search }: { search: SearchState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const [typed, setTyped] = useState("");
   const [at, setAt] = useState(0);
   const list = useId();
@@ -83,7 +83,7 @@ function Box({ search }: { search: SearchState }): ReactElement {
     event.preventDefault();
     event.stopPropagation();
   }
-  const label = { blocks: w.findBlock, commands: w.findCommand, page: w.findOnPage }[search.mode];
+  const label = { blocks: t.findBlock, commands: t.findCommand, page: t.findOnPage }[search.mode];
   return (
     <div className="search" ref={box} role="dialog" aria-label={label}>
       <input
@@ -107,12 +107,12 @@ function Box({ search }: { search: SearchState }): ReactElement {
       {search.end && (
         <div className="search-about">
           {"from" in search.end
-            ? w.thatTake(search.end.from.block)
-            : w.thatGive(`${search.end.to.block}.${search.end.to.pin}`)}
+            ? t.thatTake(search.end.from.block)
+            : t.thatGive(`${search.end.to.block}.${search.end.to.pin}`)}
         </div>
       )}
-      {search.wire && <div className="search-about">{w.onWire(search.wire)}</div>}
-      {search.replace && <div className="search-about">{w.replaceBy(search.replace)}</div>}
+      {search.wire && <div className="search-about">{t.onWire(search.wire)}</div>}
+      {search.replace && <div className="search-about">{t.replaceBy(search.replace)}</div>}
       <div className="found" id={list} role="listbox" aria-label={label} tabIndex={-1}>
         {entries.map((entry, i) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: keys are taken by the field above.
@@ -132,7 +132,7 @@ function Box({ search }: { search: SearchState }): ReactElement {
           </div>
         ))}
       </div>
-      {entries.length === 0 && <p className="empty">{awaited ? w.loading : w.nothingFound}</p>}
+      {entries.length === 0 && <p className="empty">{awaited ? t.loading : t.nothingFound}</p>}
     </div>
   );
 }
@@ -146,13 +146,13 @@ function searchOf(ops: Ops): OpSearch {
 }
 
 function useEntries(search: SearchState, typed: string): Entry[] {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const ops = useOps();
   const graph = useGraph();
   const recent = useStudio((state) => state.recent);
   return useMemo(() => {
-    if (search.mode === "commands") return commandEntries(typed, texts.commands);
+    if (search.mode === "commands") return commandEntries(typed, core.commands);
     if (search.mode === "page") {
       if (graph === null) return [];
       return searchBlocks(graph, typed).map((name) => ({
@@ -170,11 +170,11 @@ function useEntries(search: SearchState, typed: string): Entry[] {
       id: op.name,
       name: pin === undefined ? op.name : `${op.name} · ${pin}`,
       about: op.summary.replaceAll("`", ""),
-      group: w.groupName(op.group, op.group_title),
-      why: reason && reasonText(reason as ConnectionError, texts),
+      group: t.groupName(op.group, op.group_title),
+      why: reason && reasonText(reason as ConnectionError, core),
       choose: () => add(search, op, pin),
     }));
-  }, [search, typed, ops, graph, recent, w, texts]);
+  }, [search, typed, ops, graph, recent, t, core]);
 }
 
 function matcherFor(

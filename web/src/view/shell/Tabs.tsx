@@ -1,5 +1,5 @@
 import type { KeyboardEvent, ReactElement, ReactNode } from "react";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { Icon } from "./icons.tsx";
 
 export interface Tab<Name extends string> {
@@ -34,7 +34,7 @@ export function TabPanel<Name extends string>({
   className,
   size,
 }: Props<Name>): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const shown = tabs.find((tab) => tab.name === current) ?? tabs[0];
   function key(event: KeyboardEvent, place: number) {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
@@ -71,8 +71,8 @@ export function TabPanel<Name extends string>({
         <button
           type="button"
           className="button plain icon fold"
-          aria-label={w.fold(label)}
-          title={w.fold(label)}
+          aria-label={t.collapse(label)}
+          title={t.collapse(label)}
           onClick={onFold}
         >
           <Icon name={className === "left" ? "left" : className === "right" ? "right" : "down"} />

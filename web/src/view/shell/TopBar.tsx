@@ -9,12 +9,12 @@ import { dispatch, usePage } from "../active-page.ts";
 import { formatDuration } from "../canvas/thumbnails.ts";
 import { commandItems } from "../context-menu.ts";
 import { useSettings } from "../settings.ts";
+import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
-import { useTexts, useWords } from "../words.ts";
 import { Icon, type IconName } from "./icons.tsx";
 
 export function TopBar(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const page = usePage<PageState | null>((each) => each, null);
   return (
     <header className="topbar">
@@ -22,7 +22,7 @@ export function TopBar(): ReactElement {
         type="button"
         className="button plain brand"
         onClick={() => ui.run("gallery")}
-        title={w.toGallery}
+        title={t.toGallery}
       >
         <img src="./icon.svg" alt="" />
         <span>backblocks</span>
@@ -57,11 +57,11 @@ export function CommandButton({
   label?: boolean;
   main?: boolean;
 }): ReactElement {
-  const texts = useTexts();
+  const core = useCoreStrings();
   // Whether a command can be used depends on the page: drawn again when that changes.
   useStudio((state) => state.pages);
   const keys = commands.get(id)?.keys[0];
-  const name = texts.commands[id];
+  const name = core.commands[id];
   return (
     <button
       type="button"
@@ -78,16 +78,16 @@ export function CommandButton({
 }
 
 function MainMenu(): ReactElement {
-  const w = useWords();
-  const open = useUi((state) => state.menu?.label === w.mainMenu);
+  const t = useStrings();
+  const open = useUi((state) => state.menu?.label === t.mainMenu);
   return (
     <button
       type="button"
       className="button plain icon"
       aria-haspopup="menu"
       aria-expanded={open}
-      aria-label={w.mainMenu}
-      title={w.mainMenu}
+      aria-label={t.mainMenu}
+      title={t.mainMenu}
       onClick={(event) => {
         const box = event.currentTarget.getBoundingClientRect();
         const items = commandItems([
@@ -110,8 +110,8 @@ function MainMenu(): ReactElement {
           "line",
           "close",
         ]);
-        const about = { id: "about", label: w.aboutStudio, run: () => ui.openDialog({ kind: "about" }) };
-        ui.openMenu(w.mainMenu, { x: box.left, y: box.bottom + 4 }, [...items, about]);
+        const about = { id: "about", label: t.aboutStudio, run: () => ui.openDialog({ kind: "about" }) };
+        ui.openMenu(t.mainMenu, { x: box.left, y: box.bottom + 4 }, [...items, about]);
       }}
     >
       <Icon name="menu" />
@@ -130,7 +130,7 @@ function titleOf(page: PageState, untitled: string): string {
 }
 
 function PageTabs(): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const tabs = useStudio((state) => state.tabs);
   const pages = useStudio((state) => state.pages);
   const active = useStudio((state) => state.active);
@@ -146,7 +146,7 @@ function PageTabs(): ReactElement {
     requestAnimationFrame(() => document.getElementById(`page-tab-${next}`)?.focus());
   }
   return (
-    <nav className="page-tabs" aria-label={w.pages}>
+    <nav className="page-tabs" aria-label={t.pages}>
       {tabs.map((number, place) => {
         const page = pages[number];
         if (page === undefined) return null;
@@ -215,9 +215,9 @@ function keepTabVisible(tab: HTMLElement): () => void {
 const TAB_DRAG_TYPE = "application/x-backblocks-tab";
 
 function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTabProps): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const box = useRef<HTMLDivElement>(null);
-  const title = titleOf(page, w.untitled);
+  const title = titleOf(page, t.untitled);
   useEffect(() => {
     if (current && box.current) return keepTabVisible(box.current);
   }, [current]);
@@ -238,7 +238,7 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
         id={`page-tab-${number}`}
         aria-current={current ? "page" : undefined}
         tabIndex={tabIndex}
-        title={`${title}\n${page.path || w.notSavedYet}`}
+        title={`${title}\n${page.path || t.notSavedYet}`}
         onClick={() => {
           studio.activate(number);
           ui.showGallery(false);
@@ -252,8 +252,8 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
         type="button"
         className="close"
         tabIndex={-1}
-        aria-label={w.closePage(title)}
-        title={w.closePage(title)}
+        aria-label={t.closePage(title)}
+        title={t.closePage(title)}
         onClick={() => studio.close(number)}
       >
         <Icon name="close" />
@@ -263,7 +263,7 @@ function PageTab({ number, page, current, tabIndex, onTake, onKeyDown }: PageTab
 }
 
 function RunGroup({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const { state } = page.run;
   const busy = state === "running" || state === "starting";
   const steps = page.document.run?.steps ?? null;
@@ -271,7 +271,7 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
     <>
       <RunState page={page} />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms. */}
-      <div className="group" role="group" aria-label={w.running}>
+      <div className="group" role="group" aria-label={t.running}>
         {busy || state === "paused" ? (
           <>
             <CommandButton id="pause" icon={state === "paused" ? "play" : "pause"} />
@@ -285,12 +285,12 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
               type="button"
               className="button icon"
               aria-haspopup="menu"
-              aria-label={w.waysToRun}
-              title={w.waysToRun}
+              aria-label={t.runOptions}
+              title={t.runOptions}
               onClick={(event) => {
                 const box = event.currentTarget.getBoundingClientRect();
                 ui.openMenu(
-                  w.waysToRun,
+                  t.runOptions,
                   { x: box.left - 120, y: box.bottom + 4 },
                   commandItems(["run", "run here", "run steps", "run freely", "step", "line", "reset"]),
                 );
@@ -300,8 +300,8 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
             </button>
             <input
               className="field steps-field"
-              aria-label={w.stepsToRun}
-              title={w.stepsToRun}
+              aria-label={t.stepsToRun}
+              title={t.stepsToRun}
               inputMode="numeric"
               key={steps}
               defaultValue={steps ?? ""}
@@ -331,21 +331,21 @@ function RunGroup({ page }: { page: PageState }): ReactElement {
 }
 
 function RunState({ page: { run, problems } }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const failed = run.problem !== null && run.problem !== undefined;
   const parts = [
     failed
-      ? w.failed
+      ? t.failed
       : run.stopped
-        ? w.stopped
+        ? t.stopped
         : run.state === "idle" && (run.executed ?? 0) + (run.cached ?? 0) > 0
-          ? w.finished
-          : w.runStates[run.state],
-    run.state !== "idle" || (run.step ?? 0) > 1 ? w.atStep(run.step ?? 0, run.steps ?? null) : "",
+          ? t.finished
+          : t.runStates[run.state],
+    run.state !== "idle" || (run.step ?? 0) > 1 ? t.atStep(run.step ?? 0, run.steps ?? null) : "",
     (run.seconds ?? 0) > 0 ? formatDuration(run.seconds ?? 0) : "",
   ];
   const counts =
-    (run.executed ?? 0) + (run.cached ?? 0) > 0 ? w.executed(run.executed ?? 0, run.cached ?? 0) : "";
+    (run.executed ?? 0) + (run.cached ?? 0) > 0 ? t.executed(run.executed ?? 0, run.cached ?? 0) : "";
   return (
     <div className={failed ? "run-state failed" : "run-state"} role="status">
       <span>
@@ -353,7 +353,7 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
         <br />
         {problems.length > 0 && (failed || counts === "") ? (
           <button type="button" className="link" onClick={() => ui.run("problems")}>
-            {w.problemCount(problems.length)}
+            {t.problemCount(problems.length)}
           </button>
         ) : (
           counts
@@ -364,7 +364,7 @@ function RunState({ page: { run, problems } }: { page: PageState }): ReactElemen
 }
 
 function SaveState({ page }: { page: PageState }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const dirty = isDirty(page);
   const safe = isJournaled(page);
   const revision = page.synced.revision + page.synced.pending.length;
@@ -379,6 +379,6 @@ function SaveState({ page }: { page: PageState }): ReactElement {
     return () => clearInterval(timer);
   }, []);
   const seconds = Math.max(0, Math.round((now - since) / 1000));
-  const kept = page.path === "" ? w.notSavedYet : w.saved;
-  return <span className="save-state">{!dirty ? kept : safe ? w.draftKept(seconds) : w.keeping}</span>;
+  const kept = page.path === "" ? t.notSavedYet : t.saved;
+  return <span className="save-state">{!dirty ? kept : safe ? t.draftSaved(seconds) : t.savingDraft}</span>;
 }

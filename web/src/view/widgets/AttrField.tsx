@@ -1,6 +1,6 @@
 import { type ReactElement, useContext } from "react";
 import type { Json } from "../../model/document.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { formatList, formatNumber, formatShape, parseList, parseNumber } from "./attr-text.ts";
 import { type ParseResult, TabIndex, ValidatedField } from "./ValidatedField.tsx";
 
@@ -93,7 +93,7 @@ function wholeNumber(text: string, least: number, rule: (least: number) => strin
 
 /** A box for each axis, named by the data format. */
 function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const list = Array.isArray(value) ? (value as number[]) : [];
   const count = Math.max(list.length, axes?.length ?? 0, 1);
   const now = Array.from({ length: count }, (_, i) => list[i] ?? least);
@@ -107,7 +107,7 @@ function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }
             label={`${attr.name} ${axes?.[i] ?? i}`}
             value={each}
             format={String}
-            read={(text) => wholeNumber(text, least, w.wholeAtLeast)}
+            read={(text) => wholeNumber(text, least, t.wholeAtLeast)}
             step={(number, by) => Math.max(least, number + by)}
             onChange={(number) => onChange(now.map((old, at) => (at === i ? number : old)))}
           />
@@ -122,7 +122,7 @@ function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }
 
 /** Cells before and after, for each axis. */
 function Pads({ attr, value, axes, onChange }: Props): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const list = Array.isArray(value) ? (value as number[]) : [];
   const count = Math.max(list.length / 2, axes?.length ?? 0);
   const now = Array.from({ length: 2 * Math.ceil(count) }, (_, i) => list[i] ?? 0);
@@ -133,10 +133,10 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
         // biome-ignore lint/suspicious/noArrayIndexKey: an axis is its place.
         <span className="box" key={i}>
           <ValidatedField
-            label={`${attr.name} ${axes?.[i >> 1] ?? i >> 1} ${i % 2 === 0 ? w.before : w.after}`}
+            label={`${attr.name} ${axes?.[i >> 1] ?? i >> 1} ${i % 2 === 0 ? t.before : t.after}`}
             value={each}
             format={String}
-            read={(text) => wholeNumber(text, 0, w.wholeAtLeast)}
+            read={(text) => wholeNumber(text, 0, t.wholeAtLeast)}
             step={(number, by) => Math.max(0, number + by)}
             onChange={(number) => {
               const next = now.map((old, at) => (at === i ? number : old));
@@ -153,14 +153,14 @@ function Pads({ attr, value, axes, onChange }: Props): ReactElement {
 }
 
 function NumberField({ attr, value, onChange, whole, labelledBy }: Props & { whole: boolean }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <ValidatedField<Json>
       label={attr.name}
       {...(labelledBy === undefined ? {} : { labelledBy })}
       value={value ?? null}
       format={formatNumber}
-      read={(text) => parseNumber(text, whole, w)}
+      read={(text) => parseNumber(text, whole, t)}
       onChange={onChange}
       {...(whole ? { step: (now: Json, by: number) => Number(formatNumber(now)) + by } : {})}
     />
@@ -182,7 +182,7 @@ function TextField({ attr, value, onChange, labelledBy }: Props): ReactElement {
 
 /** Lists, shapes and whatever has no widget of its own: typed as `2, 3, ?`, or as JSON. */
 function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   return (
     <ValidatedField<Json>
       label={attr.name}
@@ -192,13 +192,13 @@ function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
       hint={attr.kind === "shape" ? "2, 3, ?" : ""}
       read={(text) => {
         const result = parseList(text, attr.kind);
-        if (result === undefined) return { error: w.aListOf(attr.kind) };
+        if (result === undefined) return { error: t.aListOf(attr.kind) };
         const options = attr.options ?? [];
         const wrong =
           Array.isArray(result) &&
           options.length > 0 &&
           result.find((each) => !options.includes(String(each)));
-        return wrong ? { error: w.oneOf(options.join(", ")) } : { value: result };
+        return wrong ? { error: t.oneOf(options.join(", ")) } : { value: result };
       }}
       onChange={onChange}
     />

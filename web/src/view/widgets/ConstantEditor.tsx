@@ -4,7 +4,7 @@ import { elementCount, ravelIndex } from "../../model/indexing.ts";
 import { ALL_DTYPES } from "../../model/ops.ts";
 import { PRESETS } from "../../model/presets.ts";
 import { studio } from "../../state/store.ts";
-import { useWords } from "../words.ts";
+import { useStrings } from "../strings.ts";
 import { formatList, parseList } from "./attr-text.ts";
 import {
   type ConstantCells,
@@ -34,13 +34,13 @@ interface Props {
 
 /** A constant as type, shape and a grid of two of its axes; the other axes have a box each. */
 export function ConstantEditor({ label, value, free, onChange }: Props): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const heading = useId();
   const [at, setAt] = useState<number[]>([]);
   const cells =
     cellsOf(value) ??
     (value === undefined ? { dtype: free ? undefined : "float32", shape: [], elements: [0] } : undefined);
-  if (cells === undefined) return <p className="soft">{w.constantElsewhere}</p>;
+  if (cells === undefined) return <p className="soft">{t.constantInFile}</p>;
   const { dtype, shape } = cells;
   const put = (next: ConstantCells) => onChange(constantOf(next));
   const axes = gridAxes(shape);
@@ -52,27 +52,27 @@ export function ConstantEditor({ label, value, free, onChange }: Props): ReactEl
       <div className="constant-head">
         <select
           className="field"
-          aria-label={w.elementType}
+          aria-label={t.elementType}
           value={dtype ?? ""}
           onChange={(event) =>
             put(retyped(cells, event.target.value === "" ? undefined : event.target.value))
           }
         >
-          {free && <option value="">{w.typeThatFits}</option>}
+          {free && <option value="">{t.inferredType}</option>}
           {ALL_DTYPES.filter((each) => each !== "resource").map((each) => (
             <option key={each}>{each}</option>
           ))}
         </select>
         <ValidatedField<number[]>
-          label={w.shape}
+          label={t.shape}
           value={shape}
           format={formatList}
-          hint={w.scalar}
+          hint={t.scalar}
           read={(text) => {
             const sizes = parseList(text, "ints");
             if (!Array.isArray(sizes) || sizes.some((n) => (n as number) < 0))
-              return { error: w.aListOf("ints") };
-            if (elementCount(sizes as number[]) > MAX_CELLS) return { error: w.tooLarge };
+              return { error: t.aListOf("ints") };
+            if (elementCount(sizes as number[]) > MAX_CELLS) return { error: t.tooLarge };
             return { value: sizes as number[] };
           }}
           onChange={(sizes) =>
@@ -83,7 +83,7 @@ export function ConstantEditor({ label, value, free, onChange }: Props): ReactEl
       <div className="constant-fill">
         {PRESETS.map((fill) => (
           <button key={fill} type="button" className="button" onClick={() => put(filled(cells, fill))}>
-            {w.fill[fill]}
+            {t.fill[fill]}
           </button>
         ))}
       </div>
@@ -91,7 +91,7 @@ export function ConstantEditor({ label, value, free, onChange }: Props): ReactEl
         .filter((axis) => shape[axis] !== 1)
         .map((axis) => (
           <label className="slice" key={axis}>
-            <span className="mono">{w.axis(axis)}</span>
+            <span className="mono">{t.axis(axis)}</span>
             <input
               type="range"
               min={0}
@@ -107,13 +107,13 @@ export function ConstantEditor({ label, value, free, onChange }: Props): ReactEl
       </span>
       <CellGrid cells={cells} axes={axes} at={now} labelledBy={heading} onChange={put} />
       <ValidatedField<ConstantCells>
-        label={w.asText}
+        label={t.asText}
         className="mono"
         value={cells}
         format={(each) => JSON.stringify(plain(constantOf({ ...each, dtype: undefined })))}
         read={(text) => {
           const read = parseNested(text, dtype);
-          return read === undefined ? { error: w.nestedLists } : { value: read };
+          return read === undefined ? { error: t.nestedLists } : { value: read };
         }}
         onChange={put}
       />
@@ -155,7 +155,7 @@ interface CutProps {
 
 /** The rows and columns of two axes. Arrows move between cells; a pasted table fills them. */
 function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const { shape, dtype, elements } = cells;
   const rows = shape[axes.row ?? -1] ?? 1;
   const columns = shape[axes.column ?? -1] ?? 1;
@@ -183,12 +183,12 @@ function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactEle
     const text = event.clipboardData.getData("text/plain").trimEnd();
     if (!/[\t\r\n,;]/.test(text)) return;
     event.preventDefault();
-    const pasted = parsePasted(text, dtype, w);
+    const pasted = parsePasted(text, dtype, t);
     if ("error" in pasted) return studio.notice("error", pasted.error);
     const table = pasted.value;
     const [high, wide] = [table.length, table[0]?.length ?? 0];
     if (row + high > rows || column + wide > columns)
-      return studio.notice("error", w.pasteOutside(high, wide));
+      return studio.notice("error", t.pasteOutside(high, wide));
     set(
       table.flatMap((line, dy) =>
         line.map((cell, dx): [number, Json] => [ravelIndex(placeAt(row + dy, column + dx), shape), cell]),
@@ -209,7 +209,7 @@ function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactEle
                   // biome-ignore lint/suspicious/noArrayIndexKey: a cell is its place.
                   <td key={column} onPaste={(event) => paste(event, row, column)}>
                     <Cell
-                      label={place.map((i) => `[${i}]`).join("") || w.scalar}
+                      label={place.map((i) => `[${i}]`).join("") || t.scalar}
                       value={elements[index] ?? 0}
                       dtype={dtype}
                       row={row}
@@ -224,7 +224,7 @@ function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactEle
         </tbody>
       </table>
       {(rows > MOST_SHOWN || columns > MOST_SHOWN) && (
-        <p className="soft small">{w.firstCells(MOST_SHOWN)}</p>
+        <p className="soft small">{t.gridTruncated(MOST_SHOWN)}</p>
       )}
     </div>
   );

@@ -1,7 +1,7 @@
 /** Numbers, lists and shapes of attributes as they are typed and shown. */
 
 import type { Json } from "../../model/document.ts";
-import type { ViewWords } from "../../text/view.en.ts";
+import type { ViewStrings } from "../../text/view.en.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
 
 /** A number that JSON has, or one it has none for, which pages write as {"number": "inf"}. */
@@ -13,12 +13,12 @@ export function formatNumber(value: Json | undefined): string {
   return value === undefined || value === null ? "" : String(value);
 }
 
-export function parseNumber(text: string, whole: boolean, w: ViewWords): ParseResult<Json> {
+export function parseNumber(text: string, whole: boolean, t: ViewStrings): ParseResult<Json> {
   const trimmed = text.trim().toLowerCase();
   if (!whole && /^([+-]?inf|nan)$/.test(trimmed)) return { value: { number: trimmed.replace("+", "") } };
   const number = Number(trimmed);
-  if (trimmed === "" || !Number.isFinite(number)) return { error: w.aNumber };
-  if (whole && !Number.isInteger(number)) return { error: w.aWholeNumber };
+  if (trimmed === "" || !Number.isFinite(number)) return { error: t.aNumber };
+  if (whole && !Number.isInteger(number)) return { error: t.aWholeNumber };
   const long = /^-?\d+$/.test(trimmed) && !Number.isSafeInteger(number);
   return { value: whole && long ? { number: trimmed } : number };
 }

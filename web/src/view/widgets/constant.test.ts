@@ -116,7 +116,7 @@ describe("a pasted table", () => {
     [
       "1\t200",
       "int8",
-      'Nothing was pasted: row 1, column 2 is "200". It must be a whole number of int8, from -128 to 127.',
+      'Nothing was pasted: row 1, column 2 is "200". It must be an integer of int8, from -128 to 127.',
     ],
     [
       "1,234\t5",

@@ -6,7 +6,7 @@ import { elementCount, ravelIndex, unravelIndex } from "../../model/indexing.ts"
 import { parseTable, plainNumbers } from "../../model/pasted-table.ts";
 import { type Preset, type PresetOptions, preset } from "../../model/presets.ts";
 import { limitsOf, parseCell, parseValue } from "../../model/values.ts";
-import type { ViewWords } from "../../text/view.en.ts";
+import type { ViewStrings } from "../../text/view.en.ts";
 import { nested } from "../export/array-files.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
 
@@ -90,15 +90,15 @@ export function parseCellOrNumber(text: string, dtype: string | undefined): Json
 }
 
 /** The same for a field: a cell, or the rule that the text breaks. */
-export function cellParser(dtype: string | undefined, w: ViewWords): (text: string) => ParseResult<Json> {
+export function cellParser(dtype: string | undefined, t: ViewStrings): (text: string) => ParseResult<Json> {
   return (text) => {
     const value = parseCellOrNumber(text, dtype);
-    return value === undefined ? { error: cellRule(dtype, w) } : { value };
+    return value === undefined ? { error: cellRule(dtype, t) } : { value };
   };
 }
 
-export function cellRule(dtype: string | undefined, w: ViewWords): string {
-  return w.cellRule(dtype ?? "", limitsOf(dtype)?.map(String));
+export function cellRule(dtype: string | undefined, t: ViewStrings): string {
+  return t.cellRule(dtype ?? "", limitsOf(dtype)?.map(String));
 }
 
 export function formatCell(cell: Json | undefined): string {
@@ -121,18 +121,18 @@ export function filled(cells: ConstantCells, how: Preset, options: PresetOptions
 }
 
 /** A pasted table as cells, all rows of one length; or why it is none, in words. */
-export function parsePasted(text: string, dtype: string | undefined, w: ViewWords): ParseResult<Json[][]> {
+export function parsePasted(text: string, dtype: string | undefined, t: ViewStrings): ParseResult<Json[][]> {
   const texts = parseTable(text, dtype === "string");
   const table = dtype === "string" ? texts : plainNumbers(texts);
   const length = table[0]?.length ?? 0;
   const ragged = table.findIndex((row) => row.length !== length);
-  if (ragged >= 0) return { error: w.pasteRagged(length, ragged + 1, table[ragged]?.length ?? 0) };
+  if (ragged >= 0) return { error: t.pasteRagged(length, ragged + 1, table[ragged]?.length ?? 0) };
   const cells: Json[][] = [];
   for (const [row, line] of table.entries()) {
     const read = line.map((part) => parseCellOrNumber(part, dtype));
     const wrong = read.indexOf(undefined);
     if (wrong >= 0)
-      return { error: w.pasteWrong(row + 1, wrong + 1, texts[row]?.[wrong] ?? "", cellRule(dtype, w)) };
+      return { error: t.pasteWrong(row + 1, wrong + 1, texts[row]?.[wrong] ?? "", cellRule(dtype, t)) };
     cells.push(read as Json[]);
   }
   return { value: cells };

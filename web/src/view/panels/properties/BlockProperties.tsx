@@ -9,17 +9,17 @@ import { nameError } from "../../../model/names.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
+import { useCoreStrings, useStrings } from "../../strings.ts";
 import { ui, useUi } from "../../ui.ts";
 import { AttrField } from "../../widgets/AttrField.tsx";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
 import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
-import { useTexts, useWords } from "../../words.ts";
 import { Feed } from "./Feed.tsx";
 import { InputProperties } from "./InputProperties.tsx";
 
 export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const root = useRef<HTMLDivElement>(null);
   const field = useUi((state) => state.field);
   const { document } = graph;
@@ -46,15 +46,15 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           </p>
         ))}
         <div className="rows">
-          <span className="label">{w.name}</span>
+          <span className="label">{t.name}</span>
           <span data-field="name">
             <ValidatedField
-              label={w.name}
+              label={t.name}
               value={view.name}
               format={asText.format}
               read={(name) => {
                 const fault = name === view.name ? undefined : nameError(name, document.blocks ?? {});
-                return fault ? { error: texts.names[fault] } : { value: name };
+                return fault ? { error: core.names[fault] } : { value: name };
               }}
               onChange={(name) => {
                 dispatch(actions.renameBlock(document, view.name, name));
@@ -62,9 +62,9 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
               }}
             />
           </span>
-          <span className="label">{w.about}</span>
+          <span className="label">{t.about}</span>
           <ValidatedField
-            label={w.about}
+            label={t.about}
             value={view.block.about ?? ""}
             {...asText}
             onChange={(about) => dispatch(actions.setAbout(document, view.name, about))}
@@ -73,7 +73,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
       </div>
       {view.inputs.length > 0 && (
         <div className="section">
-          <h3>{w.inputs}</h3>
+          <h3>{t.inputs}</h3>
           <div className="rows">
             {view.inputs.map((pin) => (
               <InputProperties key={pin.key} graph={graph} pin={pin} />
@@ -83,7 +83,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
       )}
       {view.rows.length + view.rest.length > 0 && (
         <div className="section">
-          <h3>{w.attributes}</h3>
+          <h3>{t.attributes}</h3>
           <div className="rows">
             {[...view.rows, ...view.rest].map((row) => (
               <AttrLine key={row.name} graph={graph} view={view} row={row} />
@@ -100,7 +100,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
             checked={document.run?.targets?.includes(view.name) ?? false}
             onChange={() => dispatch(actions.toggleTarget(document, view.name))}
           />{" "}
-          {w.everyTime}
+          {t.alwaysRun}
         </label>
       </div>
       <div className="section">
@@ -108,16 +108,16 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
           {actions.gradientsFor(view).length > 0 && (
             <button type="button" className="button" onClick={() => ui.run("gradient")}>
               <Icon name="gradient" />
-              {texts.commands.gradient}
+              {core.commands.gradient}
             </button>
           )}
           <button type="button" className="button" onClick={() => ui.run("explain")}>
             <Icon name="spot" />
-            {texts.commands.explain}
+            {core.commands.explain}
           </button>
           <button type="button" className="button" onClick={() => ui.run("run here")}>
             <Icon name="to" />
-            {texts.commands["run here"]}
+            {core.commands["run here"]}
           </button>
         </div>
       </div>
@@ -126,7 +126,7 @@ export function BlockProperties({ graph, view }: { graph: Graph; view: BlockView
 }
 
 function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: AttrRow }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const put = (value: Json | undefined) =>
     dispatch(actions.setAttr(graph.document, view.name, row.name, value));
   const info = row.info ?? { name: row.name, kind: "json", options: [] };
@@ -138,8 +138,8 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
           <button
             type="button"
             className="button icon plain"
-            aria-label={w.asBefore(row.name)}
-            title={w.asBefore(row.name)}
+            aria-label={t.resetToDefault(row.name)}
+            title={t.resetToDefault(row.name)}
             onClick={() => put(undefined)}
           >
             <Icon name="reset" />
@@ -158,26 +158,26 @@ function AttrLine({ graph, view, row }: { graph: Graph; view: BlockView; row: At
 }
 
 function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactElement | null {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const { document } = graph;
   if (view.outputs.length === 0) return null;
   const fetched = new Set(document.run?.fetch ?? []);
   return (
     <div className="section">
-      <h3>{w.outputs}</h3>
+      <h3>{t.outputs}</h3>
       {view.outputs.map((pin) => {
         const key = keyOf(pin.ref);
         const spec = specOf(graph, key);
         return (
           <div className="wire-line" key={pin.key}>
             <span className="mono">{pin.key}</span>
-            {spec && <span className="shape-chip">{specText(spec, texts)}</span>}
+            {spec && <span className="shape-chip">{specText(spec, core)}</span>}
             <button
               type="button"
               className="button icon plain"
-              aria-label={w.connectFrom(pin.key)}
-              title={w.connectFrom(pin.key)}
+              aria-label={t.connectFrom(pin.key)}
+              title={t.connectFrom(pin.key)}
               onClick={() => ui.connectFrom(pin.ref)}
             >
               <Icon name="to" />
@@ -185,8 +185,8 @@ function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactEleme
             <button
               type="button"
               className="button icon plain"
-              aria-label={w.watch(pin.key)}
-              title={w.watch(pin.key)}
+              aria-label={t.addMonitor(pin.key)}
+              title={t.addMonitor(pin.key)}
               onClick={() => ui.addMonitor(key)}
             >
               <Icon name="monitor" />
@@ -197,7 +197,7 @@ function Outputs({ graph, view }: { graph: Graph; view: BlockView }): ReactEleme
                 checked={fetched.has(key)}
                 onChange={() => dispatch(actions.toggleFetch(document, key))}
               />{" "}
-              {w.wanted}
+              {t.fetchOutput}
             </label>
           </div>
         );

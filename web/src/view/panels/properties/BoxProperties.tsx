@@ -4,21 +4,21 @@ import { inLanguage, titleIn } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { useSettings } from "../../settings.ts";
+import { useStrings } from "../../strings.ts";
 import { asNames, asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
-import { useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
 export function NoteProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const language = useSettings((settings) => settings.language);
   const note = graph.document.notes?.[name];
   const text = inLanguage(language, note?.text, note?.texts);
   return (
-    <Section title={w.note}>
+    <Section title={t.note}>
       <textarea
         className="field"
         rows={12}
-        aria-label={w.noteText}
+        aria-label={t.noteText}
         key={text}
         defaultValue={text}
         onBlur={(event) => {
@@ -31,24 +31,24 @@ export function NoteProperties({ graph, name }: { graph: Graph; name: string }):
 }
 
 export function FrameProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const language = useSettings((settings) => settings.language);
   const frame = graph.document.frames?.[name];
   return (
-    <Section title={w.frame}>
+    <Section title={t.frame}>
       <div className="rows">
-        <span className="label">{w.title}</span>
+        <span className="label">{t.title}</span>
         <ValidatedField
-          label={w.title}
+          label={t.title}
           value={titleIn(language, frame, "")}
           {...asText}
           onChange={(title) => dispatch(actions.setFrame(graph.document, name, { title }, language))}
         />
-        <span className="label">{w.blocks}</span>
+        <span className="label">{t.blocks}</span>
         <ValidatedField<readonly string[]>
-          label={w.blocks}
+          label={t.blocks}
           value={frame?.blocks ?? []}
-          {...asNames((each) => (graph.blocks.has(each) ? undefined : w.noSuchBlock(each)))}
+          {...asNames((each) => (graph.blocks.has(each) ? undefined : t.noSuchBlock(each)))}
           onChange={(blocks) => dispatch(actions.setFrame(graph.document, name, { blocks }))}
         />
       </div>

@@ -4,13 +4,13 @@ import { type BlockView, type Graph, keyOf, specOf } from "../../../model/graph.
 import { elementCount } from "../../../model/indexing.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
+import { useStrings } from "../../strings.ts";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
 import { constantOf, filled, MAX_CELLS } from "../../widgets/constant.ts";
-import { useWords } from "../../words.ts";
 
 /** What a placeholder is when the page runs: a value of its type, or nothing yet. */
 export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const { document } = graph;
   const value = document.run?.feeds?.[view.name];
   const put = (next: typeof value) => dispatch(actions.setFeed(document, view.name, next));
@@ -24,19 +24,19 @@ export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactE
   }
   return (
     <div className="section">
-      <h3>{w.fed}</h3>
+      <h3>{t.feedValue}</h3>
       {value === undefined ? (
         <button type="button" className="button" onClick={begin}>
-          {w.typeConstant}
+          {t.typeConstant}
         </button>
       ) : (
         <>
-          <ConstantEditor label={w.fed} free={false} value={value} onChange={put} />
+          <ConstantEditor label={t.feedValue} free={false} value={value} onChange={put} />
           <button
             type="button"
             className="button icon plain"
-            aria-label={w.clear(view.name)}
-            title={w.clear(view.name)}
+            aria-label={t.clear(view.name)}
+            title={t.clear(view.name)}
             onClick={() => put(undefined)}
           >
             <Icon name="close" />

@@ -5,14 +5,14 @@ import { shortSpec } from "../../../model/format.ts";
 import { type Graph, type InputPin, specOf } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
+import { useStrings } from "../../strings.ts";
 import { ui } from "../../ui.ts";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
-import { useWords } from "../../words.ts";
 import { BlockLink } from "./Section.tsx";
 
 /** What an input of a block gets: a wire, a value of its own, or nothing yet. */
 export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const { document } = graph;
   const wire = typeof pin.value === "string" ? readWire(pin.value) : undefined;
   const spec =
@@ -30,8 +30,8 @@ export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin })
             <button
               type="button"
               className="button icon plain"
-              aria-label={w.disconnect(pin.key)}
-              title={w.disconnect(pin.key)}
+              aria-label={t.disconnect(pin.key)}
+              title={t.disconnect(pin.key)}
               onClick={() => dispatch(actions.setInput(document, pin.ref, undefined))}
             >
               <Icon name="close" />
@@ -54,11 +54,11 @@ export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin })
                   className="button"
                   onClick={() => dispatch(actions.setInput(document, pin.ref, 0))}
                 >
-                  {w.typeConstant}
+                  {t.typeConstant}
                 </button>
               )}
               <button type="button" className="button" onClick={() => ui.connectTo(pin.ref)}>
-                {w.connect}
+                {t.connect}
               </button>
               {pin.state === "constant" && (
                 <button
@@ -66,15 +66,15 @@ export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin })
                   className="button"
                   onClick={() => dispatch(actions.constantToBlock(graph, pin.ref))}
                 >
-                  {w.makeBlock}
+                  {t.makeBlock}
                 </button>
               )}
               {pin.state === "constant" && (
                 <button
                   type="button"
                   className="button icon plain"
-                  aria-label={w.clear(pin.key)}
-                  title={w.clear(pin.key)}
+                  aria-label={t.clear(pin.key)}
+                  title={t.clear(pin.key)}
                   onClick={() => dispatch(actions.setInput(document, pin.ref, undefined))}
                 >
                   <Icon name="close" />

@@ -6,37 +6,37 @@ import { dispatch } from "../../active-page.ts";
 import { shownLabel } from "../../canvas/monitor-labels.ts";
 import { useSettings } from "../../settings.ts";
 import { Icon } from "../../shell/icons.tsx";
+import { useStrings } from "../../strings.ts";
 import { asText, ValidatedField } from "../../widgets/ValidatedField.tsx";
-import { useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
 const KINDS = ["number", "trend", "image", "histogram"] as const;
 
 export function MonitorProperties({ graph, name }: { graph: Graph; name: string }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const language = useSettings((settings) => settings.language);
   const { document } = graph;
   const monitor = document.monitors?.[name];
   const outputs = [...graph.blocks.values()].flatMap((view) => view.outputs.map((pin) => keyOf(pin.ref)));
-  if (monitor === undefined) return <p className="empty">{w.noPage}</p>;
+  if (monitor === undefined) return <p className="empty">{t.noPage}</p>;
   const limit = (field: "low" | "high" | "steps") => (
     <ValidatedField<number | null>
-      label={w.limits[field]}
+      label={t.limits[field]}
       value={monitor[field] ?? null}
       format={(value) => (value === null ? "" : String(value))}
-      hint={w.found}
+      hint={t.automatic}
       read={(typed) => {
         if (typed.trim() === "") return { value: null };
         const number = Number(typed);
-        return Number.isFinite(number) ? { value: number } : { error: w.aNumber };
+        return Number.isFinite(number) ? { value: number } : { error: t.aNumber };
       }}
       onChange={(value) => dispatch(actions.setMonitor(document, name, { [field]: value ?? undefined }))}
     />
   );
   return (
-    <Section title={w.monitor}>
+    <Section title={t.monitor}>
       <div className="rows">
-        <label htmlFor="monitor-kind">{w.kind}</label>
+        <label htmlFor="monitor-kind">{t.kind}</label>
         <select
           id="monitor-kind"
           className="field"
@@ -45,28 +45,28 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
         >
           {KINDS.map((kind) => (
             <option key={kind} value={kind}>
-              {w.monitorKinds[kind]}
+              {t.monitorKinds[kind]}
             </option>
           ))}
         </select>
-        <span className="label">{w.title}</span>
+        <span className="label">{t.title}</span>
         <ValidatedField
-          label={w.title}
+          label={t.title}
           value={titleIn(language, monitor, "")}
           {...asText}
           onChange={(title) => dispatch(actions.titleMonitor(document, name, title, language))}
         />
-        <span className="label">{w.limits.low}</span>
+        <span className="label">{t.limits.low}</span>
         {limit("low")}
-        <span className="label">{w.limits.high}</span>
+        <span className="label">{t.limits.high}</span>
         {limit("high")}
         {monitor.kind === "trend" && (
           <>
-            <span className="label">{w.limits.steps}</span>
+            <span className="label">{t.limits.steps}</span>
             {limit("steps")}
           </>
         )}
-        <span className="label">{w.shows}</span>
+        <span className="label">{t.shows}</span>
         <span>
           {(monitor.shows ?? []).map((shown, i) => (
             <span className="wire-line" key={`${shown.pin} ${String(shown.element)}`}>
@@ -74,7 +74,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
               <button
                 type="button"
                 className="button icon plain"
-                aria-label={w.clear(shownLabel(shown))}
+                aria-label={t.clear(shownLabel(shown))}
                 onClick={() =>
                   dispatch(
                     actions.setMonitor(document, name, {
@@ -89,11 +89,11 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
           ))}
           <select
             className="field"
-            aria-label={w.showMore}
+            aria-label={t.showMore}
             value=""
             onChange={(event) => dispatch(actions.toggleShown(document, name, event.target.value))}
           >
-            <option value="">{w.showMore}</option>
+            <option value="">{t.showMore}</option>
             {outputs.map((pin) => (
               <option key={pin}>{pin}</option>
             ))}

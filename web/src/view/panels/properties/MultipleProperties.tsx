@@ -1,18 +1,18 @@
 import type { ReactElement } from "react";
 import { namesOf } from "../../../model/action.ts";
 import { useSelection } from "../../active-page.ts";
+import { useCoreStrings, useStrings } from "../../strings.ts";
 import { ui } from "../../ui.ts";
-import { useTexts, useWords } from "../../words.ts";
 import { Section } from "./Section.tsx";
 
 /** What can be done with several things at once. */
 export function MultipleProperties(): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const selection = useSelection();
   const blocks = namesOf(selection, "block");
   return (
-    <Section title={w.selected(selection.size)}>
+    <Section title={t.selected(selection.size)}>
       <p className="soft small">{blocks.slice(0, 12).join(", ")}</p>
       <div className="constant-fill">
         {(
@@ -33,7 +33,7 @@ export function MultipleProperties(): ReactElement {
             disabled={blocks.length < 2}
             onClick={() => ui.run(command)}
           >
-            {texts.commands[command]}
+            {core.commands[command]}
           </button>
         ))}
       </div>

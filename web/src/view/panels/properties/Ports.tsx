@@ -5,23 +5,23 @@ import { type Graph, keyOf, type OutputPin } from "../../../model/graph.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
-import { useWords } from "../../words.ts";
+import { useStrings } from "../../strings.ts";
 import { BlockLink } from "./Section.tsx";
 
 /** The pins that the page has when it is used as a block: placeholders it takes, outputs it gives. */
 export function Ports({ graph }: { graph: Graph }): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const views = [...graph.blocks.values()];
   const pins = (placeholders: boolean) =>
     views.filter((view) => (view.op === PLACEHOLDER) === placeholders).flatMap((view) => view.outputs);
   return (
     <div className="section">
-      <h3>{w.asABlock}</h3>
+      <h3>{t.pagePorts}</h3>
       <div className="rows">
-        <span className="label">{w.takes}</span>
-        <Side graph={graph} side="inputs" pins={pins(true)} more={w.oneMoreInput} />
-        <span className="label">{w.gives}</span>
-        <Side graph={graph} side="outputs" pins={pins(false)} more={w.oneMoreOutput} />
+        <span className="label">{t.portInputs}</span>
+        <Side graph={graph} side="inputs" pins={pins(true)} more={t.addInput} />
+        <span className="label">{t.portOutputs}</span>
+        <Side graph={graph} side="outputs" pins={pins(false)} more={t.addOutput} />
       </div>
     </div>
   );
@@ -36,7 +36,7 @@ interface SideProps {
 }
 
 function Side({ graph, side, pins, more }: SideProps): ReactElement {
-  const w = useWords();
+  const t = useStrings();
   const ports = Object.entries(graph.document.ports?.[side] ?? {});
   const left = pins.filter((pin) => !ports.some(([, port]) => port.pin === keyOf(pin.ref)));
   return (
@@ -47,8 +47,8 @@ function Side({ graph, side, pins, more }: SideProps): ReactElement {
           <button
             type="button"
             className="button icon plain"
-            aria-label={w.clear(name)}
-            title={w.clear(name)}
+            aria-label={t.clear(name)}
+            title={t.clear(name)}
             onClick={() => dispatch(actions.setPort(graph.document, side, name, undefined))}
           >
             <Icon name="close" />

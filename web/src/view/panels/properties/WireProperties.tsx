@@ -4,34 +4,34 @@ import { specText } from "../../../model/format.ts";
 import { type Graph, specOf } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { Icon } from "../../shell/icons.tsx";
+import { useCoreStrings, useStrings } from "../../strings.ts";
 import { ui } from "../../ui.ts";
-import { useTexts, useWords } from "../../words.ts";
 import { BlockLink, Section } from "./Section.tsx";
 
 export function WireProperties({ graph, id }: { graph: Graph; id: string }): ReactElement {
-  const w = useWords();
-  const texts = useTexts();
+  const t = useStrings();
+  const core = useCoreStrings();
   const wire = graph.byId.get(id);
-  if (wire === undefined) return <p className="empty">{w.noPage}</p>;
+  if (wire === undefined) return <p className="empty">{t.noPage}</p>;
   const spec = specOf(graph, wire.source);
   return (
-    <Section title={w.wire}>
+    <Section title={t.wire}>
       <div className="rows">
-        <span className="label">{w.from}</span>
+        <span className="label">{t.from}</span>
         <BlockLink block={wire.from.block}>{wire.source}</BlockLink>
-        <span className="label">{w.to}</span>
+        <span className="label">{t.to}</span>
         <BlockLink block={wire.to.block}>{wire.id}</BlockLink>
         {spec && (
           <>
-            <span className="label">{w.carries}</span>
-            <span className="shape-chip">{specText(spec, texts)}</span>
+            <span className="label">{t.carries}</span>
+            <span className="shape-chip">{specText(spec, core)}</span>
           </>
         )}
       </div>
       <div className="constant-fill">
         <button type="button" className="button" onClick={() => ui.insertOn(id)}>
           <Icon name="plus" />
-          {w.insertBlock}
+          {t.insertBlock}
         </button>
         <button
           type="button"
@@ -39,7 +39,7 @@ export function WireProperties({ graph, id }: { graph: Graph; id: string }): Rea
           onClick={() => dispatch(actions.disconnect(graph.document, [wire]))}
         >
           <Icon name="trash" />
-          {w.removeWire}
+          {t.removeWire}
         </button>
       </div>
     </Section>
