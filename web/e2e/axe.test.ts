@@ -106,9 +106,9 @@ describe("axe finds nothing serious", () => {
     "Save as",
     "Versions",
     "Open",
-    "Connect from",
+    "Connect…",
     "Gradients of",
-    "Make the selection",
+    "Extract selection",
   ])("in the dialog of the command: %s", async (command) => {
     const { page } = opened;
     await page.click("#block-pool .block-title");

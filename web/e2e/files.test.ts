@@ -119,7 +119,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.waitForFunction(() => document.querySelectorAll(".block-footer .spec").length === 4);
   await page.click("#block-minus .block-title");
   await page.click("#block-twice .block-title", { modifiers: ["Shift"] });
-  await command("page of its own");
+  await command("Extract selection");
   await page.fill("#extract-path", "parts/twice.page.json");
   await page.press("#extract-path", "Enter");
   await page.waitForSelector("#block-twice", { state: "detached" });
@@ -129,7 +129,7 @@ test("a selection becomes a page of its own that gives the same numbers as a blo
   await page.waitForSelector("#block-end .live-mark.done");
   await expect.poll(async () => (await valuesOf("end", 3)).map(Number)).toEqual([2, 4, 6]);
   await page.click("#block-end .block-title");
-  await command("page of its own");
+  await command("Extract selection");
   await page.fill("#extract-path", "parts/twice");
   // Which files there are is asked when the dialog opens.
   await expect.poll(() => page.locator("dialog button[type=submit]").isDisabled()).toBe(true);

@@ -18,13 +18,13 @@ import { App } from "./view/App.tsx";
 import { useSettings } from "./view/settings.ts";
 import { ui } from "./view/ui.ts";
 
-/** The ops are not waited for: a page is drawn with them as soon as they are there. */
+/** Loads the op registry; pages are drawn before and redrawn with it. */
 async function loadOps(): Promise<void> {
   const { ops } = await again(async () => (await (await fetch("./ops.json")).json()) as { ops: OpInfo[] });
   studio.setOps(ops);
 }
 
-/** The page that was asked for on the command line is opened once, when the server has said hello. */
+/** Opens the page of the command line once, after the server's welcome. */
 function openStart(): void {
   const stop = useStudio.subscribe(({ welcome }) => {
     if (welcome === null) return;
@@ -39,5 +39,5 @@ createRoot(document.getElementById("studio") as HTMLElement).render(<App />);
 void loadOps();
 openStart();
 void enter().then(() => studio.start());
-// Where only what follows the # differs, a browser loads nothing: as with the address of a server started anew.
+// A change of the fragment alone reloads nothing: a restarted server's address differs only in its token.
 window.addEventListener("hashchange", () => void enter().then(() => studio.retry()));

@@ -1,8 +1,8 @@
-/** What an action of the user is: edits of the document, and a label by which it can be undone. */
+/** User actions: edits of the document with a label for the undo stack, and the items that can be selected. */
 
 import type { Edit } from "./document.ts";
 
-/** What was done; the dictionary has the words. */
+/** The kind of an action, which the dictionaries name. */
 export type LabelKind =
   | "add block"
   | "remove"
@@ -39,7 +39,7 @@ export type LabelKind =
 
 export interface Label {
   readonly kind: LabelKind;
-  /** The block, pin or setting that it is about. */
+  /** The block, pin or setting that the action is about. */
   readonly name?: string;
   readonly count?: number;
 }
@@ -49,12 +49,12 @@ export interface Action {
   readonly edits: readonly Edit[];
 }
 
-/** An action that adds something, and the names of what it added. */
+/** An action that adds items, with these items. */
 export interface AddAction extends Action {
   readonly added: readonly Item[];
 }
 
-/** Something that can be selected: its kind and name, as in "block/pool". */
+/** The id of a selectable item: its kind and name, as in "block/pool". */
 export type Item = `${ItemKind}/${string}`;
 export type ItemKind = "block" | "frame" | "note" | "monitor" | "wire";
 

@@ -1,4 +1,4 @@
-/** Every action of the user, as a function that gives edits. */
+/** Every user action, as a pure function from a document or graph to edits. */
 
 export * from "./action.ts";
 export * from "./clipboard.ts";

@@ -1,28 +1,28 @@
-/** Names of the axes of tensors, where an op says them of its pins. */
+/** Axis names of tensors (N, D, H, W, C, I, O), from what ops declare of their pins. */
 
 import { type BlockView, type Graph, keyOf, specOf, type Wire } from "./graph.ts";
 
-/** The letters of a block's axes, where it has a data format. */
+/** The data format of a block, such as NDHWC; undefined if it has none. */
 export function dataFormat(view: BlockView): string | undefined {
   const format = [...view.rows, ...view.rest].find((row) => row.name === "data_format")?.value;
   return typeof format === "string" && /^[A-Z]+$/.test(format) ? format : undefined;
 }
 
-/** The names at one pin of a block, as its op declares them; nothing if it does not. */
+/** The axis names at a pin, as its op declares them; undefined if it does not, or for another rank. */
 export function axisNamesAtPin(view: BlockView | undefined, pin: string, rank: number): string[] | undefined {
   const { inputs = [], outputs = [] } = view?.info ?? {};
-  // An input may be called as an output is; both have the same axes then, or none has any.
+  // An input and an output of the same name have the same axes.
   const axes = [...inputs, ...outputs].find((each) => each.name === pin && each.axes)?.axes;
   const names = axes === "data_format" ? view && dataFormat(view) : axes;
   return names?.length === rank ? [...names] : undefined;
 }
 
-/** Ops that give axes another order or another meaning, although shapes may be the same. */
+/** Ops that change the order or meaning of axes although the shape may stay the same. */
 const REORDERS = /Transpose|Reshape|MatMul|Conv|SpaceTo|ToSpace|ToBatch|ToDepth/;
 
 /**
- * The names of an output's axes: as its block says, or else the blocks that take it, or those around it that keep
- * the shape; numbers if none does.
+ * The axis names of an output: declared by its own block, by a consumer, or by a neighbour with the same shape;
+ * numbers if none declares any.
  */
 export function axisNames(graph: Graph, block: string, pin: string, rank: number): string[] {
   const seen = new Set<string>();
@@ -45,7 +45,7 @@ export function axisNames(graph: Graph, block: string, pin: string, rank: number
   return named(`${block}:${pin}`) ?? numberedAxes(rank);
 }
 
-/** Outputs beside this one with the same shape, of blocks that leave axes as they are: first those it comes from. */
+/** Neighbouring outputs of the same shape, of blocks that do not reorder axes; producers first. */
 function sameShapeNeighbours(graph: Graph, source: string, block: string, takers: readonly Wire[]): string[] {
   const shape = String(specOf(graph, source)?.shape);
   const keeps = (name: string): boolean => !REORDERS.test(graph.blocks.get(name)?.op ?? "");

@@ -1,6 +1,6 @@
-/** Which axis of a tensor runs where: down the rows, along the columns, from tile to tile, or behind a slider. */
+/** Axis roles: which axis of a tensor is shown as rows, columns, tiles across or tiles down, and which get a slider. */
 
-/** What shows one axis. The others stand at one place each, and have sliders. */
+/** Roles that show all of one axis. Every other axis is at one index, which a slider sets. */
 export const GRID_ROLES = ["rows", "columns", "across", "down"] as const;
 export type GridRole = (typeof GRID_ROLES)[number];
 export type AxisRole = GridRole | "sliders";
@@ -10,13 +10,13 @@ export interface AxisRoles extends Readonly<Record<GridRole, number | null>> {
   readonly sliders: readonly number[];
 }
 
-/** The axes in their roles, and for every axis the place at which it stands where it is not shown whole. */
+/** How a tensor is laid out: the roles of its axes, and for every axis the index of the slice that is shown. */
 export interface Arrangement {
   readonly roles: AxisRoles;
   readonly at: readonly number[];
 }
 
-/** Axes by name, in the order in which they are given a place. */
+/** The axes that each role prefers, by name, the first that is free. */
 const DEFAULT_AXES: Readonly<Record<GridRole, readonly string[]>> = {
   rows: ["H"],
   columns: ["W"],
@@ -24,7 +24,7 @@ const DEFAULT_AXES: Readonly<Record<GridRole, readonly string[]>> = {
   down: ["I", "C", "O"],
 };
 
-/** Images and volumes as one expects them; of other tensors the last axes. Axes of one place are not shown. */
+/** The default roles: H and W as rows and columns, else the last axes. Axes of size 1 get sliders. */
 export function defaultRoles(shape: readonly number[], axes: readonly string[] = []): AxisRoles {
   const free = shape.map((_, axis) => axis).filter((axis) => shape[axis] !== 1);
   const taken: Record<GridRole, number | null> = { rows: null, columns: null, across: null, down: null };
@@ -38,7 +38,7 @@ export function defaultRoles(shape: readonly number[], axes: readonly string[] =
     DEFAULT_AXES[place].map((name) => axes.indexOf(name)).find((axis) => free.includes(axis));
   if (named) for (const place of GRID_ROLES) take(place, wanted(place));
   else for (const place of ["columns", "rows", "across", "down"] as const) take(place, free.at(-1));
-  // An image of one row is still an image: something must run along the columns.
+  // A single row still needs columns.
   if (taken.columns === null && taken.rows === null) take("columns", free.at(-1));
   return { ...taken, sliders: shape.map((_, axis) => axis).filter((axis) => !isShown(taken, axis)) };
 }
@@ -55,7 +55,7 @@ export function roleOfAxis(roles: AxisRoles, axis: number): AxisRole {
   return GRID_ROLES.find((place) => roles[place] === axis) ?? "sliders";
 }
 
-/** Puts an axis into a role. The axis that was there takes the place from which this one came. */
+/** Gives an axis a role, and swaps with the axis that had it. */
 export function moveAxis(roles: AxisRoles, axis: number, to: AxisRole): AxisRoles {
   const from = roleOfAxis(roles, axis);
   if (from === to) return roles;
@@ -72,18 +72,18 @@ function inOrder(axes: number[]): number[] {
   return axes.sort((a, b) => a - b);
 }
 
-/** The next role with `by` 1, the one before with -1, round and round. */
+/** The next role with `by` 1, the previous one with -1, cyclically. */
 export function nextRole(role: AxisRole, by: 1 | -1): AxisRole {
   return AXIS_ROLES[(AXIS_ROLES.indexOf(role) + by + AXIS_ROLES.length) % AXIS_ROLES.length] as AxisRole;
 }
 
-/** How many places an axis in a role has; one if there is none. */
+/** The size of the axis in a role; 1 if there is none. */
 export function roleSize(roles: AxisRoles, place: GridRole, shape: readonly number[]): number {
   const axis = roles[place];
   return axis === null ? 1 : (shape[axis] as number);
 }
 
-/** An arrangement that still fits a tensor, whose sizes may be others now; a new one if it does not. */
+/** The arrangement with its indices clamped to a shape; the default one if the rank differs. */
 export function fitArrangement(
   arrangement: Arrangement | undefined,
   shape: readonly number[],
@@ -95,7 +95,7 @@ export function fitArrangement(
 }
 
 /**
- * The tiles of an axis that are shown: all, or of more than `most` the first two, the last two and those around
+ * The tiles of an axis that are shown: all, or if there are more than `most`, the first, the last and those around
  * `focus`. A gap is -1.
  */
 export function shownTiles(size: number, most: number, focus: number): number[] {
@@ -115,7 +115,7 @@ export function shownTiles(size: number, most: number, focus: number): number[] 
 
 const MAX_TILES = 64;
 
-/** How many tiles may be shown across and down, so that all together are not too many. */
+/** The most tiles across and down, so that there are at most MAX_TILES. */
 export function tileLimits(across: number, down: number): [number, number] {
   if (across * down <= MAX_TILES) return [across, down];
   const fewDown = Math.min(down, Math.max(8, Math.floor(MAX_TILES / across)));

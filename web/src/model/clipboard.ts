@@ -1,6 +1,6 @@
 /**
- * Copy and paste as text. What is copied is a page of its own, so that it can be pasted anywhere text goes, kept in a
- * file, and a whole page's file can be pasted, too.
+ * Copy and paste. The clipboard holds the JSON text of a page with the selection, so that it can be pasted into any
+ * program, and the text of a page file can be pasted here.
  */
 
 import { type AddAction, type Item, item, namesOf } from "./action.ts";
@@ -26,7 +26,7 @@ import { removeInput } from "./references.ts";
 
 const BOX_SECTIONS = ["frames", "notes", "monitors"] as const;
 
-/** A selection as a page: its blocks with all their wires, frames, notes and monitors, and where they stand. */
+/** The selection as a page: blocks with their wires, frames, notes, monitors, and their layout. */
 export function extractClip(
   document: PageDocument,
   items: Iterable<Item>,
@@ -58,7 +58,7 @@ function placeOf(rect: Rect | undefined): number[] {
   return [rounded(rect?.x ?? 0), rounded(rect?.y ?? 0)];
 }
 
-/** The entries with these names, in their order. */
+/** The entries with these names, in document order. */
 function chosen(section: Readonly<Record<string, Json>> | undefined, names: ReadonlySet<string>): JsonObject {
   return Object.fromEntries(Object.entries(section ?? {}).filter(([name]) => names.has(name)));
 }
@@ -71,7 +71,7 @@ export function copyText(
   return stringifyExact(extractClip(document, items, places));
 }
 
-/** The page that a text holds; nothing if it is none. */
+/** Parses the text of a page; undefined if it is not one. */
 export function parseClip(text: string): PageDocument | undefined {
   try {
     const value = unmarkNumbers(parseExact(text), []);
@@ -85,21 +85,21 @@ export function parseClip(text: string): PageDocument | undefined {
   }
 }
 
-/** What was copied with a place for each block: a page that somebody wrote by hand may have none. */
+/** The clip with a position for every block: pages written by hand may lack some. */
 export function withLayout(clip: PageDocument, ops: Ops): PageDocument {
   const places = [...blockRects(graphOf(clip, ops))].map(([name, { x, y }]) => [name, [x, y]] as const);
   return { ...clip, layout: { ...clip.layout, blocks: Object.fromEntries(places) } };
 }
 
 export interface PasteOptions {
-  /** Where the left top corner comes to stand; without it, everything stands beside where it was. */
+  /** The position of the top left corner; next to the originals by default. */
   readonly at?: Point;
-  /** Whether wires from blocks that were not copied come from the blocks of this page that have their names. */
+  /** Whether wires from blocks that were not copied are connected to the blocks of this page with the same names. */
   readonly keepWires?: boolean;
   readonly label?: "paste" | "duplicate";
 }
 
-/** Adds what was copied, under names that are free. */
+/** Adds the clip, with names that are free. */
 export function paste(document: PageDocument, clip: PageDocument, how: PasteOptions = {}): AddAction {
   const draft = new Draft(document);
   const by = offset(document, clip, how.at);
@@ -140,7 +140,7 @@ function offset(document: PageDocument, clip: PageDocument, at?: Point): Point {
   ];
   const around = bounds(rects) ?? { x: 0, y: 0, width: 0, height: 0 };
   if (at) return { x: snapToGrid(at.x) - around.x, y: snapToGrid(at.y) - around.y };
-  // Beside what is there: pasting twice must not put one copy on the other.
+  // Repeated pastes are offset, so that copies do not cover each other.
   const taken = new Set(Object.values(document.layout?.blocks ?? {}).map(String));
   const starts = Object.values(clip.layout?.blocks ?? {});
   let step = 0;
@@ -166,7 +166,7 @@ function freshNames(
   return names;
 }
 
-/** A block whose wires come from the copies of the blocks that they came from. */
+/** A copied block, wired to the copies of its sources. */
 function renamed(block: PageBlock, names: ReadonlyMap<string, string>): PageBlock {
   const result: Record<string, Json> = { ...block } as Record<string, Json>;
   if (block.in) {
@@ -186,7 +186,7 @@ function renamedInput(value: Json, names: ReadonlyMap<string, string>): Json {
   return wireText({ ...from, block: names.get(from.block) ?? from.block });
 }
 
-/** Takes away the wires of copies that come from blocks which were not copied, unless they are kept. */
+/** Removes wires of copies whose source was not copied, unless it is kept. */
 function removeDanglingWires(
   draft: Draft,
   clip: PageDocument,
@@ -234,7 +234,7 @@ function pasteBoxes(
   return added;
 }
 
-/** A frame or monitor whose blocks have other names now. */
+/** A copied frame or monitor, with the blocks in it renamed. */
 function renamedInside(value: JsonObject, names: ReadonlyMap<string, string>): JsonObject {
   const result: Record<string, Json> = { ...value } as Record<string, Json>;
   if (Array.isArray(value.blocks)) {

@@ -1,4 +1,4 @@
-/** Numbers as bytes that say how to draw them, as the server's `Look` gives them with `shades`. */
+/** Colour indices: each number quantized to one byte of a palette, as the server gives them for `shades` in a `Look`. */
 
 export const NAN = 0;
 export const MINUS_INFINITY = 1;
@@ -6,7 +6,7 @@ export const INFINITY = 2;
 export const ZERO = 3;
 export const BELOW = 4;
 export const ABOVE = 5;
-/** From here to 255 the byte says where between low and high the number lies. */
+/** Indices from here to 255 are linear from low to high; those below are special values. */
 export const FIRST = 6;
 const LAST = 255;
 
@@ -30,12 +30,12 @@ export function colourIndices(values: ArrayLike<number>, range: Range): Uint8Arr
   return shades;
 }
 
-/** The number in the middle of what a shade stands for. */
+/** The number in the middle of the interval that an index stands for. */
 export function valueOfIndex(shade: number, { low, high }: Range): number {
   return low + ((shade - FIRST) / (LAST - FIRST)) * (high - low);
 }
 
-/** What is known of the numbers of a tensor. */
+/** Extremes and percentiles of a tensor. */
 export interface ValueRange {
   readonly low?: number | null;
   readonly high?: number | null;
@@ -45,7 +45,7 @@ export interface ValueRange {
 
 export type RangeMode = "all" | "most";
 
-/** From the smallest to the largest number, or to those that leave out one of a hundred at either end. */
+/** The colour range: minimum to maximum, or 1st to 99th percentile. */
 export function colourRange(spread: ValueRange, mode: RangeMode = "all"): Range {
   const [low, high] =
     mode === "most"
@@ -54,24 +54,24 @@ export function colourRange(spread: ValueRange, mode: RangeMode = "all"): Range 
   return symmetric({ low: low ?? 0, high: high ?? low ?? 0 });
 }
 
-/** With both signs a range is as wide on either side of 0, so that 0 has the colour between the two. */
+/** A range with both signs made symmetric around 0, so that 0 gets the middle colour of a diverging scale. */
 export function symmetric({ low, high }: Range): Range {
   if (low >= 0 || high <= 0) return { low, high };
   const most = Math.max(-low, high);
   return { low: -most, high: most };
 }
 
-/** Of a range with a sixteenth of the colours or less, cells can hardly be told apart. */
+/** With less than this part of the colours, cells can hardly be told apart. */
 const MIN_SHARE = 1 / 16;
 
-/** Whether one range for all leaves each enough colours. */
+/** Whether a common range leaves each tensor enough colours. */
 export function canShareRange(ranges: readonly Range[]): boolean {
   const { low, high } = commonRange(ranges);
   const wide = ranges.map((range) => range.high - range.low).filter((width) => width > 0);
   return wide.every((width) => width > MIN_SHARE * (high - low));
 }
 
-/** One range for tensors that are seen together. */
+/** The union of ranges, symmetric around 0 if it has both signs. */
 export function commonRange(ranges: readonly Range[]): Range {
   if (ranges.length === 0) return { low: 0, high: 0 };
   return symmetric({

@@ -1,4 +1,4 @@
-/** Which outputs can be wired to which inputs, by element type and number of axes, and why others cannot. */
+/** Connection rules: which outputs can be wired to which inputs, by dtype, rank and state, and why others cannot. */
 
 import type { Spec } from "../net/generated.ts";
 import { type InputRef, type OutputRef, readWire } from "./document.ts";
@@ -16,7 +16,7 @@ import {
 } from "./graph.ts";
 import { type OpInfo, PAGE, type PinInfo } from "./ops.ts";
 
-/** Why a wire does not fit; the dictionary has the words. */
+/** Why a connection is invalid; the dictionaries have the words. */
 export type ConnectionError =
   | { readonly kind: "dtype"; readonly got: readonly string[]; readonly wanted: readonly string[] }
   | { readonly kind: "same type"; readonly got: readonly string[]; readonly wanted: readonly string[] }
@@ -25,11 +25,11 @@ export type ConnectionError =
   | { readonly kind: "cycle" }
   | { readonly kind: "no pin" };
 
-/** What is known of a tensor: the types that it may have, its number of axes, and whether a block keeps it. */
+/** What is known of a tensor at a pin: possible dtypes, rank, and whether it is a reference to state. */
 export interface TensorType {
   readonly dtypes: readonly string[];
   readonly rank?: number;
-  /** Whether it is a variable or a handle, which other blocks can change; undefined if nobody knows. */
+  /** Whether it is a variable or a handle, which other blocks can write to; undefined if unknown. */
   readonly holds?: boolean;
 }
 
@@ -43,20 +43,20 @@ function typeOf(info: PinInfo, spec: Spec | undefined, op: OpInfo | undefined): 
   };
 }
 
-/** Blocks that change a variable give it on, and a page as a block may; only of others it is known that they do not. */
+/** Ops that write a variable pass it through, and a page block may: of these it is unknown. */
 function referenceOf(op: OpInfo | undefined): Pick<TensorType, "holds"> {
   if (!op || op.name === PAGE || (op.writes.length && !op.holds)) return {};
   return { holds: op.holds };
 }
 
-/** What an output of the page offers. */
+/** The type of an output on the page. */
 export function outputType(graph: Graph, from: OutputRef): TensorType {
   const pin = outputPinOf(graph, from);
   if (!pin) return { dtypes: [] };
   return typeOf(pin.info, specOf(graph, keyOf(pin.ref)), graph.blocks.get(from.block)?.info);
 }
 
-/** Why an input of this kind cannot take what is offered; nothing if it can. `bound` are the types that variables stand for. */
+/** Why an input cannot take a tensor of this type; undefined if it can. `bound` has the dtypes of type variables. */
 export function mismatch(
   offer: TensorType,
   info: PinInfo,
@@ -76,7 +76,7 @@ export function mismatch(
   return undefined;
 }
 
-/** The types that the variables of a block's signature stand for, by what is wired to inputs other than this one. */
+/** The dtypes that type variables of a block's signature are bound to, by inputs other than `except`. */
 export function boundTypes(graph: Graph, view: BlockView, except?: string): Map<string, string> {
   const bound = new Map<string, string>();
   for (const pin of view.inputs) {
@@ -97,7 +97,7 @@ function constantDtype(pin: InputPin): string | undefined {
   return typeof dtype === "string" ? dtype : undefined;
 }
 
-/** Why a wire from an output to an input of the page would not fit. */
+/** Why an output cannot be wired to an input of the page; undefined if it can. */
 export function connectionError(graph: Graph, from: OutputRef, to: InputRef): ConnectionError | undefined {
   const view = graph.blocks.get(to.block);
   const pin = inputPin(graph, to);
@@ -109,7 +109,7 @@ export function connectionError(graph: Graph, from: OutputRef, to: InputRef): Co
 
 const PRIORITY = { missing: 0, open: 1, constant: 2, wired: 3 } as const;
 
-/** The input of a block that can best take an output: one that misses a value, and then the first. */
+/** The best input of a block for an output: a missing one before an open, constant or wired one. */
 export function bestInput(graph: Graph, from: OutputRef, block: string): InputPin | undefined {
   const view = graph.blocks.get(block);
   if (!view) return undefined;
@@ -120,7 +120,7 @@ export function bestInput(graph: Graph, from: OutputRef, block: string): InputPi
   return fitting.sort((a, b) => PRIORITY[a.state] - PRIORITY[b.state])[0];
 }
 
-/** The first output of a block that an input can take. */
+/** The first output of a block that an input accepts. */
 export function bestOutput(graph: Graph, block: string, to: InputPin): OutputPin | undefined {
   const view = graph.blocks.get(block);
   const target = graph.blocks.get(to.ref.block);
@@ -128,7 +128,7 @@ export function bestOutput(graph: Graph, block: string, to: InputPin): OutputPin
   return view?.outputs.find((pin) => !mismatch(outputType(graph, pin.ref), to.info, target?.info, bound));
 }
 
-// -- lists to choose from ---------------------------------------------------------------------
+// -- candidates -------------------------------------------------------------------------------
 
 export interface Candidate<T> {
   readonly what: T;
@@ -146,7 +146,7 @@ function compatibleFirst<T>(all: Iterable<T>, why: (each: T) => ConnectionError 
   return [...fitting, ...others];
 }
 
-/** All inputs of the page, those first that an output can be wired to; the others with the reason why not. */
+/** All inputs of the page, compatible ones first, the others with the reason. */
 export function candidateInputs(graph: Graph, from: OutputRef): Candidate<InputPin>[] {
   const offer = outputType(graph, from);
   const above = reach(graph, [from.block], "upstream");
@@ -162,7 +162,7 @@ export function candidateInputs(graph: Graph, from: OutputRef): Candidate<InputP
   );
 }
 
-/** All outputs of the page, those first that an input can take. */
+/** All outputs of the page, compatible ones first. */
 export function candidateOutputs(graph: Graph, to: InputRef): Candidate<OutputPin>[] {
   const view = graph.blocks.get(to.block);
   const pin = inputPin(graph, to);
@@ -177,19 +177,19 @@ export function candidateOutputs(graph: Graph, to: InputRef): Candidate<OutputPi
   );
 }
 
-/** A pin of an op that is not on the page yet; without a pin, why none fits. */
+/** The pin of an op, not on the page yet, that matches; else the reason why none does. */
 export interface OpMatch {
   readonly op: OpInfo;
   readonly pin?: PinInfo;
   readonly reason?: ConnectionError;
 }
 
-/** Whether an op has an input that can take an output, and which one. */
+/** The first input of an op that accepts a type. */
 export function matchInput(offer: TensorType, op: OpInfo): OpMatch {
   return firstMatch(op, op.inputs, (pin) => mismatch(offer, pin, op));
 }
 
-/** Whether an op has an output that an input can take. */
+/** The first output of an op that an input accepts. */
 export function matchOutput(graph: Graph, to: InputRef, op: OpInfo): OpMatch {
   const view = graph.blocks.get(to.block);
   const pin = inputPin(graph, to);

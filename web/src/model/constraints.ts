@@ -1,11 +1,11 @@
-/** Loops whose places along some axes must lie within bounds: all that they can be, and what that adds up to. */
+/** Integer solutions of linear constraints: values of loop variables whose affine coordinates lie within bounds. */
 
-/** Where tensors hold coordinates, points are tried one by one: so many at most. */
+/** The most points that are enumerated where coordinates are read from tensors. */
 export const MAX_TRIED = 1 << 21;
 
-/** An axis whose coordinate must lie from low to high. */
+/** A constraint low <= offset + sum(step * loop) <= high. */
 export interface Constraint {
-  /** Where all loops are 0, steps by loop, and its size. */
+  /** The affine coordinate along an axis: its offset, the step of each loop, and the size of the axis. */
   readonly axis: {
     readonly offset: number;
     readonly steps: ReadonlyMap<number, number>;
@@ -15,7 +15,7 @@ export interface Constraint {
   readonly high: number;
 }
 
-/** What a few loops, which share lines, can be: `values` of each, solution after solution. */
+/** Solutions for a group of loops that share constraints: `values` of each loop, solution after solution. */
 export interface Solutions {
   readonly loops: readonly number[];
   readonly values: readonly number[];
@@ -26,7 +26,7 @@ export function combinationCount(parts: readonly Solutions[]): number {
   return parts.reduce((count, part) => count * part.count, 1);
 }
 
-/** What each solution of a part adds, by what a step of each loop adds. */
+/** start + sum(step * value) for each solution. */
 export function weightedSums(
   { loops, values, count }: Solutions,
   steps: readonly number[],
@@ -43,7 +43,7 @@ export function weightedSums(
   return found;
 }
 
-/** All sums of one of the first and one of the second, the second changing fastest. */
+/** All sums of an element of each, the second varying fastest. */
 export function pairwiseSums(first: Float64Array, second: Float64Array): Float64Array {
   const all = new Float64Array(first.length * second.length);
   let at = 0;
@@ -51,7 +51,7 @@ export function pairwiseSums(first: Float64Array, second: Float64Array): Float64
   return all;
 }
 
-/** Sorts in place. Most are sorted already, and sorting costs more than all the rest. */
+/** Sorts in place, unless already sorted, as most are: sorting dominates the run time. */
 export function sortInPlace(numbers: Float64Array): Float64Array {
   for (let i = 1; i < numbers.length; i++) {
     if ((numbers[i] as number) < (numbers[i - 1] as number)) return numbers.sort();
@@ -64,7 +64,7 @@ export function sortedUnique(numbers: Float64Array): Float64Array {
   return sorted.filter((each, i) => i === 0 || each !== sorted[i - 1]);
 }
 
-/** All that some loops can be so that each line holds that depends on them; no more than are ever tried. */
+/** Enumerates the solutions for some loops by backtracking, with intervals that prune; at most MAX_TRIED. */
 export function solve(
   loops: readonly number[],
   sizes: readonly number[],
@@ -106,7 +106,7 @@ export function solve(
 
 type Interval = readonly [least: number, most: number];
 
-/** The least and the most that loops from each depth on can add to a line. */
+/** For each depth, the interval that the remaining loops can add to a constraint. */
 function remainingIntervals(
   steps: readonly number[],
   loops: readonly number[],

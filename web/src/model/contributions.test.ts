@@ -13,25 +13,25 @@ function asked(
   output: string,
   place: number,
 ) {
-  const holding: ReadCell = (tensor, at) => held[tensor]?.[at];
+  const readCell: ReadCell = (tensor, at) => held[tensor]?.[at];
   const nests = ways.map((way) => new LoopNest(way, shapes));
-  return derive(nests, output, place, holding);
+  return derive(nests, output, place, readCell);
 }
 
-function parts(...given: Parameters<typeof asked>): string[] {
-  return asked(...given).flatMap(({ contributions }) => contributions.map(({ part }) => part));
+function roles(...given: Parameters<typeof asked>): string[] {
+  return asked(...given).flatMap(({ contributions }) => contributions.map(({ role }) => role));
 }
 
 describe("a maximum", () => {
   const sample = pooling({ ...row, window: [4] }, "max");
 
   test("is the first of equals, and the others tie", () => {
-    expect(parts(sample, { x: [1, 3, 3, 2] }, "y", 0)).toEqual(["loses", "wins", "ties", "loses"]);
+    expect(roles(sample, { x: [1, 3, 3, 2] }, "y", 0)).toEqual(["loses", "wins", "ties", "loses"]);
     expect(totalOf(asked(sample, { x: [1, 3, 3, 2] }, "y", 0))).toBe(3);
   });
 
   test("is NaN where a cell is", () => {
-    expect(parts(sample, { x: [1, Number.NaN, 3, Number.NaN] }, "y", 0)).toEqual([
+    expect(roles(sample, { x: [1, Number.NaN, 3, Number.NaN] }, "y", 0)).toEqual([
       "loses",
       "wins",
       "loses",
@@ -71,7 +71,7 @@ describe("what comes back through a maximum", () => {
 
   test("comes from the windows that the cell won, and of equals the first wins", () => {
     expect([0, 1, 2, 3].map((place) => totalOf(asked(sample, held, "dx", place)))).toEqual([10, 0, 20, 0]);
-    expect(parts(sample, held, "dx", 2)).toEqual(["ties", "wins"]);
+    expect(roles(sample, held, "dx", 2)).toEqual(["ties", "wins"]);
   });
 });
 

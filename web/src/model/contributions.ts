@@ -1,92 +1,92 @@
-/** How one cell of an output comes from the cells that lead to it: each contribution, and what they come to. */
+/** Derivations of Explain: the contributions of input cells to one output cell, and their total. */
 
 import type { LoopNest, Points, ReadCell } from "./loop-nest.ts";
 
 export type Role =
-  /** Counts as all others do. */
+  /** Contributes as all others do. */
   | "counts"
-  /** The one that is taken. */
+  /** The selected maximum or minimum. */
   | "wins"
-  /** As large as the one that is taken, and comes later. */
+  /** Equal to the selected one, and later in order. */
   | "ties"
-  /** Is looked at, and adds nothing. */
+  /** Compared, and contributes nothing. */
   | "loses";
 
-/** The cell of each tensor at one point. */
+/** The cell of each tensor at one point of the loops. */
 export interface PointCellMap {
   get(tensor: string): number | undefined;
 }
 
 export interface Contribution {
   readonly cells: PointCellMap;
-  /** What the rule's tensors hold there; undefined where that is not known. */
-  readonly held: readonly (number | undefined)[];
-  /** What the rule counts with: what they hold or, in a sum, what codes stand for. */
+  /** The numbers of the rule's tensors; undefined where they are not loaded. */
+  readonly values: readonly (number | undefined)[];
+  /** The numbers that the rule uses: the values or, in a sum, dequantized ones. */
   readonly factors: readonly (number | undefined)[];
-  /** The way's own factor. */
+  /** The factor of the declaration, if it has one. */
   readonly weight: number | undefined;
-  /** By how many it is divided before it is added. */
+  /** The divisor of this contribution, if it has its own. */
   readonly divisor: number | undefined;
-  /** What it adds, or what is compared. */
+  /** The summand, or the number that is compared. */
   readonly amount: number | undefined;
-  /** What all up to this one come to. */
+  /** The total of the contributions up to this one. */
   readonly running: number | undefined;
-  readonly part: Role;
+  readonly role: Role;
 }
 
-/** What one way contributes. */
+/** The contributions of one loop nest. */
 export interface Derivation {
   readonly nest: LoopNest;
   readonly contributions: readonly Contribution[];
-  /** By how many the sum is divided. */
+  /** The divisor of the sum, if it is a mean. */
   readonly divisor: number | undefined;
-  /** Undefined where only the op itself can tell, or values are not known. */
+  /** Undefined if only the op can compute it, or values are not loaded. */
   readonly total: number | undefined;
-  /** Whether there are more contributions than these. */
-  readonly cut: boolean;
+  /** Whether there are more contributions than are listed. */
+  readonly truncated: boolean;
 }
 
-/** How an output's cell comes about: one derivation for each way that leads to it, to be added up. */
+/** The derivations of an output cell, one for each loop nest; the cell is their sum. */
 export function derive(
   nests: readonly LoopNest[],
   output: string,
   place: number,
-  holding: ReadCell,
+  readCell: ReadCell,
 ): readonly Derivation[] {
   const leading = nests.filter((nest) => nest.has(output));
   const all = leading.map((nest) => {
-    const points = nest.points(output, place, holding);
-    const asked: RuleInput = { nest, output, points, holding };
+    const points = nest.points(output, place, readCell);
+    const asked: RuleInput = { nest, output, points, readCell };
     const derived = (RULES[nest.rule] ?? opaque)(asked);
     const { total } = derived;
     const whole = total === undefined || !nest.cut ? total : truncated(total);
-    return { nest, divisor: undefined, cut: points.cut, ...derived, total: whole };
+    return { nest, divisor: undefined, truncated: points.truncated, ...derived, total: whole };
   });
   const some = all.filter((each) => each.contributions.length > 0);
   return some.length ? some : all.slice(0, 1);
 }
 
-/** Toward zero; a sum that is whole but for rounding stays whole. */
+/** Truncates toward zero; a sum that is an integer but for rounding is kept. */
 function truncated(total: number): number {
   return Math.abs(total - Math.round(total)) < 1e-9 ? Math.round(total) : Math.trunc(total);
 }
 
-/** What the derivations come to together. */
+/** The sum of all derivations; undefined if one is unknown or truncated. */
 export function totalOf(derivations: readonly Derivation[]): number | undefined {
   let total = 0;
-  for (const { total: each, cut } of derivations) {
+  for (const { total: each, truncated: cut } of derivations) {
     if (each === undefined || cut) return undefined;
     total = derivations.length === 1 ? each : total + each;
   }
   return total;
 }
 
-/** Whether all that a derivation has is subtracted. */
+/** Whether all contributions have the factor -1. */
 export function isSubtracted({ contributions }: Derivation): boolean {
   return contributions.length > 0 && contributions.every(({ weight }) => weight === -1);
 }
 
-/** How far rounding may take a sum from what the op gives: in its type, or to the number of a code. */
+/** The rounding error that is expected between the total and the op's own result. */
 export function tolerance(derivations: readonly Derivation[], dtype: string, step = 0): number {
   const each = step ? (PRECISION.float32 as number) : (PRECISION[dtype] ?? 0);
   let [size, count] = [0, 0];
@@ -101,12 +101,12 @@ export function tolerance(derivations: readonly Derivation[], dtype: string, ste
   return each * size * (4 + Math.sqrt(count)) + step / 2;
 }
 
-/** Whether a total is the shown number, but for rounding. */
+/** Whether a total equals the shown number within a tolerance. */
 export function agrees(total: number, shown: number, within: number): boolean {
   return Object.is(total, shown) || total === shown || Math.abs(total - shown) <= within;
 }
 
-/** The distance from 1 to the next number of a type. Whole numbers are exact. */
+/** Machine epsilon by dtype. Integers are exact. */
 const PRECISION: Readonly<Record<string, number>> = {
   float64: 2 ** -52,
   float32: 2 ** -23,
@@ -120,13 +120,13 @@ interface RuleInput {
   readonly nest: LoopNest;
   readonly output: string;
   readonly points: Points;
-  readonly holding: ReadCell;
+  readonly readCell: ReadCell;
 }
 
 type RuleResult = Pick<Derivation, "contributions" | "total"> & Partial<Pick<Derivation, "divisor">>;
 type Rule = (asked: RuleInput) => RuleResult;
 
-/** Looked up when asked: there may be thousands of points, and most are never looked at. */
+/** A lazy lookup: there may be thousands of points, most of which are never shown. */
 class PointCells implements PointCellMap {
   constructor(
     private readonly points: Points,
@@ -134,41 +134,41 @@ class PointCells implements PointCellMap {
   ) {}
 
   get(tensor: string): number | undefined {
-    return this.points.places.get(tensor)?.[this.at];
+    return this.points.offsets.get(tensor)?.[this.at];
   }
 }
 
-function valuesAt({ nest, points, holding }: RuleInput, i: number): (number | undefined)[] {
-  return nest.of.map((tensor) => holding(tensor, points.places.get(tensor)?.[i] as number));
+function valuesAt({ nest, points, readCell }: RuleInput, i: number): (number | undefined)[] {
+  return nest.of.map((tensor) => readCell(tensor, points.offsets.get(tensor)?.[i] as number));
 }
 
-/** What is counted with: numbers or, in a sum, what codes stand for. */
+/** The factors of a point: its values or, in a sum, dequantized ones. */
 function ruleFactors(
-  { nest, holding }: RuleInput,
-  held: readonly (number | undefined)[],
+  { nest, readCell }: RuleInput,
+  values: readonly (number | undefined)[],
 ): readonly (number | undefined)[] {
-  if (nest.rule !== "sum" || nest.of.every((tensor) => !nest.codes[tensor])) return held;
-  return held.map((code, at) => nest.dequantized(nest.of[at] ?? "", code, holding));
+  if (nest.rule !== "sum" || nest.of.every((tensor) => !nest.codes[tensor])) return values;
+  return values.map((code, at) => nest.dequantized(nest.of[at] ?? "", code, readCell));
 }
 
-/** Contributions, one for each point, that are put together one after the other. */
+/** One contribution for each point, reduced in order. */
 function reduced(
   asked: RuleInput,
   start: number,
   amountOf: (
     factors: readonly (number | undefined)[],
     i: number,
-  ) => { amount: number | undefined; part?: Role; divisor?: number },
+  ) => { amount: number | undefined; role?: Role; divisor?: number },
   join: (before: number, amount: number) => number = (before, amount) => before + amount,
 ): { contributions: Contribution[]; total: number | undefined } {
   let running: number | undefined = start;
   const contributions = Array.from({ length: asked.points.count }, (_, i) => {
-    const held = valuesAt(asked, i);
-    const factors = ruleFactors(asked, held);
-    const { amount, part = "counts", divisor } = amountOf(factors, i);
+    const values = valuesAt(asked, i);
+    const factors = ruleFactors(asked, values);
+    const { amount, role = "counts", divisor } = amountOf(factors, i);
     running = running === undefined || amount === undefined ? undefined : join(running, amount);
     const cells = new PointCells(asked.points, i);
-    return { cells, held, factors, weight: asked.points.weights?.[i], divisor, amount, running, part };
+    return { cells, values, factors, weight: asked.points.weights?.[i], divisor, amount, running, role };
   });
   return { contributions, total: running };
 }
@@ -186,7 +186,7 @@ function sum(factors: readonly (number | undefined)[]): number | undefined {
   return factors.reduce((all, each) => (all === undefined || each === undefined ? undefined : all + each), 0);
 }
 
-/** The number of the first that is NaN, or else largest (smallest with sign -1); undefined if there is none. */
+/** The index of the first NaN, or else of the maximum (minimum with sign -1); undefined if there is none. */
 function bestOf(amounts: readonly (number | undefined)[], sign: 1 | -1): number | undefined {
   let best: number | undefined;
   for (const [i, amount] of amounts.entries()) {
@@ -208,7 +208,7 @@ function roleOf(amounts: readonly (number | undefined)[], best: number | undefin
   return same(amounts[i], amounts[best]) ? "ties" : "loses";
 }
 
-/** The largest or smallest; `nan` is what NaN counts as. */
+/** A maximum or minimum; `nan` is what NaN compares as. */
 function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
   return (asked) => {
     const amounts = Array.from({ length: asked.points.count }, (_, i) => {
@@ -221,105 +221,105 @@ function extreme(sign: 1 | -1, nan = Number.NaN): Rule {
     return reduced(
       asked,
       -sign * Number.POSITIVE_INFINITY,
-      (_, i) => ({ amount: amounts[i], part: roleOf(amounts, best, i) }),
+      (_, i) => ({ amount: amounts[i], role: roleOf(amounts, best, i) }),
       better,
     );
   };
 }
 
-/** Where the one that is taken stands, in place of what it holds. */
+/** The argmax or argmin of a maximum or minimum rule. */
 function argOf(rule: Rule): Rule {
   return (asked) => {
     const { contributions } = rule(asked);
     if (contributions.length === 0) return { contributions, total: 0 };
-    const winner = contributions.find(({ part }) => part === "wins");
+    const winner = contributions.find(({ role }) => role === "wins");
     const place = winner?.cells.get(asked.nest.of[0] ?? "");
     return { contributions, total: place === undefined ? undefined : asked.nest.numberOf(place) };
   };
 }
 
-/** What is compared in the window of a cell of what flows back, by the cell that it belongs to, in their order. */
+/** The compared values in the window of an incoming gradient cell, by input cell, in order. */
 export function windowValues(
   nest: LoopNest,
   given: string,
   place: number,
-  holding: ReadCell,
+  readCell: ReadCell,
 ): Map<number, number | undefined> {
-  const points = nest.points(given, place, holding);
+  const points = nest.points(given, place, readCell);
   const [, own = "", ...others] = nest.of;
-  // What a number is held against is no part of it.
+  // The reference that values are compared with is not part of the value.
   const compared = nest.rule === "close" ? [own] : [own, ...others];
   const amounts = new Map<number, number | undefined>();
-  const asked = { nest, output: "", points, holding };
+  const asked = { nest, output: "", points, readCell };
   for (let i = 0; i < points.count; i++) {
-    const at = points.places.get(own)?.[i] as number;
+    const at = points.offsets.get(own)?.[i] as number;
     if (!amounts.has(at)) amounts.set(at, sum(compared.map((tensor) => readTensor(asked, tensor, i))));
   }
   return amounts;
 }
 
-/** The cells that win the window of what flows back, and those that tie with them. */
+/** The input cells that win the window of an incoming gradient cell, and those that tie. */
 export function windowWinners(
   nest: LoopNest,
   given: string,
   place: number,
-  holding: ReadCell,
+  readCell: ReadCell,
 ): { wins: number[]; ties: number[] } {
-  const amounts = windowValues(nest, given, place, holding);
+  const amounts = windowValues(nest, given, place, readCell);
   const [cells, values] = [[...amounts.keys()], [...amounts.values()]];
   const best = bestOf(values, 1);
-  const being = (part: Role): number[] => cells.filter((_, i) => roleOf(values, best, i) === part);
+  const being = (role: Role): number[] => cells.filter((_, i) => roleOf(values, best, i) === role);
   return { wins: being("wins"), ties: being("ties") };
 }
 
-/** Each window that reads the output's cell, and whether that cell won it. */
+/** The gradient of max pooling: each window that reads the cell, and whether the cell won it. */
 function winners(asked: RuleInput): RuleResult {
   const { nest, points, output } = asked;
   const [given, own, ...others] = nest.of as [string, string, ...string[]];
   const windows = new Map<number, number[]>();
   for (let i = 0; i < points.count; i++) {
-    const window = points.places.get(given)?.[i] as number;
+    const window = points.offsets.get(given)?.[i] as number;
     windows.get(window)?.push(i) ?? windows.set(window, [i]);
   }
   let running: number | undefined = 0;
   const contributions = [...windows.values()].map((window): Contribution => {
     const amounts = window.map((i) => sum([own, ...others].map((tensor) => readTensor(asked, tensor, i))));
     const best = bestOf(amounts, 1);
-    const isOwn = (i: number): boolean => points.places.get(own)?.[i] === points.places.get(output)?.[i];
+    const isOwn = (i: number): boolean => points.offsets.get(own)?.[i] === points.offsets.get(output)?.[i];
     const mine = window.findIndex(isOwn);
-    const part = best !== undefined && isOwn(window[best] as number) ? "wins" : roleOf(amounts, best, mine);
+    const role = best !== undefined && isOwn(window[best] as number) ? "wins" : roleOf(amounts, best, mine);
     const winner = window[best ?? 0] as number;
     const value = readTensor(asked, given, winner);
-    const amount = best === undefined ? undefined : part === "wins" ? value : 0;
+    const amount = best === undefined ? undefined : role === "wins" ? value : 0;
     running = running === undefined || amount === undefined ? undefined : running + amount;
-    const held = nest.of.map((tensor) => readTensor(asked, tensor, winner));
+    const values = nest.of.map((tensor) => readTensor(asked, tensor, winner));
     const none = { weight: undefined, divisor: undefined };
-    return { cells: new PointCells(points, winner), held, factors: held, ...none, amount, running, part };
+    return { cells: new PointCells(points, winner), values, factors: values, ...none, amount, running, role };
   });
   return { contributions, total: running };
 }
 
-function readTensor({ points, holding }: RuleInput, tensor: string, i: number): number | undefined {
-  return holding(tensor, points.places.get(tensor)?.[i] as number);
+function readTensor({ points, readCell }: RuleInput, tensor: string, i: number): number | undefined {
+  return readCell(tensor, points.offsets.get(tensor)?.[i] as number);
 }
 
 function winnersValue(asked: RuleInput): RuleResult {
   const amounts = Array.from({ length: asked.points.count }, (_, i) => sum(valuesAt(asked, i).slice(1)));
   const best = bestOf(amounts, 1);
   return reduced(asked, 0, ([given], i) => {
-    const part = roleOf(amounts, best, i);
-    return { amount: best === undefined ? undefined : part === "wins" ? given : 0, part };
+    const role = roleOf(amounts, best, i);
+    return { amount: best === undefined ? undefined : role === "wins" ? given : 0, role };
   });
 }
 
-/** How near two numbers must be to be taken for the same. */
+/** The distance below which two numbers count as equal. */
 const CLOSE = 1e-5;
 
 function close(asked: RuleInput): RuleResult {
   return reduced(asked, 0, ([given, one, other]) => {
     if (given === undefined || one === undefined || other === undefined) return { amount: undefined };
     const near = one === other || Math.abs(one - other) < CLOSE;
-    return near ? { amount: given, part: "wins" } : { amount: 0, part: "loses" };
+    return near ? { amount: given, role: "wins" } : { amount: 0, role: "loses" };
   });
 }
 
@@ -342,7 +342,11 @@ const RULES: Readonly<Record<string, Rule>> = {
   shares: (asked) =>
     reduced(asked, 0, ([given], i) => {
       const tensor = asked.nest.of[0] as string;
-      const divisor = asked.nest.count(tensor, asked.points.places.get(tensor)?.[i] as number, asked.holding);
+      const divisor = asked.nest.count(
+        tensor,
+        asked.points.offsets.get(tensor)?.[i] as number,
+        asked.readCell,
+      );
       return { amount: given === undefined ? undefined : given / divisor, divisor };
     }),
   product: (asked) =>

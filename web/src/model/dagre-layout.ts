@@ -1,10 +1,10 @@
-/** A tidy layout: what is needed stands left of what needs it, and wires cross as little as possible. */
+/** Layered layout by dagre: producers left of consumers, few crossings. It runs in a worker. */
 
 import dagre from "@dagrejs/dagre";
 import { BLOCK_WIDTH, COLUMN_GAP, GAP, type Point, type Rect } from "./geometry.ts";
 import { columnLayout, keepCorner, type LayoutInput, type LayoutResult } from "./layout.ts";
 
-/** Of more blocks dagre takes many seconds: 18 for a thousand. */
+/** The most blocks for dagre, which takes 18 s for a thousand. */
 const MAX_BLOCKS = 400;
 
 export function dagreLayout(given: LayoutInput): LayoutResult {
@@ -12,7 +12,7 @@ export function dagreLayout(given: LayoutInput): LayoutResult {
   const graph = new dagre.graphlib.Graph({ compound: true });
   // Frames need room for their edges and titles.
   const gap = Object.keys(given.frames).length ? GAP + 16 : GAP;
-  // Twice as fast on large pages, and hardly worse to look at.
+  // Twice as fast on large pages, at hardly any loss.
   const ranker = given.blocks.length > 150 ? "tight-tree" : "network-simplex";
   graph.setGraph({ rankdir: "LR", nodesep: gap, ranksep: COLUMN_GAP, edgesep: 24, ranker });
   graph.setDefaultEdgeLabel(() => ({}));
@@ -37,7 +37,7 @@ export function dagreLayout(given: LayoutInput): LayoutResult {
   return keepCorner(given, placed, bent);
 }
 
-/** dagre leads a wire through each column that it passes: there it must go straight. */
+/** Bend points where a wire passes other columns, so that it runs straight between their blocks. */
 function bendsAroundColumns(points: readonly Point[], middles: readonly number[]): Point[] {
   const [start, end] = [points[0]?.x ?? 0, points.at(-1)?.x ?? 0];
   const passed = middles.filter((x) => x - BLOCK_WIDTH / 2 > start && x + BLOCK_WIDTH / 2 < end);
@@ -48,11 +48,11 @@ function bendsAroundColumns(points: readonly Point[], middles: readonly number[]
       { x: x + BLOCK_WIDTH / 2, y },
     ];
   });
-  // Where it goes straight on it need not be held.
+  // Points in a straight run are dropped.
   return bends.filter(({ y }, place) => bends[place - 1]?.y !== y || bends[place + 1]?.y !== y);
 }
 
-/** Where a line through points is at some x. */
+/** The y of a polyline at an x. */
 function heightAt(points: readonly Point[], x: number): number {
   const next = points.findIndex((point) => point.x >= x);
   const [a, b] = [points[next - 1] as Point, points[next] as Point];

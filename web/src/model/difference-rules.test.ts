@@ -36,11 +36,11 @@ function asked(
     ways: [...ways],
   } as const;
   const made = explainedBlock({ ...explained, outputs: [name], ways: [...ways] });
-  const holding: ReadCell = (tensor, place) => held[tensor]?.[place];
+  const readCell: ReadCell = (tensor, place) => held[tensor]?.[place];
   const place = ravelIndex(cell, shapes[name] as number[]);
-  const derivations = derive(made.nests, name, place, holding);
+  const derivations = derive(made.nests, name, place, readCell);
   const setting = (attr: string): Json | undefined => given.settings?.[attr];
-  return differenceApplies(at, { row: made, name, place, derivations, holding, setting });
+  return differenceApplies(at, { row: made, name, place, derivations, readCell, setting });
 }
 
 const max = pooling(row, "max");

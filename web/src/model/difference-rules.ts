@@ -1,4 +1,4 @@
-/** Whether a difference from TensorFlow's kernel shows at one number: by the cells that lead to it. */
+/** Rules that tell whether a declared difference from TensorFlow's kernel affects one output cell. */
 
 import type { Way } from "../net/generated.ts";
 import { type Derivation, windowValues } from "./contributions.ts";
@@ -7,41 +7,41 @@ import type { ExplainedBlock } from "./highlights.ts";
 import { elementCount } from "./indexing.ts";
 import { LoopNest, type ReadCell } from "./loop-nest.ts";
 
-/** A cell of an output, and how it comes about. */
+/** An output cell with its derivations and what they were computed from. */
 export interface CellContext {
   readonly row: ExplainedBlock;
   readonly name: string;
   readonly place: number;
   readonly derivations: readonly Derivation[];
-  /** What tensors hold, by their names in the row. */
-  readonly holding: ReadCell;
-  /** What the block has for an attribute. */
+  /** Reads tensors by the names that the block gives them. */
+  readonly readCell: ReadCell;
+  /** The value of an attribute of the block. */
   readonly setting: (name: string) => Json | undefined;
 }
 
-/** Whether the rule that a difference names holds here; undefined if it has none, or one that is not known. */
+/** Whether the rule of a difference holds at a cell; undefined if it names none that is known. */
 export function differenceApplies(at: string | undefined, here: CellContext): boolean | undefined {
   return at ? RULES[at]?.(here) : undefined;
 }
 
-/** What is compared in one window, and what becomes of the cell that is looked at. */
+/** The compared numbers of one window, and whether this cell won it. */
 interface Window {
   readonly amounts: readonly (number | undefined)[];
-  /** What flows back through it, if it is looked at from a cell of a gradient. */
+  /** The incoming gradient of the window, if the cell is one of a gradient. */
   readonly given: number | undefined;
-  /** Whether the cell won it. */
+  /** Whether the cell won the window. */
   readonly won: boolean;
   readonly clipped: boolean;
 }
 
-function comparedWindows({ name, derivations, holding }: CellContext): Window[] {
+function comparedWindows({ name, derivations, readCell }: CellContext): Window[] {
   return derivations.flatMap(({ nest, contributions }): Window[] => {
     if (nest.rule === "winners" || nest.rule === "close") {
       const [given = ""] = nest.of;
-      return contributions.map(({ cells, part, factors }) => ({
-        amounts: [...windowValues(nest, given, cells.get(given) as number, holding).values()],
+      return contributions.map(({ cells, role, factors }) => ({
+        amounts: [...windowValues(nest, given, cells.get(given) as number, readCell).values()],
         given: factors[0],
-        won: part === "wins",
+        won: role === "wins",
         clipped: false,
       }));
     }
@@ -55,10 +55,10 @@ function comparedWindows({ name, derivations, holding }: CellContext): Window[] 
   });
 }
 
-/** What the cell of a gradient holds in the tensor that is compared. */
-function comparedValue({ name, place, derivations, row, holding }: CellContext): number | undefined {
+/** The forward value at the cell of a gradient. */
+function comparedValue({ name, place, derivations, row, readCell }: CellContext): number | undefined {
   const own = derivations[0]?.nest.of[1] ?? "";
-  return String(row.shapes[own]) === String(row.shapes[name]) ? holding(own, place) : undefined;
+  return String(row.shapes[own]) === String(row.shapes[name]) ? readCell(own, place) : undefined;
 }
 
 const isNaNValue = (value: number | undefined): boolean => value !== undefined && Number.isNaN(value);
@@ -71,7 +71,7 @@ function isAllMinusInfinity({ amounts }: Window): boolean {
   return amounts.length > 0 && amounts.every((each) => each === Number.NEGATIVE_INFINITY);
 }
 
-/** How near to the largest TensorFlow's kernel takes a cell for it. */
+/** TensorFlow's kernel takes cells this near to the maximum for the maximum. */
 const CLOSE = 1e-5;
 
 function ties(here: CellContext): boolean {
@@ -83,7 +83,7 @@ function ties(here: CellContext): boolean {
   });
 }
 
-/** NaN wins wherever it stands; for TensorFlow only in a window's first place. */
+/** NaN always wins here; in TensorFlow only as the first cell of a window. */
 function laterNaN(here: CellContext): boolean {
   const own = comparedValue(here);
   return comparedWindows(here).some(({ amounts, given, won }) => {
@@ -95,8 +95,8 @@ function laterNaN(here: CellContext): boolean {
   });
 }
 
-/** Whether what is not finite meets padding, which is 0 for TensorFlow: the other tensors' cells at points outside. */
-function meetsPadding({ row, name, place, derivations, holding }: CellContext): boolean {
+/** Whether a non-finite number is multiplied by padding, which is 0 in TensorFlow and left out here. */
+function meetsPadding({ row, name, place, derivations, readCell }: CellContext): boolean {
   return derivations.some(({ nest }) =>
     nest.of.some((outside) => {
       const way = row.explained.ways[row.nests.indexOf(nest)] as Way;
@@ -105,16 +105,16 @@ function meetsPadding({ row, name, place, derivations, holding }: CellContext): 
       const unbounded = new LoopNest({ ...way, cells: others }, row.shapes);
       return nest.of.some((tensor) => {
         if (tensor === outside) return false;
-        const inside = new Set(nest.relatedCells(name, place, tensor, holding));
+        const inside = new Set(nest.relatedCells(name, place, tensor, readCell));
         return unbounded
-          .relatedCells(name, place, tensor, holding)
-          .some((at) => !inside.has(at) && !Number.isFinite(holding(tensor, at) ?? 0));
+          .relatedCells(name, place, tensor, readCell)
+          .some((at) => !inside.has(at) && !Number.isFinite(readCell(tensor, at) ?? 0));
       });
     }),
   );
 }
 
-/** Whether a stride leaves cells out between two windows, and the padding is to be found by the op. */
+/** Whether the stride is larger than the window, with SAME padding. */
 function hasGapsBetweenWindows({ row, setting }: CellContext): boolean {
   return (
     setting("padding") === "SAME" &&
@@ -148,7 +148,7 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
   padding: meetsPadding,
   "no cell": ({ derivations }) => derivations.every(({ contributions }) => contributions.length === 0),
   orig_output: (here) => {
-    const found = here.holding("orig_output", here.place);
+    const found = here.readCell("orig_output", here.place);
     const top = Math.max(
       ...comparedWindows(here).flatMap(({ amounts }) => amounts.map((each) => each ?? Number.NaN)),
     );
@@ -159,8 +159,8 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
       const mean = (contributions.at(-1)?.running ?? 0) / (divisor ?? 1);
       return total !== undefined && Math.round(Math.abs(mean)) !== Math.abs(total);
     }),
-  "below 0": ({ name, derivations, holding }) =>
-    (holding("max_input", 0) ?? 0) < 0 &&
+  "below 0": ({ name, derivations, readCell }) =>
+    (readCell("max_input", 0) ?? 0) < 0 &&
     derivations.some(({ nest, contributions }) => contributions.length < nest.windowSize(name)),
   half: ({ row, name, derivations }) =>
     /^b?float16$/.test(row.explained.tensors[name]?.dtype ?? "") &&
@@ -181,5 +181,5 @@ const RULES: Readonly<Record<string, (here: CellContext) => boolean>> = {
     hasEntryAboveOne(setting("dilations")) || row.explained.ways.some(({ loops }) => (loops.g ?? 1) > 1),
 };
 
-/** The rules by which differences say where they show. */
+/** The names of all rules. */
 export const DIFFERENCE_RULES: readonly string[] = Object.keys(RULES);

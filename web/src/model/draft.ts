@@ -1,4 +1,4 @@
-/** A document while an action works on it: each change is applied at once and noted as an edit. */
+/** The working copy of a document in an action: each change is applied at once and recorded as an edit. */
 
 import {
   apply,
@@ -11,7 +11,7 @@ import {
   type Path,
 } from "./document.ts";
 
-/** The order in which a page's file has its fields; what is unknown comes last. */
+/** The order of fields in a page file; unknown fields come last. */
 const ORDER: readonly (readonly [RegExp, readonly string[]])[] = [
   [
     /^$/,
@@ -49,7 +49,7 @@ export class Draft {
     this.edits.push(...edits);
   }
 
-  /** Writes a text: in a language if it is there in that language, which is what a reader of the language sees. */
+  /** Writes a text, or its translation if there is one in this language. */
   putText(path: Path, field: "text" | "title" | "about", text: string, language: string): void {
     const translated = this.get([...path, `${field}s`, language]) !== undefined;
     const place = translated ? [...path, `${field}s`, language] : [...path, field];
@@ -66,7 +66,7 @@ export class Draft {
     return here;
   }
 
-  /** Puts a value there, and makes the objects that lead to it. The same value again is no edit. */
+  /** Sets a value, and creates the objects on its path. An equal value is not an edit. */
   put(path: Path, value: Json, before?: string): void {
     const old = this.get(path);
     if (old !== undefined && same(old, value)) return;
@@ -78,7 +78,7 @@ export class Draft {
     this.apply(behind === undefined ? { path: at, value: made } : { path: at, value: made, before: behind });
   }
 
-  /** Puts many entries of one object, in one go: moving a thousand blocks copies their places once. */
+  /** Sets many entries of one object at once, so that moving a thousand blocks copies their positions once. */
   putEach(path: Path, entries: Iterable<readonly [string, Json]>): void {
     const left = [...entries];
     while (left.length && !isObject(this.get(path)))
@@ -90,7 +90,7 @@ export class Draft {
     if (changed.length) this.apply(...changed.map(([key, value]) => ({ path: [...path, key], value })));
   }
 
-  /** Takes away what is there, if anything is, and objects and lists that are empty then. */
+  /** Removes a value, if there is one, with parents that become empty. */
   remove(path: Path): void {
     if (this.get(path) === undefined) return;
     let end = path.length;
@@ -98,13 +98,13 @@ export class Draft {
     this.apply({ path: path.slice(0, end) });
   }
 
-  /** Puts a list there, or takes it away if it is empty. */
+  /** Sets a list, or removes it if it is empty. */
   putList(path: Path, list: readonly Json[]): void {
     if (list.length) this.put(path, list);
     else this.remove(path);
   }
 
-  /** Whether nothing but this entry is in its object, and the object can go with it. */
+  /** Whether this is the only entry of an object that can be removed with it. */
   private isOnlyEntry(path: Path): boolean {
     const parent = this.get(path.slice(0, -1));
     const named = path.length === 3 && path[0] !== "layout" && path[0] !== "run" && path[0] !== "ports";
@@ -112,7 +112,7 @@ export class Draft {
     return !stays && isObject(parent) && Object.keys(parent).length === 1;
   }
 
-  /** The key before which a new one stands, for objects whose fields have an order. */
+  /** The key before which a new field is inserted, by ORDER. */
   private nextInOrder(path: Path): string | undefined {
     const parent = path.slice(0, -1);
     const order = ORDER.find(([where]) =>
@@ -134,7 +134,7 @@ export class Draft {
   }
 }
 
-/** Whether two values are written alike. */
+/** Whether two values have the same JSON. */
 export function same(a: Json, b: Json): boolean {
   return a === b || JSON.stringify(a) === JSON.stringify(b);
 }

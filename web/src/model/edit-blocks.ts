@@ -1,4 +1,4 @@
-/** Actions on blocks: adding, taking away, renaming, and what is typed into them. */
+/** Actions on blocks: add, remove, rename, replace the op, set attributes and inputs. */
 
 import { type Action, type AddAction, item, type Label } from "./action.ts";
 import {
@@ -24,7 +24,7 @@ export function actionOf(draft: Draft, label: Label): Action {
 
 // -- adding -----------------------------------------------------------------------------------
 
-/** Adds a block with a name of its own, and gives the name. */
+/** Adds a block under a free name, which is returned. */
 export function putBlock(draft: Draft, block: PageBlock, at: Point, wanted = snakeName(block.op)): string {
   const name = uniqueName(wanted, (each) => Object.hasOwn(draft.blocks, each));
   draft.put(["blocks", name], block);
@@ -32,7 +32,7 @@ export function putBlock(draft: Draft, block: PageBlock, at: Point, wanted = sna
   return name;
 }
 
-/** A new block of an op, with values to start from where it must have some. */
+/** A new block of an op, with initial values of required attributes. */
 export function newBlock(info: OpInfo): PageBlock {
   if (info.name === CONST) return { op: CONST, attrs: { value: { dtype: "float32", value: 0 } } };
   if (info.name === VARIABLE) return { op: VARIABLE, [INITIAL]: { dtype: "float32", value: 0 } };
@@ -45,7 +45,7 @@ export function newBlock(info: OpInfo): PageBlock {
   return Object.keys(attrs).length ? { op: info.name, attrs } : { op: info.name };
 }
 
-/** The block of the op in its first worked case, whose attributes fit together. */
+/** The block of the op in its first worked case, whose attributes are consistent. */
 function exampleOf(info: OpInfo): PageBlock | undefined {
   const blocks = Object.values(info.cases[0]?.page.blocks ?? {});
   return blocks.find((block) => block.op === info.name);
@@ -68,11 +68,11 @@ export function addBlock(
   return { ...actionOf(draft, { kind: "add block", name: added }), added: [item("block", added)] };
 }
 
-// -- taking away ------------------------------------------------------------------------------
+// -- removing ---------------------------------------------------------------------------------
 
 /**
- * Takes blocks away, and all that named them. With `heal`, wires that came out of a block come from what flowed into
- * it instead, where that is of the same type.
+ * Removes blocks and all references to them. With `heal`, consumers of a removed block are connected to its input of
+ * the same type.
  */
 export function removeBlocks(draft: Draft, graph: Graph, names: Iterable<string>, heal: boolean): void {
   const removed = new Set(names);
@@ -85,7 +85,7 @@ export function removeBlocks(draft: Draft, graph: Graph, names: Iterable<string>
   });
 }
 
-/** Takes blocks away, and nothing of what names them. */
+/** Removes blocks, but no references to them. */
 export function removeEntries(draft: Draft, names: Iterable<string>): void {
   for (const name of names) {
     draft.remove(["blocks", name]);
@@ -93,7 +93,7 @@ export function removeEntries(draft: Draft, names: Iterable<string>): void {
   }
 }
 
-/** What flows into a removed block and can stand for its output; null if nothing can. */
+/** The output that replaces one of a removed block; null if there is none. */
 function healed(graph: Graph, removed: ReadonlySet<string>, from: OutputRef): OutputRef | null {
   const seen = new Set<string>();
   let here: OutputRef = from;
@@ -107,7 +107,7 @@ function healed(graph: Graph, removed: ReadonlySet<string>, from: OutputRef): Ou
   return here;
 }
 
-/** The wire into a block that has the type of one of its outputs. */
+/** The source of the first wired input that has the type of an output. */
 function passedThrough(view: BlockView, from: OutputRef): OutputRef | undefined {
   const output =
     from.pin === undefined ? view.outputs[0] : view.outputs.find((pin) => pin.info.name === from.pin);
@@ -118,7 +118,7 @@ function passedThrough(view: BlockView, from: OutputRef): OutputRef | undefined 
 
 // -- renaming ---------------------------------------------------------------------------------
 
-/** Everything that named the block follows. The new name must be free. */
+/** Renames a block and all references to it. The new name must be free. */
 export function renameBlock(document: PageDocument, old: string, name: string): Action {
   const draft = new Draft(document);
   const moved = (from: OutputRef): OutputRef | undefined =>
@@ -133,9 +133,9 @@ export function renameBlock(document: PageDocument, old: string, name: string): 
   return actionOf(draft, { kind: "rename", name });
 }
 
-// -- what is typed into a block ---------------------------------------------------------------
+// -- attributes and inputs --------------------------------------------------------------------
 
-/** Sets an attribute; undefined lets it be what it is anyway. */
+/** Sets an attribute; undefined resets it to its default. */
 export function setAttr(
   document: PageDocument,
   block: string,
@@ -149,7 +149,7 @@ export function setAttr(
   return actionOf(draft, { kind: value === undefined ? "unset" : "set", name: `${block}.${name}` });
 }
 
-/** Gives an input a constant, or what a variable starts from; undefined takes away what it has. */
+/** Sets the constant of an input, or the initial value of a variable; undefined removes it. */
 export function setInput(document: PageDocument, to: InputRef, value: Json | undefined): Action {
   const draft = new Draft(document);
   if (value === undefined) removeInput(draft, to);
@@ -165,7 +165,7 @@ export function setAbout(document: PageDocument, block: string, about: string): 
   return actionOf(draft, { kind: "about", name: block });
 }
 
-/** Lets a block run after another, or no longer. */
+/** Adds or removes a control dependency: this block runs after the other. */
 export function setAfter(document: PageDocument, block: string, other: string, on: boolean): Action {
   const draft = new Draft(document);
   const others = (draft.blocks[block]?.after ?? []).filter((each) => each !== other);
@@ -173,7 +173,7 @@ export function setAfter(document: PageDocument, block: string, other: string, o
   return actionOf(draft, { kind: "order", name: block });
 }
 
-/** Moves a block before another in the order in which blocks change variables; last without one. */
+/** Moves a block before another in document order, which is the order of writes to variables; last without one. */
 export function setOrder(document: PageDocument, block: string, before?: string): Action {
   const draft = new Draft(document);
   const value = draft.blocks[block];
@@ -184,7 +184,7 @@ export function setOrder(document: PageDocument, block: string, before?: string)
   return actionOf(draft, { kind: "order", name: block });
 }
 
-/** Changes a block to one of another op: what both know stays. */
+/** Replaces the op of a block; inputs and attributes that both ops have are kept. */
 export function replaceOp(graph: Graph, block: string, info: OpInfo): Action {
   const draft = new Draft(graph.document);
   const old = draft.blocks[block];
@@ -203,12 +203,12 @@ export function replaceOp(graph: Graph, block: string, info: OpInfo): Action {
   return actionOf(draft, { kind: "set", name: `${block}.op` });
 }
 
-/** Outputs of the other op may have other names: the first takes the place of the first, and so on. */
+/** Consumers of the old outputs get those of the new op, by position. */
 function rewriteOutputs(draft: Draft, graph: Graph, block: string, info: OpInfo): void {
   const old = [...new Set(graph.blocks.get(block)?.outputs.map((pin) => pin.info.name))];
   const moved = (from: OutputRef): OutputRef | null | undefined => {
     if (from.block !== block || from.pin === undefined) return undefined;
-    // Gradients has an output for each of its xs, of which there are none yet.
+    // A gradients block has one output for each of its xs, of which there are none yet.
     const output = info.name === GRADIENTS ? undefined : info.outputs[old.indexOf(from.pin)];
     const index = from.index ?? 0;
     if (!output || (index > 0 && !isList(output))) return null;

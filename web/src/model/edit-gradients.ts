@@ -1,4 +1,4 @@
-/** Gradients: the block that computes one, wired as it must be, and one block for all gradients of some with respect to others. */
+/** Actions that add gradients: a wired gradient op for a block, or one gradients block for ys with respect to xs. */
 
 import { type AddAction, type Item, item } from "./action.ts";
 import { type InputRef, type Json, type OutputRef, type PageBlock, wireText } from "./document.ts";
@@ -33,14 +33,14 @@ import { putInput } from "./references.ts";
 const ONES = "OnesLike";
 const SHAPE = "Shape";
 
-/** The gradients that a block can be given, one for each input that has one. */
+/** The gradient ops of a block, one for each differentiable input. */
 export function gradientsFor(view: BlockView): readonly GradientInfo[] {
   return view.info?.gradients ?? [];
 }
 
 /**
- * Adds the block that computes the gradient of another, and wires it: the inputs and outputs of that block, shapes
- * where they are wanted, and what flows back, which is ones unless `flowing` says where it comes from.
+ * Adds the gradient op of a block, wired to the block's inputs and outputs, to shapes where it needs them, and to the
+ * incoming gradient, which is ones unless `flowing` names an output.
  */
 export function addGradient(
   graph: Graph,
@@ -69,7 +69,7 @@ export function addGradient(
   };
 }
 
-/** pool_grad, and pool_grad_grad for the second; with the input's name if the block has several gradients. */
+/** The name of a gradient block: pool_grad, pool_grad_grad; with the input's name if there are several. */
 function gradientName(view: BlockView, gradient: GradientInfo): string {
   return gradientsFor(view).length > 1 ? `${view.name}_grad_${gradient.input}` : `${view.name}_grad`;
 }
@@ -93,7 +93,7 @@ function sourceOf(placing: Placing, view: BlockView, from: string, flowing?: Out
   }
 }
 
-/** Adds blocks to the right of another, one below the other. */
+/** Places new blocks in a column right of another block. */
 class Placing {
   readonly draft: Draft;
   readonly added: Item[] = [];
@@ -110,7 +110,7 @@ class Placing {
     this.start = { x: at.x + BLOCK_WIDTH + COLUMN_GAP, y: at.y + at.height + 64 };
   }
 
-  /** Helper blocks stand one column before the block they are for. */
+  /** Adds a helper block one column to the left. */
   beside(op: string, pin: string, value: Json | undefined, name: string): string | undefined {
     const output = this.graph.ops.get(op)?.outputs[0]?.name;
     if (value === undefined || output === undefined) return undefined;
@@ -133,7 +133,7 @@ class Placing {
   }
 }
 
-/** The outputs that `ys` depend on and that can change a little. */
+/** The outputs upstream of `ys` with a differentiable dtype. */
 export function differentiable(graph: Graph, ys: readonly OutputRef[]): OutputPin[] {
   const own = new Set(ys.map((y) => y.block));
   const before = reach(graph, own, "upstream");
@@ -148,7 +148,7 @@ export function differentiable(graph: Graph, ys: readonly OutputRef[]): OutputPi
     });
 }
 
-/** One block for the gradients of `ys` with respect to `xs`. */
+/** Adds a gradients block for `ys` with respect to `xs`. */
 export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonly OutputRef[]): AddAction {
   const wires = (refs: readonly OutputRef[]): string[] =>
     refs.map((ref) => wireText(outputPinOf(graph, ref)?.ref ?? ref));
@@ -160,7 +160,7 @@ export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonl
   };
 }
 
-/** A constant that an input has becomes a block, so that others can be wired to it. */
+/** Turns the constant of an input into a Const block. */
 export function constantToBlock(graph: Graph, to: InputRef): AddAction {
   const draft = new Draft(graph.document);
   const places = blockRects(graph);

@@ -1,4 +1,4 @@
-/** Actions on where things stand, and on what has a place but computes nothing: frames, notes, monitors. */
+/** Actions on the layout (move, resize, align, distribute), and on frames, notes and monitors. */
 
 import { type Action, type AddAction, type Item, type ItemKind, item, parseItem } from "./action.ts";
 import type { Frame, Json, Monitor, MonitorSource, Note, PageDocument } from "./document.ts";
@@ -26,7 +26,7 @@ function hasPosition(kind: ItemKind): kind is PlacedKind {
   return kind !== "wire";
 }
 
-/** Where each item of a selection stands. */
+/** The rectangle of each selected item. */
 export function rectsOf(
   document: PageDocument,
   items: Iterable<Item>,
@@ -46,7 +46,7 @@ export function rectsOf(
   return rects;
 }
 
-/** A selection with what moves along: the blocks inside selected frames. */
+/** A selection with the blocks inside of selected frames. */
 export function withFrameContents(document: PageDocument, items: Iterable<Item>): Set<Item> {
   const all = new Set(items);
   for (const each of [...all]) {
@@ -57,7 +57,7 @@ export function withFrameContents(document: PageDocument, items: Iterable<Item>)
   return all;
 }
 
-/** Puts items at new places. */
+/** Moves and resizes items to these rectangles. */
 export function moveTo(
   document: PageDocument,
   rects: ReadonlyMap<Item, Rect>,
@@ -81,7 +81,7 @@ function putRects(draft: Draft, rects: ReadonlyMap<Item, Rect>): void {
   }
 }
 
-/** Moves items by so much, those inside frames along with them. */
+/** Moves items, with the contents of frames, by an offset. */
 export function moveBy(
   document: PageDocument,
   items: Iterable<Item>,
@@ -101,7 +101,7 @@ export function resize(document: PageDocument, which: Item, rect: Rect): Action 
 
 export type Edge = "left" | "center" | "right" | "top" | "middle" | "bottom";
 
-/** Lines items up at an edge of the rectangle around them. */
+/** Aligns items at an edge or the centre of their bounding box. */
 export function align(document: PageDocument, rects: ReadonlyMap<Item, Rect>, edge: Edge): Action {
   const around = bounds(rects.values()) ?? { x: 0, y: 0, width: 0, height: 0 };
   const moved = [...rects].map(([each, rect]): [Item, Rect] => [each, aligned(rect, around, edge)]);
@@ -125,7 +125,7 @@ function aligned(rect: Rect, around: Rect, edge: Edge): Rect {
   }
 }
 
-/** Makes the gaps between items alike; the outer ones stay. */
+/** Equalizes the gaps between items; the outer ones stay. */
 export function distribute(document: PageDocument, rects: ReadonlyMap<Item, Rect>, axis: "x" | "y"): Action {
   const size = axis === "x" ? "width" : "height";
   const sorted = [...rects].sort(([, a], [, b]) => a[axis] - b[axis]);
@@ -143,8 +143,8 @@ export function distribute(document: PageDocument, rects: ReadonlyMap<Item, Rect
 }
 
 /**
- * Puts blocks where a tidy layout has them, and wires around those that they pass; `before` is where all stood. If all
- * blocks have moved, notes and monitors move out of their way.
+ * Applies a computed layout of blocks and wire bends; `before` has the old rectangles. If all blocks were laid out,
+ * notes and monitors move out of their way.
  */
 export function applyLayout(
   { document, wires }: Graph,
@@ -178,13 +178,13 @@ function notesAndMonitors({ notes, monitors }: PageDocument): Item[] {
   ];
 }
 
-/** The rectangle around all blocks and frames. */
+/** The bounding box of all blocks and frames. */
 function occupied(document: PageDocument, places: ReadonlyMap<string, Rect>): Rect | undefined {
   const frames = Object.keys(document.frames ?? {}).map((name) => boxRect(document, "frames", name, places));
   return bounds([...places.values(), ...frames]);
 }
 
-/** Boxes that stood above the blocks stand above them again, and all others below, as they stood to each other. */
+/** Moves boxes that were above the blocks above them again, and all others below, each group as a whole. */
 function moveClear(
   boxes: ReadonlyMap<Item, Rect>,
   old: Rect | undefined,
@@ -205,7 +205,7 @@ function moveClear(
   return moved;
 }
 
-/** Lets frames whose blocks all moved go around them again. */
+/** Refits frames whose blocks have all moved. */
 function refitFrames(draft: Draft, places: ReadonlyMap<string, Rect>): void {
   const frames = new Map<Item, Rect>();
   for (const [name, frame] of Object.entries(draft.frames)) {
@@ -235,7 +235,7 @@ function putBoxed(
   return name;
 }
 
-/** A frame around blocks, or an empty one. */
+/** Adds a frame around blocks, or an empty one. */
 export function addFrame(
   document: PageDocument,
   blocks: readonly string[],
@@ -291,7 +291,7 @@ export function titleMonitor(document: PageDocument, name: string, title: string
   return actionOf(draft, { kind: "monitor", name });
 }
 
-/** Changes fields of a monitor; undefined takes one away. */
+/** Sets fields of a monitor; undefined removes one. */
 export function setMonitor(
   document: PageDocument,
   name: string,
@@ -305,7 +305,7 @@ export function setMonitor(
   return actionOf(draft, { kind: "monitor", name });
 }
 
-/** Shows one more output, or no longer. */
+/** Adds an output to a monitor, or removes it. */
 export function toggleShown(document: PageDocument, name: string, pin: string): Action {
   const shows = document.monitors?.[name]?.shows ?? [];
   const left = shows.filter((shown) => shown.pin !== pin);

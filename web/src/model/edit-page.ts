@@ -1,4 +1,4 @@
-/** Actions on the page as a whole: title, how it runs, its ports. */
+/** Actions on the page as a whole: title, run settings, ports. */
 
 import type { Action } from "./action.ts";
 import type { Json, PageDocument, Port, RunSettings } from "./document.ts";
@@ -16,7 +16,7 @@ export function setTitle(
   return actionOf(draft, { kind: "title" });
 }
 
-/** Changes how the page is run; undefined, null and what is empty take a setting away. */
+/** Sets run settings; undefined, null and empty values remove one. */
 export function setRun(
   document: PageDocument,
   change: { readonly [F in keyof RunSettings]?: RunSettings[F] | undefined },
@@ -42,7 +42,7 @@ function toggled(list: readonly string[], name: string): string[] {
   return list.includes(name) ? list.filter((each) => each !== name) : [...list, name];
 }
 
-/** The value that a placeholder gets when the page runs. */
+/** Sets the feed of a placeholder. */
 export function setFeed(document: PageDocument, placeholder: string, value: Json | undefined): Action {
   const draft = new Draft(document);
   if (value === undefined) draft.remove(["run", "feeds", placeholder]);
@@ -50,7 +50,7 @@ export function setFeed(document: PageDocument, placeholder: string, value: Json
   return actionOf(draft, { kind: "run", name: placeholder });
 }
 
-/** What the page takes or gives when it is used as a block; undefined takes the port away. */
+/** Sets a port of the page; undefined removes it. */
 export function setPort(
   document: PageDocument,
   side: "inputs" | "outputs",

@@ -1,4 +1,4 @@
-/** Pages as blocks: making a part out of a selection, and using a page as a block. */
+/** Actions on subpages: extract a selection to a page, use a page as a block, toggle ports. */
 
 import { type Action, type AddAction, item } from "./action.ts";
 import {
@@ -18,7 +18,7 @@ import { uniqueName } from "./names.ts";
 import { PAGE, PLACEHOLDER } from "./ops.ts";
 import { rewriteReferences } from "./references.ts";
 
-/** Adds a block that stands for another page. */
+/** Adds a page block. */
 export function addPageBlock(document: PageDocument, path: string, at: Point): AddAction {
   const draft = new Draft(document);
   const name = putBlock(draft, { op: PAGE, attrs: { page: path } }, at, nameOfFile(path));
@@ -33,14 +33,14 @@ function nameOfFile(path: string): string {
 export interface Extracted {
   /** The new page. */
   readonly part: PageDocument;
-  /** What happens to the page that it was taken from. */
+  /** The action on the page that it was extracted from. */
   readonly action: Action;
   readonly block: string;
 }
 
 /**
- * Makes blocks a page of their own, with a port for every wire that goes in or comes out, and puts one block in their
- * place. Types must be known: a port says them.
+ * Extracts blocks to a page with a port for each wire that crosses its border, and replaces them by one page block.
+ * The types of these wires must be known: ports have them.
  */
 export function extract(graph: Graph, names: readonly string[], path: string): Extracted {
   const inside = new Set(names);
@@ -70,7 +70,7 @@ export function extract(graph: Graph, names: readonly string[], path: string): E
   return { part, action: actionOf(draft, { kind: "extract", name, count: inside.size }), block: name };
 }
 
-/** What ran after a block inside runs after the whole; a target inside is found under the name of the whole. */
+/** Redirects control dependencies, targets and frames of extracted blocks to the page block. */
 function rewriteOrder(draft: Draft, inside: ReadonlySet<string>, name: string): void {
   for (const [each, { after }] of Object.entries(draft.blocks)) {
     if (!inside.has(each) && after?.some((other) => inside.has(other))) {
@@ -93,7 +93,7 @@ function rewriteOrder(draft: Draft, inside: ReadonlySet<string>, name: string): 
   }
 }
 
-/** The outputs outside that blocks inside are wired to, by the name of the port. */
+/** The outside outputs that inner blocks read, by port name. */
 function incoming(graph: Graph, inside: ReadonlySet<string>): Map<string, OutputRef> {
   const wires = [...inside].flatMap((name) => graph.into.get(name) ?? []);
   const outside = wires.filter((wire) => !wire.order && !inside.has(wire.from.block));
@@ -103,7 +103,7 @@ function incoming(graph: Graph, inside: ReadonlySet<string>): Map<string, Output
   );
 }
 
-/** The outputs inside that something outside wants: other blocks, run settings, monitors. */
+/** The inner outputs that outside blocks, run settings or monitors read, by port name. */
 function outgoing(graph: Graph, inside: ReadonlySet<string>): Map<string, OutputRef> {
   const wires = [...inside].flatMap((name) => graph.outOf.get(name) ?? []);
   const { run, monitors } = graph.document;
@@ -121,7 +121,7 @@ function outgoing(graph: Graph, inside: ReadonlySet<string>): Map<string, Output
   );
 }
 
-/** One name for each output. */
+/** A unique port name for each output. */
 function named(
   refs: readonly { ref: OutputRef; wanted: string }[],
   taken: ReadonlySet<string>,
@@ -180,26 +180,26 @@ function subpageOf(
   return draft.document;
 }
 
-/** Ports already name placeholders of the part; all else that is outside has no place in it. */
+/** Keeps references to placeholders of ports; other outside references are removed. */
 function portReference(from: OutputRef, given: ReadonlyMap<string, OutputRef>): null | undefined {
   for (const ref of given.values()) if (ref.block === from.block) return undefined;
   return null;
 }
 
-/** The type that a port says: as the server found it, with open sizes left open. */
+/** The type of a port, as the server inferred it, with unknown sizes left open. */
 function typeAt(graph: Graph, ref: OutputRef): Pick<Port, "dtype" | "shape"> {
   const spec = specOf(graph, keyOf(ref));
   const dtype = spec?.dtype ?? outputPinOf(graph, ref)?.info.dtypes[0] ?? "float32";
   return { dtype, shape: spec?.shape?.map((size) => (typeof size === "number" ? size : null)) ?? null };
 }
 
-/** A port for an output, as the page's ports have it. */
+/** The port of an output. */
 export function portFor(graph: Graph, ref: OutputRef): Port {
   const { dtype, shape = null } = typeAt(graph, ref);
   return { pin: wireText(resolved(ref, graph.blocks) ?? ref), dtype, shape };
 }
 
-/** Makes an output a pin of the page when it is used as a block, or takes that pin away. Placeholders are what it takes. */
+/** Makes an output a port of the page, or removes the port. Placeholders are input ports. */
 export function togglePort(graph: Graph, ref: OutputRef): Action {
   const side = graph.blocks.get(ref.block)?.op === PLACEHOLDER ? "inputs" : "outputs";
   const ports = graph.document.ports?.[side] ?? {};

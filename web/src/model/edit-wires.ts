@@ -1,4 +1,4 @@
-/** Actions on wires: connecting, taking away, putting a block between, bending. */
+/** Actions on wires: connect, disconnect, reconnect, insert a block, bend. */
 
 import { type Action, type AddAction, item } from "./action.ts";
 import { bestInput, bestOutput } from "./connections.ts";
@@ -23,7 +23,7 @@ export function disconnect(document: PageDocument, wires: Iterable<Wire>): Actio
   return actionOf(draft, { kind: "disconnect", count: all.length });
 }
 
-/** From the end of each list, so that places stay what they were. */
+/** Removes wires from the end of each list input, so that indices stay valid. */
 export function removeWires(draft: Draft, wires: readonly Wire[]): void {
   for (const wire of [...wires].sort((a, b) => (b.to.index ?? 0) - (a.to.index ?? 0))) {
     const { block } = wire.to;
@@ -35,7 +35,7 @@ export function removeWires(draft: Draft, wires: readonly Wire[]): void {
   }
 }
 
-/** Lets a wire end at another input, or come from another output. One that only says an order has no pins to move. */
+/** Moves an end of a wire to another pin. Control dependencies have no pins to move. */
 export function reconnect(
   document: PageDocument,
   wire: Wire,
@@ -45,14 +45,14 @@ export function reconnect(
   const to = ends.to ?? wire.to;
   const name = `${to.block}:${inputKey(to.pin, to.index)}`;
   if (!wire.order) {
-    // The new end first: taking away the old one can take the output away, and what it leads to with it.
+    // The new end first: removing the old input may remove an output of a gradients block.
     putInput(draft, to, wireText(ends.from ?? wire.from));
     if (name !== wire.id) removeInput(draft, wire.to);
   }
   return actionOf(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
 
-/** Points that a wire goes through. One that only says an order goes straight. */
+/** Sets the bend points of a wire. Control dependencies are straight. */
 export function bendWire(document: PageDocument, wire: Wire, points: readonly Point[]): Action {
   const draft = new Draft(document);
   const places = points.map((point) => [snapToGrid(point.x), snapToGrid(point.y)]);
@@ -60,7 +60,7 @@ export function bendWire(document: PageDocument, wire: Wire, points: readonly Po
   return actionOf(draft, { kind: "bend", name: wire.id });
 }
 
-/** A new block between the ends of a wire, wired at the pins that fit best. */
+/** Inserts a new block on a wire, at its best pins. */
 export function insertOnWire(graph: Graph, wire: Wire, info: OpInfo, at: Point): AddAction {
   const draft = new Draft(graph.document);
   const name = putBlock(draft, newBlock(info), at);
@@ -68,7 +68,7 @@ export function insertOnWire(graph: Graph, wire: Wire, info: OpInfo, at: Point):
   return { ...actionOf(draft, { kind: "insert", name }), added: [item("block", name)] };
 }
 
-/** A block that is already there, dropped on a wire. */
+/** Inserts an existing block on a wire. */
 export function dropOnWire(graph: Graph, wire: Wire, name: string): Action {
   const draft = new Draft(graph.document);
   putBetween(draft, graph, wire, name);
@@ -89,7 +89,7 @@ function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void 
   draft.remove(["layout", "wires", wire.id]);
 }
 
-/** The one after the first, and the second after that one. */
+/** Inserts a block into a control dependency. */
 function putInOrder(draft: Draft, wire: Wire, name: string): void {
   const { block } = wire.to;
   if (name === block || name === wire.from.block) return;
@@ -98,7 +98,7 @@ function putInOrder(draft: Draft, wire: Wire, name: string): void {
   draft.put(["blocks", name, "after"], [...new Set([...(draft.blocks[name]?.after ?? []), wire.from.block])]);
 }
 
-/** Adds a block and a wire from an output to its best input, or from its best output to an input. */
+/** Adds a block, connected to an output or an input at its best pin. */
 export function addConnected(
   graph: Graph,
   info: OpInfo,
@@ -123,7 +123,7 @@ export function addConnected(
   return { ...actionOf(draft, { kind: "add block", name }), added: [item("block", name)] };
 }
 
-/** Takes blocks, wires, frames, notes and monitors away in one step. */
+/** Removes blocks, wires, frames, notes and monitors in one undo step. */
 export function removeAll(
   graph: Graph,
   what: {

@@ -1,8 +1,8 @@
 /**
- * Reads and writes JSON without losing what JavaScript's numbers cannot say.
+ * JSON with exact numbers.
  *
- * An input that is 1.0 makes float32 and one that is 1 makes int32, and JSON.parse gives 1 for both; whole numbers
- * beyond 2^53 it rounds. Where that matters, such a number is kept in memory as `{ $number: "1.0" }`.
+ * An input of 1.0 is a float32 and one of 1 an int32, but JSON.parse gives 1 for both, and rounds integers beyond
+ * 2^53. Where that matters, such a number is kept in memory as `{ $number: "1.0" }`.
  */
 
 import { type Edit, INITIAL, isObject, isTyped, type Json, type JsonObject, type Path } from "./document.ts";
@@ -19,19 +19,19 @@ export function isExact(value: unknown): value is ExactNumber {
   return isObject(value) && typeof value[MARK] === "string";
 }
 
-/** Whether a number, written so, would be another one after JSON.parse and JSON.stringify. */
+/** Whether a number literal changes in a round trip through JSON.parse and JSON.stringify. */
 function losesPrecision(token: string): boolean {
   const number = Number(token);
   const whole = !/[.eE]/.test(token);
   return whole ? !Number.isSafeInteger(number) : Number.isInteger(number);
 }
 
-/** A number as it was typed. */
+/** A number, marked if JavaScript would lose how it was written. */
 export function parseNumber(token: string): number | ExactNumber {
   return losesPrecision(token) ? { [MARK]: token } : Number(token);
 }
 
-/** What JSON.parse gives, with the numbers that it would lose marked. */
+/** JSON.parse that marks the numbers it would lose. */
 export function parseExact(text: string): Json {
   const marked = text.replace(TOKENS, (token) =>
     token.startsWith('"') || !losesPrecision(token) ? token : `{"${MARK}":"${token}"}`,
@@ -45,15 +45,15 @@ export function stringifyExact(value: unknown): string {
 }
 
 /**
- * Takes marks off where 1.0 and 1 mean the same: everywhere but at numbers without a dtype, which are inputs of
- * blocks and what variables and placeholders start from. Whole numbers that are too long for JavaScript keep them,
- * such as seeds. `path` is where in the document the value is.
+ * Removes marks where 1.0 and 1 mean the same: everywhere but at numbers without a dtype, which are inputs of blocks,
+ * initial values of variables and feeds. Integers beyond 2^53, such as seeds, keep them. `path` is the path of the
+ * value in the document.
  */
 export function unmarkNumbers(value: Json, path: Path): Json {
   if (isExact(value)) return keepsMark(value.$number, path) ? value : Number(value.$number);
   if (Array.isArray(value)) return value.map((each, place) => unmarkNumbers(each, [...path, place]));
   if (!isObject(value)) return value;
-  // Attributes can be called dtype and value too.
+  // Attributes may be named dtype or value, too.
   const typed = isTyped(value) && path.at(-1) !== "attrs";
   const inside = !typed ? path : /^u?int/.test(value.dtype ?? "") ? BLOCKS : [];
   return Object.fromEntries(
@@ -75,7 +75,7 @@ function untyped(path: Path): boolean {
   );
 }
 
-/** Reads a message of the server. */
+/** Parses a message of the server. */
 export function parseMessage(text: string): Json {
   if (!/^\{"kind":\s*"(opened|changed)"/.test(text)) return JSON.parse(text) as Json;
   const message = parseExact(text) as JsonObject;
@@ -88,7 +88,7 @@ export function parseMessage(text: string): Json {
   return { ...withoutMarks(message), edits: edits as unknown as Json };
 }
 
-/** The fields of a message that hold no part of a document. */
+/** The fields of a message outside of documents and edits. */
 function withoutMarks({ document: _, edits: __, ...rest }: JsonObject): JsonObject {
   return unmarkNumbers(rest, []) as JsonObject;
 }

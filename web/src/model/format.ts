@@ -1,4 +1,4 @@
-/** Shapes, types, reasons and problems in strings. */
+/** Texts of shapes, dtypes, connection errors and problems. */
 
 import type { Problem, Spec } from "../net/generated.ts";
 import type { CoreStrings } from "../text/index.ts";
@@ -24,7 +24,7 @@ const SHORT: Readonly<Record<string, string>> = {
   resource: "res",
 };
 
-/** As it stands on a wire: "f32 2×n×3". */
+/** The label of a wire: "f32 2×n×3". */
 export function shortSpec(spec: Spec): string {
   const dtype =
     SHORT[spec.dtype] ?? spec.dtype.replace("float8", "f8").replace("uint", "u").replace("int", "i");
@@ -35,7 +35,7 @@ export function shortSpec(spec: Spec): string {
 const FLOATS = ["bfloat16", "float16", "float32", "float64"];
 const INTEGERS = ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"];
 
-/** Sets of types by their names, where they have one. */
+/** A set of dtypes, with common sets named. */
 export function dtypesText(dtypes: readonly string[], strings: CoreStrings): string {
   const has = (set: readonly string[]): boolean => set.every((each) => dtypes.includes(each));
   const [floats, integers] = [has(FLOATS), has(INTEGERS)];
@@ -62,7 +62,7 @@ export function reasonText(reason: ConnectionError, strings: CoreStrings): strin
   }
 }
 
-/** A problem with what to do about it. */
+/** A problem with its hint. */
 export function problemText(problem: Problem): string {
   return problem.hint ? `${problem.text} ${problem.hint}` : problem.text;
 }

@@ -1,6 +1,6 @@
 /**
- * Where everything stands. Sizes are computed, never measured, so that thousands of blocks can be placed, drawn and
- * hit without a layout pass of the browser.
+ * Geometry of the canvas: rectangles, wires, a spatial index. Sizes are computed, never measured, so that thousands of
+ * blocks can be placed, drawn and hit-tested without a layout pass of the browser.
  */
 
 import type { PageDocument } from "./document.ts";
@@ -21,11 +21,11 @@ export const BLOCK_WIDTH = 200;
 export const TITLE_HEIGHT = 28;
 export const ROW_HEIGHT = 22;
 export const FOOTER_HEIGHT = 40;
-/** Everything can be put on this grid. */
+/** The grid that positions snap to. */
 export const GRID = 8;
-/** Between blocks that are placed for the user. */
+/** The gap between blocks in an automatic layout. */
 export const GAP = 32;
-/** Between columns, where wires carry text. */
+/** The gap between columns, with room for wire labels. */
 export const COLUMN_GAP = 112;
 
 const DEFAULT_SIZES = {
@@ -38,14 +38,14 @@ export function snapToGrid(value: number): number {
   return rounded(value / GRID) * GRID;
 }
 
-/** The nearest whole number, and never -0, which would be written as 0. */
+/** The nearest integer, and never -0, which JSON writes as 0. */
 export function rounded(value: number): number {
   return Math.round(value) + 0;
 }
 
 // -- blocks -----------------------------------------------------------------------------------
 
-/** Rows of pins come first, an input and an output in each, then a row for each attribute. */
+/** The number of pin rows, with an input and an output in each; rows of attributes follow. */
 export function pinRows(view: BlockView): number {
   return Math.max(view.inputs.length, view.outputs.length);
 }
@@ -64,7 +64,7 @@ export function outputOffset(view: BlockView, key: string): Point {
   return { x: BLOCK_WIDTH, y: row < 0 ? TITLE_HEIGHT / 2 : TITLE_HEIGHT + (row + 0.5) * ROW_HEIGHT };
 }
 
-/** Where all blocks stand. Those that the page gives no place stand in columns below the others. */
+/** The rectangles of all blocks. Blocks without a position are placed in columns below the others. */
 export function blockRects(graph: Graph): Map<string, Rect> {
   const places = new Map<string, Rect>();
   const homeless: BlockView[] = [];
@@ -102,7 +102,7 @@ function pointOf(value: readonly number[] | undefined): Point | undefined {
   return typeof x === "number" && typeof y === "number" ? { x, y } : undefined;
 }
 
-/** The nearest place at or below a point where what has this size covers nothing. */
+/** The nearest free position at or below a point for a rectangle of this size. */
 export function freePosition(
   places: Iterable<Rect>,
   wanted: Point,
@@ -124,7 +124,7 @@ export function freePosition(
 
 export type BoxSection = keyof typeof DEFAULT_SIZES;
 
-/** The rectangle of a frame, note or monitor. Without one a frame goes around its blocks; others stand below all. */
+/** The rectangle of a frame, note or monitor. By default a frame surrounds its blocks; others are below all blocks. */
 export function boxRect(
   document: PageDocument,
   kind: BoxSection,
@@ -150,14 +150,14 @@ export function boxRect(
   };
 }
 
-/** A frame with room for its title. */
+/** A frame around rectangles, with room for its title. */
 export function frameAround(rects: Iterable<Rect | undefined>): Rect {
   const around = bounds(rects);
   if (!around) return { x: 0, y: 0, ...DEFAULT_SIZES.frames };
   return { x: around.x - 24, y: around.y - 48, width: around.width + 48, height: around.height + 72 };
 }
 
-/** The smallest rectangle around all. */
+/** The bounding box. */
 export function bounds(rects: Iterable<Rect | undefined>): Rect | undefined {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity];
   for (const rect of rects) {
@@ -170,7 +170,7 @@ export function bounds(rects: Iterable<Rect | undefined>): Rect | undefined {
   return left === Infinity ? undefined : { x: left, y: top, width: right - left, height: bottom - top };
 }
 
-/** The rectangle of which these are opposite corners. */
+/** The rectangle with these opposite corners. */
 export function rectBetween(a: Point, b: Point): Rect {
   return {
     x: Math.min(a.x, b.x),
@@ -202,13 +202,13 @@ export function encloses(outer: Rect, inner: Rect): boolean {
   );
 }
 
-// -- finding ----------------------------------------------------------------------------------
+// -- spatial index------------------------------------------------------------------------------
 
 const CELL = 256;
-/** A rectangle in more cells than this is looked at each time: long wires would fill the grid. */
+/** A rectangle in more grid cells than this is tested in every query: long wires would fill the grid. */
 const MAX_CELLS = 64;
 
-/** Rectangles by name, found by place without looking at all of them. */
+/** A spatial hash of named rectangles. */
 export class SpatialIndex {
   private readonly cells = new Map<number, Set<string>>();
   private readonly large = new Set<string>();
@@ -242,7 +242,7 @@ export class SpatialIndex {
     this.rects.delete(name);
   }
 
-  /** All that touch the rectangle. */
+  /** The names of rectangles that overlap this one. */
   search(rect: Rect): Set<string> {
     const found = new Set<string>();
     for (const name of this.candidates(rect))
@@ -250,7 +250,7 @@ export class SpatialIndex {
     return found;
   }
 
-  /** One at a point: of those in the grid the last that was put there. */
+  /** The topmost rectangle at a point: the one added last. */
   hitTest(point: Point): string | undefined {
     let found: string | undefined;
     for (const name of this.candidates({ ...point, width: 0, height: 0 })) {
@@ -284,10 +284,10 @@ function* cellsOf(rect: Rect): Iterable<number> {
 
 // -- wires ------------------------------------------------------------------------------------
 
-/** A cubic Bézier curve: its ends, and the points that pull it. */
+/** A cubic Bézier curve: end, two control points, end. */
 export type Curve = readonly [Point, Point, Point, Point];
 
-/** A wire leaves to the right and arrives from the left. */
+/** The curve of a wire, which leaves to the right and arrives from the left. */
 export function curveBetween(from: Point, to: Point): Curve {
   const across = to.x - from.x;
   const pull =
@@ -297,12 +297,12 @@ export function curveBetween(from: Point, to: Point): Curve {
   return [from, { x: from.x + pull, y: from.y }, { x: to.x - pull, y: to.y }, to];
 }
 
-/** The curves of a wire through the points where it was bent. */
+/** The curves of a wire through its bend points. */
 export function curvesBetween(points: readonly Point[]): Curve[] {
   return points.slice(1).map((to, place) => curveBetween(points[place] as Point, to));
 }
 
-/** The points where a wire was bent. */
+/** The bend points of a wire. */
 export function bendsOf(document: PageDocument, wire: Wire): Point[] {
   const given = document.layout?.wires?.[wire.id];
   return Array.isArray(given)
@@ -336,14 +336,14 @@ export function pointOn([a, b, c, d]: Curve, t: number): Point {
   return { x: wa * a.x + wb * b.x + wc * c.x + wd * d.x, y: wa * a.y + wb * b.y + wc * c.y + wd * d.y };
 }
 
-/** A rectangle that the curve does not leave. */
+/** The bounding box of the control points, which contains the curve. */
 export function curveBounds(curve: Curve): Rect {
   const [xs, ys] = [curve.map((p) => p.x), curve.map((p) => p.y)];
   const [x, y] = [Math.min(...xs), Math.min(...ys)];
   return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
 }
 
-/** How far a point is from a curve. */
+/** The distance of a point from a curve. */
 export function distanceTo(curve: Curve, point: Point): number {
   const pieces = 16;
   let least = Infinity;
@@ -363,7 +363,7 @@ function distanceToLine(a: Point, b: Point, p: Point): number {
   return Math.hypot(p.x - a.x - t * dx, p.y - a.y - t * dy);
 }
 
-/** Whether a line that was drawn crosses curves. */
+/** Whether a polyline intersects a curve. */
 export function intersectsLine(curves: readonly Curve[], line: readonly Point[]): boolean {
   return curves.some((curve) => {
     const points = Array.from({ length: 17 }, (_, i) => pointOn(curve, i / 16));

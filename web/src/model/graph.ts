@@ -1,7 +1,7 @@
 /**
- * A page as blocks with pins and wires between them: what the view draws and actions reason about.
+ * The graph of a page: blocks with resolved pins, and wires between them, as the view and actions use it.
  *
- * Blocks of the document are never changed in place, so what was worked out for one is kept as long as it lives.
+ * Blocks of the document are immutable, so that the view of a block is memoised.
  */
 
 import type { Checked, Problem, Spec } from "../net/generated.ts";
@@ -32,21 +32,21 @@ import {
 export type PinState =
   /** A wire leads to it. */
   | "wired"
-  /** It has a constant of its own. */
+  /** It has a constant. */
   | "constant"
-  /** Nothing is there, and nothing needs to be. */
+  /** It is optional, and has no value. */
   | "open"
-  /** Nothing is there, and the block cannot run without. */
+  /** It is required, and has no value. */
   | "missing";
 
 export interface InputPin {
-  /** The pin's name, with the place in it if it is a list: "values[1]". */
+  /** The pin's name, with the index if it is a list: "values[1]". */
   readonly key: string;
   readonly ref: InputRef;
   readonly info: PinInfo;
   readonly state: PinState;
   readonly value?: Json;
-  /** The place behind the last of a list, where one more can be wired. */
+  /** Whether it is the empty slot after the last element of a list. */
   readonly more: boolean;
 }
 
@@ -58,9 +58,9 @@ export interface OutputPin {
 
 export interface AttrRow {
   readonly name: string;
-  /** Undefined if the op has no such attribute: it is kept, and shown as text. */
+  /** Undefined if the op has no such attribute, which is then kept and shown as text. */
   readonly info?: AttrInfo;
-  /** What the page says, or else what it is anyway. */
+  /** The value on the page, or else the default. */
   readonly value?: Json;
   readonly set: boolean;
   readonly missing: boolean;
@@ -76,14 +76,14 @@ export interface BlockView {
   readonly info?: OpInfo;
   readonly inputs: readonly InputPin[];
   readonly outputs: readonly OutputPin[];
-  /** Attributes that stand in the block: those that were set, and those that must be. */
+  /** Attributes that are shown in the block: set or required ones. */
   readonly rows: readonly AttrRow[];
-  /** All others, which are what they are anyway. */
+  /** Attributes at their default. */
   readonly rest: readonly AttrRow[];
   readonly after: readonly string[];
 }
 
-/** A constant that a block holds itself: at an input, or else as an attribute. */
+/** A constant of an input or of an attribute. */
 export interface Constant {
   readonly name: string;
   readonly value: Json | undefined;
@@ -100,13 +100,13 @@ export function constantsOf(view: BlockView): Constant[] {
 }
 
 export interface Wire {
-  /** The input that it leads to, "block:pin", which has no other; "block<other" if nothing flows on it. */
+  /** Its input, "block:pin", which has no other wire; "block<other" for a control dependency. */
   readonly id: string;
   readonly from: OutputRef;
-  /** The key of the output, as `checked` and results name it: "block:pin". */
+  /** The key of its output, as in `checked` and results: "block:pin". */
   readonly source: string;
   readonly to: InputRef;
-  /** Whether it only says that one block runs after another. */
+  /** Whether it is a control dependency: one block runs after the other. */
   readonly order: boolean;
 }
 
@@ -122,7 +122,7 @@ export interface Graph {
   readonly problems: ReadonlyMap<string, readonly Problem[]>;
 }
 
-/** The graph of a document. `before` is the last one, from which blocks that stayed the same are taken. */
+/** The graph of a document. Views of unchanged blocks are reused from `before`. */
 export function graphOf(document: PageDocument, ops: Ops, checked?: Checked, before?: Graph): Graph {
   const lengths = lengthsOfLists(document, checked);
   const usable = before?.ops === ops ? before : undefined;
@@ -158,7 +158,7 @@ function grouped<T>(items: readonly T[], key: (item: T) => string): Map<string, 
 
 // -- blocks -----------------------------------------------------------------------------------
 
-/** How many tensors outputs have that are lists: by what the server found, or else by what is wired. */
+/** The lengths of list outputs, as the server inferred them or as wires need them. */
 type Lengths = ReadonlyMap<string, number>;
 
 function lengthsOfLists(document: PageDocument, checked?: Checked): Map<string, Lengths> {
@@ -215,7 +215,7 @@ function viewOf(
   return view;
 }
 
-/** The pins of a page as a block: what the server found, and what is wired although it found nothing yet. */
+/** The pins of a page block: those that the server reported, and those that are wired already. */
 function portsOf(name: string, block: PageBlock, checked?: Checked): { inputs: string[]; outputs: string[] } {
   const inputs = new Set([...(checked?.inputs[name] ?? []), ...Object.keys(block.in ?? {})]);
   const outputs = Object.keys(checked?.pins ?? {})
@@ -343,7 +343,7 @@ function attrRows(block: PageBlock, info: OpInfo | undefined): AttrRow[] {
   return [...known, ...others];
 }
 
-/** On a page the value of a constant and of a variable say type and shape. */
+/** Constants and variables with a value need no dtype and shape. */
 function isMissing(block: PageBlock, attr: AttrInfo, set: boolean): boolean {
   if (set || !attr.required) return false;
   if (block.op === CONST) return attr.name === "value";
@@ -372,7 +372,7 @@ function addWires(view: BlockView, blocks: ReadonlyMap<string, BlockView>, wires
   }
 }
 
-/** The output that a wire comes from, its pin named; undefined if no block has that name. */
+/** The output of a reference, with its pin; undefined if there is no such block. */
 export function resolved(from: OutputRef, blocks: ReadonlyMap<string, BlockView>): OutputRef | undefined {
   const view = blocks.get(from.block);
   if (!view) return undefined;
@@ -384,7 +384,7 @@ export function keyOf(from: OutputRef): string {
   return from.pin === undefined ? from.block : `${from.block}:${inputKey(from.pin, from.index)}`;
 }
 
-/** The type on a wire or at an output, as far as it is known. */
+/** The inferred type of an output. */
 export function specOf(graph: Graph, source: string): Spec | undefined {
   return graph.checked?.pins[source];
 }
@@ -401,11 +401,11 @@ export function outputPinOf(graph: Graph, ref: OutputRef): OutputPin | undefined
     : outputs?.find((pin) => pin.key === inputKey(ref.pin as string, ref.index));
 }
 
-// -- reach ------------------------------------------------------------------------------------
+// -- reachability -----------------------------------------------------------------------------
 
 export type Direction = "upstream" | "downstream" | "connected";
 
-/** The given blocks and all that they reach. */
+/** The blocks that can be reached from these, with themselves. */
 export function reach(graph: Graph, from: Iterable<string>, direction: Direction): Set<string> {
   const found = new Set(from);
   const left = [...found];
@@ -424,7 +424,7 @@ export function reach(graph: Graph, from: Iterable<string>, direction: Direction
   return found;
 }
 
-/** How far each block is from those that need nothing. Cycles are cut at one of their wires. */
+/** The depth of each block: its longest distance from a source. Cycles are cut at one of their wires. */
 export function depths(graph: Graph): Map<string, number> {
   const depth = new Map<string, number>();
   const entered = new Set<string>();

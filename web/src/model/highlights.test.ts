@@ -65,7 +65,7 @@ const back = explained(
   "pool",
 );
 const rows = [explainedBlock(forward), explainedBlock(back)];
-const twins = counterpartsOf(rows, ops);
+const counterparts = counterpartsOf(rows, ops);
 const values: Record<string, number[]> = {
   "volume:output": [5, 1, 5, 2],
   "pool:output": [5, 5],
@@ -73,7 +73,7 @@ const values: Record<string, number[]> = {
 };
 
 function lit(pin: string, place: number): Record<string, Partial<Record<HighlightKind, number[]>>> {
-  const found = highlightsOf(rows, twins, (tensor, at) => values[tensor]?.[at], pin, place);
+  const found = highlightsOf(rows, counterparts, (tensor, at) => values[tensor]?.[at], pin, place);
   return Object.fromEntries(
     [...found].map(([tensor, ways]) => [
       tensor,
@@ -83,9 +83,9 @@ function lit(pin: string, place: number): Record<string, Partial<Record<Highligh
 }
 
 describe("what lights up", () => {
-  test("an input and its gradient, an output and what flows back from it are twins", () => {
-    expect(twins.get("volume:output")).toEqual(["volume:output", "back:output"]);
-    expect(twins.get("pool:output")).toEqual(["pool:output", "ones:y"]);
+  test("an input and its gradient, an output and what flows back from it are counterparts", () => {
+    expect(counterparts.get("volume:output")).toEqual(["volume:output", "back:output"]);
+    expect(counterparts.get("pool:output")).toEqual(["pool:output", "ones:y"]);
   });
 
   test("from an output: its window, the winner and what ties; below it, where its gradient goes", () => {

@@ -1,4 +1,4 @@
-/** What lights up in a block, its gradients and their gradients when one cell of any of their tensors is looked at. */
+/** Highlights of Explain: the cells that belong to a cell of any tensor of a block, its gradients and their gradients. */
 
 import type { Explained, Tensor } from "../net/generated.ts";
 import { type Derivation, derive, type Role, windowWinners } from "./contributions.ts";
@@ -6,22 +6,22 @@ import { unravelIndex } from "./indexing.ts";
 import { LoopNest, type ReadCell, type Shapes } from "./loop-nest.ts";
 import type { GradientInfo, Ops } from "./ops.ts";
 
-/** One block with its tensors. */
+/** A block with its tensors and loop nests. */
 export interface ExplainedBlock {
   readonly explained: Explained;
   readonly nests: readonly LoopNest[];
   readonly shapes: Shapes;
 }
 
-/** "from": it comes from there or is combined with it; "feeds": it leads there; "here": the cell itself, in twins too. */
+/** from: dependencies and what they are combined with; feeds: dependents; here: the cell itself and its counterparts. */
 export type HighlightKind = "here" | "winner" | "tie" | "from" | "feeds";
 
-/** For each tensor, by the name that `Look` takes, the places that light up in each way. */
+/** Highlighted cells by tensor ("block:pin") and kind. */
 export type Highlights = ReadonlyMap<string, ReadonlyMap<HighlightKind, CellOffsets>>;
 export type CellOffsets = Float64Array | readonly number[];
 type AddHighlight = (tensor: string, how: HighlightKind, places: CellOffsets) => void;
 
-/** So many outputs are asked whether they took the cell; the others are only lit. */
+/** The most outputs that are tested whether they selected the cell; others are only highlighted. */
 const MAX_OUTPUTS_TESTED = 128;
 
 export function explainedBlock(explained: Explained): ExplainedBlock {
@@ -32,14 +32,14 @@ export function explainedBlock(explained: Explained): ExplainedBlock {
   return { explained, shapes, nests: explained.ways.map((way) => new LoopNest(way, shapes, types)) };
 }
 
-/** What tensors hold, by the names they have in a row. */
-export function readByName({ explained }: ExplainedBlock, holding: ReadCell): ReadCell {
-  return (name, place) => holding(explained.tensors[name]?.pin ?? "", place);
+/** Reads tensors by the names that a block gives them. */
+export function readByName({ explained }: ExplainedBlock, readCell: ReadCell): ReadCell {
+  return (name, place) => readCell(explained.tensors[name]?.pin ?? "", place);
 }
 
 /**
- * Tensors of one shape whose cells stand for the same place: an input and its gradient, an output and what flows back
- * from it. By tensor, all its twins and itself.
+ * Counterparts: tensors of one shape whose cells correspond, as an input and its gradient, or an output and its
+ * incoming gradient. By tensor, all its counterparts and itself.
  */
 export function counterpartsOf(
   rows: readonly ExplainedBlock[],
@@ -68,8 +68,8 @@ export function counterpartsOf(
 }
 
 /**
- * Which of a block's gradients another block computes: that op, with the same inputs and outputs wired to it, and what
- * flows back in the shape of the output it flows from.
+ * Which gradient of a block another block computes: it has the op, is wired to the same inputs and outputs, and its
+ * incoming gradient has the shape of the output.
  */
 export function gradientOf(forward: Explained, back: Explained, ops: Ops): GradientInfo | undefined {
   return ops.get(forward.op)?.gradients.find(
@@ -84,11 +84,11 @@ export function gradientOf(forward: Explained, back: Explained, ops: Ops): Gradi
   );
 }
 
-/** All that belongs to one cell. */
+/** The highlights of one cell. */
 export function highlightsOf(
   rows: readonly ExplainedBlock[],
-  twins: ReadonlyMap<string, readonly string[]>,
-  holding: ReadCell,
+  counterparts: ReadonlyMap<string, readonly string[]>,
+  readCell: ReadCell,
   pin: string,
   place: number,
 ): Highlights {
@@ -99,12 +99,12 @@ export function highlightsOf(
     const before = known.get(how);
     known.set(how, before ? union(before, places) : places);
   };
-  const here = twins.get(pin) ?? [pin];
-  for (const twin of here) light(twin, "here", [place]);
+  const here = counterparts.get(pin) ?? [pin];
+  for (const counterpart of here) light(counterpart, "here", [place]);
   for (const row of rows) {
     const { tensors } = row.explained;
     for (const name of startTensors(row, pin, here)) {
-      highlightBlock(row, name, place, readByName(row, holding), (other, how, places) =>
+      highlightBlock(row, name, place, readByName(row, readCell), (other, how, places) =>
         light(tensors[other]?.pin ?? "", how, places),
       );
     }
@@ -112,25 +112,31 @@ export function highlightsOf(
   return lights;
 }
 
-/** All places of both: the same when both have the same, as gradients mostly do. */
+/** The union of cells; the same object if both are equal, as those of gradients mostly are. */
 function union(before: CellOffsets, places: CellOffsets): CellOffsets {
   const same = before.length === places.length && before.every((each, i) => each === places[i]);
   return same ? before : [...new Set([...before, ...places])];
 }
 
 /**
- * The tensors of a row to begin from: what it makes for the same place, or else the tensor itself, or else a twin of
- * it that takes part in what is computed.
+ * The tensors of a block to start from: an output that is a counterpart, or else the tensor itself, or else an input
+ * that is a counterpart.
  */
-function startTensors({ explained, nests }: ExplainedBlock, pin: string, twins: readonly string[]): string[] {
+function startTensors(
+  { explained, nests }: ExplainedBlock,
+  pin: string,
+  counterparts: readonly string[],
+): string[] {
   const { tensors, outputs } = explained;
   const known = Object.keys(tensors).filter((name) => nests.some((nest) => nest.has(name)));
   const used = known.filter((name) => nests.some((nest) => nest.uses(name)));
   const own = known.filter((name) => tensors[name]?.pin === pin);
   const likely = [
-    known.filter((name) => outputs.includes(name) && twins.includes(tensors[name]?.pin ?? "")).slice(0, 1),
+    known
+      .filter((name) => outputs.includes(name) && counterparts.includes(tensors[name]?.pin ?? ""))
+      .slice(0, 1),
     own.filter((name) => used.includes(name)),
-    used.filter((name) => twins.includes(tensors[name]?.pin ?? "")).slice(0, 1),
+    used.filter((name) => counterparts.includes(tensors[name]?.pin ?? "")).slice(0, 1),
   ];
   return likely.find((each) => each.length > 0) ?? own;
 }
@@ -139,7 +145,7 @@ function highlightBlock(
   row: ExplainedBlock,
   name: string,
   place: number,
-  holding: ReadCell,
+  readCell: ReadCell,
   light: AddHighlight,
 ): void {
   const { outputs } = row.explained;
@@ -148,43 +154,43 @@ function highlightBlock(
     if (!nest.has(name)) continue;
     for (const other of nest.tensors) {
       if (other === name) continue;
-      const linked = nest.relatedCells(name, place, other, holding);
+      const linked = nest.relatedCells(name, place, other, readCell);
       light(other, !fromOutput && outputs.includes(other) ? "feeds" : "from", linked);
       if (!fromOutput && outputs.includes(other) && SELECTING_RULES.has(nest.rule)) {
-        highlightWinningOutputs(nest, name, place, other, linked, holding, light);
+        highlightWinningOutputs(nest, name, place, other, linked, readCell, light);
       }
     }
   }
   if (!fromOutput) return;
   const choosing = row.nests.filter((nest) => SELECTING_RULES.has(nest.rule));
-  for (const derivation of derive(choosing, name, place, holding)) highlightWinners(derivation, light);
+  for (const derivation of derive(choosing, name, place, readCell)) highlightWinners(derivation, light);
 }
 
-/** Which of the outputs that a cell leads to took it. */
+/** Highlights the outputs that selected this cell. */
 function highlightWinningOutputs(
   nest: LoopNest,
   name: string,
   place: number,
   output: string,
   linked: Float64Array,
-  holding: ReadCell,
+  readCell: ReadCell,
   light: AddHighlight,
 ): void {
   if (nest.rule === "winners" && name === nest.of[0]) {
-    // A window's own points tell who won it; asking each output would look at all windows around it.
-    const { wins, ties } = windowWinners(nest, name, place, holding);
+    // The points of the window tell the winner; deriving each output would visit all windows around it.
+    const { wins, ties } = windowWinners(nest, name, place, readCell);
     light(output, "winner", wins);
     light(output, "tie", ties);
     return;
   }
   for (const at of linked.subarray(0, MAX_OUTPUTS_TESTED)) {
-    const part = roleIn(derive([nest], output, at, holding), name, place);
-    if (part === "wins") light(output, "winner", [at]);
-    if (part === "ties") light(output, "tie", [at]);
+    const role = roleIn(derive([nest], output, at, readCell), name, place);
+    if (role === "wins") light(output, "winner", [at]);
+    if (role === "ties") light(output, "tie", [at]);
   }
 }
 
-/** Rules that take some of the cells that lead to an output, and leave the others. */
+/** Rules that select some of the cells, such as a maximum. */
 const SELECTING_RULES: ReadonlySet<string> = new Set([
   "max",
   "min",
@@ -197,25 +203,25 @@ const SELECTING_RULES: ReadonlySet<string> = new Set([
 ]);
 
 function roleIn(derivations: readonly Derivation[], name: string, place: number): Role | undefined {
-  const parts = derivations.flatMap(({ contributions }) =>
-    contributions.filter(({ cells }) => cells.get(name) === place).map(({ part }) => part),
+  const roles = derivations.flatMap(({ contributions }) =>
+    contributions.filter(({ cells }) => cells.get(name) === place).map(({ role }) => role),
   );
-  return (["wins", "ties"] as const).find((part) => parts.includes(part));
+  return (["wins", "ties"] as const).find((role) => roles.includes(role));
 }
 
 function highlightWinners({ nest, contributions }: Derivation, light: AddHighlight): void {
   const [given, ...compared] = nest.of;
-  for (const { part, cells } of contributions) {
+  for (const { role, cells } of contributions) {
     const at = (tensor: string): number[] => [cells.get(tensor) as number];
     if (nest.rule === "winners") for (const tensor of compared) light(tensor, "winner", at(tensor));
-    if (part !== "wins" && part !== "ties") continue;
-    const how = part === "wins" ? "winner" : "tie";
+    if (role !== "wins" && role !== "ties") continue;
+    const how = role === "wins" ? "winner" : "tie";
     if (given !== undefined) light(given, how, at(given));
     if (nest.rule !== "winners") for (const tensor of compared) light(tensor, how, at(tensor));
   }
 }
 
-/** Places of a tensor in few words: along each axis the range that they cover, such as [0, 2-3, 4-8:2]. */
+/** Cells as index ranges along each axis, such as [0, 2-3, 4-8:2]. */
 export function regionText(places: readonly number[], shape: readonly number[]): string {
   const cells = places.map((place) => unravelIndex(place, shape));
   const axes = shape.map((_, axis) =>
@@ -224,7 +230,7 @@ export function regionText(places: readonly number[], shape: readonly number[]):
   return `[${axes.map(rangeText).join(", ")}]`;
 }
 
-/** As in 3, 2-5, 2-8:2 for every second, or 1,2,5. */
+/** An index range: 3, 2-5, 2-8:2 for every second, or 1,2,5. */
 function rangeText(places: readonly number[]): string {
   const [first, second] = places;
   const last = places.at(-1);

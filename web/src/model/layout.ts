@@ -1,25 +1,25 @@
-/** What a tidy layout is made from, and the one for large pages. The better one is in `tidy.ts`, which runs in a worker. */
+/** Input and result of automatic layout, and the fast column layout for large pages. `dagre-layout.ts` has the better one. */
 
 import { BLOCK_WIDTH, COLUMN_GAP, GAP, type Point, type Rect, snapToGrid } from "./geometry.ts";
 import type { Graph } from "./graph.ts";
 
-/** What a layout is made from: plain data, so that it can go to a worker. */
+/** The input of a layout: plain data that can be posted to a worker. */
 export interface LayoutInput {
   readonly blocks: readonly { readonly name: string; readonly rect: Rect }[];
   readonly wires: readonly (readonly [string, string])[];
-  /** For each block the frame that it is in. */
+  /** The frame of each block. */
   readonly frames: Readonly<Record<string, string>>;
 }
 
 export type Places = ReadonlyMap<string, Rect>;
 
-/** Where blocks stand, and through which points wires go that pass others: by "from to". */
+/** Rectangles of blocks, and bend points of wires by "from to". */
 export interface LayoutResult {
   readonly places: Places;
   readonly bends: ReadonlyMap<string, readonly Point[]>;
 }
 
-/** The blocks to be laid out: all, or only some. */
+/** The layout input of all blocks, or only of some. */
 export function layoutInput(
   graph: Graph,
   places: ReadonlyMap<string, Rect>,
@@ -45,10 +45,10 @@ interface Box {
   readonly rect: Rect;
 }
 
-/** How often all columns are sorted anew: after that hardly anything changes. */
+/** Sweeps over all columns: more change hardly anything. */
 const SWEEPS = 6;
 
-/** A simpler layout that takes no time: columns by depth, in which each block stands where its wires pull it. */
+/** A fast layered layout: columns by depth, blocks within a column at the barycentre of their neighbours. */
 export function columnLayout(given: LayoutInput): LayoutResult {
   const before = grouped(given.wires.map(([from, to]) => [to, from]));
   const behind = grouped(given.wires);
@@ -88,7 +88,7 @@ function columnsOf(given: LayoutInput): Box[][] {
   return stacks;
 }
 
-/** Sorts a column by where the wires of its blocks lead, and moves them there as far as they have room. */
+/** Sorts a column by the barycentre of each block's neighbours, and moves blocks there without overlap. */
 function relaxColumn(
   stack: Box[],
   pulling: ReadonlyMap<string, string[]>,
@@ -106,7 +106,7 @@ function relaxColumn(
     middles.set(box.name, top + box.rect.height / 2);
     bottom = top + box.rect.height + GAP;
   }
-  // All were only ever pushed down.
+  // Blocks were only pushed down: move the column back up by the mean.
   const down = mean(stack.map((box) => middle(box.name) - want(box))) ?? 0;
   for (const { name } of stack) middles.set(name, middle(name) - down);
 }
@@ -115,7 +115,7 @@ function mean(numbers: readonly number[]): number | undefined {
   return numbers.length ? numbers.reduce((sum, each) => sum + each, 0) / numbers.length : undefined;
 }
 
-/** How far each block is from those that need nothing; these stand just left of the first that needs them. */
+/** The longest distance of each block from a source; sources are placed next to their first consumer. */
 function depthsOf({ blocks, wires }: LayoutInput): Map<string, number> {
   const left = new Map(blocks.map(({ name }) => [name, 0]));
   const next = grouped(wires);
@@ -137,7 +137,7 @@ function depthsOf({ blocks, wires }: LayoutInput): Map<string, number> {
   return depth;
 }
 
-/** The whole keeps its left top corner. */
+/** Moves a layout to the top left corner of the old one. */
 export function keepCorner(
   { blocks }: LayoutInput,
   placed: readonly [string, Rect][],

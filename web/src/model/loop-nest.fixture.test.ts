@@ -26,7 +26,7 @@ const calls = JSON.parse(
 describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", (_, call) => {
   const { shapes, held } = call;
   const nests = call.ways.map((way) => new LoopNest(way, shapes, call.types));
-  const holding = (tensor: string, place: number): number | undefined => {
+  const readCell = (tensor: string, place: number): number | undefined => {
     const value = held[tensor]?.[place];
     return value === undefined ? undefined : Number(value);
   };
@@ -37,7 +37,7 @@ describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", 
       const found: Record<string, number[][]> = {};
       for (const nest of nests) {
         for (const other of nest.tensors) {
-          const places = nest.has(pin) && other !== pin ? nest.relatedCells(pin, place, other, holding) : [];
+          const places = nest.has(pin) && other !== pin ? nest.relatedCells(pin, place, other, readCell) : [];
           for (const each of places)
             found[other] = [...(found[other] ?? []), unravelIndex(each, shapes[other] as number[])];
         }
@@ -48,7 +48,7 @@ describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", 
 
   test("the rules give the same values", () => {
     for (const [pin, cell, value] of call.values) {
-      const total = totalOf(derive(nests, pin, ravelIndex(cell, shapes[pin] as number[]), holding));
+      const total = totalOf(derive(nests, pin, ravelIndex(cell, shapes[pin] as number[]), readCell));
       if (value === null) expect(total, `${pin}[${cell}]`).toBeUndefined();
       else if (value === "NaN") expect(total, `${pin}[${cell}]`).toBeNaN();
       else expect(total, `${pin}[${cell}]`).toBeCloseTo(Number(value), 5);

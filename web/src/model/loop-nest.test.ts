@@ -12,13 +12,13 @@ function sizeOf(shape: readonly number[]): number {
 }
 
 /** Every point of a way by walking all of its loops: for each tensor the place of its cell, or of its holders' cells. */
-function everyPoint(way: Way, shapes: Shapes, holding: ReadCell): Map<string, number[]>[] {
+function everyPoint(way: Way, shapes: Shapes, readCell: ReadCell): Map<string, number[]>[] {
   const found: Map<string, number[]>[] = [];
   const sizes = Object.values(way.loops);
   for (let number = 0; number < sizeOf(sizes); number++) {
     const values = unravelIndex(number, sizes);
     const now = Object.fromEntries(Object.keys(way.loops).map((loop, i) => [loop, values[i] as number]));
-    const point = pointAt(way, shapes, holding, now);
+    const point = pointAt(way, shapes, readCell, now);
     if (point) found.push(point);
   }
   return found;
@@ -31,7 +31,7 @@ function stands({ offset = 0, steps = {} }: Coordinate, now: Record<string, numb
 function pointAt(
   way: Way,
   shapes: Shapes,
-  holding: ReadCell,
+  readCell: ReadCell,
   now: Record<string, number>,
 ): Map<string, number[]> | undefined {
   const point = new Map<string, number[]>();
@@ -49,7 +49,7 @@ function pointAt(
         if (!inside(where, held)) return undefined;
         place += table
           ? (table[where[0] as number] as number)
-          : (holding(each.held_by, ravelIndex(where, held)) as number);
+          : (readCell(each.held_by, ravelIndex(where, held)) as number);
         if (!table) point.set(each.held_by, [...(point.get(each.held_by) ?? []), ravelIndex(where, held)]);
       }
       cell.push(place);
@@ -72,21 +72,21 @@ function ascending(places: Iterable<number>): number[] {
 }
 
 /** From every cell of every tensor to every other: what the nest says, and what walking all points says. */
-function expectSame({ ways, shapes }: Sample, holding: ReadCell = nothing): void {
+function expectSame({ ways, shapes }: Sample, readCell: ReadCell = nothing): void {
   for (const way of ways) {
     const nest = new LoopNest(way, shapes);
-    const points = everyPoint(way, shapes, holding);
+    const points = everyPoint(way, shapes, readCell);
     for (const tensor of nest.tensors) {
       for (let place = 0; place < sizeOf(shapes[tensor] as number[]); place++) {
         const through = points.filter((point) => point.get(tensor)?.includes(place));
-        expect(nest.count(tensor, place, holding)).toBe(through.length);
-        const found = nest.points(tensor, place, holding);
-        for (const [other, places] of found.places) {
+        expect(nest.count(tensor, place, readCell)).toBe(through.length);
+        const found = nest.points(tensor, place, readCell);
+        for (const [other, places] of found.offsets) {
           expect([...places]).toEqual(through.map((point) => point.get(other)?.at(-1)));
         }
         for (const other of nest.tensors) {
           const linked = ascending(through.flatMap((point) => point.get(other) ?? []));
-          expect([...nest.relatedCells(tensor, place, other, holding)]).toEqual(linked);
+          expect([...nest.relatedCells(tensor, place, other, readCell)]).toEqual(linked);
         }
       }
     }

@@ -1,8 +1,8 @@
-/** Finds what is no number in a constant; of values the server finds it. */
+/** Searches a constant for NaN and infinities; outputs are searched by the server. */
 
 import { unravelIndex } from "./indexing.ts";
 
-/** The next NaN or infinity in row-major order, after a place if there is one, beginning again from the first. */
+/** The index of the next NaN or infinity in row-major order after an offset, wrapping around. */
 export function nextNonFinite(
   values: ArrayLike<number>,
   shape: readonly number[],
@@ -16,5 +16,5 @@ export function nextNonFinite(
   return null;
 }
 
-/** Whether numbers of a type may be NaN or infinite. */
+/** Whether a dtype has NaN and infinities. */
 export const canBeNonFinite = (dtype: string): boolean => /float|complex/.test(dtype);

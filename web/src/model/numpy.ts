@@ -1,4 +1,4 @@
-/** Numbers as texts that other programs read. */
+/** Tensors as NumPy code and CSV text. */
 
 import { elementCount } from "./indexing.ts";
 import { ML_DTYPES } from "./ops.ts";
@@ -8,12 +8,12 @@ const NAMES: Readonly<Record<string, string>> = {
   string: "object",
 };
 
-/** What NumPy reads as the same array: np.array([[1, 2]], dtype=np.float32). Strings are given as Python writes them. */
+/** The NumPy expression of a tensor: np.array([[1, 2]], dtype=np.float32). Strings must be Python literals. */
 export function numpyText(texts: readonly string[], shape: readonly number[], dtype: string): string {
   const type = NAMES[dtype] ?? `${ML_DTYPES.includes(dtype) ? "ml_dtypes" : "np"}.${dtype}`;
   const written = texts.map((text) => pythonText(text, dtype));
   const count = elementCount(shape);
-  // Lists cannot say how long what is empty would be.
+  // Nested lists cannot express the shape of an empty array.
   if (count === 0) return `np.zeros((${shape.join(", ")},), dtype=${type})`;
   const nested = (axis: number, from: number, many: number): string => {
     if (axis === shape.length) return written[from] as string;
@@ -29,13 +29,13 @@ export function numpyText(texts: readonly string[], shape: readonly number[], dt
 function pythonText(text: string, dtype: string): string {
   if (dtype === "string") return text;
   if (dtype === "bool") return text === "true" ? "True" : "False";
-  // Python's literals have no such parts, and take -0 for 0.
+  // Python has no literals for these, and reads -0 as 0.
   if (dtype.startsWith("complex")) return /nan|inf|-0(?![.\d])/i.test(text) ? `complex("${text}")` : text;
   if (text === "-0" && dtype.includes("float")) return "-0.0";
   return text.toLowerCase().replace(/nan|inf/, (word) => `np.${word}`);
 }
 
-/** Bytes as Python writes them. */
+/** A bytes literal of Python. */
 export function pythonBytes(bytes: Iterable<number>): string {
   const letter = (byte: number): string => {
     if (byte === 0x22 || byte === 0x5c) return `\\${String.fromCharCode(byte)}`;
@@ -45,7 +45,7 @@ export function pythonBytes(bytes: Iterable<number>): string {
   return `b"${Array.from(bytes, letter).join("")}"`;
 }
 
-/** Rows of a table, as spreadsheets read them. */
+/** CSV text. */
 export function csvText(texts: readonly string[], columns: number): string {
   const rows: string[] = [];
   for (let from = 0; from < texts.length; from += Math.max(columns, 1))

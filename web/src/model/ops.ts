@@ -1,4 +1,4 @@
-/** What is known of every op: `ops.json`, made from the registry, so that a page can be drawn before anything runs. */
+/** The op registry in the browser, from `ops.json`, so that a page can be drawn before anything runs. */
 
 import { DIFFERENTIABLE_DTYPES, GRADIENTS, type OpInfo, PAGE, type PinInfo } from "./generated.ts";
 
@@ -36,7 +36,7 @@ const NO_OP = {
   gradients: [],
 };
 
-/** The two kinds of block that are no ops, described as if they were. */
+/** Descriptions of the two kinds of block that are not ops. */
 const SPECIAL: readonly OpInfo[] = [
   {
     ...NO_OP,
@@ -72,7 +72,7 @@ const SPECIAL: readonly OpInfo[] = [
   },
 ];
 
-/** Inputs that may be left out although they are lists. */
+/** Whether an input is optional. */
 export function isOptional(op: string, pin: PinInfo): boolean {
   return pin.count === "optional" || (op === GRADIENTS && pin.name === "grad_ys");
 }
@@ -108,7 +108,7 @@ export class Ops {
   }
 }
 
-/** MaxPool3DGrad as Python writes it: max_pool_3d_grad. */
+/** The snake_case name of an op: MaxPool3DGrad is max_pool_3d_grad. */
 export function snakeName(op: string): string {
   return op
     .replace(/\d[Dd](?=[A-Z]|$)|V\d$/g, (found) => `_${found.toLowerCase()}_`)

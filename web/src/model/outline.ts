@@ -1,4 +1,4 @@
-/** The page as a tree of text: a second way to read and edit it, without a pointer or a picture. */
+/** The outline: the page as a tree of text, to read and edit it without a pointer or a picture. */
 
 import type { CoreStrings } from "../text/index.ts";
 import { type Item, item } from "./action.ts";
@@ -11,7 +11,7 @@ export interface OutlineNode {
   readonly id: string;
   readonly kind: "group" | "frame" | "block" | "input" | "output" | "attr" | "note" | "monitor";
   readonly text: string;
-  /** What stands behind the text, more quietly. */
+  /** Secondary text. */
   readonly detail: string;
   readonly problems: number;
   readonly item?: Item;
@@ -21,7 +21,7 @@ export interface OutlineNode {
   readonly children: readonly OutlineNode[];
 }
 
-/** Frames with their blocks, then blocks that are in no frame, notes and monitors. Blocks come after what they need. */
+/** Frames with their blocks, then blocks without a frame, notes and monitors. Blocks are in topological order. */
 export function outline(graph: Graph, strings: CoreStrings, language = "en"): OutlineNode[] {
   const depth = depths(graph);
   const sorted = [...graph.blocks.values()].sort(

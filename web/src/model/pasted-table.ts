@@ -1,13 +1,13 @@
-/** A block of cells as spreadsheets copy it. */
+/** Tables pasted from spreadsheets. */
 
 import type { AxisRoles } from "./axis-roles.ts";
 import { fullSlice, offsetIn } from "./slices.ts";
 
-/** The texts of a pasted table, row by row. Without tabs, semicolons or else commas part the cells; of texts only tabs do. */
+/** Parses a pasted table. The delimiter is the tab or else, but not for texts, the semicolon or the comma. */
 export function parseTable(text: string, texts = false): string[][] {
   const parting = texts || text.includes("\t") ? "\t" : text.includes(";") ? ";" : ",";
   const whole = text.replace(/[\r\n]+$/, "");
-  // What stands in quotes may hold all that parts cells and rows, and quotes that are written twice.
+  // Quoted cells may contain delimiters, line breaks and doubled quotes.
   const cells = new RegExp(`([ ]*"(?:[^"]|"")*"[ ]*|[^${parting}\\r\\n]*)(${parting}|\\r\\n?|\\n|$)`, "gy");
   const rows: string[][] = [[]];
   for (const [, cell, end] of whole.matchAll(cells)) {
@@ -28,8 +28,8 @@ const DECIMAL_COMMA = /^[+-]?(\d+|\d{1,3}(\.\d{3})+)?,\d+(e[+-]?\d+)?$/i;
 const DECIMAL_POINT = /^[+-]?\d{1,3}(,\d{3})+\.\d*$/;
 
 /**
- * Numbers as spreadsheets of other languages write them, 1.234,5 and 1 234,5 and 1,234.5, as 1234.5. Whether a comma
- * goes before the fraction is told by all cells together; where nothing tells it, 1,234 stays what it is.
+ * Normalizes localized numbers, 1.234,5 and 1 234,5 and 1,234.5, to 1234.5. All cells together decide whether the comma
+ * is the decimal separator; if they do not, 1,234 is left as it is.
  */
 export function plainNumbers(table: readonly (readonly string[])[]): string[][] {
   const simple = table.map((row) =>
@@ -48,7 +48,7 @@ export function plainNumbers(table: readonly (readonly string[])[]): string[][] 
   return simple.map((row) => row.map(plain));
 }
 
-/** The cells that a table takes, from one cell on along rows and columns; undefined if one of them lies outside. */
+/** The target cell of each entry, from a cell on along rows and columns; undefined if one lies outside. */
 export function pasteAt<T>(
   table: readonly (readonly T[])[],
   from: readonly number[],

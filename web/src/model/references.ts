@@ -1,4 +1,4 @@
-/** Everything on a page that names a block or an output, so that it can follow when one is renamed or taken away. */
+/** References to blocks and outputs on a page, and how they are rewritten when one is renamed or removed. */
 
 import {
   INITIAL,
@@ -13,16 +13,16 @@ import {
 import type { Draft } from "./draft.ts";
 import { GRADIENTS, PAGE } from "./ops.ts";
 
-/** What a name becomes: another one, null if it is taken away, undefined if it stays. */
+/** Maps a reference to another one, to null if it is removed, to undefined if it is unchanged. */
 export interface ReferenceMap {
-  /** For a wire that leads to an input. */
+  /** For the source of a wire. */
   input(from: OutputRef): OutputRef | null | undefined;
-  /** For an output that run settings, monitors and ports name. */
+  /** For an output in run settings, monitors and ports. */
   output(from: OutputRef): OutputRef | null | undefined;
   block(name: string): string | null | undefined;
 }
 
-/** Lets everything follow but the entries of the blocks themselves. */
+/** Rewrites all references, but not the entries of the blocks themselves. */
 export function rewriteReferences(draft: Draft, map: ReferenceMap): void {
   for (const name of Object.keys(draft.blocks)) rewriteInputs(draft, name, map);
   rewriteRun(draft, map);
@@ -134,7 +134,7 @@ function rewriteBends(draft: Draft, map: ReferenceMap): void {
   }
 }
 
-/** Renames a key of an object where it stands; takes it away if the new one is null. */
+/** Renames a key of an object in place; removes it if the new one is null. */
 export function renameKey(draft: Draft, path: readonly string[], old: string, to: string | null): void {
   const value = draft.get([...path, old]);
   if (value === undefined || to === old) return;
@@ -144,7 +144,7 @@ export function renameKey(draft: Draft, path: readonly string[], old: string, to
   }
   const keys = Object.keys(draft.get(path) as object);
   const next = keys[keys.indexOf(old) + 1];
-  // Put first: taking away the only entry would take its object away, too.
+  // Put first: removing the only entry would remove its object, too.
   draft.put([...path, to], value, next);
   draft.remove([...path, old]);
 }
@@ -152,8 +152,8 @@ export function renameKey(draft: Draft, path: readonly string[], old: string, to
 // -- inputs -----------------------------------------------------------------------------------
 
 /**
- * The path of an input in the document. Of a list it is the whole list. What a variable starts from is a field of its
- * own; a page as a block may have a port of that name.
+ * The path of an input in the document; of a list input, that of the whole list. The initial value of a variable is a
+ * field of its own, but a page block may have a port of that name.
  */
 function inputPath(draft: Draft, { block, pin }: InputRef): string[] {
   const { op, in: inputs } = draft.blocks[block] ?? {};
@@ -161,7 +161,7 @@ function inputPath(draft: Draft, { block, pin }: InputRef): string[] {
   return field ? ["blocks", block, INITIAL] : ["blocks", block, "in", pin];
 }
 
-/** Gives an input a wire or a constant. In a list it takes its place, or comes last. */
+/** Sets a wire or a constant of an input; in a list, that of its index or a new last one. */
 export function putInput(draft: Draft, to: InputRef, value: Json): void {
   const path = inputPath(draft, to);
   if (to.index === undefined) {
@@ -174,7 +174,7 @@ export function putInput(draft: Draft, to: InputRef, value: Json): void {
   draft.put(path, list);
 }
 
-/** Takes away what an input has. In a list those behind it move up, and outputs that stand for them, too. */
+/** Removes the value of an input. In a list, later elements move up, and so do the outputs of a gradients block. */
 export function removeInput(draft: Draft, to: InputRef): void {
   const path = inputPath(draft, to);
   const { block, pin, index } = to;
@@ -202,7 +202,7 @@ function moveUpBends(draft: Draft, block: string, pin: string, index: number, le
   }
 }
 
-/** A block of gradients has one `dx` for each of its `xs`. */
+/** Renumbers outputs of a gradients block, which has one `dx` for each of its `xs`. */
 function moveUpOutputs(draft: Draft, block: string, index: number): void {
   const moved = (from: OutputRef): OutputRef | null | undefined => {
     if (from.block !== block || from.pin !== "dx" || from.index === undefined || from.index < index)

@@ -1,4 +1,4 @@
-/** One search for ops: by name, alias and meaning. What was used lately and what fits comes first. */
+/** Full-text search of ops by name, alias and documentation. Recent and compatible ops come first. */
 
 import MiniSearch from "minisearch";
 import type { ConnectionError, OpMatch } from "./connections.ts";
@@ -7,21 +7,21 @@ import { type OpInfo, type Ops, snakeName } from "./ops.ts";
 
 export interface SearchResult {
   readonly op: OpInfo;
-  /** The pin that fits, where a pin was asked for. */
+  /** The pin that matches, in a search for a wire. */
   readonly pin?: string;
-  /** Why no pin fits. */
+  /** Why no pin matches. */
   readonly reason?: ConnectionError;
 }
 
 export interface SearchOptions {
-  /** Ops that were used, the last one first. */
+  /** Recently used ops, the last one first. */
   readonly recent?: readonly string[];
-  /** Says whether an op fits where it is to be wired. */
+  /** Matches an op with the end of a wire. */
   readonly fitOf?: (op: OpInfo) => OpMatch;
   readonly most?: number;
 }
 
-/** Names of ops that are the gradient of another, which is what is wanted more often. */
+/** Names of gradient ops, which are wanted less often than the op itself. */
 const GRADIENT = /Grad|Backprop/;
 
 export class OpSearch {
@@ -57,7 +57,7 @@ export class OpSearch {
       const fits = fitOf?.(op);
       const age = recent.indexOf(name);
       const lately = age < 0 ? 1 : 1.5 - age / (4 * recent.length);
-      // What takes just such tensors is more likely meant than what takes all.
+      // An op for exactly this rank is more likely meant than one for any rank.
       const apt = 1 + 0.2 / (fits?.pin?.ranks?.length ?? Infinity);
       return { op, fits, score: score * lately * apt * (GRADIENT.test(name) ? 0.5 : 1) };
     });
@@ -88,7 +88,7 @@ export class OpSearch {
   }
 }
 
-/** A name that is what was typed comes before one that begins with it, and the shorter of two before the longer. */
+/** Boosts exact matches of a name, then prefixes, shorter names first. */
 function nameMatchFactor(name: string, typed: string): number {
   const plain = name.toLowerCase();
   if (plain === typed) return 100;
@@ -96,7 +96,7 @@ function nameMatchFactor(name: string, typed: string): number {
   return plain.includes(typed) ? 3 : 1;
 }
 
-/** Blocks of a page by name, op or what is said of them. */
+/** Searches blocks of a page by name, op or description. */
 export function searchBlocks(graph: Graph, query: string, most = 50): string[] {
   const typed = query.trim().toLowerCase();
   if (!typed) return [...graph.blocks.keys()].slice(0, most);

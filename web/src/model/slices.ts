@@ -1,4 +1,4 @@
-/** Parts of tensors: for each axis a first place, the place behind the last, and a step. */
+/** Slices of tensors: first, end and step for each axis. */
 
 import { stridesOf } from "./indexing.ts";
 
@@ -18,7 +18,7 @@ export function sliceSize(box: TensorSlice): number {
   return box.reduce((product, span) => product * sliceLength(span), 1);
 }
 
-/** As `Look` takes it. Every axis stays, so that what comes has as many as the tensor. */
+/** The index of a `Look` request. Every axis is a range, so that the answer keeps the rank. */
 export function sliceIndex(box: TensorSlice): number[][] {
   return box.map(({ first, end, step }) => [first, end, step]);
 }
@@ -31,7 +31,7 @@ export function cellSlice(cell: readonly number[]): TensorSlice {
   return cell.map((place) => ({ first: place, end: place + 1, step: 1 }));
 }
 
-/** Where in a box's row-major elements a cell stands, or with steps the one that stands for it; -1 if it is not in it. */
+/** The row-major offset of a cell in a slice, or of the sample that stands for it; -1 if it is outside. */
 export function offsetIn(box: TensorSlice, cell: readonly number[]): number {
   let offset = 0;
   for (const [axis, span] of box.entries()) {
@@ -42,7 +42,7 @@ export function offsetIn(box: TensorSlice, cell: readonly number[]): number {
   return offset;
 }
 
-/** Whether all that is wanted is in a box, as finely. */
+/** Whether a slice contains another with the same steps. */
 export function covers(box: TensorSlice, wanted: TensorSlice): boolean {
   return box.every((span, axis) => {
     const other = wanted[axis] as AxisSlice;
@@ -50,7 +50,7 @@ export function covers(box: TensorSlice, wanted: TensorSlice): boolean {
   });
 }
 
-/** The elements of a part of a whole tensor that is held here, in row-major order. */
+/** The elements of a slice of a tensor in memory, in row-major order. */
 export function takeSlice<T>(elements: ArrayLike<T>, shape: readonly number[], box: TensorSlice): T[] {
   const strides = stridesOf(shape);
   const found: T[] = [];

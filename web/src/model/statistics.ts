@@ -1,4 +1,4 @@
-/** What the numbers of a constant are, as the server says it of values: for what is typed nothing needs to run. */
+/** Statistics of a constant, as the server computes them of outputs, so that nothing needs to run. */
 
 const BINS = 64;
 

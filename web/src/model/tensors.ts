@@ -1,4 +1,4 @@
-/** The tensors that can be looked at: what outputs hold, and constants that are typed into the page. */
+/** Tensors that the inspector can show: outputs, and constants on the page. */
 
 import { type Action, type Item, namesOf } from "./action.ts";
 import type { Json, PageDocument } from "./document.ts";
@@ -7,22 +7,22 @@ import { setFeed } from "./edit-page.ts";
 import { type BlockView, type Graph, type InputPin, keyOf } from "./graph.ts";
 import { CONST, PLACEHOLDER } from "./ops.ts";
 
-/** A constant where it stands in the page, and how another one takes its place. */
+/** A constant on the page, and the action that replaces it. */
 export interface Constant {
   readonly value: Json;
   put(document: PageDocument, value: Json): Action;
 }
 
 export interface Tensor {
-  /** "block:pin", by which the server knows it too. */
+  /** "block:pin", as the server names it. */
   readonly pin: string;
   readonly block: string;
-  /** The pin's name without its place in a list. */
+  /** The pin's name without the index in a list. */
   readonly name: string;
   readonly constant?: Constant;
 }
 
-/** The tensor of an output, or of an input that has a constant. */
+/** The tensor of an output, or of an input with a constant. */
 export function tensorAt(graph: Graph, pin: string): Tensor | undefined {
   const block = pin.slice(0, pin.indexOf(":"));
   const view = graph.blocks.get(block);
@@ -54,7 +54,7 @@ function constantOut({ op, name, block }: BlockView, document: PageDocument): { 
   return { constant: { value, put } };
 }
 
-/** What a selection lets one look at: of blocks the outputs, then the inputs; of wires what flows on them. */
+/** The tensors of a selection: outputs of blocks, sources of wires, then inputs of blocks. */
 export function pinsOf(graph: Graph, selection: ReadonlySet<Item>): string[] {
   const wires = namesOf(selection, "wire").flatMap((id) => graph.byId.get(id) ?? []);
   const views = namesOf(selection, "block").flatMap((name) => graph.blocks.get(name) ?? []);

@@ -1,15 +1,15 @@
-/** Where the cells of a tensor stand on a plane, and which of them a part of the plane shows. */
+/** Layout of a heatmap: tiles of rows and columns of cells, hit testing, the visible range and keyboard moves. */
 
 import { type Arrangement, type GridRole, roleSize, shownTiles, tileLimits } from "./axis-roles.ts";
 import { type AxisSlice, sliceSize, type TensorSlice } from "./slices.ts";
 
-/** Below this width of a cell there is no room for its number. */
+/** The least width of a cell that shows its number. */
 export const MIN_NUMBER_WIDTH = 28;
-/** Below this there is no room for a line between cells or a shape in one. */
+/** The least width of a cell with grid lines and glyphs. */
 export const MIN_GLYPH_WIDTH = 6;
 const MAX_WIDTH = 64;
 const GAP = 10;
-/** Room around all tiles. */
+/** The margin around all tiles. */
 export const EDGE = 8;
 const LABEL = 16;
 
@@ -23,29 +23,29 @@ export interface TileLayout {
   readonly arrangement: Arrangement;
   readonly rows: number;
   readonly columns: number;
-  /** The tiles from left to right and from top to bottom, by their place on the axis; -1 is a gap. */
+  /** The tiles from left to right and from top to bottom, by their index on the axis; -1 is a gap. */
   readonly across: readonly number[];
   readonly down: readonly number[];
   readonly cell: Size;
-  /** From one tile to the next. */
+  /** The distance from one tile to the next. */
   readonly pitch: Size;
-  /** Room above each tile for its name; none if there is just one. */
+  /** The height of the label above each tile; 0 if there is just one tile. */
   readonly label: number;
   readonly whole: Size;
 }
 
-/** A cell that is `width` wide. Numbers need less height than width. */
+/** The size of a cell of this width. Numbers need less height than width. */
 export function cellSize(width: number): Size {
   const height = width <= MIN_NUMBER_WIDTH ? width : MIN_NUMBER_WIDTH + (width - MIN_NUMBER_WIDTH) / 4;
   return { width, height };
 }
 
-/** So high is a tile at least, and so wide: a single row of a million cells is a band. */
+/** The least width and height of a tile: a single row of a million cells is a band. */
 const MIN_TILE = 16;
-/** So wide and high are tiles of which too many stand side by side and below each other. */
+/** The width and height of tiles if there are too many in both directions. */
 const SMALL_TILE = 48;
 
-/** Cells that are `width` wide, or wider and higher where a tile would be too thin to be seen. */
+/** The size of a cell of this width, enlarged where a tile would be too thin. */
 export function cellSizeFor(shape: readonly number[], { roles }: Arrangement, width: number): Size {
   const size = cellSize(width);
   return {
@@ -74,8 +74,8 @@ export function tileLayout(shape: readonly number[], arrangement: Arrangement, c
 }
 
 /**
- * The largest cells with which all tiles fit into a view; smaller than a pixel if there are too many. Where tiles would
- * be too small to be seen they do not all fit: they are as large as fits the other way, or small if neither does.
+ * The largest cells with which all tiles fit into a view, maybe smaller than a pixel. Where tiles would be thinner than
+ * MIN_TILE they fit in the other direction alone or, if they fit in neither, are SMALL_TILE.
  */
 export function cellSizeToFit(
   shape: readonly number[],
@@ -98,14 +98,14 @@ export function cellSizeToFit(
   };
 }
 
-/** Whole pixels for a cell, or whole cells for a pixel. */
+/** Rounds to whole pixels a cell, or whole cells a pixel. */
 function snapToPixels(size: number, pixel: number): number {
   if (size >= 4) return Math.min(MAX_WIDTH, Math.floor(size));
   if (size >= pixel) return Math.floor(size / pixel) * pixel;
   return pixel / Math.ceil(pixel / Math.max(size, 1e-9));
 }
 
-/** The upper left corner of a cell; undefined if it is behind a slider or in a gap. */
+/** The top left corner of a cell; undefined if it is in another slice or in a gap. */
 export function cellPosition(
   tiles: TileLayout,
   cell: readonly number[],
@@ -121,7 +121,7 @@ export function cellPosition(
   };
 }
 
-/** The cell at a point; undefined between tiles and outside. */
+/** Hit test: the cell at a point; undefined between tiles and outside. */
 export function hitCell(tiles: TileLayout, x: number, y: number): number[] | undefined {
   const [i, j] = [Math.floor((x - EDGE) / tiles.pitch.width), Math.floor((y - EDGE) / tiles.pitch.height)];
   const [tileAcross, tileDown] = [tiles.across[i] ?? -1, tiles.down[j] ?? -1];
@@ -144,13 +144,13 @@ export function cellWith(
   return cell;
 }
 
-/** The part of the plane that is seen, in pixels. */
+/** The scrolled part of the layout, in pixels. */
 export interface ScrollRect extends Size {
   readonly x: number;
   readonly y: number;
 }
 
-/** Tiles and the cells in them that a view touches: places in `across` and `down`, rows and columns. */
+/** The tiles and cells that a scroll rectangle touches: indices into `across` and `down`, rows and columns. */
 export type VisibleRange = Readonly<Record<GridRole, AxisSlice>>;
 
 export function visibleRange(tiles: TileLayout, view: ScrollRect): VisibleRange {
@@ -176,19 +176,19 @@ export function visibleRange(tiles: TileLayout, view: ScrollRect): VisibleRange 
   return { across, columns, down, rows };
 }
 
-/** A stretch of one direction, and what stands along it. */
+/** One direction of the layout, and the visible interval of it. */
 interface TileAxis {
   from: number;
   to: number;
   pitch: number;
   tiles: number;
-  /** In front of the first cell of each tile. */
+  /** The space before the first cell of each tile. */
   before: number;
   cell: number;
   cells: number;
 }
 
-/** The tiles that a stretch touches, and their cells: all of them if there are more tiles than one. */
+/** The visible tiles and cells in one direction; all cells if more than one tile is visible. */
 function visibleAlong({ from, to, pitch, tiles, before, cell, cells }: TileAxis): [AxisSlice, AxisSlice] {
   const first = clamp(Math.floor(from / pitch), 0, Math.max(tiles - 1, 0));
   const end = clamp(Math.ceil(to / pitch), first + 1, Math.max(tiles, 1));
@@ -206,28 +206,28 @@ function clamp(value: number, least: number, most: number): number {
   return Math.min(Math.max(value, least), most);
 }
 
-/** Every how many rows and columns there is one that is fetched. */
+/** Sampling: every n-th row and column is fetched. */
 export interface Sampling {
   readonly rows: number;
   readonly columns: number;
 }
 
-/** Where several cells share a pixel, one of them is enough. */
+/** One cell for each pixel is enough. */
 export function samplingFor({ cell }: TileLayout, pixel: number): Sampling {
   const step = (size: number): number => Math.max(1, Math.round(pixel / size));
   return { rows: step(cell.height), columns: step(cell.width) };
 }
 
-/** So many cells are fetched at once as fit into 2^20 bytes with all else that is said of a tensor. */
+/** The most cells of a fetch, so that an answer stays below 2^20 bytes. */
 export const MAX_FETCHED = 1_000_000;
 
-/** The same, with rows left out where there would be too many cells to be fetched. */
+/** The sampling with fewer rows, so that at most MAX_FETCHED cells are fetched. */
 export function samplingWithin(tiles: TileLayout, seen: VisibleRange, steps: Sampling): Sampling {
   const count = visibleSlices(tiles, seen, steps).reduce((sum, box) => sum + sliceSize(box), 0);
   return count <= MAX_FETCHED ? steps : { ...steps, rows: steps.rows * Math.ceil(count / MAX_FETCHED) };
 }
 
-/** The boxes of cells that are seen: one, or one for each run of tiles between gaps. */
+/** The slices of the tensor that are visible: one for each run of tiles between gaps. */
 export function visibleSlices(
   tiles: TileLayout,
   seen: VisibleRange,
@@ -248,12 +248,12 @@ export function visibleSlices(
   );
 }
 
-/** Places that are left out stay the same ones while the view moves. */
+/** Aligned to the step, so that scrolling keeps the same samples. */
 function sampled({ first, end }: AxisSlice, step: number): AxisSlice {
   return { first: first - (first % step), end, step };
 }
 
-/** Runs of places that follow each other. */
+/** Runs of consecutive indices. */
 function runs(places: readonly number[]): AxisSlice[] {
   const found: { first: number; end: number; step: number }[] = [];
   for (const place of places) {
@@ -265,7 +265,7 @@ function runs(places: readonly number[]): AxisSlice[] {
   return found;
 }
 
-/** What is seen with a margin, so that a small move needs nothing new. */
+/** The visible range with overscan, so that small scrolls need no fetch. */
 export function withOverscan(tiles: TileLayout, seen: VisibleRange): VisibleRange {
   const wider = ({ first, end }: AxisSlice, size: number): AxisSlice => {
     const margin = Math.ceil((end - first) / 2);
@@ -276,7 +276,7 @@ export function withOverscan(tiles: TileLayout, seen: VisibleRange): VisibleRang
 
 export type CursorMove = "left" | "right" | "up" | "down" | "first" | "last" | "start" | "end";
 
-/** The keys that lead to other cells. */
+/** The keys that move the cursor. */
 export const CURSOR_KEYS: Readonly<Record<string, CursorMove>> = {
   ArrowLeft: "left",
   ArrowRight: "right",
@@ -286,7 +286,7 @@ export const CURSOR_KEYS: Readonly<Record<string, CursorMove>> = {
   End: "last",
 };
 
-/** The cell one step further. Beyond the edge of a tile lies the next tile. */
+/** The cell after a cursor move. Beyond the edge of a tile comes the next tile. */
 export function moveCursor(
   { shape, arrangement: { roles } }: Pick<TileLayout, "shape" | "arrangement">,
   cell: readonly number[],
@@ -308,7 +308,7 @@ export function moveCursor(
       }
       next[axis] = by > 0 ? 0 : size - 1;
     }
-    // There is nothing further: stay.
+    // At the last tile the cursor stays.
     for (const axis of axes) next[axis] = cell[axis] as number;
   };
   if (step === "left" || step === "right") move(roles.columns, roles.across, step === "right" ? 1 : -1);
@@ -321,7 +321,7 @@ export function moveCursor(
   return next;
 }
 
-/** The arrangement in which a cell is seen: sliders stand at it, and its tile is shown. */
+/** The arrangement that shows a cell: sliders and tiles at its indices. */
 export function revealCell(arrangement: Arrangement, cell: readonly number[]): Arrangement {
   const { roles, at } = arrangement;
   const shown = (axis: number) => axis === roles.rows || axis === roles.columns;

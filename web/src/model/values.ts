@@ -1,9 +1,9 @@
-/** Values as people type and read them. */
+/** Formatting and parsing of values that users type. */
 
 import { isObject, isTyped, type Json, type TypedConstant } from "./document.ts";
 import { isExact, parseExact, parseNumber } from "./exact-json.ts";
 
-/** A value in one line; what is too long ends in an ellipsis. */
+/** A value in one line, truncated with an ellipsis. */
 export function valueText(value: Json | undefined, most = Number.POSITIVE_INFINITY): string {
   const text = value === undefined ? "" : isTyped(value) ? typedText(value) : plainText(value);
   return text.length <= most ? text : `${text.slice(0, Math.max(0, most - 1))}…`;
@@ -21,7 +21,7 @@ function plainText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Reads what was typed for an input or a constant: a number, or lists of them. Nothing if it is neither. */
+/** Parses a number, a boolean or nested lists; undefined if the text is none. */
 export function parseValue(text: string): Json | undefined {
   const short = text.trim();
   if (/^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$/.test(short)) return parseNumber(jsonNumber(short));
@@ -34,14 +34,14 @@ export function parseValue(text: string): Json | undefined {
   }
 }
 
-/** A number as people write it, in the form that JSON has. */
+/** A number literal in JSON's syntax. */
 function jsonNumber(text: string): string {
   const [, sign, whole, part, power] = /^([+-]?)(\d*)\.?(\d*)([eE].*)?$/.exec(text) as RegExpExecArray;
   const fraction = text.includes(".") ? `.${part || "0"}` : "";
   return `${sign === "-" ? "-" : ""}${(whole || "0").replace(/^0+(?=\d)/, "")}${fraction}${power ?? ""}`;
 }
 
-/** The sizes of nested lists; nothing if rows differ in length. */
+/** The shape of nested lists; undefined if they are ragged. */
 export function shapeOfLists(value: Json | undefined): number[] | undefined {
   if (!Array.isArray(value)) return [];
   const inside = value.map((each) => shapeOfLists(each as Json));
@@ -50,7 +50,7 @@ export function shapeOfLists(value: Json | undefined): number[] | undefined {
   return even ? [value.length, ...first] : undefined;
 }
 
-/** The least and the largest whole number of a type; undefined of all other types. */
+/** The limits of an integer dtype; undefined for other dtypes. */
 export function limitsOf(dtype: string | undefined): readonly [bigint, bigint] | undefined {
   const [, unsigned, bits] = /^(u?)int(\d+)$/.exec(dtype ?? "") ?? [];
   if (bits === undefined) return undefined;
@@ -64,7 +64,7 @@ function within(dtype: string, whole: string): boolean {
   return least === undefined || most === undefined || (value >= least && value <= most);
 }
 
-/** A typed constant's elements can be text for what JSON has no number for. */
+/** Parses an element of a typed constant, which may be text for numbers that JSON lacks. */
 export function parseCell(text: string, dtype: string): Json | undefined {
   const short = text.trim();
   if (dtype === "string") return text;
@@ -83,7 +83,7 @@ export function parseCell(text: string, dtype: string): Json | undefined {
 const PART = String.raw`(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+(?:e[+-]?\d+)?|inf|nan)`;
 const COMPLEX = new RegExp(`^[+-]?(?:${PART}|(?:${PART}[+-])?${PART}?j)$`, "i");
 
-/** The real and the imaginary part of a complex number as people write it: 1-2j, 3, 0.5j. NaN if it is none. */
+/** The real and imaginary part of a complex literal: 1-2j, 3, 0.5j. NaN if it is none. */
 export function complexOf(text: string): [number, number] {
   const parts = text
     .replace(/[()\s]/g, "")
@@ -99,7 +99,7 @@ export function complexOf(text: string): [number, number] {
   return text.trim() === "" ? [Number.NaN, Number.NaN] : [sum(false), sum(true)];
 }
 
-/** A number if JavaScript can say it exactly, else its text, which is what a page has for it. */
+/** A number if JavaScript has it exactly, else its text, as in page files. */
 function cell(text: string): Json {
   const number = Number(text);
   return Number.isFinite(number) && (!Number.isInteger(number) || Number.isSafeInteger(number))

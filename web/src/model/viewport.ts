@@ -1,8 +1,8 @@
-/** How a window must look at rectangles to show them all. */
+/** The viewport of the canvas, and how it is fitted to rectangles. */
 
 import { bounds, overlaps, type Rect } from "./geometry.ts";
 
-/** A point (x, y) of the page lies at (x * zoom + view.x, y * zoom + view.y) of the window. */
+/** Pan and zoom: a page point (x, y) is at (x * zoom + viewport.x, y * zoom + viewport.y) on the canvas. */
 export interface Viewport {
   readonly x: number;
   readonly y: number;
@@ -13,14 +13,14 @@ interface CanvasWindow {
   readonly width: number;
   readonly height: number;
   readonly minZoom: number;
-  /** Tools that lie in its lower corners and cover what is below them. */
+  /** Toolbars in the lower corners, which cover the canvas. */
   readonly tools: readonly Rect[];
 }
 
 const MARGIN = 24;
 const MIN_MARGIN = 12;
 
-/** The view that shows them all under no tool: large, but no larger than they are, and near the middle. */
+/** The viewport that shows all rectangles, not covered by toolbars: as large as fits up to 100%, near the centre. */
 export function fitView(rects: readonly Rect[], window: CanvasWindow): Viewport | undefined {
   const around = bounds(rects);
   if (around === undefined) return undefined;
@@ -36,7 +36,7 @@ export function fitView(rects: readonly Rect[], window: CanvasWindow): Viewport 
   return best ?? centredIn(around, { x: 0, y: 0, ...window }, window.minZoom);
 }
 
-/** The whole window, and what is left of it beside and above the tools. */
+/** The whole canvas, and the parts of it beside and above the toolbars. */
 function freeAreas({ width, height, tools }: CanvasWindow): Rect[] {
   const left = tools.filter((tool) => tool.x < width / 2).map((tool) => tool.x + tool.width);
   const right = tools.filter((tool) => tool.x >= width / 2).map((tool) => tool.x);

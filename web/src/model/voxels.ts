@@ -1,29 +1,28 @@
 /**
- * A box of cells seen from outside, without perspective. From each point of the picture a line goes into the box, from
- * cell to cell, until it meets one that is shown. That costs the same however many cells are shown, tells the cell
- * under the pointer by itself, and needs no graphics card.
+ * An orthographic ray caster for voxels. From each pixel a ray walks the grid, voxel by voxel, until it meets a shown
+ * one. The cost does not depend on the number of shown voxels, picking comes for free, and no GPU is needed.
  */
 
 import { type Arrangement, type AxisRoles, defaultRoles } from "./axis-roles.ts";
 
 export interface Camera {
-  /** Angles in radians: around the upright axis, and up or down. */
+  /** In radians. */
   readonly yaw: number;
   readonly pitch: number;
 }
 
-/** How many cells the box is wide, high and deep. */
+/** The number of voxels in width, height and depth. */
 export type Sides = readonly [x: number, y: number, z: number];
 
 const MAX_SIDE = 64;
 
-/** The axes of a box: its width, height and depth. Columns, rows and tiles are, as far as there are three. */
+/** The tensor axes along width, height and depth: columns, rows, tiles. */
 export type VoxelAxes = readonly [x: number, y: number, z: number];
 
-/** Why three axes are no box: too few of them are seen, or one is too long. */
+/** Why there is no 3-D view: too few axes are shown, or one is too long. */
 export type NoVoxels = { readonly few: number } | { readonly long: number; readonly most: number };
 
-/** The axes that a box is made of, or why there is none. */
+/** The axes of the 3-D view, or why there is none. */
 export function voxelAxes(
   { columns, rows, across, down }: AxisRoles,
   shape: readonly number[],
@@ -35,13 +34,13 @@ export function voxelAxes(
   return long === undefined ? (axes as unknown as VoxelAxes) : { long, most: MAX_SIDE };
 }
 
-/** The axes that a box does not show: each stands at one place. */
+/** The axes that the 3-D view does not show, each at one index. */
 export function hiddenAxes(roles: AxisRoles, shape: readonly number[]): readonly number[] {
   const axes = voxelAxes(roles, shape);
   return "map" in axes ? shape.flatMap((_, axis) => (axes.includes(axis) ? [] : [axis])) : roles.sliders;
 }
 
-/** An arrangement with three axes for a box: as one expects them where too few are seen. */
+/** An arrangement with at least three shown axes: the default one if it has fewer. */
 export function withVoxelAxes(
   arrangement: Arrangement,
   shape: readonly number[],
@@ -51,19 +50,19 @@ export function withVoxelAxes(
   return { roles: defaultRoles(shape, names), at: arrangement.at };
 }
 
-/** A box of cells of a tensor. */
+/** A 3-D slice of a tensor. */
 export interface VoxelGrid {
   readonly axes: VoxelAxes;
   readonly sides: Sides;
   readonly values: Float32Array;
-  /** The largest size of a number. */
+  /** The largest absolute value. */
   readonly most: number;
-  /** Where in the box a cell of the tensor is; -1 if it is not in it. */
+  /** The voxel of a cell; -1 if it is outside. */
   indexOf(cell: readonly number[]): number;
   cellOf(index: number): number[];
 }
 
-/** The box at the places where the other axes stand, with what `value` says of each cell. */
+/** The voxels at the given indices of the other axes. */
 export function voxelGrid(
   axes: VoxelAxes,
   shape: readonly number[],
@@ -91,23 +90,23 @@ export function voxelGrid(
   return { axes, sides, values, most, indexOf, cellOf };
 }
 
-/** For each cell whether it is far enough from 0 to be shown; what is no number always is. */
+/** The mask of voxels whose absolute value reaches a part of the largest; NaN always does. */
 export function aboveThreshold({ values, most }: VoxelGrid, part: number): Uint8Array {
   return Uint8Array.from(values, (value) => (Number.isNaN(value) || Math.abs(value) >= part * most ? 1 : 0));
 }
 
-/** What is seen at each point of a picture. */
+/** The voxel and face at each pixel. */
 export interface PickBuffer {
   readonly width: number;
   readonly height: number;
-  /** The cell, x + sides.x * (y + sides.y * z); -1 for none. */
+  /** The voxel, x + sides.x * (y + sides.y * z); -1 for none. */
   readonly cells: Int32Array;
-  /** The axis that the seen face is across, and 4 more at its edges. */
+  /** The normal axis of the visible face, plus EDGE at its edges. */
   readonly faces: Uint8Array;
 }
 
 export const EDGE = 4;
-/** In points of the picture. */
+/** In pixels. */
 const MIN_FACE = 7;
 
 export function renderVoxels(
@@ -134,7 +133,7 @@ export function renderVoxels(
   return sight;
 }
 
-/** Where the seen part of a cell has its middle in the picture, and the side of a square as large. */
+/** The centroid of the visible pixels of a voxel, and the side of a square of the same area. */
 interface VisibleCentre {
   readonly cell: number;
   readonly x: number;
@@ -142,7 +141,7 @@ interface VisibleCentre {
   readonly size: number;
 }
 
-/** The middles of those seen cells that are wanted. */
+/** The centres of visible voxels that are wanted. */
 export function visibleCentres(
   { cells, width }: PickBuffer,
   wanted: (cell: number) => boolean,
@@ -165,7 +164,7 @@ export function visibleCentres(
   }));
 }
 
-/** The cell that is seen at one point of a picture. */
+/** Picking: the voxel at a pixel; -1 for none. */
 export function pickVoxel(
   sides: Sides,
   shown: Uint8Array,
@@ -176,14 +175,14 @@ export function pickVoxel(
   return new RayCaster(sides, eye, size.width, size.height).cast(shown, at.x, at.y);
 }
 
-/** Lines into the box. All are parallel, so that most of the work is done once. */
+/** Casts parallel rays into the grid. */
 class RayCaster {
-  /** Of the cell that was met last, as in `Sight`. */
+  /** The face of the last hit, as in `PickBuffer`. */
   face = 0;
   private readonly way: readonly number[];
   private readonly right: readonly number[];
   private readonly down: readonly number[];
-  /** How many cells a point of the picture is wide. */
+  /** The width of a pixel in voxels. */
   private readonly unit: number;
 
   constructor(
@@ -193,21 +192,21 @@ class RayCaster {
     private readonly height: number,
   ) {
     const [ct, st, cl, sl] = [Math.cos(turn), Math.sin(turn), Math.cos(tilt), Math.sin(tilt)];
-    // y goes down, as rows do. No part of the way may be 0, since it divides.
+    // y goes down, as rows do. No component of the direction may be 0, since it divides.
     this.way = [st * cl, sl, ct * cl].map((each) => (Math.abs(each) < 1e-9 ? 1e-9 : each));
     this.right = [ct, 0, -st];
     this.down = [-st * sl, cl, -ct * sl];
     this.unit = Math.hypot(...sides) / Math.min(width, height);
   }
 
-  /** The first shown cell on the line into the picture's point; -1 if there is none. */
+  /** The first shown voxel on the ray of a pixel; -1 if there is none. */
   cast(shown: Uint8Array, px: number, py: number): number {
     const [nx, ny, nz] = this.sides;
     const [wx, wy, wz] = this.way as [number, number, number];
     const ox = this.start(0, px, py);
     const oy = this.start(1, px, py);
     const oz = this.start(2, px, py);
-    // Where the line enters the box through each pair of sides, and where it leaves.
+    // Ray parameters where it enters through each pair of sides, and where it leaves.
     const ex = ((wx > 0 ? 0 : nx) - ox) / wx;
     const ey = ((wy > 0 ? 0 : ny) - oy) / wy;
     const ez = ((wz > 0 ? 0 : nz) - oz) / wz;
@@ -222,7 +221,7 @@ class RayCaster {
     let x = inside(ox + wx * now, wx, nx);
     let y = inside(oy + wy * now, wy, ny);
     let z = inside(oz + wz * now, wz, nz);
-    // Where it comes to the next cell along each axis, and how far it is from there to the one after.
+    // Ray parameters of the next voxel border along each axis, and the distance between borders.
     let tx = (x + (wx > 0 ? 1 : 0) - ox) / wx;
     let ty = (y + (wy > 0 ? 1 : 0) - oy) / wy;
     let tz = (z + (wz > 0 ? 1 : 0) - oz) / wz;
@@ -259,7 +258,7 @@ class RayCaster {
     return -1;
   }
 
-  /** Where a line begins, well before the box. */
+  /** The origin of a ray, outside of the grid. */
   private start(axis: 0 | 1 | 2, px: number, py: number): number {
     const u = (px - this.width / 2) * this.unit;
     const v = (py - this.height / 2) * this.unit;
@@ -272,7 +271,7 @@ class RayCaster {
     );
   }
 
-  /** Faces that are too small to be told apart have no edges. */
+  /** Whether a coordinate is at the edge of a face; small faces have no edges. */
   private nearEdge(at: number): boolean {
     if (this.unit > 1 / MIN_FACE) return false;
     const part = at - Math.floor(at);

@@ -1,4 +1,4 @@
-/** Tidies a page in a worker, so that the page can be panned meanwhile, and not for ever. */
+/** Automatic layout in a web worker, with a timeout. */
 
 import { applyLayout } from "../model/edit-layout.ts";
 import { columnLayout, type LayoutInput, type LayoutResult, layoutInput } from "../model/layout.ts";
@@ -7,7 +7,7 @@ import { studio } from "./store.ts";
 
 const DEADLINE = 5000;
 
-/** Lays out the blocks, or only some of them. A page that was changed meanwhile keeps its new blocks where they are. */
+/** Lays out the blocks, or only some of them. Blocks that were added meanwhile stay where they are. */
 export async function layoutPage(page: number, only?: ReadonlySet<string>): Promise<void> {
   const now = studio.page(page);
   if (!now) return;
@@ -21,7 +21,7 @@ export async function layoutPage(page: number, only?: ReadonlySet<string>): Prom
   if (there.size) studio.dispatch(page, applyLayout(after.graph, { places: there, bends }, after.places));
 }
 
-/** Nothing if it takes too long. */
+/** Undefined after a timeout. */
 function layoutInWorker(given: LayoutInput): Promise<LayoutResult | undefined> {
   const worker = new Worker(new URL("./layout.worker.ts", import.meta.url), { type: "module" });
   return new Promise<LayoutResult | undefined>((resolve) => {

@@ -1,4 +1,4 @@
-/** Copying and pasting what is selected, as text. */
+/** Copies and pastes the selection as text. */
 
 import { copyText, type PasteOptions, parseClip, paste, withLayout } from "../model/clipboard.ts";
 import { coreStrings } from "../text/index.ts";
@@ -8,7 +8,7 @@ export function copySelection({ document, selection, places }: PageState): strin
   return copyText(document, selection, places);
 }
 
-/** Adds the blocks that a text holds, and selects them. Says so if it holds none. */
+/** Pastes the blocks of a text and selects them; a notice says if it has none. */
 export function pasteText(page: number, text: string, how: PasteOptions = {}): boolean {
   const now = studio.page(page);
   const clip = parseClip(text);

@@ -1,6 +1,6 @@
 /**
- * Every command, once: its keys, when it can be used and what it does. Menus, the palette of commands, help and the
- * keyboard all read this table; the dictionary has the names. What only the view can do, the view provides.
+ * The command table: keybindings, when a command is enabled, and what it does. Menus, the command palette, help and the
+ * keyboard read it; the dictionaries have the names. Commands that need the view have a handler registered by it.
  */
 
 import * as actions from "../model/actions.ts";
@@ -35,12 +35,12 @@ export interface Command {
   readonly group: CommandGroup;
   /** As in "Mod+Shift+Z"; Mod is Ctrl, or Cmd on a Mac. The first is shown. */
   readonly keys: readonly string[];
-  /** Whether its keys also work while text is typed. */
+  /** Whether its keys also work in text fields. */
   readonly whileTyping?: boolean;
-  /** Whether the browser has an event of its own for it, which the view listens to instead of keys. */
+  /** Whether the browser has an event for it (copy, cut, paste), which the view handles instead of keys. */
   readonly native?: boolean;
   readonly when?: (page: PageState) => boolean;
-  /** Undefined if the view provides it. */
+  /** Undefined if the view registers a handler. */
   readonly run?: (page: PageState) => void;
 }
 
@@ -331,7 +331,7 @@ const COMMANDS: readonly Command[] = [
   { id: "settings", group: "view", keys: ["Mod+,"], whileTyping: true },
 ];
 
-/** Commands that can be used without a page. */
+/** Commands that are enabled without a page. */
 const WITHOUT_PAGE: ReadonlySet<CommandId> = new Set([
   "palette",
   "new",
@@ -345,7 +345,7 @@ export const commands: ReadonlyMap<CommandId, Command> = new Map(COMMANDS.map((e
 
 const handlers = new Map<CommandId, () => void>();
 
-/** The view says what a command does that only it can do. */
+/** Registers the handler of a command; returns the function that unregisters it. */
 export function registerHandler(id: CommandId, run: () => void): () => void {
   handlers.set(id, run);
   return () => {
@@ -361,7 +361,7 @@ export function isEnabled(id: CommandId): boolean {
   return command.when?.(page) ?? true;
 }
 
-/** Carries out a command; says whether it could. */
+/** Executes a command; false if it is disabled. */
 export function executeCommand(id: CommandId): boolean {
   if (!isEnabled(id)) return false;
   const page = studio.page();

@@ -1,11 +1,11 @@
 /**
- * The cell that is looked at, shared by all that show tensors. It moves with the pointer, many times a second, so that
- * it is kept outside React's state: who shows it listens.
+ * The cell cursor, shared by all views of tensors. It moves with the pointer, many times a second, so that it is kept
+ * outside of React's state: views subscribe.
  */
 
 export interface Cursor {
   readonly page: number;
-  /** The tensor, as `Look` takes it. */
+  /** The tensor, "block:pin". */
   readonly pin: string;
   readonly cell: readonly number[];
 }
@@ -21,33 +21,33 @@ class SharedCursor {
     return this.at;
   }
 
-  /** Whether it stays where it is until it is released. */
+  /** Whether it ignores the pointer until it is released. */
   get pinned(): boolean {
     return this.isPinned;
   }
 
-  /** Moves it, unless it is pinned. */
+  /** Moves the cursor with the pointer, unless it is pinned. */
   hover(to: Cursor | null): void {
     if (this.isPinned || same(this.at, to)) return;
     this.at = to;
     this.notify();
   }
 
-  /** Moves it although it is pinned, and it stays so. */
+  /** Moves the cursor by keys; if it is pinned it stays so. */
   moveTo(to: Cursor): void {
     if (same(this.at, to)) return;
     this.at = to;
     this.notify();
   }
 
-  /** Pins it at a cell; at the cell where it is pinned, releases it. */
+  /** Pins the cursor at a cell, or releases it if it is pinned there. */
   togglePin(to: Cursor): void {
     this.isPinned = !(this.isPinned && same(this.at, to));
     this.at = to;
     this.notify();
   }
 
-  /** Pins it at a cell, wherever it was. */
+  /** Pins the cursor at a cell. */
   pin(to: Cursor): void {
     if (this.isPinned && same(this.at, to)) return;
     this.isPinned = true;
@@ -66,7 +66,7 @@ class SharedCursor {
     this.hover(null);
   }
 
-  /** Calls back whenever it has moved, or was pinned or released. */
+  /** Subscribes to moves, pinning and release. */
   onChange(call: Listener): () => void {
     this.listeners.add(call);
     return () => this.listeners.delete(call);

@@ -1,8 +1,8 @@
-/** Which keys stand for which command, and how they are shown. */
+/** Keybindings: from keyboard events to commands, and key chords as text. */
 
 import { type Command, type CommandId, commands } from "./commands.ts";
 
-/** What of a keyboard event tells the command. */
+/** The fields of a keyboard event that determine the command. */
 export interface KeyPress {
   readonly key: string;
   readonly code?: string;
@@ -14,10 +14,10 @@ export interface KeyPress {
 
 export const isMac = typeof navigator !== "undefined" && /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** The keys of an event, as the table writes them. */
+/** The key chord of an event, as in the command table. */
 export function keyChord(event: KeyPress, mac = isMac): string {
   const mod = mac ? event.metaKey : event.ctrlKey;
-  // With Alt a Mac's keys give other letters, and with another keyboard layout letters are not Latin: the place tells.
+  // Alt on a Mac and non-Latin keyboard layouts change letters: the physical key decides.
   const placed = /^Key([A-Z])$|^Digit(\d)$/.exec(event.code ?? "");
   const latin = /^[ -~]$/.test(event.key);
   const key =
@@ -25,7 +25,7 @@ export function keyChord(event: KeyPress, mac = isMac): string {
       ? (placed[1] ?? placed[2] ?? event.key)
       : event.key;
   const letter = key.length === 1 ? key.toUpperCase() : key;
-  // Shift is part of a sign such as "?", and not a key beside it.
+  // Shift is part of a character such as "?".
   const shift = event.shiftKey && (key.length > 1 || /[A-Z]/.test(letter));
   return [mod && "Mod", event.altKey && "Alt", shift && "Shift", letter].filter(Boolean).join("+");
 }
@@ -34,7 +34,7 @@ const commandByChord: ReadonlyMap<string, Command> = new Map(
   [...commands.values()].flatMap((command) => command.keys.map((keys) => [keys, command] as const)),
 );
 
-/** The command that keys stand for. While text is typed, only those that do not type. */
+/** The command of a key press; in text fields only commands that are enabled there. */
 export function commandFor(event: KeyPress, typing: boolean, mac = isMac): CommandId | undefined {
   const command = commandByChord.get(keyChord(event, mac));
   if (!command || command.native || (typing && !command.whileTyping)) return undefined;
@@ -50,7 +50,7 @@ const MAC_SYMBOLS: Readonly<Record<string, string>> = {
   Delete: "⌦",
 };
 
-/** Keys as they are shown: Ctrl+K, or ⌘K on a Mac. */
+/** The text of a chord: Ctrl+K, or ⌘K on a Mac. */
 export function chordText(keys: string, mac = isMac): string {
   const parts = keys === "+" ? ["+"] : keys.split("+");
   if (mac) return parts.map((part) => MAC_SYMBOLS[part] ?? arrow(part)).join("");

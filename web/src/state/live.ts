@@ -1,6 +1,6 @@
 /**
- * What changes many times a second while a page runs: states of blocks, what outputs hold, what monitors show. It is
- * kept outside React's state, and who shows a part of it listens to that part.
+ * Live state of a page, which changes many times a second during a run: block states, last values of outputs, monitors,
+ * console lines. It is kept outside of React's state, and views subscribe to the parts that they show.
  */
 
 import type { Viewport } from "../model/viewport.ts";
@@ -18,21 +18,21 @@ import type {
 
 export type Unsubscribe = () => void;
 
-/** Points of a trend that are kept; older ones go first. */
+/** The most points of a trend that are kept. */
 const MAX_POINTS = 100_000;
-/** Lines of what blocks printed that are kept. */
+/** The most console lines that are kept. */
 const MAX_LINES = 1000;
 
-/** What an output held after a step, and in which revision of the page. */
+/** The summary of an output's last value, with the step and the revision of the page that it is from. */
 export interface LastValue extends Summary {
   readonly revision: number;
   readonly step: number;
 }
 
 export class LivePage {
-  /** What blocks printed in this run, another list after each message. */
+  /** Console lines of this run, a new array after each message. */
   consoleLines: readonly Said[] = [];
-  /** From 0 to 1, for the bar of what runs. */
+  /** The progress of the running block, from 0 to 1. */
   progress = 0;
   /** The last run that was asked for; undefined before the first. */
   lastRun: Run | undefined;
@@ -43,11 +43,11 @@ export class LivePage {
   private readonly states = new Map<string, BlockState>();
   private readonly summaries = new Map<string, LastValue>();
   private readonly seriesOf = new Map<string, Series>();
-  /** The revision in which something that a block depends on was changed last. */
+  /** The last revision that affected a block. */
   private readonly changedIn = new Map<string, number>();
-  /** The same of what was changed in this tab. */
+  /** The last revision of this tab that affected a block. */
   private readonly changedHereIn = new Map<string, number>();
-  /** The revision in which monitors were changed here since the last run. */
+  /** The revision in which this tab changed monitors since the last run. */
   private monitorsChangedIn = 0;
   private readonly listeners = new Map<string, Set<() => void>>();
   private readonly anyListeners = new Set<() => void>();
@@ -56,7 +56,7 @@ export class LivePage {
     return this.states.get(block);
   }
 
-  /** What an output holds, by "block:pin". */
+  /** The last value of an output, by "block:pin". */
   summary(pin: string): LastValue | undefined {
     return this.summaries.get(pin);
   }
@@ -65,13 +65,13 @@ export class LivePage {
     return this.seriesOf.get(monitor);
   }
 
-  /** Whether the page was changed since an output got its value, so that it might have another one now. */
+  /** Whether an edit since the run may have changed the value of an output. */
   isStale(pin: string): boolean {
     const held = this.summaries.get(pin);
     return held !== undefined && held.revision < (this.changedIn.get(blockOf(pin)) ?? 0);
   }
 
-  /** Monitors were changed in this tab: they show nothing before the next run. */
+  /** Notes that this tab changed monitors, which show nothing before the next run. */
   monitorsChanged(revision: number): void {
     this.monitorsChangedIn = revision;
   }
@@ -86,7 +86,7 @@ export class LivePage {
     return false;
   }
 
-  /** Calls back when the state of a block or the value of one of its outputs changes. */
+  /** Subscribes to the state of a block and the values of its outputs. */
   onBlock(block: string, call: () => void): Unsubscribe {
     return this.subscribe(`block/${block}`, call);
   }
@@ -99,7 +99,7 @@ export class LivePage {
     return this.subscribe(`monitor/${monitor}`, call);
   }
 
-  /** Calls back when anything changes, once a message: for the canvas, which draws all at once. */
+  /** Subscribes to all changes, once a message. */
   onAny(call: () => void): Unsubscribe {
     this.anyListeners.add(call);
     return () => this.anyListeners.delete(call);
@@ -119,7 +119,7 @@ export class LivePage {
     for (const call of this.anyListeners) call();
   }
 
-  // -- what the server says -------------------------------------------------------------------
+  // -- messages of the server -----------------------------------------------------------------
 
   applyStates(message: BlockStates): void {
     this.progress = message.progress ?? 0;
@@ -149,7 +149,7 @@ export class LivePage {
     this.notify(["console", ...new Set(texts.map(({ block }) => `block/${block}`))]);
   }
 
-  /** These blocks depend on what was changed in this revision, in this tab or elsewhere. */
+  /** Marks blocks as affected by an edit, of this tab or another. */
   changed(blocks: Iterable<string>, revision: number, here: boolean): void {
     const keys: string[] = [];
     for (const block of blocks) {
@@ -184,7 +184,7 @@ function blockOf(pin: string): string {
   return colon < 0 ? pin : pin.slice(0, colon);
 }
 
-/** Trends go on where they were, in the lists that were there; all else is what came last. */
+/** Appends points to a trend in place; other series replace the last one. */
 function appended(before: Series | undefined, series: Series): Series {
   const { steps, values } = series;
   if (!steps?.length || !before?.steps?.length || before.values?.length !== values?.length) return series;
@@ -197,13 +197,13 @@ function appended(before: Series | undefined, series: Series): Series {
 
 function append<T>(list: T[], more: readonly T[]): void {
   for (const each of more) list.push(each);
-  // Rarely, and then many at once: each time moves the whole list.
+  // Trimmed rarely and many at once, since each time moves the whole array.
   if (list.length > MAX_POINTS * 1.1) list.splice(0, list.length - MAX_POINTS);
 }
 
 const livePages = new Map<number, LivePage>();
 
-/** What is live on a page. */
+/** The live state of a page. */
 export function live(page: number): LivePage {
   const found = livePages.get(page) ?? new LivePage();
   livePages.set(page, found);
@@ -214,7 +214,7 @@ export function forgetLive(page: number): void {
   livePages.delete(page);
 }
 
-/** The page has another number now. */
+/** Moves the live state to another page number. */
 export function renumberLive(old: number, page: number): void {
   const found = livePages.get(old);
   livePages.delete(old);

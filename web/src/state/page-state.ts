@@ -1,4 +1,4 @@
-/** What is known of an open page, and how it becomes another when the document, the ops or the server's findings do. */
+/** The state of an open page, and pure functions that update it. */
 
 import type { Item } from "../model/action.ts";
 import type { Edit, PageDocument } from "../model/document.ts";
@@ -9,25 +9,25 @@ import type { Checked, Draft, Opened, Problem, RunState, SaveRefused, Version } 
 import * as sync from "../net/sync.ts";
 
 export interface PageState {
-  /** The server's number of the page, which is its key here. */
+  /** The server's number of the page. */
   readonly page: number;
   readonly path: string;
-  /** By which a page without a file is found again. */
+  /** The id of the draft of a page without a file. */
   readonly unsaved: string;
   readonly synced: sync.Synced;
   readonly document: PageDocument;
   readonly graph: Graph;
-  /** Where the blocks stand. */
+  /** The rectangles of the blocks. */
   readonly places: ReadonlyMap<string, Rect>;
   readonly selection: ReadonlySet<Item>;
   readonly checked?: Checked;
   readonly problems: readonly Problem[];
   readonly run: RunState;
-  /** The revision that the file holds; -1 if none. */
+  /** The revision that was saved to the file; -1 if none. */
   readonly savedRevision: number;
-  /** All changes up to this revision are on the disk. */
+  /** The last revision that is in the journal on disk. */
   readonly journaled: number;
-  /** Changes of an earlier session that were found again; null once the user has seen it. */
+  /** Restored changes of an earlier session; null once dismissed. */
   readonly draft: Draft | null;
   readonly versions: readonly Version[] | null;
   readonly saveRefused: SaveRefused | null;
@@ -35,7 +35,7 @@ export interface PageState {
   readonly saveTarget: string;
 }
 
-/** A page that does not run. */
+/** The run state of an idle page. */
 export const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" };
 
 export function newPageState(message: Opened, synced: sync.Synced, ops: Ops): PageState {
@@ -60,7 +60,7 @@ export function newPageState(message: Opened, synced: sync.Synced, ops: Ops): Pa
   };
 }
 
-/** The page with its graph made anew; what ended the last run is wrong with it as much as what a check found. */
+/** Rebuilds the graph; the error of the last run is listed with the problems of the check. */
 export function withGraph(page: PageState, ops: Ops): PageState {
   const problems = [...(page.checked?.problems ?? []), ...(page.run.problem ? [page.run.problem] : [])];
   const checked = page.checked && { ...page.checked, problems };
@@ -89,7 +89,7 @@ function exists({ graph, document }: PageState, item: Item): boolean {
   return Object.hasOwn((document[`${kind}s`] ?? {}) as object, name);
 }
 
-/** The blocks whose results may be others after these edits. */
+/** The blocks whose results may change by these edits. */
 export function affectedBlocks(graph: Graph, edits: readonly Edit[]): Set<string> {
   const blocks = new Set<string>();
   for (const { path } of edits) {
@@ -101,12 +101,12 @@ export function affectedBlocks(graph: Graph, edits: readonly Edit[]): Set<string
   return reach(graph, blocks, "downstream");
 }
 
-/** Whether the document differs from the file, or from what a page without a file began with. */
+/** Whether there are changes since the last save, or since the page was created. */
 export function isDirty(page: PageState): boolean {
   return sync.revisionToCome(page.synced) !== Math.max(page.savedRevision, 0);
 }
 
-/** Whether all changes are on the disk: nothing would be lost if everything stopped now. */
+/** Whether all changes are in the journal on disk, so that a crash would lose nothing. */
 export function isJournaled(page: PageState): boolean {
   return page.synced.pending.length === 0 && page.journaled >= page.synced.revision;
 }

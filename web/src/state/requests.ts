@@ -121,7 +121,7 @@ export class Requests {
     return this.ask((request) => ({ kind: "check cell", page, request, block, cell }));
   }
 
-  /** Elements as texts; with `python` as Python writes them. */
+  /** Elements as text; with `python` as Python literals. */
   elementTexts(page: number, pin: string, first: number, count: number, python = false): Promise<Listed> {
     return this.ask((request) => ({ kind: "elements", page, request, pin, first, count, python }));
   }
@@ -131,7 +131,7 @@ export class Requests {
     return text;
   }
 
-  /** The page as a text that can leave its folder, with the arrays of its files inside, and those that are not. */
+  /** The text of the page with the arrays of its files inline, and the arrays that were omitted. */
   pageWithArrays(page: number): Promise<Exported> {
     return this.ask((request) => ({ kind: "export", page, request, to: "page" }));
   }

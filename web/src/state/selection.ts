@@ -1,4 +1,4 @@
-/** What is selected, as commands ask for it, and what they do to it. */
+/** Queries of the selection, and commands on it. */
 
 import * as actions from "../model/actions.ts";
 import { constantsOf, type Direction, outputPinOf, reach } from "../model/graph.ts";
@@ -36,7 +36,7 @@ export function selectReach(direction: Direction): (page: PageState) => void {
   };
 }
 
-/** The wires at a block, one after the other. */
+/** Selects the next wire of a block. */
 export function selectWire({ page, graph, selection }: PageState): void {
   const [id] = actions.namesOf(selection, "wire");
   const block = actions.namesOf(selection, "block")[0] ?? graph.byId.get(id ?? "")?.to.block ?? "";
@@ -51,13 +51,13 @@ export function allItems({ document }: PageState): actions.Item[] {
   return [...all("block"), ...all("frame"), ...all("note"), ...all("monitor")];
 }
 
-/** Adds something, and selects it. */
+/** Adds items and selects them. */
 export function dispatchAdd(page: PageState, adding: actions.AddAction): void {
   studio.dispatch(page.page, adding);
   studio.select(page.page, adding.added);
 }
 
-/** Adds the gradients of the blocks in one step. They are selected, but not what flows back into them. */
+/** Adds the gradients of the selected blocks in one undo step and selects them, without their helper blocks. */
 export function addSelectedGradients(page: PageState): void {
   const made: actions.Item[] = [];
   for (const name of selectedBlocks(page)) {
@@ -73,7 +73,7 @@ export function addSelectedGradients(page: PageState): void {
   studio.select(page.page, made);
 }
 
-/** Each constant of the blocks becomes a block of its own, in one step. */
+/** Converts the constants of the selected blocks to blocks, in one undo step. */
 export function constantsToBlocks(page: PageState): void {
   const pins = selectedBlocks(page).flatMap((name) => page.graph.blocks.get(name)?.inputs ?? []);
   for (const { ref, state } of pins) {
@@ -90,7 +90,7 @@ export function hasConstants(page: PageState): boolean {
   );
 }
 
-/** The first block that has a constant of its own, and the name of this. */
+/** The first constant of the selected blocks. */
 export function firstConstant({ graph, selection }: PageState): [block: string, name: string] | undefined {
   for (const block of actions.namesOf(selection, "block")) {
     const view = graph.blocks.get(block);
@@ -100,7 +100,7 @@ export function firstConstant({ graph, selection }: PageState): [block: string, 
   return undefined;
 }
 
-/** The first output of the one block that is selected. */
+/** The first output of the selected block, if just one is selected. */
 export function selectedOutput(page: PageState): ReturnType<typeof outputPinOf> {
   const [block, more] = selectedBlocks(page);
   return block === undefined || more !== undefined ? undefined : outputPinOf(page.graph, { block });

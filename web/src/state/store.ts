@@ -1,7 +1,6 @@
 /**
- * All that the view shows, in one store, and the one path by which a page changes: `commit`.
- *
- * What changes many times a second while a page runs is not here but in `live.ts`.
+ * The studio: it carries out user actions, talks to the server, and is the only writer of `useStudio`. Pages change in
+ * one way: `commit`. Values of a run are in `live.ts`.
  */
 
 import type { Action, Item, Label } from "../model/action.ts";
@@ -41,7 +40,7 @@ export { type StudioState, useStudio } from "./studio-state.ts";
 
 const MAX_RECENT = 20;
 
-/** Carries out what the user wants, and takes in what the server says. */
+/** The controller of all open pages. */
 export class Studio {
   /** The user's settings; the view sets where they come from. */
   settings: () => { readonly language: Language; readonly rerun: boolean } = () => ({
@@ -80,7 +79,7 @@ export class Studio {
     this.client.retry();
   }
 
-  /** The ops, once ops.json has arrived: graphs are made anew with them. */
+  /** Sets the op registry once ops.json is loaded, and rebuilds the graphs with it. */
   setOps(registry: readonly OpInfo[]): void {
     const ops = new Ops(registry);
     const pages = Object.values(this.state.pages).map((page) => [page.page, withGraph(page, ops)] as const);
@@ -99,9 +98,9 @@ export class Studio {
     return page === null ? undefined : this.state.pages[page];
   }
 
-  // -- changing -------------------------------------------------------------------------------
+  // -- edits ----------------------------------------------------------------------------------
 
-  /** The one path by which a page changes. Changes with the same `merge`, one after the other, are one step of undo. */
+  /** Applies and sends edits. Consecutive commits with the same `merge` key are one undo step. */
   commit(page: number, edits: readonly Edit[], label: Label, merge?: string): void {
     const now = this.page(page);
     if (!now || !edits.length) return;
@@ -113,7 +112,7 @@ export class Studio {
     this.commit(page, action.edits, action.label, merge);
   }
 
-  /** Ends what `merge` joins: the next change is a step of its own. */
+  /** Ends a merged undo step. */
   endUndoStep(page: number): void {
     this.update(page, (now) => ({ ...now, synced: { ...now.synced, history: closed(now.synced.history) } }));
   }
@@ -132,7 +131,7 @@ export class Studio {
 
   private applyOwn({ page }: PageState, { synced, change }: sync.Own): void {
     this.applyDocument(page, synced, change.edits, true);
-    // What is changed while the page is opened again is sent when it is open.
+    // Changes during a reconnect stay pending, and are sent when the page is open again.
     if (page > 0) this.sendChange(page, synced, change);
   }
 
@@ -140,7 +139,7 @@ export class Studio {
     this.send({ kind: "change", page, client, number, edits, label });
   }
 
-  /** Shows a new document: its graph, what is stale now, and what is still selected. */
+  /** Replaces the document: updates graph and selection, and marks values as stale. */
   private applyDocument(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
@@ -149,7 +148,7 @@ export class Studio {
     live(page).changed(changed, sync.revisionToCome(synced), here);
     if (here && edits.some(({ path }) => path[0] === "monitors"))
       live(page).monitorsChanged(sync.revisionToCome(synced));
-    // What ended the last run may be mended now.
+    // The edit may have fixed the error of the last run.
     const { problem, ...run } = now.run;
     if (problem && changed.size) this.update(page, (each) => withRun(each, run));
   }
@@ -158,13 +157,13 @@ export class Studio {
     return coreStrings[this.language].labels[label.kind](label);
   }
 
-  /** Notes that an op was used, so that search finds it first. */
+  /** Adds an op to the recently used ones, which search prefers. */
   noteUsedOp(op: string): void {
     const recent = [op, ...this.state.recent.filter((each) => each !== op)].slice(0, MAX_RECENT);
     useStudio.setState({ recent });
   }
 
-  // -- what is no change ----------------------------------------------------------------------
+  // -- selection, tabs, notices ---------------------------------------------------------------
 
   select(page: number, items: Iterable<Item>): void {
     this.update(page, (now) => ({ ...now, selection: new Set(items) }));
@@ -195,7 +194,7 @@ export class Studio {
     this.update(page, (now) => ({ ...now, saveRefused: null }));
   }
 
-  // -- asking the server ----------------------------------------------------------------------
+  // -- commands to the server -----------------------------------------------------------------
 
   private send(command: Command): boolean {
     return this.client.send(command);
@@ -205,7 +204,7 @@ export class Studio {
     return coreStrings[this.language].notices.lost;
   }
 
-  /** Opens a page of the folder, a copy of a lesson, one that was never saved, or a new one; gives its number. */
+  /** Opens a page file, a copy of a lesson, an unsaved draft, or a new page; resolves to its number. */
   async open(what: { path?: string; lesson?: string; unsaved?: string } = {}): Promise<number> {
     const opened = await this.requests.ask<Opened>((request) => ({ kind: "open", request, ...what }));
     return opened.page;
@@ -245,12 +244,12 @@ export class Studio {
     this.send(command);
   }
 
-  /** Runs what was asked for last, with the user's yes to files. */
+  /** Repeats the last run with access to files. */
   allowFiles(page: number): void {
     this.run(page, { ...live(page).lastRun, allow_files: true });
   }
 
-  /** The user's no to files: the run that asked for them has not begun, so there is nothing to end. */
+  /** Declines access to files. The run has not begun, so there is nothing to cancel. */
   refuseFiles(page: number): void {
     this.update(page, (now) => ({ ...now, run: { ...IDLE, page } }));
   }
@@ -259,13 +258,13 @@ export class Studio {
     this.send({ kind: "control", page, what });
   }
 
-  /** The outputs whose pictures are seen now. */
+  /** Subscribes to the thumbnails of outputs. */
   watch(page: number, pins: readonly string[]): void {
     live(page).watchedPins = pins;
     if (page > 0) this.send({ kind: "watch", page, pins });
   }
 
-  // -- what the server says -------------------------------------------------------------------
+  // -- messages of the server -----------------------------------------------------------------
 
   private connection(connection: Connection): void {
     const before = this.state.connection;
@@ -309,7 +308,7 @@ export class Studio {
     refused: (message) => this.refused(message),
   };
 
-  /** What went wrong at no block stands nowhere on the canvas, so it is said once. */
+  /** An error without a block is shown nowhere on the canvas, so it becomes a notice, once. */
   private handleRunState(run: RunState): void {
     const { problem } = run;
     const said = this.state.pages[run.page]?.run.problem?.text === problem?.text;
@@ -317,7 +316,7 @@ export class Studio {
     this.update(run.page, (now) => withRun(now, run));
   }
 
-  /** A run that ended for a reason of the studio's own says so in the user's language. */
+  /** Translates errors of the run process, which the library does not raise. */
   private localized(run: RunState): RunState {
     const { problem } = run;
     if (!problem?.reason) return run;
@@ -326,14 +325,14 @@ export class Studio {
     return { ...run, problem: { ...problem, text, hint: problem.reason === "memory" ? smaller : anew } };
   }
 
-  /** After the connection was lost, all pages are opened again. */
+  /** Opens all pages again after a reconnect. */
   private welcomed(welcome: Welcome): void {
     const before = this.state.welcome;
     useStudio.setState({ welcome });
     if (!before) return;
     this.notice("info", coreStrings[this.language].notices.back);
     for (const page of this.state.tabs) {
-      // The server may give this number to another page before this one is open again.
+      // A temporary number: the server may give the old one to another page before this one is open again.
       const away = -this.requests.nextNumber();
       this.renumber(page, away);
       const { path, unsaved, synced } = this.page(away) as PageState;
@@ -434,7 +433,7 @@ export class Studio {
     this.rerunIfQuick(checked);
   }
 
-  /** A change of this tab re-runs a page that is sound, ran quickly, and is at rest. */
+  /** Reruns a page after an edit of this tab if it has no problems, is idle and its last run was quick. */
   private rerunIfQuick({ page, revision, problems }: Checked): void {
     const now = this.page(page);
     const last = live(page).lastRun;

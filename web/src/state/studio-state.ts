@@ -1,4 +1,4 @@
-/** What the view shows of all pages, and how it becomes another when pages come, go and get other numbers. */
+/** The state of the studio: connection, ops, open pages, tabs, notices. */
 
 import { create } from "zustand";
 import { Ops } from "../model/ops.ts";
@@ -16,15 +16,15 @@ export interface StudioState {
   readonly connection: Connection;
   readonly welcome: Welcome | null;
   readonly ops: Ops;
-  /** Whether ops.json has arrived. */
+  /** Whether ops.json is loaded. */
   readonly ready: boolean;
   readonly pages: Readonly<Record<number, PageState>>;
-  /** The open pages, as tabs from left to right. */
+  /** The open pages, in tab order. */
   readonly tabs: readonly number[];
   readonly active: number | null;
   readonly files: readonly File[];
   readonly notices: readonly Notice[];
-  /** Ops that were used, the last one first. */
+  /** Recently used ops, the last one first. */
   readonly recent: readonly string[];
 }
 
@@ -41,7 +41,7 @@ export const useStudio = create<StudioState>()(() => ({
   recent: [],
 }));
 
-/** The pages, their tabs and the one that is shown. */
+/** The pages, their tabs and the active one. */
 type Pages = Pick<StudioState, "pages" | "tabs" | "active">;
 
 export function withoutPage({ pages, tabs, active }: Pages, page: number): Pages {

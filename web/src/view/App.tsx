@@ -138,7 +138,7 @@ function isTyping(target: EventTarget | null): boolean {
   );
 }
 
-/** Every command's keys, wherever the focus is. */
+/** Handles the keybindings of all commands. */
 function useKeybindings(): void {
   const core = useCoreStrings();
   useEffect(() => {
@@ -164,13 +164,13 @@ function useKeybindings(): void {
   }, [core]);
 }
 
-/** Single letters are commands only while the canvas or the outline has the focus, so that nobody says them by chance. */
+/** Whether a key press may be a command: single letters only with the focus on the canvas or the outline. */
 function isCanvasFocused(event: KeyboardEvent): boolean {
   const there = event.target instanceof Element && event.target.closest(".canvas, [role=tree]") !== null;
   return there || event.ctrlKey || event.metaKey || event.altKey || /^F\d/.test(event.key);
 }
 
-/** Copying and pasting by the browser's own events, which need no permission. */
+/** Copy, cut and paste by the browser's clipboard events, which need no permission. */
 function useClipboard(): void {
   useEffect(() => {
     const copy = (event: ClipboardEvent) => {

@@ -3,7 +3,7 @@ import { present } from "../net/client.ts";
 import { studio, useStudio } from "../state/store.ts";
 import { useStrings } from "./strings.ts";
 
-/** Whether the server does not let this browser in: asked when the connection is lost, or was never there. */
+/** Whether the server rejects this browser (401), tested when there is no connection. */
 export function useLoginRequired(): boolean {
   const connection = useStudio((state) => state.connection);
   const [locked, setLocked] = useState(false);
@@ -18,7 +18,7 @@ export function useLoginRequired(): boolean {
   return locked;
 }
 
-/** Stands in place of everything until the browser was let in. */
+/** The page that is shown instead of the studio until the browser is authorized. */
 export function LoginPage(): ReactElement {
   const t = useStrings();
   return (
@@ -34,7 +34,7 @@ export function LoginPage(): ReactElement {
   );
 }
 
-/** Stands above the pages of a tab whose server was started anew, and does not know it any more. */
+/** The banner of a tab whose session has expired because the server was restarted. */
 export function SessionExpired(): ReactElement {
   const t = useStrings();
   const [asking, setAsking] = useState(false);

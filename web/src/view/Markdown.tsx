@@ -5,12 +5,12 @@ import { escapeXml } from "./canvas/draw-context.ts";
 
 const markdown = new Marked({ gfm: true, renderer: { html: ({ text }) => escapeXml(text) } });
 
-/** Markdown as people read it. HTML that is written in it is shown as text. */
+/** Rendered Markdown. HTML in it is shown as text. */
 export function Markdown({ text }: { text: string }): ReactElement {
   return <Markup className="markdown" html={markdown.parse(text, { async: false })} />;
 }
 
-/** Markup without scripts, styles and pictures from elsewhere. */
+/** Sanitized HTML, without scripts, styles and images. */
 export function Markup({ html, className }: { html: string; className: string }): ReactElement {
   const safe = useMemo(
     () =>

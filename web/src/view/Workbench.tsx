@@ -16,7 +16,7 @@ import { Splitter } from "./shell/Splitter.tsx";
 import { TabPanel } from "./shell/Tabs.tsx";
 import { useInspectorStrings, useStrings } from "./strings.ts";
 
-/** A page with everything to edit and run it. */
+/** The workbench of a page: canvas, side panels and bottom panel. */
 export function Workbench({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
   const settings = useSettings();
@@ -133,7 +133,7 @@ export function Workbench({ page }: { page: PageState }): ReactElement {
   );
 }
 
-/** Says that changes of an earlier session are in the page, or got lost, and offers to discard them. */
+/** The banner that tells of restored or damaged changes of an earlier session, and offers to discard them. */
 function DraftBanner({ page }: { page: PageState }): ReactElement | null {
   const t = useStrings();
   if (page.draft === null) return null;

@@ -1,4 +1,4 @@
-/** The page that is shown, as parts of the view ask for it. */
+/** The active page: hooks that select parts of it, and dispatch of actions to it. */
 
 import type { Action, AddAction, Item } from "../model/action.ts";
 import { namesOf } from "../model/action.ts";
@@ -11,7 +11,7 @@ import { canvasRef } from "./canvas-ref.ts";
 const NO_SELECTION: ReadonlySet<Item> = new Set();
 const NO_PROBLEMS: readonly Problem[] = [];
 
-/** One part of the page that is shown, or what stands for it if there is none. */
+/** Selects a part of the active page; `otherwise` if there is none. */
 export function usePage<T>(part: (page: PageState) => T, otherwise: T): T {
   return useStudio((state) => {
     const page = state.active === null ? undefined : state.pages[state.active];
@@ -35,7 +35,7 @@ export function useProblems(): readonly Problem[] {
   return usePage((page) => page.problems, NO_PROBLEMS);
 }
 
-/** The block that is selected, if just one is. */
+/** The selected block, if just one is selected. */
 export function useSelectedBlock(): BlockView | undefined {
   return usePage<BlockView | undefined>(({ graph, selection }) => {
     const [name, more] = namesOf(selection, "block");
@@ -47,7 +47,7 @@ export function currentPage(): PageState | undefined {
   return studio.page();
 }
 
-/** Changes the page that is shown. What is added is selected. */
+/** Applies an action to the active page, and selects and reveals added items. */
 export function dispatch(action: Action | AddAction): void {
   const page = studio.page();
   if (page === undefined) return;
@@ -55,7 +55,7 @@ export function dispatch(action: Action | AddAction): void {
   if (!("added" in action)) return;
   studio.select(page.page, action.added);
   const [first] = action.added;
-  // The canvas shows it only after the next frame.
+  // The canvas has the item after the next frame.
   if (first !== undefined) requestAnimationFrame(() => canvasRef.current?.reveal(first));
 }
 
@@ -64,7 +64,7 @@ export function select(items: Iterable<Item>): void {
   if (page !== undefined) studio.select(page.page, items);
 }
 
-/** What a page's file is called without its ending, or would be. */
+/** The file name of a page without extension, from its path or title. */
 export function fileName(page: PageState): string {
   const stem =
     page.path.replace(/^.*\//, "").replace(/\.page\.json$/, "") ||

@@ -1,4 +1,4 @@
-/** Commands that only the view can carry out. All others are in state/commands.ts. */
+/** Handlers of the commands that need the view. `state/commands.ts` has all others. */
 
 import * as actions from "../model/actions.ts";
 import { keyOf } from "../model/graph.ts";
@@ -83,7 +83,7 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
   gradient: (page) => {
     addSelectedGradients(page);
     const [first] = currentPage()?.selection ?? [];
-    // The canvas shows it only after the next frame.
+    // The canvas has the item after the next frame.
     if (first !== undefined) requestAnimationFrame(() => canvasRef.current?.reveal(first));
   },
   gradients: (page) => {
@@ -122,12 +122,12 @@ const PAGE_HANDLERS: Partial<Record<CommandId, (page: PageState) => void>> = {
     studio.listVersions(page);
     ui.openDialog({ kind: "versions" });
   },
-  // Closing loses nothing: what is not saved stays in the draft.
+  // Closing loses nothing: unsaved changes stay in the draft.
   close: ({ page }) => studio.close(page),
   "zoom selection": (page) => canvasRef.current?.fit(page.selection),
 };
 
-/** Tells the table of commands what the view does. */
+/** Registers all handlers; returns the function that unregisters them. */
 export function registerCommandHandlers(): () => void {
   const stops = [
     ...Object.entries(GLOBAL_HANDLERS).map(([id, run]) => registerHandler(id as CommandId, run)),

@@ -1,4 +1,4 @@
-/** The menu at a place of the canvas: commands that make sense there. */
+/** The context menu of the canvas, and menus made of commands. */
 
 import type { Point } from "../model/geometry.ts";
 import { type CommandId, commands, isEnabled } from "../state/commands.ts";

@@ -1,4 +1,4 @@
-/** Parts of the view that the first picture does without: files of their own, fetched when they are needed or there is time. */
+/** Lazily loaded components: chunks of their own, loaded when first shown or when the browser is idle. */
 
 import { type ComponentType, type ReactElement, useEffect, useState } from "react";
 import { again } from "../net/again.ts";
@@ -6,8 +6,8 @@ import { again } from "../net/again.ts";
 const loaders: (() => Promise<unknown>)[] = [];
 
 /**
- * A part that is fetched when it is first shown; `meanwhile` stands in for it. React's own `lazy` would show a part
- * that is there already a moment late, and keys that are pressed in between would be lost.
+ * A component that is loaded when it is first shown; `meanwhile` is its fallback. React's `lazy` would show a loaded
+ * component a moment late, and keys pressed in between would be lost.
  */
 function lazyComponent<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
@@ -55,7 +55,7 @@ export async function dropFiles(files: readonly File[], at: { x: number; y: numb
   await dropFiles(files, at);
 }
 
-/** Fetches what is not there yet, so that nobody waits for it later. */
+/** Preloads all lazy components. */
 export function preloadAll(): void {
   for (const load of loaders) void load();
 }

@@ -1,4 +1,4 @@
-/** The ref of an element that has to be seen when it appears. */
+/** A ref callback that scrolls an element into view when it is mounted. */
 export function scrollIntoView(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: "nearest" });
 }

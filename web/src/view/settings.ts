@@ -1,6 +1,6 @@
 import { create } from "zustand";
 
-/** What a user chooses once and finds again: kept in this browser, never in a page. */
+/** Settings of the user, kept in localStorage and never in a page. */
 export interface Settings {
   theme: "system" | "light" | "dark" | "contrast";
   language: "en" | "ko";
@@ -49,7 +49,7 @@ function storedSettings(): Partial<Settings> {
   }
 }
 
-/** In a narrow window panels lie over the canvas, one at a time, and none until it is asked for. */
+/** In a narrow window side panels overlay the canvas, one at a time, and start closed. */
 const narrow = matchMedia("(max-width: 1000px)");
 const PANELS_CLOSED: Partial<Settings> = { leftOpen: false, rightOpen: false };
 
@@ -69,11 +69,11 @@ export function updateSettings(settings: Partial<Settings>): void {
   try {
     localStorage.setItem(KEY, JSON.stringify({ ...storedSettings(), ...settings }));
   } catch {
-    // A browser that keeps nothing still works.
+    // The studio works without localStorage.
   }
 }
 
-/** The theme that is shown: what the user chose, or what the system says. */
+/** The theme of the user or, by default, of the system. */
 export function resolvedTheme(theme: Settings["theme"]): "light" | "dark" | "contrast" {
   if (theme !== "system") return theme;
   if (matchMedia("(prefers-contrast: more)").matches) return "contrast";

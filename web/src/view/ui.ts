@@ -1,4 +1,4 @@
-/** What of the view comes and goes: boxes, menus, dialogs. None of it is kept, and none of it is a change of a page. */
+/** Transient UI state: the open search, menu, dialog, popover, Explain. It is neither saved nor undoable. */
 
 import { create } from "zustand";
 import { addMonitor, type Item, insertOnWire, item, namesOf, rectsOf } from "../model/actions.ts";
@@ -29,14 +29,14 @@ export type DialogKind =
   | { kind: "gradients"; ys: OutputRef[] };
 
 export interface SearchState {
-  /** Where the box stands, in pixels of the window; in the middle if not said. */
+  /** The position of the search box in window pixels; centred if null. */
   at: Point | null;
-  /** Where a new block goes, on the page. */
+  /** The page position of a new block. */
   place: Point;
   end: WireEnd | null;
-  /** The wire on which the block is put. */
+  /** The wire on which the block is inserted. */
   wire: string | null;
-  /** The block that becomes one of another op. */
+  /** The block whose op is replaced. */
   replace: string | null;
   mode: "blocks" | "commands" | "page";
 }
@@ -45,19 +45,19 @@ interface UiState {
   search: SearchState | null;
   menu: { label: string; at: Point; items: MenuItem[] } | null;
   dialog: DialogKind | null;
-  /** The op whose documentation was asked for. */
+  /** The op whose documentation is shown while no block is selected. */
   docs: string | null;
-  /** The field of a block's properties that wants the focus. */
+  /** The field of the properties panel to focus. */
   field: { block: string; name: string } | null;
-  /** The constant whose grid is open beside its block: an input or an attribute. */
+  /** The constant, of an input or attribute, whose popover is open. */
   constant: { block: string; name: string } | null;
-  /** The note that is being written. */
+  /** The note that is being edited. */
   editing: string | null;
-  /** The block that is explained cell by cell. */
+  /** The block that Explain shows. */
   explain: { page: number; block: string } | null;
   /** Whether the gallery is shown although pages are open. */
   gallery: boolean;
-  /** What was done last, for those who hear the page. */
+  /** The text of the ARIA live region. */
   announcement: string;
 }
 
@@ -84,7 +84,7 @@ export const ui = {
   run(command: CommandId): void {
     executeCommand(command);
   },
-  /** Shows an item, wherever it stands, with the focus on one of its properties if one is named. */
+  /** Selects and reveals an item, and focuses one of its properties if it is given. */
   reveal(which: Item, field?: string): void {
     select([which]);
     canvasRef.current?.reveal(which);
@@ -142,7 +142,7 @@ export const ui = {
     ui.openDialog({ kind: "connect", block: from.block, end: { from } });
   },
 
-  /** Adds a block of an op in the middle of what is seen. */
+  /** Adds a block of an op, by default near the selection or the middle of the canvas. */
   addOp(name: string, at?: Point, wire?: string): void {
     const page = currentPage();
     const info = studio.state.ops.get(name);
@@ -153,7 +153,7 @@ export const ui = {
     studio.noteUsedOp(name);
     useUi.setState({ docs: name });
   },
-  /** The nearest place at or below a point where something of a size covers neither blocks nor notes and monitors. */
+  /** The nearest free rectangle at or below a point, clear of blocks, notes and monitors. */
   findFreeRect(wanted: Point, size: Pick<Rect, "width" | "height">): Rect {
     const page = currentPage();
     if (page === undefined) return { ...wanted, ...size };
@@ -176,7 +176,7 @@ export const ui = {
       addMonitor(page.document, rank === 0 ? "trend" : rank === 2 ? "image" : "histogram", [{ pin }], rect),
     );
   },
-  /** Opens a page, a lesson, a draft or a new page, and shows it. Lessons run by themselves. */
+  /** Opens a page, a lesson, a draft or a new page, and shows it. Lessons run at once. */
   async openPage(what: { path?: string; lesson?: string; unsaved?: string }): Promise<void> {
     try {
       const page = await studio.open(what);
@@ -191,7 +191,7 @@ export const ui = {
       studio.notice("error", (error as Error).message);
     }
   },
-  /** Opens a document that no file holds: a worked case, or a page inside a picture. */
+  /** Opens a document without a file: a worked case, or a page embedded in an image. */
   async openDocument(document: PageDocument): Promise<void> {
     const page = await studio.open();
     const edits = Object.entries(document)
@@ -218,7 +218,7 @@ export const ui = {
   },
 };
 
-/** Right of the block that is selected, or at the place; or as near below as it covers no other. */
+/** The position of a new block: right of the selected block, or at a point; the nearest that is free. */
 function positionFor(info: OpInfo, at: Point): Point {
   const page = currentPage();
   const places = page?.places ?? new Map<string, Rect>();

@@ -18,7 +18,7 @@ import { previewAttr, previewConstant, previewInput } from "./value-preview.ts";
 
 export interface BlockData extends Record<string, unknown> {
   view: BlockView;
-  /** What flows into each input and out of each output, by the pin's key. */
+  /** The types of inputs and outputs, by pin key; outputs with ">" before it. */
   specs: ReadonlyMap<string, Spec>;
   problems: readonly Problem[];
   conflicts: readonly Problem[];
@@ -27,7 +27,7 @@ export interface BlockData extends Record<string, unknown> {
 
 export type BlockNode = Node<BlockData, "block">;
 
-/** A near block. It is plain text until the pointer comes to it; then its rows can be edited. */
+/** A block as DOM element. It is plain text until it is hovered; then its rows are editable. */
 export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactElement {
   const { view, specs, problems, conflicts, selected } = data;
   const t = useStrings();
@@ -49,7 +49,7 @@ export const Block = memo(function Block({ data }: NodeProps<BlockNode>): ReactE
         <StatusMark block={view.name} />
         <span className="block-name">{view.name}</span>
         {view.op !== view.name && (
-          // A short op leaves its room to the name.
+          // A short op name leaves its room to the block name.
           <span className="block-op" style={{ minWidth: `min(40%, ${view.op.length}ch)` }}>
             {view.op}
           </span>
@@ -124,7 +124,7 @@ function Input({ pin, specs, problems, near }: InputProps): ReactElement | null 
   );
 }
 
-/** The shape at a pin with the axis that does not fit. */
+/** The shape at a pin, with the wrong axis marked. */
 function Axes({ spec, axis }: { spec: Spec; axis: number | null }): ReactElement | null {
   const { shape } = spec;
   if (!shape) return null;
@@ -239,7 +239,7 @@ function Attr({ view, row, axes, near, bad }: AttrProps): ReactElement {
   );
 }
 
-/** "constant" is also what a pin with a value of its own is called. */
+/** The CSS class of a role: "constant" is also the class of a pin state. */
 function roleClass(role: ReturnType<typeof pinRole>): string {
   return role === "constant" ? "constant-wanted" : role;
 }

@@ -7,7 +7,7 @@ import { useStrings } from "../strings.ts";
 import { PageNumber } from "./context.ts";
 import { BLANK_IMAGE, formatDuration, healthOf, thumbnailUrl } from "./thumbnails.ts";
 
-/** Calls `draw` now and whenever what is known of a block's run changes: values pass React by. */
+/** Calls `draw` on mount and at each live change of a block, without a React render. */
 function useLive<T extends HTMLElement>(
   block: string,
   draw: (element: T) => void,
@@ -29,7 +29,7 @@ function useLive<T extends HTMLElement>(
   return ref;
 }
 
-/** The mark of a block's state: its form differs as well as its colour. */
+/** The status mark of a block, which differs in shape and colour. */
 export function StatusMark({ block }: { block: string }): ReactElement {
   const t = useStrings();
   const page = useContext(PageNumber);
@@ -43,7 +43,7 @@ export function StatusMark({ block }: { block: string }): ReactElement {
 
 const HEALTH = { nan: "NaN", inf: "Inf", zero: "0", ok: "" } as const;
 
-/** A block's foot: picture, type and shape, time, and a mark if something is odd. */
+/** The footer of a block: thumbnail, type or console line, time, and a mark for NaN, Inf, zeros or stale values. */
 export function BlockFooter({ view, spec }: { view: BlockView; spec: Spec | undefined }): ReactElement {
   const t = useStrings();
   const page = useContext(PageNumber);

@@ -66,7 +66,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
   const nodes = useRef(new NodeCache());
   const number = page.page;
 
-  // The stage and what listens to pointers live as long as the page is shown.
+  // Stage and pointer controller live as long as the page is shown.
   useEffect(() => {
     const canvas = paper.current as HTMLCanvasElement;
     const holder = root.current as HTMLDivElement;
@@ -137,7 +137,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
     let ended = 0;
     return (view: Viewport) => {
       const holder = root.current;
-      // While only panned, near blocks are one layer that is shifted as it is. Zoomed, it would be blurred.
+      // During a pan, DOM blocks are one compositor layer. During a zoom it would be blurred.
       holder?.classList.toggle("panning", view.zoom === stage?.viewport.zoom);
       clearTimeout(ended);
       ended = window.setTimeout(() => holder?.classList.remove("panning"), 160);
@@ -148,7 +148,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
   }, [stage, number]);
   useOnViewportChange({ onChange: move });
 
-  // The first look at a page shows all of it; later ones what was seen before.
+  // A page is fitted into the viewport at first, and later shown with its last viewport.
   useEffect(() => {
     if (stage === null) return;
     const control = canvasControl(stage, root.current as HTMLElement, flow);
@@ -354,7 +354,7 @@ function Inside({ page }: { page: PageState }): ReactElement {
 }
 
 const PAN_BUTTONS = [1];
-/** Of its own keys, which are not ours. */
+/** React Flow's descriptions of its own keys, which are not used. */
 const NO_LABELS = { "node.a11yDescription.default": "", "edge.a11yDescription.default": "" };
 const PRO = { hideAttribution: true };
 
@@ -371,7 +371,7 @@ function refusalText(graph: Graph, from: OutputRef, to: InputRef): string {
   return `${from.block} → ${to.block}.${to.pin}: ${reason}`;
 }
 
-/** Tells the server which outputs are seen, a moment after that has changed. */
+/** Tells the server which outputs are visible, debounced. */
 function useWatchVisiblePins(page: number, near: NearItems, { graph, selection }: PageState): void {
   const connection = useStudio((state) => state.connection);
   const pins = useMemo(() => {

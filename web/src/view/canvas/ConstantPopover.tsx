@@ -14,7 +14,7 @@ const WIDTH = 344;
 const LEAST_HEIGHT = 360;
 const EDGE = 8;
 
-/** The grid of a constant beside its block, until Escape or until something else has the focus. */
+/** The editor of a constant beside its block, until Escape or loss of focus. */
 export function ConstantPopover({ page }: { page: PageState }): ReactElement | null {
   const open = useUi((state) => state.constant);
   const view = open && page.graph.blocks.get(open.block);
@@ -103,7 +103,7 @@ function Box({ page, block, shown, all }: BoxProps): ReactElement {
   );
 }
 
-/** Right of the block, or left of it, and inside the window. */
+/** The position: right of the block, or left of it, inside the window. */
 function usePlace(page: PageState, block: string): { left: number; top: number; maxHeight: number } {
   const { x, y, zoom } = useViewport();
   const paper = document.querySelector(".canvas")?.getBoundingClientRect() ?? { left: 0, top: 0 };

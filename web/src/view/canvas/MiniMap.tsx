@@ -6,7 +6,7 @@ import type { Stage } from "./stage.ts";
 const WIDTH = 176;
 const HEIGHT = 112;
 
-/** The whole page in a corner; a click goes there. The keyboard has commands for the same. */
+/** The minimap: a click or drag pans. The keyboard has commands for the same. */
 export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }): ReactElement {
   const t = useStrings();
   const ref = useRef<HTMLCanvasElement>(null);
@@ -22,7 +22,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
     const around = scene?.bounds() && bounds([scene.bounds() ?? seen, seen]);
     if (canvas === null || !scene || !around || !colours) return;
     const g = canvas.getContext("2d") as CanvasRenderingContext2D;
-    // While it is dragged in, it stays where it is: else it would run away from the pointer.
+    // The map is frozen during a drag, so that it does not move below the pointer.
     if (!held.current) {
       const scale = Math.min((WIDTH - 16) / around.width, (HEIGHT - 16) / around.height, 0.2);
       const x = (WIDTH - around.width * scale) / 2 - around.x * scale;
@@ -54,7 +54,7 @@ export function MiniMap({ stage, onGo }: { stage: Stage; onGo(at: Point): void }
   }, [stage]);
 
   useEffect(() => {
-    // A small picture need not follow every frame; one that waits is enough.
+    // Throttled: it need not follow every frame.
     stage.onPaint = () => {
       if (waiting.current === 0) waiting.current = window.setTimeout(paint, 80);
     };

@@ -32,7 +32,7 @@ export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): 
   );
 });
 
-/** What a monitor shows; also in the panel below the canvas. */
+/** The content of a monitor, on the canvas and in the bottom panel. */
 export function MonitorBody({ name, monitor }: { name: string; monitor: MonitorFile }): ReactElement {
   const t = useStrings();
   const page = useContext(PageNumber);
@@ -65,7 +65,7 @@ function Numbers({ shows, series }: { shows: readonly MonitorSource[]; series: S
   );
 }
 
-/** Rows of numbers as colours, with the colours' meaning beside them. */
+/** A heatmap with its colour bar. */
 function ImageMap({ monitor, series }: { monitor: MonitorFile; series: Series }): ReactElement {
   const map = useRef<HTMLCanvasElement>(null);
   const bar = useRef<HTMLCanvasElement>(null);

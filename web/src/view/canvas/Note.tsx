@@ -7,7 +7,7 @@ export interface NoteData extends Record<string, unknown> {
   name: string;
   text: string;
   selected: boolean;
-  /** Whether it is being written. */
+  /** Whether it is being edited. */
   editing: boolean;
   onText(text: string): void;
   onDone(): void;

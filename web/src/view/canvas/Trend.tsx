@@ -9,7 +9,7 @@ import { CURVE_COLOURS, curveLabels, formatNumber } from "./monitor-labels.ts";
 
 const DASHES = [[], [6, 3], [2, 2], [8, 3, 2, 3]];
 
-/** Values over steps, as lines that grow while the page runs. */
+/** A line chart of values over steps, which grows during a run. */
 export function Trend({ monitor, series }: { monitor: Monitor; series: Series }): ReactElement {
   const ref = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);

@@ -1,4 +1,4 @@
-/** Numbers as colours: from dark to light where all have one sign, from blue through white to orange where not. */
+/** Colour maps: a sequential one for numbers of one sign, a diverging one from blue through white to orange otherwise. */
 
 type Rgb = readonly [number, number, number];
 
@@ -39,7 +39,7 @@ export interface Scale {
   colour(value: number): Rgb;
 }
 
-/** The scale for values from low to high. With both signs it is the same on both sides of 0. */
+/** The colour scale from low to high, symmetric around 0 if the range has both signs. */
 export function scaleFor(low: number, high: number): Scale {
   if (low < 0 && high > 0) {
     const most = Math.max(-low, high);
@@ -49,7 +49,7 @@ export function scaleFor(low: number, high: number): Scale {
   return { low, high, colour: (value) => between(ONE_SIGN, high === low ? 0.5 : (value - low) / span) };
 }
 
-/** A picture of rows of numbers, a pixel each; what is no number is magenta. */
+/** Renders numbers as an image, one pixel each; NaN is magenta. */
 export function renderColours(
   values: ArrayLike<number>,
   rows: number,

@@ -1,4 +1,4 @@
-/** The theme's colours as the canvas needs them: strings that are read from the style sheet once. */
+/** The colours of the theme for canvas drawing, read from the style sheet once. */
 
 const NAMES = {
   ground: "--ground",
@@ -44,7 +44,7 @@ export function readColours(): Colours {
   } as Colours;
 }
 
-/** Types that are told apart by colour. */
+/** Families of dtypes, each with a colour. */
 export function dtypeFamily(dtype: string | undefined): Family {
   if (dtype === undefined) return "any";
   if (dtype.startsWith("float") || dtype === "bfloat16" || dtype === "half") return "float";

@@ -1,13 +1,13 @@
 import { createContext } from "react";
 import type { InputRef, Json } from "../../model/document.ts";
 
-/** What parts of a block ask of the page they stand on. */
+/** React context of blocks: actions on the page. */
 export interface BlockActions {
   set: {
     input(to: InputRef, value: Json | undefined): void;
     attr(block: string, name: string, value: Json | undefined): void;
   };
-  /** Opens the grid of a constant beside its block. */
+  /** Opens the popover of a constant. */
   openConstant(block: string, name: string): void;
 }
 
@@ -16,5 +16,5 @@ export const BlockContext = createContext<BlockActions>({
   openConstant: () => {},
 });
 
-/** The number of the page that is shown. */
+/** The number of the page. */
 export const PageNumber = createContext(0);

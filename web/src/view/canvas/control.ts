@@ -1,4 +1,4 @@
-/** What the rest of the view can ask of the canvas: to show, to zoom, to let go. */
+/** The control of the canvas for the rest of the view: fit, zoom, reveal, focus. */
 
 import type { useReactFlow } from "@xyflow/react";
 import { type Item, parseItem } from "../../model/action.ts";
@@ -53,7 +53,7 @@ export function canvasControl(stage: Stage, root: HTMLElement, flow: Flow): Canv
       const around = stage.scene?.bounds();
       const whole = look(everything());
       if (around === undefined || whole === undefined) return;
-      // A page that could not be read if all of it was shown is shown from its corner.
+      // A page that would not be legible as a whole is shown from its top left corner.
       if (whole.zoom >= LEGIBLE_ZOOM) void flow.setViewport(whole);
       else void flow.setViewport({ x: 32 - around.x * 0.6, y: 32 - around.y * 0.6, zoom: 0.6 });
     },

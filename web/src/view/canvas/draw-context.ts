@@ -1,4 +1,4 @@
-/** What the painter draws with: the part of a canvas' context it uses. A screen, a PNG and an SVG have one. */
+/** The subset of CanvasRenderingContext2D that the painter uses, and its implementation for SVG. */
 
 export type DrawContext = Pick<
   CanvasRenderingContext2D,
@@ -28,7 +28,7 @@ export type DrawContext = Pick<
 
 const ruler = () => document.createElement("canvas").getContext("2d") as CanvasRenderingContext2D;
 
-/** Writes what is drawn as elements of an SVG file. */
+/** A drawing context that produces SVG elements. */
 export class SvgContext implements DrawContext {
   fillStyle: string | CanvasGradient | CanvasPattern = "#000";
   strokeStyle: string | CanvasGradient | CanvasPattern = "#000";
@@ -60,7 +60,7 @@ export class SvgContext implements DrawContext {
   bezierCurveTo(a: number, b: number, c: number, d: number, x: number, y: number): void {
     this.path.push(`C${[a, b, c, d, x, y].map(n).join(" ")}`);
   }
-  /** Whole circles only: the painter draws no other arcs. */
+  /** Full circles only, which is all that the painter draws. */
   arc(x: number, y: number, radius: number): void {
     const r = n(radius);
     this.path.push(

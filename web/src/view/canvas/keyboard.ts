@@ -1,4 +1,4 @@
-/** Keys of the canvas that are no commands: arrows follow wires, and with Ctrl they move what is selected. */
+/** Arrow keys of the canvas: they follow wires, and with Ctrl move the selection. */
 
 import { type Action, type Item, item, namesOf } from "../../model/action.ts";
 import { bendWire, moveBy, rectsOf, resize } from "../../model/actions.ts";
@@ -56,7 +56,7 @@ export function handleCanvasKey(event: KeyboardEvent, pointer: PointerController
   taken();
 }
 
-/** Moves what is selected; of a wire its bends, or its middle if it has none. */
+/** Moves the selection; of a wire its bends, or its middle if it has none. */
 function moved(page: PageState, by: Point): Action[] {
   const { document, graph, places, selection } = page;
   const items = [...selection].filter((each) => !each.startsWith("wire/"));
@@ -73,7 +73,7 @@ function moved(page: PageState, by: Point): Action[] {
   return items.length > 0 ? [moveBy(document, items, places, by), ...bent] : bent;
 }
 
-/** Makes frames, notes and monitors larger or smaller. */
+/** Resizes frames, notes and monitors. */
 function resized({ document, selection, places }: PageState, by: Point): Action[] {
   const boxes = [...selection].filter((each) => !/^(wire|block)\//.test(each));
   return [...rectsOf(document, boxes, places)].map(([which, rect]) => {
@@ -82,7 +82,7 @@ function resized({ document, selection, places }: PageState, by: Point): Action[
   });
 }
 
-/** The block that the arrow leads to: along a wire, or else the nearest on that side. */
+/** The block in the direction of an arrow key: along a wire, or else the nearest. */
 function neighbour(way: ArrowKey): string | undefined {
   const page = currentPage();
   if (page === undefined) return undefined;
@@ -132,7 +132,7 @@ export function focusBlock(name: string): void {
   ui.announce(describe(name));
 }
 
-/** The wire that is selected in a sentence, for those who hear the page. */
+/** The announcement of the selected wire. */
 export function describeWire(): string {
   const page = currentPage();
   const wire = page?.graph.byId.get(namesOf(page.selection, "wire")[0] ?? "");
@@ -142,7 +142,7 @@ export function describeWire(): string {
   return `${wire.source} → ${wire.id}${carries}`;
 }
 
-/** A block in a sentence, for those who hear the page. */
+/** The announcement of a block. */
 export function describe(name: string): string {
   const page = currentPage();
   const view = page?.graph.blocks.get(name);

@@ -1,10 +1,10 @@
-/** A finger that rests opens the menu. Some browsers tell of it themselves; those of iPads and iPhones never do. */
+/** Long press, which opens the context menu by touch. iOS has no contextmenu event. */
 
 const DELAY = 600;
 const MOVE_TOLERANCE = 10;
 
 export class LongPress {
-  /** Whether the finger that is down has rested. */
+  /** Whether the current touch was a long press. */
   fired = false;
   private timer = 0;
   private from: PointerEvent | null = null;

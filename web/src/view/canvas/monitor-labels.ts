@@ -1,10 +1,10 @@
-/** How monitors name and colour what they show. */
+/** Labels and colours of the curves of monitors. */
 
 import type { MonitorSource } from "../../model/document.ts";
 import type { Curve, Series } from "../../net/generated.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
 
-/** Colours of lines and bars, by their classes, one after the other. */
+/** The colour classes of curves and bars, in order. */
 export const CURVE_COLOURS = ["float", "string", "int", "bool", "complex", "unsigned"] as const;
 
 export function shownLabel(shown: MonitorSource | undefined): string {
@@ -12,7 +12,7 @@ export function shownLabel(shown: MonitorSource | undefined): string {
   return shown.label ?? shown.pin + (shown.element ? `[${shown.element.join("][")}]` : "");
 }
 
-/** What each line of a trend, or each number, is called: which output, and which element of it. */
+/** The label of each curve or number: the output, and the element of it. */
 export function curveLabels(shows: readonly MonitorSource[], { curves }: Series, t: ViewStrings): string[] {
   const all: readonly Curve[] = curves ?? shows.map((_, shown) => ({ shown }));
   return all.map(({ shown, element, mean_of }) => {

@@ -1,4 +1,4 @@
-/** Near blocks, notes and monitors as nodes of React Flow. Nodes that show the same are the same object. */
+/** React Flow nodes of near blocks, notes and monitors, reused while they show the same. */
 
 import type { Node } from "@xyflow/react";
 import type { Item } from "../../model/action.ts";
@@ -73,7 +73,7 @@ function blockNode(view: BlockView, { scene, selection }: NodeContext): BlockNod
   return {
     ...nodeBase(id, scene.places.get(view.name) as { x: number; y: number; width: number; height: number }),
     type: "block",
-    // What is said below a block can reach over others; one that is selected lies above all.
+    // The problem below a block may overlap others; a selected block is on top.
     zIndex: selection.has(id) ? 3 : scene.conflicts.has(view.name) ? 2 : 1,
     data: {
       view,
@@ -113,7 +113,7 @@ function boxNode(box: BoxShape, shown: NodeContext): NoteNode | MonitorNode {
   } as NoteNode;
 }
 
-/** Whether two nodes show the same. What they call back does not count. */
+/** Whether two nodes have equal data, apart from callbacks. */
 function same(a: StageNode, b: StageNode): boolean {
   if (
     a.position.x !== b.position.x ||

@@ -1,4 +1,4 @@
-/** Draws wires, frames and far blocks. It knows no screen: the same strokes make the canvas, a PNG and an SVG. */
+/** Paints wires, frames and far blocks into any drawing context: the canvas, a PNG or an SVG. */
 
 import { shortSpec } from "../../model/format.ts";
 import {
@@ -29,11 +29,11 @@ export interface Emphasis {
   readonly boxes: ReadonlySet<string>;
   /** The wire under the pointer. */
   readonly hovered: string | null;
-  /** Whether wires that do not touch the selection step back. */
+  /** Whether wires that do not touch the selection are dimmed. */
   readonly spotlight: boolean;
 }
 
-/** A page as it is when nothing is selected or pointed at. */
+/** Nothing is selected or hovered. */
 export const NO_EMPHASIS: Emphasis = {
   blocks: new Set(),
   wires: new Set(),
@@ -42,7 +42,7 @@ export const NO_EMPHASIS: Emphasis = {
   spotlight: false,
 };
 
-/** How much of a block is drawn: a box, its name in large, or everything. */
+/** Level of detail of a block: a rectangle, its name, or everything. */
 export type LevelOfDetail = "box" | "name" | "all";
 
 const FAMILIES: readonly Family[] = ["any", "float", "int", "unsigned", "bool", "complex", "string", "state"];
@@ -124,7 +124,7 @@ export class Painter {
     }
   }
 
-  /** Type and shape on each wire that has room for them. */
+  /** The labels of wires: dtype and shape. */
   labels(scene: Scene, ids: Iterable<string>, emphasis: Emphasis): void {
     const { ctx: pen, colours } = this;
     pen.font = `10.5px ${colours.mono}`;
@@ -146,7 +146,7 @@ export class Painter {
     }
   }
 
-  /** Measured once: to measure a text takes longer than to draw it. */
+  /** The width of a text, memoised: measuring takes longer than drawing. */
   private width(text: string): number {
     const key = `${this.ctx.font} ${text}`;
     let width = this.widths.get(key);
@@ -157,7 +157,7 @@ export class Painter {
     return width;
   }
 
-  /** As much of a text as has room. */
+  /** A text truncated to a width. */
   private ellipsize(text: string, room: number): string {
     let shown = truncateText(text, 60);
     for (let most = shown.length - 1; most > 1 && this.width(shown) > room; most--)
@@ -165,7 +165,7 @@ export class Painter {
     return shown;
   }
 
-  /** The points where wires were bent, so that they can be taken. */
+  /** The bend points of wires, as handles. */
   bends(scene: Scene, ids: Iterable<string>): void {
     const { ctx: pen, colours } = this;
     for (const id of ids) {
@@ -180,7 +180,7 @@ export class Painter {
     }
   }
 
-  /** A wire that is being drawn, from a pin to the pointer. */
+  /** A wire that is being drawn. */
   pendingWire(from: Point, to: Point, colour: string): void {
     const { ctx: pen } = this;
     const pull = Math.max(30, Math.abs(to.x - from.x) / 2);
@@ -214,7 +214,7 @@ export class Painter {
     pen.fillText(title, x + 12, y + Math.max(16, size * 0.75), width - 24);
   }
 
-  /** A note or monitor that is too far away to be read. */
+  /** A note or monitor at a zoom where it is not legible. */
   farBox(box: BoxShape, title: string, selected: boolean): void {
     const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
@@ -224,7 +224,7 @@ export class Painter {
     pen.lineWidth = Math.max(1, 1 / this.zoom);
     pen.strokeRect(x, y, width, height);
     if (this.zoom < 0.12) return;
-    // Of few sizes, so that few widths are measured.
+    // Rounded, so that few text widths are measured.
     const size = Math.max(16, Math.round(10 / this.zoom));
     pen.font = `600 ${size}px ${colours.font}`;
     pen.textAlign = "left";
@@ -233,7 +233,7 @@ export class Painter {
     pen.fillText(this.ellipsize(title, width - 24), x + 12, y + 12);
   }
 
-  /** A note in full, without its marks: lines are broken where they are too long. */
+  /** A note as wrapped plain text. */
   note(box: BoxShape, text: string): void {
     const { ctx: pen, colours } = this;
     const { x, y, width, height } = box.rect;
@@ -311,7 +311,7 @@ export class Painter {
     this.rows(scene, view, rect, problems?.map((problem) => problem.arg ?? "") ?? []);
   }
 
-  /** The name as large as it must be to be read from afar. */
+  /** The name of a block, in a size that is legible at this zoom. */
   private nameOnly(view: BlockView, { x, y, width, height }: Rect, live: LiveSource): void {
     const { ctx: pen, colours } = this;
     const size = 10 / this.zoom;
@@ -384,7 +384,7 @@ export class Painter {
 
   private rows(scene: Scene, view: BlockView, { x, y, height }: Rect, bad: readonly string[]): void {
     const { ctx: pen, colours } = this;
-    // Gives what is left of the room.
+    // Returns the width that is left.
     const text = (
       words: string,
       align: "left" | "right",

@@ -1,11 +1,11 @@
-/** How pins are shown: their outline says what they are. */
+/** Outlines of pins, which tell their role without colour. */
 
 import type { PinInfo } from "../../model/ops.ts";
 import type { DrawContext } from "./draw-context.ts";
 
 export type PinRole = "tensor" | "constant" | "list" | "state";
 
-/** What a pin is, shown by its outline: colour alone says nothing to some. */
+/** The role of a pin, by dtype and count. */
 export function pinRole(info: PinInfo, kind: "input" | "output"): PinRole {
   if (info.dtypes.length === 1 && info.dtypes[0] === "resource") return "state";
   if (info.count === "list" || info.count === "mixed list") return "list";

@@ -1,4 +1,4 @@
-/** What pointers ask of the page they work on. */
+/** The interface through which pointer gestures change the page. */
 
 import type { Action, Item } from "../../model/action.ts";
 import type { InputRef, OutputRef } from "../../model/document.ts";
@@ -14,11 +14,11 @@ export interface PointerHost {
   selection(): ReadonlySet<Item>;
   select(items: Iterable<Item>): void;
   dispatch(action: Action): void;
-  /** Offers blocks that fit the end of a wire, or any. `at` is in pixels of the window. */
+  /** Opens the search for blocks, maybe for the end of a wire. `at` is in window pixels. */
   search(at: Point, place: Point, end: WireEnd | null): void;
   menu(at: Point, place: Point, hit: Hit): void;
   open(hit: Hit): void;
-  /** Says why a wire does not fit. */
+  /** Shows why a connection is invalid. */
   refuse(from: OutputRef, to: InputRef): void;
   marquee(rect: Rect | null): void;
   wiring(on: boolean): void;

@@ -1,4 +1,4 @@
-/** What pointers do on the canvas: mouse, pen and fingers, the same for near and far blocks. */
+/** Pointer gestures on the canvas, by mouse, pen and touch: select, drag, marquee, wire, bend, resize, cut. */
 
 import { type Item, item, namesOf, parseItem } from "../../model/action.ts";
 import { apply } from "../../model/document.ts";
@@ -55,7 +55,7 @@ export class PointerController {
       this.cancel();
     });
     on("touchend", (event) => {
-      // Else the finger would click what the menu has put under it.
+      // Else the end of the touch would click the menu below it.
       if (this.longPress.fired) event.preventDefault();
       this.longPress.end();
     });
@@ -81,7 +81,7 @@ export class PointerController {
     this.ending.abort();
   }
 
-  /** Lets go of whatever is being done, as if it had never begun. */
+  /** Cancels the current gesture; false if there is none. */
   cancel(): boolean {
     const busy = this.gesture !== null || this.wiring.isWaiting;
     if (this.gesture?.kind === "move") this.shift(this.gesture.items, { x: 0, y: 0 });
@@ -93,7 +93,7 @@ export class PointerController {
     return busy;
   }
 
-  // -- places ------------------------------------------------------------------------------------
+  // -- coordinates -------------------------------------------------------------------------------
 
   private toLocal(event: MouseEvent): Point {
     const box = this.root.getBoundingClientRect();
@@ -176,7 +176,7 @@ export class PointerController {
     this.host.menu({ x: event.clientX, y: event.clientY }, place, hit);
   }
 
-  /** Tools that lie on the canvas take care of themselves. */
+  /** Whether an event is for the canvas, and not for a toolbar on it. */
   private isCanvas(target: EventTarget | null): boolean {
     return target instanceof Element && target.closest(".canvas-tools, .minimap, .block-problem") === null;
   }
@@ -186,7 +186,7 @@ export class PointerController {
     else this.host.select([]);
   }
 
-  // -- what begins, goes on and ends -------------------------------------------------------------
+  // -- gestures ----------------------------------------------------------------------------------
 
   private startDrag({ hit, at }: Gesture & { kind: "press" }, event: PointerEvent): void {
     const graph = this.host.graph();
@@ -295,7 +295,7 @@ export class PointerController {
     this.host.dispatch({ label: inserted.label, edits: [...moved.edits, ...inserted.edits] });
   }
 
-  /** The wire that a single block without wires is held over. */
+  /** The wire below a single dragged block that has no wires. */
   private wireUnder(doing: Gesture & { kind: "move" }): string | undefined {
     const graph = this.host.graph();
     const { scene } = this.stage;
@@ -329,7 +329,7 @@ export class PointerController {
     this.host.select(now);
   }
 
-  // -- what is shown meanwhile ---------------------------------------------------------------------
+  // -- feedback ------------------------------------------------------------------------------------
 
   private hover(event: PointerEvent, at: Point): void {
     const { stage } = this;
@@ -342,7 +342,7 @@ export class PointerController {
     stage.requestPaint();
   }
 
-  /** Takes away what was only shown while something was being done. */
+  /** Removes the feedback of a gesture. */
   private clearFeedback(): void {
     const { stage } = this;
     stage.cutLine = [];

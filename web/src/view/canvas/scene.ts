@@ -1,4 +1,4 @@
-/** What of a graph the painter needs at every frame, worked out once for each graph. */
+/** The scene graph of the canvas: rectangles, wire curves and labels, computed once for each graph. */
 
 import { shortSpec } from "../../model/format.ts";
 import {
@@ -24,11 +24,11 @@ export interface WireShape {
   readonly curves: readonly Curve[];
   readonly box: Rect;
   readonly family: Family;
-  /** Type and shape of what it carries. */
+  /** Dtype and shape. */
   readonly label: string;
-  /** What of it stands on the wire, and where; null if there is no room. */
+  /** The visible part of the label and its position; null if there is no room. */
   readonly text: { readonly words: string; readonly at: Point } | null;
-  /** Whether what it carries is not what its input takes. */
+  /** Whether its input has a problem. */
   readonly bad: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface BoxShape {
   readonly rect: Rect;
 }
 
-/** What is wrong at a block, without the inputs that only wait to be wired. */
+/** The problems of a block, apart from missing inputs. */
 export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
   const waiting = new Set(
     graph.blocks
@@ -49,18 +49,18 @@ export function conflictsOf(graph: Graph, name: string): readonly Problem[] {
   return (graph.problems.get(name) ?? []).filter((problem) => !waiting.has(problem.arg ?? ""));
 }
 
-/** The width of a letter on a wire, and places on it where text may stand. */
+/** The width of a letter of a label, and the curve parameters where a label may be placed. */
 const LETTER_WIDTH = 6.4;
 const LABEL_POSITIONS = [0.5, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
 
 const NO_RECT: Rect = { x: 0, y: 0, width: 0, height: 0 };
 
-/** Where everything stands and how wires look. `moved` shifts blocks while they are dragged. */
+/** Geometry of a graph, with offsets while items are dragged. */
 export class Scene {
   readonly grid: SpatialIndex;
   readonly wires = new Map<string, WireShape>();
   readonly boxes: BoxShape[] = [];
-  /** Blocks with something wrong that is more than an input which waits to be wired. */
+  /** Blocks with problems other than missing inputs. */
   readonly conflicts = new Set<string>();
   private readonly wireGrid = new SpatialIndex();
   private readonly textGrid = new SpatialIndex();
@@ -86,7 +86,7 @@ export class Scene {
     return this.graph.blocks.get(name);
   }
 
-  /** Shows blocks, and the wires at them, away from where they stand. */
+  /** Offsets blocks, with their wires, during a drag. */
   shift(names: Iterable<string>, dx: number, dy: number): void {
     const places = new Map(this.places);
     const touched = new Set<Wire>();
@@ -103,7 +103,7 @@ export class Scene {
     for (const wire of touched) this.placeWire(wire, places);
   }
 
-  /** Shows frames, notes and monitors away from where they stand. */
+  /** Offsets frames, notes and monitors during a drag. */
   shiftBoxes(items: ReadonlySet<string>, dx: number, dy: number): void {
     this.boxes.forEach((box, i) => {
       const home = this.restRects[i] as Rect;
@@ -112,18 +112,18 @@ export class Scene {
     });
   }
 
-  /** Shows a frame, note or monitor in another size. */
+  /** Resizes a frame, note or monitor during a drag. */
   resizeBox({ kind, name }: BoxShape, rect: Rect): void {
     const place = this.boxes.findIndex((box) => box.kind === kind && box.name === name);
     if (place >= 0) this.boxes[place] = { kind, name, rect };
   }
 
-  /** Shows a wire through other points. */
+  /** Bends a wire during a drag. */
   bend(wire: Wire, points: readonly Point[]): void {
     this.placeWire(wire, this.shown.size > 0 ? this.shown : this.places, points);
   }
 
-  /** Where blocks are shown now. */
+  /** The rectangles of blocks during a drag; empty otherwise. */
   shown: ReadonlyMap<string, Rect> = new Map();
 
   at(name: string): Rect {
@@ -138,7 +138,7 @@ export class Scene {
     return bounds([...this.places.values(), ...this.boxes.map((box) => box.rect)]);
   }
 
-  /** Where text on a wire lies under no block and on no other text, the middle first; the shape alone if there is no room for more. */
+  /** Places a label where it overlaps no block and no other label, near the middle first; only the shape if room is short. */
   private placeLabel(id: string, curves: readonly Curve[], label: string): WireShape["text"] {
     this.textGrid.delete(id);
     const middle = (curves.length - 1) / 2;

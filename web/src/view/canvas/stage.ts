@@ -1,4 +1,4 @@
-/** The canvas layer: what it shows, when it is painted, and what lies under a point. */
+/** The canvas layer: viewport, painting once a frame, level of detail, and hit testing. */
 
 import { type Item, item } from "../../model/action.ts";
 import { inLanguage, titleIn } from "../../model/document.ts";
@@ -30,18 +30,18 @@ export type Hit =
   | { kind: "box"; box: BoxShape; part: "head" | "body" | "corner" }
   | { kind: "open" };
 
-/** Below this zoom, or with more blocks in view than this, blocks are painted and no elements. */
+/** Below this zoom, or with more visible blocks than this, blocks are painted on the canvas instead of DOM elements. */
 export const FAR_ZOOM = 0.55;
 export const MAX_NEAR = 80;
-/** From this zoom on text can be read; so many painted blocks can be written in at every frame. */
+/** The least zoom at which text is legible, and the most blocks that are painted with text. */
 export const LEGIBLE_ZOOM = 0.42;
 const MAX_DETAILED = 150;
-/** How far dots of the ground are from each other. */
+/** The spacing of the background dots. */
 const DOT_SPACING = 24;
 const BOX_ZOOM = 0.2;
 const MAX_BOXES = 16;
 
-/** What the stage shows as elements of the document. */
+/** Blocks and boxes that are DOM elements. */
 export interface NearItems {
   readonly blocks: readonly string[];
   readonly boxes: readonly BoxShape[];
@@ -61,11 +61,11 @@ export class Stage {
   viewport: Viewport = { x: 0, y: 0, zoom: 1 };
   emphasis: Emphasis = NO_EMPHASIS;
   live: LiveSource = NO_LIVE;
-  /** A wire that is being drawn: from a pin, in page coordinates. */
+  /** The wire that is being drawn, in page coordinates. */
   pendingWire: { from: Point; to: Point; fits: boolean } | null = null;
-  /** Pins that a wire that is being drawn could be joined to. */
+  /** Pins to which the wire that is being drawn can be connected. */
   compatiblePins: readonly Point[] = [];
-  /** The line of a cut through wires. */
+  /** The polyline that cuts wires. */
   cutLine: readonly Point[] = [];
   onNear: (near: NearItems) => void = () => {};
   onPaint: () => void = () => {};
@@ -124,7 +124,7 @@ export class Stage {
     cancelAnimationFrame(this.frame);
   }
 
-  // -- places ----------------------------------------------------------------------------------
+  // -- coordinates and hit testing -------------------------------------------------------------
 
   toPage(x: number, y: number): Point {
     return { x: (x - this.viewport.x) / this.viewport.zoom, y: (y - this.viewport.y) / this.viewport.zoom };
@@ -144,7 +144,7 @@ export class Stage {
     };
   }
 
-  /** What lies under a point of the page, the topmost first. */
+  /** Hit test: the topmost item at a page point. */
   hitTest(at: Point, reach: number): Hit {
     const { scene } = this;
     if (scene === null) return { kind: "open" };
@@ -197,7 +197,7 @@ export class Stage {
     return best;
   }
 
-  /** A frame is held by its title and its edges: what lies in it can be reached. */
+  /** A frame is hit at its title and corner only, so that its contents can be reached. */
   private frameAt(scene: Scene, at: Point, reach: number): Hit | undefined {
     for (const box of scene.boxes.filter((each) => each.kind === "frames").reverse()) {
       if (!contains(box.rect, at)) continue;
@@ -213,9 +213,9 @@ export class Stage {
     return at.y < rect.y + 32 ? "head" : "body";
   }
 
-  // -- near and far ------------------------------------------------------------------------------
+  // -- level of detail ---------------------------------------------------------------------------
 
-  /** Chooses what stands as elements. Those just outside the view are kept, so that panning seldom changes it. */
+  /** Chooses the DOM elements, with overscan so that panning seldom changes them. */
   private updateNear(): void {
     const { scene } = this;
     if (scene === null || this.width === 0) return;
@@ -238,7 +238,7 @@ export class Stage {
 
   private zoomCrossed(): boolean {
     const [a, b] = [this.nearZoom, this.viewport.zoom];
-    // Zoomed in, most of what is near is far outside the view by and by, and costs time at every frame.
+    // After zooming in, most elements would be far outside, and cost time at every frame.
     const others = this.isFar ? b > a : b < a * 0.8 || b > a * 1.25;
     return others || [FAR_ZOOM, BOX_ZOOM].some((edge) => a < edge !== b < edge);
   }
@@ -247,22 +247,29 @@ export class Stage {
 
   private paint(): void {
     this.frame = 0;
-    const { scene, painter, canvas, viewport: view } = this;
+    const { scene, painter, canvas, viewport } = this;
     const g = canvas.getContext("2d") as CanvasRenderingContext2D;
     const ratio = this.width === 0 ? 1 : canvas.width / this.width;
     g.setTransform(1, 0, 0, 1, 0, 0);
     g.clearRect(0, 0, canvas.width, canvas.height);
     if (painter === null) return;
     this.paintDots(g, ratio);
-    g.setTransform(ratio * view.zoom, 0, 0, ratio * view.zoom, ratio * view.x, ratio * view.y);
-    painter.zoom = view.zoom;
+    g.setTransform(
+      ratio * viewport.zoom,
+      0,
+      0,
+      ratio * viewport.zoom,
+      ratio * viewport.x,
+      ratio * viewport.y,
+    );
+    painter.zoom = viewport.zoom;
     g.imageSmoothingEnabled = false;
     if (scene !== null) this.paintScene(scene, painter);
     this.paintMarks(g, painter);
     this.onPaint();
   }
 
-  /** A grid to see how far one has gone. One path of squares takes half the time of a pattern that is scaled. */
+  /** The background dots. One path of squares takes half the time of a scaled pattern. */
   private paintDots(g: CanvasRenderingContext2D, ratio: number): void {
     const { x, y, zoom } = this.viewport;
     if (zoom < 0.45) return;
@@ -344,7 +351,7 @@ export function itemOfBox(box: BoxShape): Item {
   return item(KINDS[box.kind], box.name);
 }
 
-/** What a click there chooses. */
+/** The item that a click selects. */
 export function itemOfHit(hit: Hit): Item | null {
   switch (hit.kind) {
     case "block":
@@ -361,7 +368,7 @@ export function itemOfHit(hit: Hit): Item | null {
   }
 }
 
-/** What a box is called, or the text of a note without its marks. */
+/** The title of a box, or the plain text of a note. */
 export function titleOf(scene: Scene, { kind, name }: BoxShape): string {
   const { document } = scene.graph;
   const { language } = useSettings.getState();

@@ -1,4 +1,4 @@
-/** Pictures of values, made once for each summary. */
+/** Thumbnails of values, cached by summary, and texts of durations and sizes. */
 
 import { elementCount } from "../../model/indexing.ts";
 import type { Summary } from "../../net/generated.ts";
@@ -6,7 +6,7 @@ import { bytesOf, renderColours, scaleFor } from "./colourmap.ts";
 
 const thumbnails = new WeakMap<Summary, HTMLCanvasElement>();
 
-/** The small picture of a value; undefined if it has none. Bytes are 0 for NaN, else from low to high. */
+/** The thumbnail of a value; undefined if it has none. Bytes are 0 for NaN, else linear from low to high. */
 export function thumbnailOf(summary: Summary | undefined): HTMLCanvasElement | undefined {
   if (!summary?.picture) return undefined;
   const known = thumbnails.get(summary);
@@ -27,7 +27,7 @@ export const BLANK_IMAGE = "data:image/gif;base64,R0lGODlhAQABAIAAAAAAAP///yH5BA
 
 const urls = new WeakMap<Summary, string>();
 
-/** The picture as an address for an image: a canvas in each block would be a layer of its own and slow every frame. */
+/** The thumbnail as a data URL: a canvas in each block would be a compositor layer and slow every frame. */
 export function thumbnailUrl(summary: Summary | undefined): string {
   const picture = thumbnailOf(summary);
   if (summary === undefined || picture === undefined) return BLANK_IMAGE;
@@ -46,7 +46,7 @@ export function healthOf(summary: Summary | undefined): Health {
   return count > 0 && summary.zeros === count && summary.dtype !== "bool" ? "zero" : "ok";
 }
 
-/** Seconds as people read them: 12 µs, 3.4 ms, 2.1 s. */
+/** A duration: 12 µs, 3.4 ms, 2.1 s. */
 export function formatDuration(seconds: number): string {
   if (seconds < 1e-3) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 1) return `${trimmed(seconds * 1e3)} ms`;

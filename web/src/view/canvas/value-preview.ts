@@ -1,11 +1,11 @@
-/** Attributes and constants as the short texts that stand in blocks. */
+/** Short previews of attributes and constants, as blocks show them. */
 
 import { isObject, type Json } from "../../model/document.ts";
 import type { AttrRow, InputPin } from "../../model/graph.ts";
 import { valueText } from "../../model/values.ts";
 import { cellsOf, formatCell } from "../widgets/constant.ts";
 
-/** A constant in a few letters: its first cells, and its shape if there are more. */
+/** The preview of a constant: its first elements, and its shape if there are more. */
 export function previewConstant(value: Json | undefined): string {
   const cells = cellsOf(value);
   if (cells === undefined)

@@ -1,4 +1,4 @@
-/** Wires that are being drawn: dragged from pin to pin, or begun and ended by a click or tap on a pin. */
+/** Drawing of wires: dragged from pin to pin, or by two clicks or taps on pins. */
 
 import { candidateInputs, candidateOutputs, connectionError } from "../../model/connections.ts";
 import type { InputRef, OutputRef } from "../../model/document.ts";
@@ -8,7 +8,7 @@ import { type Graph, outputPinOf, type Wire } from "../../model/graph.ts";
 import type { PointerHost, WireEnd } from "./pointer-host.ts";
 import type { Hit, Stage } from "./stage.ts";
 
-/** A wire that is dragged: its fixed end, and the wire that it was before if one was taken off a pin. */
+/** A wire drag: its fixed end, and the wire that was taken off an input, if any. */
 export interface WireDrag {
   readonly kind: "wire";
   readonly end: WireEnd;
@@ -22,7 +22,7 @@ interface Ends {
 }
 
 export class WireDrawing {
-  /** The end of a wire after a click on a pin: the next click on a pin joins them. */
+  /** The pin of the first click; the second click connects. */
   private waiting: WireEnd | null = null;
 
   constructor(
@@ -30,7 +30,7 @@ export class WireDrawing {
     private readonly host: PointerHost,
   ) {}
 
-  /** Whether a wire has begun that a click ends. */
+  /** Whether a wire waits for the second click. */
   get isWaiting(): boolean {
     return this.waiting !== null;
   }
@@ -47,7 +47,7 @@ export class WireDrawing {
     return { kind: "wire", end, from: this.pinPoint(end) ?? { x: 0, y: 0 }, taken };
   }
 
-  /** Takes the wire that an input has off it, or begins one there. */
+  /** Starts a drag at an input: takes its wire off, or starts a new one. */
   drawAt(graph: Graph, hit: Hit & { kind: "input" }): WireDrag {
     const wire = graph.byId.get(`${hit.block}:${hit.pin.key}`);
     return wire === undefined ? this.draw({ to: hit.pin.ref }) : this.draw({ from: wire.from }, wire);
@@ -60,7 +60,7 @@ export class WireDrawing {
     this.stage.pendingWire = { from, to, fits };
   }
 
-  /** Ends a wire where it was dropped. Says whether that has come to an end: in the open it has not. */
+  /** Drops a wire; false if it was dropped on the empty canvas. */
   join(graph: Graph, { end, taken }: WireDrag, hit: Hit): boolean {
     const ends = this.ends(end, hit);
     if (ends === null) {
@@ -80,7 +80,7 @@ export class WireDrawing {
 
   // -- by clicks ---------------------------------------------------------------------------------
 
-  /** Begins or ends a wire with a click; says whether the click was for one. */
+  /** Starts or ends a wire with a click; false if the click is not for one. */
   click(hit: Hit): boolean {
     if (hit.kind === "input" || hit.kind === "output") {
       this.clickPin(hit);
@@ -106,7 +106,7 @@ export class WireDrawing {
     else this.host.refuse(ends.from, ends.to);
   }
 
-  /** Draws a wire that waits for a click to the pointer; says whether there is one. */
+  /** Draws the wire that waits for a click to the pointer; false if there is none. */
   follow(at: Point): boolean {
     if (this.waiting === null) return false;
     const pin = this.pinPoint(this.waiting);
@@ -117,14 +117,14 @@ export class WireDrawing {
     return true;
   }
 
-  // -- what is shown meanwhile ---------------------------------------------------------------------
+  // -- feedback ------------------------------------------------------------------------------------
 
   private begin(end: WireEnd): void {
     this.mark(end);
     this.host.wiring(true);
   }
 
-  /** Takes away what is shown while a wire is drawn. */
+  /** Removes the feedback of drawing. */
   clear(): void {
     this.stage.pendingWire = null;
     this.stage.compatiblePins = [];
@@ -161,7 +161,7 @@ export class WireDrawing {
     return { x: at.x + offset.x, y: at.y + offset.y };
   }
 
-  /** Both ends, if the pointer is at a pin, or at a block with one that fits. */
+  /** Both ends of the wire, if the pointer is at a pin, or at a block with a compatible one. */
   private ends(end: WireEnd, hit: Hit): Ends | null {
     const graph = this.host.graph();
     if (graph === null) return null;

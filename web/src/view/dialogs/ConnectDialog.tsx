@@ -11,7 +11,7 @@ import { ui } from "../ui.ts";
 import { Dialog } from "./Dialog.tsx";
 import { ListBox, type ListBoxItem } from "./ListBox.tsx";
 
-/** Wires without a pointer: first the pin of this block, then one of the pins that fit. */
+/** Connects pins by keyboard: first a pin of this block, then a compatible one. */
 export function ConnectDialog({
   page,
   block,

@@ -11,15 +11,15 @@ interface Props {
   onClose(): void;
 }
 
-/** A window above everything else. The browser keeps the focus inside it and gives it back afterwards. */
+/** A modal dialog. The browser traps the focus, and restores it afterwards. */
 export function Dialog({ title, children, actions, wide, onClose }: Props): ReactElement {
   const ref = useRef<HTMLDialogElement>(null);
   const heading = useId();
-  // Closed before it is taken away, so that the browser gives the focus back.
+  // Closed before it is unmounted, so that the browser restores the focus.
   useLayoutEffect(() => {
     const dialog = ref.current;
     dialog?.showModal();
-    // What has the focus first may be at the end of what is to be read.
+    // The focused element may be at the end of the text.
     if (dialog) dialog.scrollTop = 0;
     return () => dialog?.close();
   }, []);

@@ -19,7 +19,7 @@ import { VersionsDialog } from "./VersionsDialog.tsx";
 
 const PAGE_BLOCK = { width: BLOCK_WIDTH, height: 160 };
 
-/** The dialog that was asked for, or that the page needs an answer to. */
+/** The open dialog, or the one that the state of the page requires. */
 export function Dialogs(): ReactElement | null {
   const dialog = useUi((state) => state.dialog);
   const page = usePage<PageState | null>((each) => each, null);

@@ -12,7 +12,7 @@ export function GradientsDialog({ page, ys }: { page: PageState; ys: OutputRef[]
   const t = useStrings();
   const core = useCoreStrings();
   const outputs = differentiable(page.graph, ys);
-  // Where there is no choice, nobody need choose.
+  // A single candidate is preselected.
   const only = outputs.length === 1 ? outputs.map((pin) => keyOf(pin.ref)) : [];
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set(only));
   const make = () => {

@@ -4,7 +4,7 @@ export interface ListBoxItem {
   id: string;
   name: string;
   detail?: string;
-  /** Why it cannot be chosen. */
+  /** Why it is disabled. */
   why?: string | undefined;
 }
 
@@ -14,7 +14,7 @@ interface Props {
   onChoose(id: string): void;
 }
 
-/** A list of which one is chosen: arrows or letters move, Enter or a click chooses. */
+/** A list box with type-ahead: arrows or letters move, Enter or a click chooses. */
 export function ListBox({ label, choices, onChoose }: Props): ReactElement {
   const [at, setAt] = useState(0);
   const id = useId();

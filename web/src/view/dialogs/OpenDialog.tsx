@@ -12,7 +12,7 @@ export function OpenDialog({
   onFile,
 }: {
   title: "open" | "use page";
-  /** A page that is not offered. */
+  /** A page that is not listed. */
   except?: string;
   onFile(path: string): void;
 }): ReactElement {

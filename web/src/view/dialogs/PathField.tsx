@@ -4,14 +4,14 @@ import { useStrings } from "../strings.ts";
 interface Props {
   id: string;
   typed: string;
-  /** The path that it stands for; undefined if for none. */
+  /** The path that was typed; undefined if it is invalid. */
   path: string | undefined;
-  /** What is wrong with that. */
+  /** The error of the path. */
   fault?: string | undefined;
   onType(typed: string): void;
 }
 
-/** Where a page is to be kept. The ending of its file need not be typed. */
+/** The field for the path of a page file. The extension is optional. */
 export function PathField({ id, typed, path, fault, onType }: Props): ReactElement {
   const t = useStrings();
   const wrong = path === undefined ? t.pathRule : fault;

@@ -31,26 +31,26 @@ const RUNNING: Readonly<Record<string, "sum" | "best" | "running" | undefined>> 
   product: "running",
 };
 
-/** Each contribution: its cells and their numbers, what they make, and what all up to it come to. */
+/** The table of contributions: cells, values, amount and running total. */
 export function ContributionTable({
-  derivation: { nest, contributions, cut },
+  derivation: { nest, contributions, truncated },
   shapes,
-  holding,
+  readCell,
 }: {
   derivation: Derivation;
   shapes: Shapes;
-  holding: ReadCell;
+  readCell: ReadCell;
 }): ReactElement {
   const t = useExplainStrings();
   const single = nest.rule === "sum" && nest.of.length < 2 && !contributions.some(({ weight }) => weight);
   const amount = single ? undefined : AMOUNT[nest.rule];
   const alone = contributions.length === 1 && (nest.rule === "added" || nest.of.length === 1);
-  // One number that is added is what it comes to.
+  // A single summand is its own total.
   const running = alone && (nest.rule === "added" || nest.rule === "sum") ? undefined : RUNNING[nest.rule];
   const weighed = contributions.some(({ weight }) => weight !== undefined);
-  // Side by side, the places of two tensors leave no room for what comes of them.
+  // Index above value: side by side, two tensors would leave no room for the result.
   const stacked = nest.of.length > 1;
-  const chosen = contributions.some(({ part }) => part !== "counts");
+  const chosen = contributions.some(({ role }) => role !== "counts");
   return (
     <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and must by keyboard too. */}
@@ -72,15 +72,16 @@ export function ContributionTable({
           <tbody>
             {contributions.slice(0, MOST_ROWS).map((each, i) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: a contribution is its place.
-              <tr key={i} className={`part-${each.part}`}>
+              <tr key={i} className={`part-${each.role}`}>
                 {nest.of.map((tensor, at) => (
                   <FactorCells
                     key={tensor}
                     stacked={stacked}
                     cell={formatCell(unravelIndex(each.cells.get(tensor) ?? 0, shapes[tensor] ?? []))}
-                    value={formatRounded(each.held[at], t)}
+                    value={formatRounded(each.values[at], t)}
                     stands={
-                      nest.codes[tensor] && formatRounded(nest.dequantized(tensor, each.held[at], holding), t)
+                      nest.codes[tensor] &&
+                      formatRounded(nest.dequantized(tensor, each.values[at], readCell), t)
                     }
                   />
                 ))}
@@ -92,7 +93,7 @@ export function ContributionTable({
                   </td>
                 )}
                 {running && <td>{formatRounded(each.running, t)}</td>}
-                {chosen && <td className="explain-part">{t.counts[each.part]}</td>}
+                {chosen && <td className="explain-part">{t.counts[each.role]}</td>}
               </tr>
             ))}
           </tbody>
@@ -101,12 +102,12 @@ export function ContributionTable({
       {contributions.length > MOST_ROWS && (
         <p className="soft small">{t.more(contributions.length - MOST_ROWS)}</p>
       )}
-      {cut && <p className="soft small">{t.tooMany(contributions.length)}</p>}
+      {truncated && <p className="soft small">{t.tooMany(contributions.length)}</p>}
     </>
   );
 }
 
-/** A cell, the number in it and, of a code, what it stands for. */
+/** The index and value of a cell, with the dequantized value of a code. */
 function FactorCells(props: {
   stacked: boolean;
   cell: string;

@@ -20,55 +20,55 @@ import { GradientCheck } from "./GradientCheck.tsx";
 import { formatRounded, numericFormula } from "./numeric-formula.ts";
 
 interface Props {
-  picture: Explanation;
+  explanation: Explanation;
   pin: string;
   place: number;
 }
 
-/** How the number of one cell comes about: the formula with its numbers, each contribution, and what is special. */
-export function Contributions({ picture, pin, place }: Props): ReactElement {
+/** The derivation of one cell: formula with numbers, contributions, total and remarks. */
+export function Contributions({ explanation, pin, place }: Props): ReactElement {
   const t = useExplainStrings();
-  const { made, taken } = rolesOfTensor(picture, pin);
+  const { made, taken } = rolesOfTensor(explanation, pin);
   const own = made[0];
-  const twin = own ? undefined : counterpartOutput(picture, pin);
-  const shown = own ?? twin;
+  const counterpart = own ? undefined : counterpartOutput(explanation, pin);
+  const shown = own ?? counterpart;
   return (
     <>
       {shown && (
         <OutputCell
           key={shown.row.explained.block}
-          picture={picture}
+          explanation={explanation}
           named={shown}
           place={place}
           title={own ? t.contributions : t.gradientOf(shown.row.explained.tensors[shown.name]?.pin ?? "")}
         />
       )}
-      {taken[0] && !own && <Dependents picture={picture} named={taken[0]} pin={pin} place={place} />}
+      {taken[0] && !own && <Dependents explanation={explanation} named={taken[0]} pin={pin} place={place} />}
     </>
   );
 }
 
 function OutputCell({
-  picture,
+  explanation,
   named: { row, name },
   place,
   title,
 }: {
-  picture: Explanation;
+  explanation: Explanation;
   named: BlockTensor;
   place: number;
   title: string;
 }): ReactElement | null {
   const t = useExplainStrings();
   const tensor = row.explained.tensors[name];
-  const holding = useMemo(() => readByName(row, picture.holding), [row, picture]);
-  const derivations = derivationsAt(picture, row, name, place);
+  const readCell = useMemo(() => readByName(row, explanation.readCell), [row, explanation]);
+  const derivations = derivationsAt(explanation, row, name, place);
   if (!tensor) return null;
   const { op } = row.explained;
   const cell = unravelIndex(place, tensor.shape);
   const total = totalOf(derivations);
-  const shown = shownAt(derivations, name, holding(name, place), holding);
-  const applied = derivations.every(({ nest, cut }) => nest.rule === "apply" && !cut);
+  const shown = shownAt(derivations, name, readCell(name, place), readCell);
+  const applied = derivations.every(({ nest, truncated }) => nest.rule === "apply" && !truncated);
   const formula = numericFormula(derivations, op, row.shapes, t);
   return (
     <section className="explain-made">
@@ -84,22 +84,24 @@ function OutputCell({
       </p>
       {derivations.map((each, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: a way is its place.
-        <ContributionTable key={i} derivation={each} shapes={row.shapes} holding={holding} />
+        <ContributionTable key={i} derivation={each} shapes={row.shapes} readCell={readCell} />
       ))}
       <Total derivations={derivations} total={total} shown={shown} dtype={tensor.dtype} op={op} />
       <Remarks derivations={derivations} name={name} />
-      {row.explained.forward && <GradientCheck picture={picture} block={row.explained.block} cell={cell} />}
+      {row.explained.forward && (
+        <GradientCheck explanation={explanation} block={row.explained.block} cell={cell} />
+      )}
     </section>
   );
 }
 
-/** What an output's cell holds: its number or a code, and what the total is to be compared with. */
+/** The number of an output cell: its value or code, and what the total is compared with. */
 interface ShownNumber {
   readonly code: number | undefined;
-  /** What the code stands for. */
+  /** The dequantized code. */
   readonly stands: number | undefined;
   readonly compared: number | undefined;
-  /** How far apart two codes are, where the total is a number that became a code. */
+  /** The step between codes, if the total was quantized. */
   readonly step: number;
 }
 
@@ -107,13 +109,13 @@ function shownAt(
   [first]: readonly Derivation[],
   name: string,
   code: number | undefined,
-  holding: ReadCell,
+  readCell: ReadCell,
 ): ShownNumber {
   const nest = first?.nest;
   if (!nest?.codes[name]) return { code, stands: undefined, compared: code, step: 0 };
-  const stands = nest.dequantized(name, code, holding);
+  const stands = nest.dequantized(name, code, readCell);
   const summed = nest.rule === "sum";
-  return { code, stands, compared: summed ? stands : code, step: summed ? nest.codeStep(name, holding) : 0 };
+  return { code, stands, compared: summed ? stands : code, step: summed ? nest.codeStep(name, readCell) : 0 };
 }
 
 function Total({
@@ -166,7 +168,7 @@ function Total({
   );
 }
 
-/** Windows that reach beyond the tensor, what means are divided by, and ties. */
+/** Remarks on clipped windows, divisors, quantization and ties. */
 function Remarks({
   derivations,
   name,
@@ -175,12 +177,12 @@ function Remarks({
   name: string;
 }): ReactElement | null {
   const t = useExplainStrings();
-  const said = derivations.flatMap(({ nest, contributions, divisor, cut }) => {
+  const said = derivations.flatMap(({ nest, contributions, divisor, truncated }) => {
     const window = nest.windowSize(name);
     const found: string[] = [];
     const count = contributions.length;
     const slides = nest.rule !== "winners" && nest.rule !== "shares" && !nest.irregular;
-    if (slides && !cut && count < window) found.push(t.clipped(window - count, window));
+    if (slides && !truncated && count < window) found.push(t.clipped(window - count, window));
     if (divisor !== undefined && count < window && !nest.irregular) found.push(t.divisor(divisor));
     if (nest.rule === "shares" && !nest.irregular) {
       const whole = nest.windowSize(nest.of[0] ?? "");
@@ -189,8 +191,8 @@ function Remarks({
     }
     if (nest.cut) found.push(t.truncatedMean);
     if (nest.codes[name]) found.push(nest.rule === "sum" ? t.quantizedSum : t.quantized);
-    const ties = contributions.filter(({ part }) => part === "ties").length;
-    const wins = contributions.filter(({ part }) => part === "wins").length;
+    const ties = contributions.filter(({ role }) => role === "ties").length;
+    const wins = contributions.filter(({ role }) => role === "wins").length;
     if (ties > 0 && nest.rule !== "winners") found.push(t.firstOfTies(ties + 1));
     if (nest.rule === "close" && wins > 1) found.push(t.allOfTies(wins));
     return found;

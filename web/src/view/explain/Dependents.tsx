@@ -8,7 +8,7 @@ import type { Explanation } from "./explanation.ts";
 import { formatRounded } from "./numeric-formula.ts";
 
 const MOST_ROWS = 60;
-/** Rules by which a cell adds something of its own. */
+/** Rules with a summand for each cell. */
 const ADDING: ReadonlySet<string> = new Set([
   "sum",
   "added",
@@ -19,50 +19,51 @@ const ADDING: ReadonlySet<string> = new Set([
   "close",
 ]);
 
-/** The outputs that a cell leads to, and what it adds to each. */
+/** The output cells that depend on a cell, and its contribution to each. */
 export function Dependents({
-  picture,
+  explanation,
   named: { row, name },
   pin,
   place,
 }: {
-  picture: Explanation;
+  explanation: Explanation;
   named: BlockTensor;
   pin: string;
   place: number;
 }): ReactElement | null {
   const t = useExplainStrings();
   const found = useMemo(() => {
-    const holding = readByName(row, picture.holding);
-    const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
+    const readCell = readByName(row, explanation.readCell);
+    const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
     return row.explained.outputs.flatMap((output) => {
       const tensor = row.explained.tensors[output];
       const places = [...((tensor && lights.get(tensor.pin)?.get("feeds")) ?? [])];
       return places.slice(0, MOST_ROWS).map((at) => {
-        const parts = derive(row.nests, output, at, holding).flatMap(({ nest, contributions, divisor = 1 }) =>
-          contributions
-            .filter(({ cells }) => cells.get(name) === place)
-            .map(({ amount, part }) => ({
-              part,
-              amount: amount === undefined || !ADDING.has(nest.rule) ? undefined : amount / divisor,
-            })),
+        const roles = derive(row.nests, output, at, readCell).flatMap(
+          ({ nest, contributions, divisor = 1 }) =>
+            contributions
+              .filter(({ cells }) => cells.get(name) === place)
+              .map(({ amount, role }) => ({
+                role,
+                amount: amount === undefined || !ADDING.has(nest.rule) ? undefined : amount / divisor,
+              })),
         );
-        const amounts = parts.map(({ amount }) => amount);
+        const amounts = roles.map(({ amount }) => amount);
         const adds = amounts.some((each) => each === undefined)
           ? undefined
           : amounts.reduce((sum: number, each) => sum + (each as number), 0);
-        const part = parts.find((each) => each.part === "wins")?.part ?? parts[0]?.part ?? "counts";
+        const role = roles.find((each) => each.role === "wins")?.role ?? roles[0]?.role ?? "counts";
         return {
           cell: `${output}${formatCell(unravelIndex(at, tensor?.shape ?? []))}`,
-          value: picture.holding(tensor?.pin ?? "", at),
+          value: explanation.readCell(tensor?.pin ?? "", at),
           adds,
-          part,
+          role,
         };
       });
     });
-  }, [row, name, pin, place, picture]);
+  }, [row, name, pin, place, explanation]);
   if (found.length === 0) return null;
-  const chosen = found.some(({ part }) => part !== "counts");
+  const chosen = found.some(({ role }) => role !== "counts");
   const adding = found.some(({ adds }) => adds !== undefined);
   return (
     <section className="explain-made">
@@ -80,11 +81,11 @@ export function Dependents({
           </thead>
           <tbody>
             {found.map((each) => (
-              <tr key={each.cell} className={`part-${each.part}`}>
+              <tr key={each.cell} className={`part-${each.role}`}>
                 <td className="soft">{each.cell}</td>
                 {adding && <td>{formatRounded(each.adds, t)}</td>}
                 <td>{formatRounded(each.value, t)}</td>
-                {chosen && <td className="explain-part">{t.counts[each.part]}</td>}
+                {chosen && <td className="explain-part">{t.counts[each.role]}</td>}
               </tr>
             ))}
           </tbody>

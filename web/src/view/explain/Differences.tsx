@@ -10,28 +10,28 @@ import { derivationsAt } from "./derivation-cache.ts";
 import type { Explanation } from "./explanation.ts";
 import type { CursorCell } from "./useHighlights.ts";
 
-/** Of the outputs that a cell leads to, so many are asked. */
+/** The most dependents that are tested. */
 const MOST_ASKED = 32;
 
 interface Found extends DifferenceInfo {
   readonly op: string;
-  /** Whether it shows at the cell, or in what it leads to; undefined if it is about which calls are taken. */
+  /** Whether it affects the cell or its dependents; undefined if it is about accepted calls. */
   readonly here: boolean | undefined;
 }
 
-/** Where ops do not do what TensorFlow's kernels for CPUs do: at this cell, at others, and in which calls they take. */
+/** The differences from TensorFlow's CPU kernels: at this cell, at others, and in accepted calls. */
 export function Differences({
-  picture,
+  explanation,
   graph,
   at,
 }: {
-  picture: Explanation;
+  explanation: Explanation;
   graph: Graph;
   at: CursorCell | null;
 }): ReactElement | null {
   const t = useExplainStrings();
   const ops = useOps();
-  const found = useMemo(() => differencesAt(picture, graph, ops, at), [picture, graph, ops, at]);
+  const found = useMemo(() => differencesAt(explanation, graph, ops, at), [explanation, graph, ops, at]);
   if (found.length === 0) return null;
   const here = found.filter((each) => each.here);
   const kinds = [
@@ -79,15 +79,15 @@ function Difference({ difference }: { difference: Found }): ReactElement {
   );
 }
 
-function differencesAt(picture: Explanation, graph: Graph, ops: Ops, at: CursorCell | null): Found[] {
-  const outputs = at === null ? [] : outputsFor(picture, at);
-  const rows = outputs.length ? outputs.map(({ row }) => row) : picture.rows;
+function differencesAt(explanation: Explanation, graph: Graph, ops: Ops, at: CursorCell | null): Found[] {
+  const outputs = at === null ? [] : outputsFor(explanation, at);
+  const rows = outputs.length ? outputs.map(({ row }) => row) : explanation.blocks;
   const seen = [...new Set(rows)];
   return seen.flatMap((row) => {
     const { op, block } = row.explained;
     if (seen.find((other) => other.explained.op === op) !== row) return [];
     const cells = outputs.filter((each) => each.row.explained.op === op);
-    const places = cells.map((each) => cellContext(picture, graph, each));
+    const places = cells.map((each) => cellContext(explanation, graph, each));
     return (ops.get(op)?.differences ?? []).map((each): Found => {
       const asked = places.map((place) => differenceApplies(each.at, place));
       const here = at === null || asked.length === 0 ? undefined : asked.some(Boolean) || asked[0];
@@ -100,13 +100,13 @@ interface OutputCell extends BlockTensor {
   readonly place: number;
 }
 
-/** The output that a cell is or stands for, or else those that it leads to. */
-function outputsFor(picture: Explanation, { pin, place }: CursorCell): OutputCell[] {
-  const { made, taken } = rolesOfTensor(picture, pin);
-  const own = made[0] ?? counterpartOutput(picture, pin);
+/** The output cell of a cell: itself or its counterpart, or else its dependents. */
+function outputsFor(explanation: Explanation, { pin, place }: CursorCell): OutputCell[] {
+  const { made, taken } = rolesOfTensor(explanation, pin);
+  const own = made[0] ?? counterpartOutput(explanation, pin);
   if (own) return [{ ...own, place }];
   return taken.flatMap(({ row }) => {
-    const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
+    const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
     return row.explained.outputs.flatMap((name) => {
       const fed = lights.get(row.explained.tensors[name]?.pin ?? "")?.get("feeds") ?? [];
       return [...fed.slice(0, MOST_ASKED)].map((each) => ({ row, name, place: each }));
@@ -114,16 +114,16 @@ function outputsFor(picture: Explanation, { pin, place }: CursorCell): OutputCel
   });
 }
 
-function cellContext(picture: Explanation, graph: Graph, { row, name, place }: OutputCell): CellContext {
-  const holding = readByName(row, picture.holding);
+function cellContext(explanation: Explanation, graph: Graph, { row, name, place }: OutputCell): CellContext {
+  const readCell = readByName(row, explanation.readCell);
   const view = graph.blocks.get(row.explained.block);
   const attrs = [...(view?.rows ?? []), ...(view?.rest ?? [])];
   return {
     row,
     name,
     place,
-    holding,
-    derivations: derivationsAt(picture, row, name, place),
+    readCell,
+    derivations: derivationsAt(explanation, row, name, place),
     setting: (attr) => attrs.find((each) => each.name === attr)?.value,
   };
 }

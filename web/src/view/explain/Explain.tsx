@@ -21,35 +21,37 @@ import type { PanelControl } from "./TensorPanel.tsx";
 import { useExplanation } from "./useExplanation.ts";
 import { useHighlights } from "./useHighlights.ts";
 
-/** How long a position is shown while they are played, in milliseconds. */
+/** The time per cell while playing, in milliseconds. */
 const BEAT = 400;
 
-/** A block cell by cell: inputs, op and output side by side, its gradients below, and theirs below those. */
+/** Explain: inputs, op and outputs of a block side by side, its gradients below, and second gradients below those. */
 export default function Explain({ page, block }: { page: PageState; block: string }): ReactElement {
   const t = useExplainStrings();
-  const { picture, problem } = useExplanation(page, block);
+  const { explanation, problem } = useExplanation(page, block);
   const panels = useRef(new Map<string, PanelControl>());
   const root = useRef<HTMLDivElement>(null);
   const [locked, setLocked] = useState(true);
   const [playing, setPlaying] = useState(false);
-  const at = useHighlights(picture, panels.current);
+  const at = useHighlights(explanation, panels.current);
 
   useEffect(() => {
     root.current?.focus();
-    // A pinned cell is the inspector's too.
+    // A pinned cell stays for the inspector.
     return () => {
       if (!cursor.pinned) cursor.clear();
     };
   }, []);
 
-  /** The cursor, if it is at a tensor that is shown here. */
+  /** The cursor, if it is at a tensor of this view. */
   const here = () =>
-    cursor.current?.page === page.page && picture?.tensors.has(cursor.current.pin) ? cursor.current : null;
-  /** The next position of the tensor that is looked at, or of the block's output. */
+    cursor.current?.page === page.page && explanation?.tensors.has(cursor.current.pin)
+      ? cursor.current
+      : null;
+  /** Moves the cursor to the next cell; false at the end. */
   const step = (by: 1 | -1): boolean => {
     const now = here();
-    const pin = now?.pin ?? firstOutput(picture);
-    const shape = picture?.tensors.get(pin ?? "")?.tensor.shape;
+    const pin = now?.pin ?? firstOutput(explanation);
+    const shape = explanation?.tensors.get(pin ?? "")?.tensor.shape;
     if (pin === undefined || shape === undefined) return false;
     const place = now ? ravelIndex(now.cell, shape) + by : 0;
     if (place < 0 || place >= elementCount(shape)) return false;
@@ -111,7 +113,7 @@ export default function Explain({ page, block }: { page: PageState; block: strin
           ))}
         </ul>
       </header>
-      {picture === null ? (
+      {explanation === null ? (
         <div className="explain-empty">
           <p>{problem || t.loading}</p>
           {problem && (
@@ -128,9 +130,9 @@ export default function Explain({ page, block }: { page: PageState; block: strin
         <div className="explain-body">
           <div
             className="explain-rows"
-            style={{ "--strips": Math.min(picture.shown.length, 3) } as CSSProperties}
+            style={{ "--strips": Math.min(explanation.gradientRows.length, 3) } as CSSProperties}
           >
-            <Rows picture={picture} graph={page.graph} locked={locked} panels={panels.current} />
+            <Rows explanation={explanation} graph={page.graph} locked={locked} panels={panels.current} />
           </div>
           <aside className="explain-aside" aria-label={t.contributions}>
             {at === null ? (
@@ -139,17 +141,17 @@ export default function Explain({ page, block }: { page: PageState; block: strin
                 <p className="soft small">{t.keys}</p>
               </>
             ) : (
-              <Contributions key={at.turn} picture={picture} pin={at.pin} place={at.place} />
+              <Contributions key={at.revision} explanation={explanation} pin={at.pin} place={at.place} />
             )}
-            <Differences picture={picture} graph={page.graph} at={at} />
+            <Differences explanation={explanation} graph={page.graph} at={at} />
           </aside>
         </div>
       )}
       <p className="explain-status" role="status" aria-live="polite">
-        {at !== null && picture !== null && (
+        {at !== null && explanation !== null && (
           <>
             {at.pinned && <b>{t.pinned}: </b>}
-            {cellSummary(picture, at.pin, at.place, t)}
+            {cellSummary(explanation, at.pin, at.place, t)}
           </>
         )}
       </p>
@@ -175,8 +177,8 @@ function IconButton(props: {
   );
 }
 
-function firstOutput(picture: Explanation | null): string | undefined {
-  const rows = picture?.rows.map((row) => row.explained) ?? [];
-  const explained = rows.find((each) => each.block === picture?.block) ?? rows[0];
+function firstOutput(explanation: Explanation | null): string | undefined {
+  const rows = explanation?.blocks.map((row) => row.explained) ?? [];
+  const explained = rows.find((each) => each.block === explanation?.block) ?? rows[0];
   return explained?.tensors[explained.outputs[0] ?? ""]?.pin;
 }

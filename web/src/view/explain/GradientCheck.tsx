@@ -5,31 +5,33 @@ import { useExplainStrings } from "../strings.ts";
 import type { Explanation } from "./explanation.ts";
 
 interface Answer {
-  /** The block and the cell that were checked, with the numbers of this picture. */
+  /** The checked block and cell. */
   readonly of: string;
-  readonly picture: Explanation;
+  readonly explanation: Explanation;
   readonly answer: CellChecked | string;
 }
 
-/** Compares the gradient at the cell with a finite difference, when asked. */
+/** Checks the gradient at a cell against a finite difference. */
 export function GradientCheck({
-  picture,
+  explanation,
   block,
   cell,
 }: {
-  picture: Explanation;
+  explanation: Explanation;
   block: string;
   cell: number[];
 }): ReactElement {
   const t = useExplainStrings();
   const of = `${block} ${cell.join()}`;
   const [last, setLast] = useState<Answer | null>(null);
-  // An answer may come when another cell is looked at.
-  const checked = last?.of === of && last.picture === picture ? last.answer : null;
+  // An answer may arrive after the cursor has moved on.
+  const checked = last?.of === of && last.explanation === explanation ? last.answer : null;
   const check = () => {
-    const tell = (answer: Answer["answer"]) => setLast({ of, picture, answer });
+    const tell = (answer: Answer["answer"]) => setLast({ of, explanation, answer });
     tell(t.checking);
-    studio.requests.checkCell(picture.page, block, cell).then(tell, (error: Error) => tell(error.message));
+    studio.requests
+      .checkCell(explanation.page, block, cell)
+      .then(tell, (error: Error) => tell(error.message));
   };
   return (
     <div className="explain-check">

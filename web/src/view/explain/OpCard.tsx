@@ -8,10 +8,10 @@ import { useExplainStrings } from "../strings.ts";
 import type { GradientRow } from "./explanation.ts";
 import { generalFormula } from "./general-formula.ts";
 
-/** So many ways are written out: a list of a hundred tensors has a hundred that are alike. */
+/** The most formulas that are shown: a list of a hundred tensors has a hundred alike. */
 const MOST_WAYS = 4;
 
-/** The op between its tensors: its name, its rule and its attributes. */
+/** The card of an op: name, formula and attributes. */
 export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: GradientRow }): ReactElement {
   const t = useExplainStrings();
   const { block, op } = row.explained;
@@ -41,13 +41,13 @@ export function OpCard({ graph, shown: { row, depth } }: { graph: Graph; shown: 
   );
 }
 
-/** Whether a way adds to what ways before it gave: sums do, and all others give cells of their own. */
+/** Whether a loop nest adds to the output of an earlier one, as sums do. */
 function isMore(made: readonly { way: Way; output: string }[], i: number): boolean {
   const { way, output } = made[i] as { way: Way; output: string };
   return way.rule === "sum" && made.slice(0, i).some((each) => each.output === output);
 }
 
-/** How outputs come from inputs, by the loops that were declared; what only the op can tell, by its own formula. */
+/** The general formula of each loop nest, or the op's own formula where only the op can compute it. */
 function Rule({ row: { explained, shapes } }: { row: GradientRow["row"] }): ReactElement | null {
   const t = useExplainStrings();
   const formula = useOps().get(explained.op)?.formula;

@@ -13,22 +13,22 @@ import { OpCard } from "./OpCard.tsx";
 import { type PanelControl, TensorPanel } from "./TensorPanel.tsx";
 
 interface RowsProps {
-  picture: Explanation;
+  explanation: Explanation;
   graph: Graph;
   locked: boolean;
   panels: Map<string, PanelControl>;
 }
 
-/** The block, its gradients and theirs, each row with the tensors that no row above it shows. */
-export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElement {
+/** Rows for the block, its gradients and second gradients, each with the tensors that no row above shows. */
+export function Rows({ explanation, graph, locked, panels }: RowsProps): ReactElement {
   const t = useExplainStrings();
   const titles = [t.forward, t.gradient, t.secondGradient];
   const seen = new Set<string>();
   return (
     <>
       {[0, 1, 2].map((depth) => {
-        const here = picture.shown.filter((each) => each.depth === depth);
-        const above = picture.shown.filter((each) => each.depth === depth - 1);
+        const here = explanation.gradientRows.filter((each) => each.depth === depth);
+        const above = explanation.gradientRows.filter((each) => each.depth === depth - 1);
         if (here.length === 0 && above.length === 0) return null;
         const strips = here.map((shown) => {
           const names = Object.keys(shown.row.explained.tensors).filter(
@@ -40,7 +40,9 @@ export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElemen
           return { shown, names };
         });
         const held = strips.flatMap(({ shown, names }) =>
-          names.flatMap((name) => picture.tensors.get(shown.row.explained.tensors[name]?.pin ?? "") ?? []),
+          names.flatMap(
+            (name) => explanation.tensors.get(shown.row.explained.tensors[name]?.pin ?? "") ?? [],
+          ),
         );
         const common = locked ? sharedRange(held) : undefined;
         return (
@@ -49,7 +51,7 @@ export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElemen
             {strips.map(({ shown, names }) => (
               <Strip
                 key={shown.row.explained.block}
-                picture={picture}
+                explanation={explanation}
                 graph={graph}
                 shown={shown}
                 names={names}
@@ -57,7 +59,7 @@ export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElemen
                 panels={panels}
               />
             ))}
-            {depth > 0 && <Missing picture={picture} graph={graph} above={above} here={here} />}
+            {depth > 0 && <Missing explanation={explanation} graph={graph} above={above} here={here} />}
           </section>
         );
       })}
@@ -66,30 +68,37 @@ export function Rows({ picture, graph, locked, panels }: RowsProps): ReactElemen
 }
 
 interface StripProps {
-  picture: Explanation;
+  explanation: Explanation;
   graph: Graph;
   shown: GradientRow;
-  /** The tensors that no row above shows. */
+  /** Tensors that no row above shows. */
   names: readonly string[];
   range: Range | undefined;
   panels: Map<string, PanelControl>;
 }
 
-/** One block. Forward and second gradients run from left to right, gradients from right to left. */
-function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: StripProps): ReactElement {
+/** The strip of one block. Forward and second gradients run from left to right, gradients from right to left. */
+function Strip({
+  explanation,
+  graph,
+  shown: { row, depth },
+  names,
+  range,
+  panels,
+}: StripProps): ReactElement {
   const t = useExplainStrings();
   const { explained } = row;
   const outputs = names.filter((name) => explained.outputs.includes(name));
   const inputs = names.filter((name) => !explained.outputs.includes(name));
   const panel = (name: string) => {
-    const held = picture.tensors.get(explained.tensors[name]?.pin ?? "") as LoadedTensor;
+    const held = explanation.tensors.get(explained.tensors[name]?.pin ?? "") as LoadedTensor;
     const { pin } = held.tensor;
     return (
       <TensorPanel
         key={pin}
-        page={picture.page}
+        page={explanation.page}
         held={held}
-        axes={picture.axes.get(pin) ?? []}
+        axes={explanation.axes.get(pin) ?? []}
         name={name}
         role={explained.outputs.includes(name) ? t.output : t.input}
         range={range ?? held.range}
@@ -104,7 +113,7 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
   const [left, right] = mirrored ? [outputs, inputs] : [inputs, outputs];
   return (
     <div
-      ref={explained.block === picture.block ? scrollIntoView : undefined}
+      ref={explained.block === explanation.block ? scrollIntoView : undefined}
       className={mirrored ? "explain-strip mirrored" : "explain-strip"}
     >
       <div className="explain-side">{left.map(panel)}</div>
@@ -114,14 +123,14 @@ function Strip({ picture, graph, shown: { row, depth }, names, range, panels }: 
   );
 }
 
-/** Gradients of the row above that are not on the page yet: each can be added. */
+/** Buttons that add the missing gradients of the row above. */
 function Missing({
-  picture,
+  explanation,
   graph,
   above,
   here,
 }: {
-  picture: Explanation;
+  explanation: Explanation;
   graph: Graph;
   above: readonly GradientRow[];
   here: readonly GradientRow[];
@@ -140,9 +149,9 @@ function Missing({
   const add = (offer: (typeof offers)[number]) => {
     const adding = addGradient(graph, offer.block, offer.gradient);
     dispatch(adding);
-    const blocks = picture.rows.map((row) => row.explained.block);
+    const blocks = explanation.blocks.map((row) => row.explained.block);
     const [made] = adding.added.map((each) => each.slice(each.indexOf("/") + 1));
-    studio.run(picture.page, { to: [...blocks, ...(made === undefined ? [] : [made])] });
+    studio.run(explanation.page, { to: [...blocks, ...(made === undefined ? [] : [made])] });
   };
   return (
     <div className="explain-missing">

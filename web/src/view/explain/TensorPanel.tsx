@@ -32,10 +32,10 @@ const Volume = lazy(() => again(() => import("../inspector/VolumeView.tsx")));
 
 export type TensorHighlights = ReadonlyMap<HighlightKind, CellOffsets>;
 
-/** What the view asks of each tensor that it shows. */
+/** The control of a tensor panel. */
 export interface PanelControl {
   highlight(lights: TensorHighlights | undefined, pinned: boolean): void;
-  /** Brings one of the lit cells into view, unless one is. */
+  /** Scrolls to a highlighted cell, unless one is visible. */
   reveal(lights: TensorHighlights): void;
   focus(): void;
 }
@@ -56,11 +56,11 @@ const KINDS: readonly (readonly [HighlightKind, Mark["kind"]])[] = [
   ["tie", "tie"],
   ["winner", "winner"],
 ];
-/** More marks than can be told apart. */
+/** The most marks that are drawn. */
 const MOST_MARKS = 1 << 14;
 const NO_MARKS: readonly Mark[] = [];
 
-/** One tensor: its name, the sliders of axes that are not seen, and its map or its box of cells. */
+/** One tensor of Explain: name, axis controls, and heatmap or 3-D view. */
 export function TensorPanel({ page, held, axes, name, role, range, control }: Props): ReactElement {
   const t = useExplainStrings();
   const { tensor } = held;
@@ -85,7 +85,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   });
   const byKey = useRef(false);
 
-  /** Takes over where axes stand: which of them are seen as a map is not what a box shows. */
+  /** Takes over the slice indices only: the 3-D view may have other axis roles than the heatmap. */
   const slide = ({ at }: Arrangement) =>
     setArrangement((before) => ({ roles: fitArrangement(before, tensor.shape, axes).roles, at }));
   const panel: PanelControl = {
@@ -95,7 +95,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
       volume.current?.light(lights);
     },
     reveal(lights) {
-      // What matters most must be seen: the cell itself, or who won; of all others one is enough.
+      // The cell itself or the winner must be visible; of the others one is enough.
       const first = (["here", "winner"] as const).find((how) => lights.get(how)?.length);
       const places = (first ? [first] : (["feeds", "from"] as const)).flatMap((how) => [
         ...(lights.get(how) ?? []),
@@ -113,7 +113,7 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
     focus: () => view.current?.focus(),
   };
   useImperativeHandle(control, () => panel);
-  // Marks are chosen by what is seen, which the sliders change.
+  // Marks depend on the visible slice.
   useEffect(() => panel.highlight(last.current.lights, last.current.pinned));
 
   const to = (cell: readonly number[]) => ({ page, pin: tensor.pin, cell });
@@ -197,10 +197,10 @@ export function TensorPanel({ page, held, axes, name, role, range, control }: Pr
   );
 }
 
-/** The room of a panel, the least that a cell needs, and what lies between tiles, in pixels. */
+/** The width of a panel, the least width of a cell, and the gap between tiles, in pixels. */
 const ROOM = { width: 380, height: 240, cell: 9, gap: 10, label: 26 };
 
-/** Tiles only where there is room for them; their axes get sliders else, which follow the cursor. */
+/** Moves axes from tiles to sliders, which follow the cursor, where there is no room for tiles. */
 function roomy({ roles, at }: Arrangement, shape: readonly number[]): Arrangement {
   const size = (place: GridRole): number => roleSize(roles, place, shape);
   const { width, height, cell, gap, label } = ROOM;

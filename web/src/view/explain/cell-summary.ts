@@ -1,4 +1,4 @@
-/** One cell in one sentence, as the status line says it. */
+/** The sentence of the status line about one cell. */
 
 import { type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { type ExplainedBlock, highlightsOf, regionText } from "../../model/highlights.ts";
@@ -8,18 +8,18 @@ import type { ExplainStrings } from "../../text/explain.en.ts";
 import { derivationsAt } from "./derivation-cache.ts";
 import type { Explanation } from "./explanation.ts";
 
-/** A tensor of a row. */
+/** A tensor of a block. */
 export interface BlockTensor {
   readonly row: ExplainedBlock;
   readonly name: string;
 }
 
-/** The rows that make a tensor, and those that compute with it. What is only shown beside others is neither. */
+/** The blocks that produce a tensor (`made`), and those that compute with it (`taken`). */
 export function rolesOfTensor(
-  picture: Explanation,
+  explanation: Explanation,
   pin: string,
 ): { made: BlockTensor[]; taken: BlockTensor[] } {
-  const named = picture.rows.flatMap((row) =>
+  const named = explanation.blocks.flatMap((row) =>
     Object.entries(row.explained.tensors)
       .filter(([name, tensor]) => tensor.pin === pin && row.nests.some((nest) => nest.has(name)))
       .map(([name]) => ({ row, name })),
@@ -31,15 +31,15 @@ export function rolesOfTensor(
   return { made, taken };
 }
 
-/** The output that stands for the same place as a tensor: its gradient. */
-export function counterpartOutput(picture: Explanation, pin: string): BlockTensor | undefined {
-  const twins = (picture.twins.get(pin) ?? []).filter((each) => each !== pin);
-  return twins.flatMap((twin) => rolesOfTensor(picture, twin).made)[0];
+/** The counterpart of a tensor that is an output: its gradient. */
+export function counterpartOutput(explanation: Explanation, pin: string): BlockTensor | undefined {
+  const counterparts = (explanation.counterparts.get(pin) ?? []).filter((each) => each !== pin);
+  return counterparts.flatMap((counterpart) => rolesOfTensor(explanation, counterpart).made)[0];
 }
 
-/** What a tensor of a row is called: in the first row as the op calls it, in others as the page does. */
-function labelIn(picture: Explanation, row: ExplainedBlock, name: string): string {
-  return row === picture.rows[0] ? name : (row.explained.tensors[name]?.pin ?? name);
+/** The label of a tensor: the pin of the op in the first block, "block:pin" in others. */
+function labelIn(explanation: Explanation, row: ExplainedBlock, name: string): string {
+  return row === explanation.blocks[0] ? name : (row.explained.tensors[name]?.pin ?? name);
 }
 
 export function formatCell(cell: readonly number[]): string {
@@ -50,28 +50,28 @@ export function formatValue(value: number | undefined, t: ExplainStrings): strin
   return value === undefined ? t.unknown : numberText(value, 9);
 }
 
-export function cellSummary(picture: Explanation, pin: string, place: number, t: ExplainStrings): string {
-  const { made, taken } = rolesOfTensor(picture, pin);
-  const shape = picture.tensors.get(pin)?.tensor.shape ?? [];
+export function cellSummary(explanation: Explanation, pin: string, place: number, t: ExplainStrings): string {
+  const { made, taken } = rolesOfTensor(explanation, pin);
+  const shape = explanation.tensors.get(pin)?.tensor.shape ?? [];
   const [first] = [...made, ...taken];
-  const called = first ? labelIn(picture, first.row, first.name) : pin;
-  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(picture.holding(pin, place), t)}`;
+  const called = first ? labelIn(explanation, first.row, first.name) : pin;
+  const head = `${called}${formatCell(unravelIndex(place, shape))} = ${formatValue(explanation.readCell(pin, place), t)}`;
   const parts = [head];
-  if (made[0]) parts.push(madeText(picture, made[0], place, t));
-  if (taken[0]) parts.push(feedsText(picture, taken[0], pin, place, t));
+  if (made[0]) parts.push(madeText(explanation, made[0], place, t));
+  if (taken[0]) parts.push(feedsText(explanation, taken[0], pin, place, t));
   return parts.filter((each) => each !== "").join(", ");
 }
 
 function madeText(
-  picture: Explanation,
+  explanation: Explanation,
   { row, name }: BlockTensor,
   place: number,
   t: ExplainStrings,
 ): string {
-  const derivations = derivationsAt(picture, row, name, place);
+  const derivations = derivationsAt(explanation, row, name, place);
   return derivations
     .map((each, i) => {
-      const text = derivedText(picture, row, each, t);
+      const text = derivedText(explanation, row, each, t);
       if (isSubtracted(each)) return t.minus(text);
       return i ? `${t.and(["", ""])}${text}` : text;
     })
@@ -80,39 +80,39 @@ function madeText(
 }
 
 function derivedText(
-  picture: Explanation,
+  explanation: Explanation,
   row: ExplainedBlock,
   { nest, contributions }: Derivation,
   t: ExplainStrings,
 ): string {
   const region = (tensor: string): string => {
     const places = [...new Set(contributions.map(({ cells }) => cells.get(tensor) as number))];
-    return `${labelIn(picture, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
+    return `${labelIn(explanation, row, tensor)}${regionText(places, row.shapes[tensor] as number[])}`;
   };
   const chosen = nest.rule === "winner's" || nest.rule === "winners";
   const compared = chosen ? nest.of.slice(0, 1) : nest.of;
   if (contributions.length === 0) return t.nothing;
   const regions = compared.map(region);
   const joined = nest.rule === "sum" || nest.rule === "mean" ? t.times(regions) : t.and(regions);
-  // One number is no sum.
+  // A single number is not called a sum.
   const single = nest.rule === "sum" && contributions.length === 1 && nest.of.length === 1;
   const text = single ? joined : (t.rules[nest.rule]?.(joined) ?? joined);
-  const winner = contributions.find(({ part }) => part === "wins");
+  const winner = contributions.find(({ role }) => role === "wins");
   const [given] = nest.of;
   if (!winner || given === undefined || nest.rule === "winners" || nest.rule === "close") return text;
-  const ties = contributions.filter(({ part }) => part === "ties").length;
+  const ties = contributions.filter(({ role }) => role === "ties").length;
   const at = t.at(formatCell(unravelIndex(winner.cells.get(given) as number, row.shapes[given] as number[])));
   return `${text}${at}${ties ? t.ties(ties) : ""}`;
 }
 
 function feedsText(
-  picture: Explanation,
+  explanation: Explanation,
   { row, name }: BlockTensor,
   pin: string,
   place: number,
   t: ExplainStrings,
 ): string {
-  const lights = highlightsOf([row], new Map(), picture.holding, pin, place);
+  const lights = highlightsOf([row], new Map(), explanation.readCell, pin, place);
   const feeds = row.explained.outputs.flatMap((output) => {
     const tensor = row.explained.tensors[output];
     const lit = tensor && output !== name ? lights.get(tensor.pin) : undefined;
@@ -120,7 +120,7 @@ function feedsText(
     if (!tensor || places.length === 0) return [];
     const chosen = row.nests.some(({ rule }) => rule !== "sum" && (lit?.has("winner") || rule === "max"));
     const wins = chosen ? t.wins(lit?.get("winner")?.length ?? 0, places.length) : "";
-    return [`${t.feeds(`${labelIn(picture, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
+    return [`${t.feeds(`${labelIn(explanation, row, output)}${regionText(places, tensor.shape)}`)}${wins}`];
   });
   return feeds.join(", ");
 }

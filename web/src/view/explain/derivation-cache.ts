@@ -1,4 +1,4 @@
-/** How an output's cell comes about, found once for all that show it. */
+/** The derivations of an output cell, cached for all components that show them. */
 
 import { type Derivation, derive } from "../../model/contributions.ts";
 import { type ExplainedBlock, readByName } from "../../model/highlights.ts";
@@ -14,15 +14,15 @@ interface Found {
 const last = new WeakMap<ExplainedBlock, Found>();
 
 export function derivationsAt(
-  picture: Explanation,
+  explanation: Explanation,
   row: ExplainedBlock,
   name: string,
   place: number,
 ): readonly Derivation[] {
-  const fetched = picture.fetched();
+  const fetched = explanation.fetchCount();
   const known = last.get(row);
   if (known?.name === name && known.place === place && known.fetched === fetched) return known.derivations;
-  const derivations = derive(row.nests, name, place, readByName(row, picture.holding));
+  const derivations = derive(row.nests, name, place, readByName(row, explanation.readCell));
   last.set(row, { name, place, fetched, derivations });
   return derivations;
 }

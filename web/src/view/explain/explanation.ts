@@ -1,4 +1,4 @@
-/** What the Explain view shows: a block, its gradients and their gradients, with all that their tensors hold. */
+/** The data of Explain: a block, its gradients and second gradients, with the values of their tensors. */
 
 import { axisNames, axisNamesAtPin } from "../../model/axes.ts";
 import { colourIndices, colourRange, commonRange, type Range, symmetric } from "../../model/colour-index.ts";
@@ -13,9 +13,9 @@ import type { Explained, Tensor } from "../../net/generated.ts";
 import { studio } from "../../state/store.ts";
 import { outputSource, type TensorSource } from "../inspector/tensor-source.ts";
 
-/** Tensors of more cells are not fetched whole, but only what a pinned cell needs. */
+/** The most cells of a tensor that is loaded as a whole. */
 const MAX_LOADED = 1 << 21;
-/** From a tensor that is not here, so many cells are fetched for one that is pinned. */
+/** The most cells of a larger tensor that are fetched for a pinned cell. */
 const MAX_FETCHED = 1 << 18;
 
 export interface GradientRow {
@@ -26,28 +26,28 @@ export interface GradientRow {
 
 export interface Explanation {
   readonly page: number;
-  /** The block that was asked for, which may be a gradient of the first that is shown. */
+  /** The block that was opened, which may be a gradient of the first one. */
   readonly block: string;
-  readonly shown: readonly GradientRow[];
-  readonly rows: readonly ExplainedBlock[];
-  readonly twins: ReadonlyMap<string, readonly string[]>;
+  readonly gradientRows: readonly GradientRow[];
+  readonly blocks: readonly ExplainedBlock[];
+  readonly counterparts: ReadonlyMap<string, readonly string[]>;
   readonly tensors: ReadonlyMap<string, LoadedTensor>;
-  /** The names of a tensor's axes. */
+  /** Axis names by tensor. */
   readonly axes: ReadonlyMap<string, readonly string[]>;
-  readonly holding: ReadCell;
+  readonly readCell: ReadCell;
   /** How often numbers came that were not here before. */
-  fetched(): number;
+  fetchCount(): number;
 }
 
-/** A tensor with the numbers of it that are here. */
+/** A tensor with the values that are loaded. */
 export class LoadedTensor {
   readonly count: number;
   readonly range: Range;
   readonly source: TensorSource;
   /** How often numbers came that were not here before. */
-  fetches = 0;
+  fetchCount = 0;
   private readonly numbers: Float32Array | Float64Array | undefined;
-  private readonly some = new Map<number, number>();
+  private readonly sparse = new Map<number, number>();
 
   constructor(
     private readonly page: number,
@@ -58,7 +58,7 @@ export class LoadedTensor {
     this.count = elementCount(tensor.shape);
     this.numbers = frame && asNumbers(frame);
     this.range = range ?? finiteRange(this.numbers ?? []);
-    // Complex numbers are pairs there.
+    // Complex numbers are pairs in a frame.
     const plain = frame && !tensor.dtype.startsWith("complex");
     this.source = plain ? frameSource(frame) : outputSource(page, tensor.pin);
   }
@@ -68,10 +68,10 @@ export class LoadedTensor {
   }
 
   at(place: number): number | undefined {
-    return this.numbers ? this.numbers[place] : this.some.get(place);
+    return this.numbers ? this.numbers[place] : this.sparse.get(place);
   }
 
-  /** Fetches the smallest box around some cells, unless that is too much; says whether it did. */
+  /** Fetches the bounding slice of some cells; false if nothing was fetched. */
   async fetch(places: Iterable<number>): Promise<boolean> {
     const { shape, pin } = this.tensor;
     const cells = [...places].map((place) => unravelIndex(place, shape));
@@ -84,10 +84,10 @@ export class LoadedTensor {
     if (elementCount(sizes) > MAX_FETCHED) return false;
     const found = asNumbers(await studio.requests.slice(this.page, pin, sliceIndex(box)));
     const first = box.map((span) => span.first);
-    this.fetches++;
+    this.fetchCount++;
     for (const [i, value] of found.entries()) {
       const cell = unravelIndex(i, sizes).map((at, axis) => at + (first[axis] as number));
-      this.some.set(
+      this.sparse.set(
         cell.reduce((place, at, axis) => place * (shape[axis] as number) + at, 0),
         value,
       );
@@ -107,7 +107,7 @@ function finiteRange(numbers: ArrayLike<number>): Range {
   return low > high ? { low: 0, high: 0 } : symmetric({ low, high });
 }
 
-/** Numbers that came in one frame, which has the whole tensor: nothing is asked for any more. */
+/** A source with the whole tensor in memory. */
 function frameSource({ header, elements }: Frame): TensorSource {
   const make = elements.constructor as new (from: ArrayLike<unknown>) => Elements;
   const part = (box: TensorSlice): Frame => ({
@@ -121,7 +121,7 @@ function frameSource({ header, elements }: Frame): TensorSource {
   };
 }
 
-/** One range for tensors that are compared. */
+/** The common colour range of tensors. */
 export function sharedRange(tensors: readonly LoadedTensor[]): Range {
   return commonRange(tensors.map((each) => each.range));
 }
@@ -144,17 +144,17 @@ export async function loadExplanation(
   return {
     page,
     block,
-    shown,
-    rows,
-    twins: counterpartsOf(rows, ops),
+    gradientRows: shown,
+    blocks: rows,
+    counterparts: counterpartsOf(rows, ops),
     tensors,
     axes: new Map([...pins].map(([pin, { shape }]) => [pin, axesIn(rows, graph, pin, shape.length)])),
-    holding: (pin, place) => tensors.get(pin)?.at(place),
-    fetched: () => [...tensors.values()].reduce((sum, each) => sum + each.fetches, 0),
+    readCell: (pin, place) => tensors.get(pin)?.at(place),
+    fetchCount: () => [...tensors.values()].reduce((sum, each) => sum + each.fetchCount, 0),
   };
 }
 
-/** As the ops that are shown name them, or else the blocks around the one that it comes from. */
+/** The axis names of a tensor, from the ops of this view, or else from the graph. */
 function axesIn(rows: readonly ExplainedBlock[], graph: Graph, pin: string, rank: number): string[] {
   const own = rows.flatMap(({ explained }) =>
     Object.entries(explained.tensors)
@@ -186,7 +186,7 @@ async function loadTensor(page: number, tensor: Tensor): Promise<LoadedTensor> {
   );
 }
 
-/** The block, what it is the gradient of, and what is its gradient: forward first, the second gradients last. */
+/** The rows of Explain: the forward block, its gradients, its second gradients. */
 async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: Ops): Promise<GradientRow[]> {
   let first = chosen;
   for (let up = 0; up < 2 && first.forward; up++) first = await studio.requests.explain(page, first.forward);
@@ -198,7 +198,7 @@ async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: 
     const candidates = [...graph.blocks.values()].filter(
       (view) => wanted.has(view.op) && !known.has(view.name),
     );
-    // A block that has not run yet cannot be explained: it is left out.
+    // A block that has not run yet has no explanation, and is left out.
     const found = await Promise.all(
       candidates.map((view) => studio.requests.explain(page, view.name).catch(() => undefined)),
     );
@@ -211,8 +211,8 @@ async function gradientRows(page: number, chosen: Explained, graph: Graph, ops: 
 }
 
 /**
- * Whether a block is a gradient of another. The server says so of ops that are gradients and nothing else; that of a
- * gradient may be the op that all began with, such as a convolution or an average pool, on what flows back.
+ * Whether a block is a gradient of another. The server reports it for pure gradient ops; the gradient of a gradient may
+ * be the forward op again, such as a convolution or an average pool of the incoming gradient.
  */
 function isGradient(back: Explained, forward: Explained, first: Explained, graph: Graph, ops: Ops): boolean {
   if (back.forward) return back.forward === forward.block;

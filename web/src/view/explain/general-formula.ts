@@ -1,22 +1,22 @@
-/** The rule of a way for all cells at once, in the axes and the layout that the block has. */
+/** The formula of a loop nest for all cells, with the axes and layout of the block. */
 
 import type { Shapes } from "../../model/loop-nest.ts";
 import type { Coordinate, Way } from "../../net/generated.ts";
 import type { ExplainStrings } from "../../text/explain.en.ts";
 import { ARG_FUNCTIONS } from "./numeric-formula.ts";
 
-/** A piece of a formula: plain, or lowered. */
+/** A piece of a formula: plain, or a subscript. */
 export interface Piece {
   readonly text: string;
   readonly low?: boolean;
 }
 
-/** What stands on both sides of the equals sign, and under which condition. */
+/** The formula as pieces: both sides of the equation, and its condition. */
 export function generalFormula(...given: Parameters<typeof written>): readonly Piece[] {
   return written(...given).filter(({ text }) => text !== "");
 }
 
-/** With `more` it is added to what was there. */
+/** With `more` it is an addition to an earlier formula. */
 function written(
   way: Way,
   output: string,
@@ -108,7 +108,7 @@ function written(
   }
 }
 
-/** The output's cell: loops by their own names, all else by a name that the condition explains. */
+/** The left side: plain loop variables by name, other coordinates by a name that the condition defines. */
 function sideOf(way: Way, output: string, shapes: Shapes) {
   const { name, coordinates } = placesOf(way, output, shapes);
   const named: Record<string, string> = {};
@@ -128,7 +128,7 @@ function sideOf(way: Way, output: string, shapes: Shapes) {
   return { text: bracketed(name, shown), coordinates: shown.join(", "), named, free };
 }
 
-/** What a tensor is called, and its cell at a point; looked at with other sizes, as NumPy writes that. */
+/** The name of a tensor, with a reshape if it is accessed with another shape, and its coordinates. */
 function placesOf(way: Way, tensor: string, shapes: Shapes): { name: string; coordinates: string[] } {
   const { at = [], shape } = way.cells[tensor] ?? {};
   const own = shapes[tensor] ?? [];
@@ -151,7 +151,7 @@ function coordinateText({ offset = 0, steps = {}, held_by, held_at = [] }: Coord
   );
   if (held_by) {
     const at = held_at.map((each) => coordinateText(each, way)).join(", ");
-    // A table, such as "cells along h", says where loops lead.
+    // A table, such as "cells along h", maps loops to coordinates.
     const loops = held_at.flatMap((each) => Object.keys(each.steps ?? {}));
     terms.unshift(
       way.tables?.[held_by] ? `${held_by.split(" ").at(-1)}′(${loops.join(", ")})` : bracketed(held_by, [at]),
@@ -161,7 +161,7 @@ function coordinateText({ offset = 0, steps = {}, held_by, held_at = [] }: Coord
   return terms.join(" + ").replaceAll("+ -", "- ");
 }
 
-/** The loops that a tensor's cell moves with. */
+/** The loops that a tensor's access depends on. */
 function loopsOf(way: Way, tensor: string): string[] {
   const of = ({ steps = {}, held_at = [] }: Coordinate): string[] => [
     ...Object.keys(steps).filter((loop) => steps[loop] !== 0),

@@ -1,4 +1,4 @@
-/** The rule of a derivation with actual numbers. */
+/** The formula of a cell with actual numbers. */
 
 import { type Contribution, type Derivation, isSubtracted } from "../../model/contributions.ts";
 import { unravelIndex } from "../../model/indexing.ts";
@@ -6,17 +6,17 @@ import type { Shapes } from "../../model/loop-nest.ts";
 import type { ExplainStrings } from "../../text/explain.en.ts";
 import { formatCell, formatValue } from "./cell-summary.ts";
 
-/** So many numbers stand in the formula. */
+/** The most terms of the formula. */
 const MOST_TERMS = 6;
 
-/** What rules that give a place are called in formulas. */
+/** The function names of rules that give an index. */
 export const ARG_FUNCTIONS: Readonly<Record<string, string>> = {
   argmax: "argmax",
   "largest at": "argmax",
   "smallest at": "argmin",
 };
 
-/** The rule with the numbers of its first contributions. */
+/** The formula of one derivation with its first terms. */
 function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, t: ExplainStrings): string {
   const { nest, contributions, divisor } = derivation;
   const text = (value: number | undefined): string => {
@@ -43,7 +43,7 @@ function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, t
     case "close":
       return list(({ amount }) => text(amount), " + ");
     case "winner's": {
-      const winner = contributions.find(({ part }) => part === "wins");
+      const winner = contributions.find(({ role }) => role === "wins");
       const [from = ""] = nest.of;
       return winner
         ? `${from}${formatCell(unravelIndex(winner.cells.get(from) ?? 0, shapes[from] ?? []))}`
@@ -69,7 +69,7 @@ function derivationFormula(derivation: Derivation, op: string, shapes: Shapes, t
   }
 }
 
-/** What all derivations add up to. */
+/** The formula of all derivations of a cell. */
 export function numericFormula(
   derivations: readonly Derivation[],
   op: string,
@@ -84,7 +84,7 @@ export function numericFormula(
     .join("");
 }
 
-/** Few enough digits for a column of numbers. */
+/** A number with at most six significant digits. */
 export function formatRounded(value: number | undefined, t: ExplainStrings): string {
   return value !== undefined && Number.isFinite(value)
     ? String(Number(value.toPrecision(6)))

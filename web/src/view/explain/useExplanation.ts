@@ -5,21 +5,21 @@ import type { PageState } from "../../state/store.ts";
 import { useOps } from "../active-page.ts";
 import { type Explanation, loadExplanation } from "./explanation.ts";
 
-/** While a page runs, values come many times a second; this often is enough. */
+/** The throttle of reloads during a run, in milliseconds. */
 const PAUSE = 250;
 
-/** The picture of a block, made anew whenever the page gave other values. */
+/** The explanation of a block, reloaded when values change. */
 export function useExplanation(
   page: PageState,
   block: string,
-): { picture: Explanation | null; problem: string } {
+): { explanation: Explanation | null; problem: string } {
   const ops = useOps();
-  const [picture, setPicture] = useState<Explanation | null>(null);
+  const [explanation, setExplanation] = useState<Explanation | null>(null);
   const [problem, setProblem] = useState("");
   const graph = useRef<Graph>(page.graph);
   graph.current = page.graph;
   const number = page.page;
-  // What blocks there are decides what is shown; where they stand does not.
+  // Reloaded when blocks are added or removed, but not when they move.
   const blocks = [...page.graph.blocks.keys()].join("\n");
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new block may be a gradient of this one.
   useEffect(() => {
@@ -27,13 +27,13 @@ export function useExplanation(
     let waiting = 0;
     let loading = false;
     let again = false;
-    // One after the other: a page that learns has new values before the last ones are here.
+    // One load at a time: a training page has new values before the last ones are loaded.
     const load = async () => {
       loading = true;
       try {
         const found = await loadExplanation(number, block, graph.current, ops);
         if (ended) return;
-        setPicture(found);
+        setExplanation(found);
         setProblem("");
       } catch (error) {
         if (!ended) setProblem((error as Error).message);
@@ -58,5 +58,5 @@ export function useExplanation(
       clearTimeout(waiting);
     };
   }, [number, block, ops, blocks]);
-  return { picture, problem };
+  return { explanation, problem };
 }

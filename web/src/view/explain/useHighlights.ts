@@ -9,36 +9,43 @@ export interface CursorCell {
   readonly pin: string;
   readonly place: number;
   readonly pinned: boolean;
-  /** Another one when numbers have come that were not here before. */
-  readonly turn: number;
+  /** Increases when more values are loaded. */
+  readonly revision: number;
 }
 
-/** Lights up what belongs to the cursor, at once and without React; gives the cell for what may follow a frame later. */
+/** Highlights the cells of the cursor at once, without React; returns the cell a frame later for the rest of the view. */
 export function useHighlights(
-  picture: Explanation | null,
+  explanation: Explanation | null,
   panels: ReadonlyMap<string, PanelControl>,
 ): CursorCell | null {
   const [at, setAt] = useState<CursorCell | null>(null);
   useEffect(() => {
-    if (picture === null) return;
+    if (explanation === null) return;
     let waiting = 0;
     let turn = 0;
     const show = () => {
-      const found = placeAt(picture, cursor.current);
+      const found = placeAt(explanation, cursor.current);
       const lights =
-        found && highlightsOf(picture.rows, picture.twins, picture.holding, found.pin, found.place);
+        found &&
+        highlightsOf(
+          explanation.blocks,
+          explanation.counterparts,
+          explanation.readCell,
+          found.pin,
+          found.place,
+        );
       for (const [pin, panel] of panels) {
         const lit = lights?.get(pin);
         panel.highlight(lit, cursor.pinned);
         if (lit && pin !== hovered(found)) panel.reveal(lit);
       }
       cancelAnimationFrame(waiting);
-      // The pointer goes on meanwhile: what is written beside the maps must not keep it waiting.
+      // A transition, so that rendering the side panel does not delay the pointer.
       waiting = requestAnimationFrame(() =>
-        startTransition(() => setAt(found && { ...found, pinned: cursor.pinned, turn })),
+        startTransition(() => setAt(found && { ...found, pinned: cursor.pinned, revision: turn })),
       );
       if (found && cursor.pinned)
-        void fetchMissing(picture, found, () => {
+        void fetchMissing(explanation, found, () => {
           turn++;
           show();
         });
@@ -49,31 +56,31 @@ export function useHighlights(
       stop();
       cancelAnimationFrame(waiting);
     };
-  }, [picture, panels]);
+  }, [explanation, panels]);
   return at;
 }
 
-/** The tensor under the pointer stays as it is; the others show what belongs to it. */
+/** The tensor under the pointer, which is not scrolled. */
 function hovered(found: { pin: string } | null): string | undefined {
   return document.querySelector(".explain-map:hover") ? found?.pin : undefined;
 }
 
-function placeAt(picture: Explanation, now: Cursor | null): { pin: string; place: number } | null {
-  const shape = now && picture.tensors.get(now.pin)?.tensor.shape;
-  if (!now || now.page !== picture.page || shape?.length !== now.cell.length) return null;
+function placeAt(explanation: Explanation, now: Cursor | null): { pin: string; place: number } | null {
+  const shape = now && explanation.tensors.get(now.pin)?.tensor.shape;
+  if (!now || now.page !== explanation.page || shape?.length !== now.cell.length) return null;
   const inside = now.cell.every((place, axis) => place < (shape[axis] as number));
   return inside ? { pin: now.pin, place: ravelIndex(now.cell, shape) } : null;
 }
 
-/** Of tensors that are too large to be here, what the cell needs; then it is shown again. */
+/** Fetches missing values of large tensors for a pinned cell, then shows it again. */
 async function fetchMissing(
-  picture: Explanation,
+  explanation: Explanation,
   { pin, place }: { pin: string; place: number },
   show: () => void,
 ): Promise<void> {
-  const lights = highlightsOf(picture.rows, picture.twins, picture.holding, pin, place);
+  const lights = highlightsOf(explanation.blocks, explanation.counterparts, explanation.readCell, pin, place);
   const missing = [...lights].flatMap(([tensor, lit]) => {
-    const held = picture.tensors.get(tensor);
+    const held = explanation.tensors.get(tensor);
     const places = [...lit.values()].flatMap((each) => [...each]);
     return held && places.some((each) => held.at(each) === undefined) ? [{ held, places }] : [];
   });

@@ -1,4 +1,4 @@
-/** Reads npy, npz and safetensors files, so that what is dropped on the canvas becomes constants. */
+/** Readers of npy, npz and safetensors files, for arrays that are dropped on the canvas. */
 
 import { elementCount } from "../../model/indexing.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
@@ -7,7 +7,7 @@ export interface ArrayFile {
   name: string;
   dtype: string;
   shape: number[];
-  /** Elements in row-major order. Those that JSON has no number for are texts, as pages write them. */
+  /** Elements in row-major order; numbers that JSON lacks are texts, as in pages. */
   elements: (number | string | boolean)[];
 }
 
@@ -15,7 +15,7 @@ export const MOST_ELEMENTS = 1 << 18;
 
 type Faults = ViewStrings["arrayFaults"];
 
-/** A file, or an array in one, that cannot be read, and why in the words of the user's language. */
+/** A file, or an array in one, that cannot be read, with the reason from a dictionary. */
 export class ArrayFileError extends Error {
   constructor(
     readonly file: string,
@@ -35,13 +35,13 @@ export async function readArrays(name: string, bytes: Uint8Array): Promise<Array
 
 type Read = (view: DataView, at: number) => number | string | boolean;
 
-/** How a type of NumPy or safetensors is read: the name pages use, its bytes, one element. */
+/** Readers by type of NumPy or safetensors: dtype of pages, size in bytes, reader of one element. */
 const TYPES: Record<string, [dtype: string, bytes: number, read: Read]> = {
   f2: ["float16", 2, (v, at) => cell(half(v.getUint16(at, true)))],
   f4: ["float32", 4, (v, at) => cell(single(v.getFloat32(at, true)))],
   f8: ["float64", 8, (v, at) => cell(v.getFloat64(at, true))],
   bf2: ["bfloat16", 2, (v, at) => cell(bfloat(v.getUint16(at, true)))],
-  // np.save has no name for it.
+  // np.save writes bfloat16 as raw bytes.
   V2: ["bfloat16", 2, (v, at) => cell(bfloat(v.getUint16(at, true)))],
   i1: ["int8", 1, (v, at) => v.getInt8(at)],
   i2: ["int16", 2, (v, at) => v.getInt16(at, true)],
@@ -194,7 +194,7 @@ async function readNpz(file: string, bytes: Uint8Array): Promise<ArrayFile[]> {
   return files;
 }
 
-/** Unpacks `size` bytes and not one more: a small file must not become a huge one. */
+/** Inflates exactly `size` bytes, against zip bombs. */
 async function inflated(name: string, raw: Uint8Array, size: number): Promise<Uint8Array> {
   const out = new Uint8Array(size);
   let at = 0;

@@ -1,4 +1,4 @@
-/** Files that are dropped: pages open, pictures and HTML files with a page inside open too, arrays become constants. */
+/** Dropped files: pages and files with an embedded page are opened, arrays become constants. */
 
 import { item, paste } from "../../model/actions.ts";
 import { parseClip } from "../../model/clipboard.ts";
@@ -13,7 +13,7 @@ import { constantOf } from "../widgets/constant.ts";
 import { type ArrayFile, ArrayFileError, readArrays } from "./array-files.ts";
 import { pageInHtml, pageInPng, pageInSvg } from "./embedded-page.ts";
 
-/** The format of pages that this studio knows. */
+/** The newest page format that this studio reads. */
 const FORMAT = 1;
 
 export async function dropFiles(files: readonly File[], at: Point): Promise<void> {
@@ -34,7 +34,7 @@ export async function dropFiles(files: readonly File[], at: Point): Promise<void
   if (arrays.length > 0) await addConstants(arrays, at);
 }
 
-/** The page's text in a file that can hold one; null for other files. */
+/** The text of the page in a file; null if files of this kind have none. */
 function pageIn(name: string, bytes: Uint8Array): string | null {
   if (/\.json$/i.test(name)) return new TextDecoder().decode(bytes);
   if (/\.png$/i.test(name)) return pageInPng(bytes) ?? "";

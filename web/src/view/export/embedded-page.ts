@@ -1,4 +1,4 @@
-/** A page inside a file: a PNG keeps it as an iTXt chunk, an SVG as its metadata, an HTML file as data. */
+/** Pages embedded in files: a PNG has an iTXt chunk, an SVG metadata, an HTML file a data script. */
 
 const KEYWORD = "backblocks page";
 const SIGNATURE = [137, 80, 78, 71, 13, 10, 26, 10];
@@ -15,7 +15,7 @@ function crc(bytes: Uint8Array): number {
   return (c ^ 0xffffffff) >>> 0;
 }
 
-/** The PNG with the page's text before its end. */
+/** Embeds a page in a PNG. */
 export function embedInPng(png: Uint8Array, page: string): Uint8Array<ArrayBuffer> {
   // Keyword, end, not compressed, no language, no translated keyword, text.
   const body = new TextEncoder().encode(`iTXt${KEYWORD}\0\0\0\0\0${page}`);
@@ -48,7 +48,7 @@ export function pageInPng(png: Uint8Array): string | null {
   return null;
 }
 
-/** The text of the page in an SVG, or null. Only this is read: parsing would apply the styles of a foreign file. */
+/** The text of the page in an SVG, or null. It is not parsed as XML, which would apply the styles of a foreign file. */
 export function pageInSvg(svg: string): string | null {
   const found = /<metadata id="backblocks-page">([^<]*)<\/metadata>/.exec(svg)?.[1];
   return found?.replace(/&#(\d+);/g, (_, code: string) => String.fromCharCode(Number(code))) ?? null;

@@ -1,4 +1,4 @@
-/** A page as a picture, a script or a document of its own, each with the page inside. */
+/** Exports of a page as PNG, SVG and HTML, with the page embedded. */
 
 import { inLanguage, isObject, type Json } from "../../model/document.ts";
 import { stringifyExact } from "../../model/exact-json.ts";
@@ -18,11 +18,11 @@ import { MAX_CELLS } from "../widgets/constant.ts";
 import { embedInPng } from "./embedded-page.ts";
 
 const MARGIN = 32;
-/** Browsers refuse larger canvases. */
+/** Browsers limit the size of canvases. */
 const MOST_PIXELS = 16_000_000;
 const MOST_NAMED = 12;
 
-/** The page in the form its file has; its arrays stay in their files. */
+/** The JSON of the page; its arrays stay in their files. */
 export function pageText(page: PageState): string {
   return stringifyExact(page.document);
 }
@@ -73,7 +73,7 @@ function frameOf(scene: Scene): { x: number; y: number; width: number; height: n
   };
 }
 
-/** Draws everything on the page in full. */
+/** Paints the whole page in full detail. */
 function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
   const painter = new Painter(pen, readColours(), 1);
   const frame = frameOf(scene);
@@ -96,7 +96,7 @@ function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
   }
 }
 
-/** A picture; with the text of a page that it has inside, if there is one. */
+/** The page as PNG, with `inside` embedded. */
 export async function pagePng(page: PageState, inside?: string): Promise<Blob> {
   const scene = new Scene(page.graph, page.places);
   const frame = frameOf(scene);
@@ -128,7 +128,7 @@ export function pageSvg(page: PageState, inside?: string): string {
   );
 }
 
-/** A page that needs nothing else to be read: the picture, what is said of it, its blocks as a table, and the page. */
+/** The page as a self-contained HTML file: image, description, table of blocks, embedded page. */
 export function pageHtml(page: PageState, inside: string, language: string): string {
   const { document } = page;
   const rows = [...page.graph.blocks.values()].map((view) => {
@@ -155,7 +155,7 @@ export function pageHtml(page: PageState, inside: string, language: string): str
   );
 }
 
-/** Lets the browser keep a file. */
+/** Downloads a file. */
 export function download(name: string, what: Blob | string, type = "text/plain"): void {
   const blob = typeof what === "string" ? new Blob([what], { type }) : what;
   const link = document.createElement("a");

@@ -24,13 +24,13 @@ interface Props {
   onArrange(arrangement: Arrangement): void;
 }
 
-/** Five roles for the axes. A chip is dragged from one to another, or moved by arrow keys. */
+/** The axis roles as drop targets. Axis chips are dragged between them, or moved by arrow keys. */
 export function AxisRolePicker({ tensor, arrangement, onArrange }: Props): ReactElement {
   const t = useInspectorStrings();
   const id = useId();
   const [over, setOver] = useState<AxisRole | null>(null);
   const moved = useRef<number | null>(null);
-  // A chip in another role is another element: the focus goes with it, before the next key comes.
+  // A moved chip is a new element: the focus follows before the next key.
   useLayoutEffect(() => {
     if (moved.current !== null) document.getElementById(`${id}-${moved.current}`)?.focus();
     moved.current = null;
@@ -96,7 +96,7 @@ function roleAt({ clientX, clientY }: PointerEvent): AxisRole | null {
   return (role?.dataset.axisRole as AxisRole | undefined) ?? null;
 }
 
-/** A slider for each axis that is not shown and has more than one place. */
+/** Sliders for the indices of axes that are not shown. */
 export function AxisSliders({
   tensor,
   arrangement,

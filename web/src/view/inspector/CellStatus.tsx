@@ -9,19 +9,19 @@ import { formatIndex } from "./Table.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 
 interface Props {
-  /** The field in which a constant's number is typed. */
+  /** The field that edits the value of a constant. */
   field: Ref<HTMLInputElement>;
   label: string;
   source: TensorSource;
   cell: readonly number[] | null;
-  /** Whether the cursor stays at the cell wherever the pointer goes. */
+  /** Whether the cursor is pinned. */
   pinned: boolean;
   cells: ConstantCells | undefined;
   onRelease(): void;
   onEdit(cell: readonly number[], value: Json): void;
 }
 
-/** The cell at the cursor and what it holds, also for those who hear it; a constant's can be typed here. */
+/** The cell at the cursor and its value, in a live region; editable for constants. */
 export function CellStatus(props: Props): ReactElement {
   const { field, label, source, cell, cells, onEdit } = props;
   const t = useInspectorStrings();
@@ -53,7 +53,7 @@ export function CellStatus(props: Props): ReactElement {
   );
 }
 
-/** What a cell holds, as precisely as its type; an ellipsis until it is known. */
+/** The exact value of a cell as text; an ellipsis while it loads. */
 function useCellText(source: TensorSource | null, cell: readonly number[] | null): string {
   const [found, setFound] = useState({ source, key: "", text: "" });
   const [turn, setTurn] = useState(0);

@@ -5,29 +5,29 @@ import { panes } from "./panes.ts";
 import { Histogram } from "./Statistics.tsx";
 import type { TensorStatistics } from "./useTensor.ts";
 
-/** Which numbers have which colours in a pane, and how that is changed. */
+/** The colour range of a pane, and its setters. */
 export interface ColourSettings {
   readonly range: Range;
   readonly mode: RangeMode | "typed";
-  /** Whether all of several tensors have the same, and whether the user said so; null if there is nothing to share. */
+  /** Whether the range is shared, and by the user's choice; null with a single tensor. */
   readonly sharing: { readonly same: boolean; readonly many: number; readonly chosen: boolean } | null;
   choose(mode: RangeMode): void;
   set(range: Range): void;
 }
 
-/** The histogram with the range of colours below it, and whom that range is for. */
+/** Histogram, colour range and its scope. */
 export function ColourRange({
-  measures,
+  statistics,
   colours,
 }: {
-  measures: TensorStatistics;
+  statistics: TensorStatistics;
   colours: ColourSettings;
 }): ReactElement {
   const t = useInspectorStrings();
   const { sharing } = colours;
   return (
     <>
-      <Histogram measures={measures} range={colours.range} onRange={colours.set} />
+      <Histogram statistics={statistics} range={colours.range} onRange={colours.set} />
       {sharing && (
         // biome-ignore lint/a11y/useSemanticElements: a fieldset is for forms.
         <span className="group range-sharing" role="group" aria-label={t.sharing}>

@@ -12,7 +12,7 @@ import {
 } from "../widgets/constant.ts";
 import { ValidatedField } from "../widgets/ValidatedField.tsx";
 
-/** What a brush leaves behind, in the constant it is for. */
+/** The value that painting sets, and the constant it is for. */
 export interface Brush {
   readonly pin: string;
   readonly value: Json;
@@ -21,14 +21,14 @@ export interface Brush {
 interface Props {
   pin: string;
   cells: ConstantCells;
-  /** Where the one of a one-hot constant goes. */
+  /** The index of the one of a one-hot constant. */
   hot: readonly number[] | null;
   paint: Brush | null;
   onPaint(paint: Brush | null): void;
   onPut(cells: ConstantCells): void;
 }
 
-/** Ways to fill a constant, and a brush. */
+/** Fill presets and the paint brush of a constant. */
 export function EditBar({ pin, cells, hot, paint, onPaint, onPut }: Props): ReactElement {
   const t = useInspectorStrings();
   const common = useStrings();

@@ -15,7 +15,7 @@ function elementName(cell: readonly number[]): string {
   return `val${cell.map((i) => `[${i}]`).join("")}`;
 }
 
-/** A constant's elements one below the other, each with its name. */
+/** The elements of a constant as an editable list. */
 export function ConstantList({
   cells,
   onEdit,
@@ -58,7 +58,7 @@ export function ConstantList({
   );
 }
 
-/** The same for what an output holds, as texts: also of strings, which have no map. */
+/** The elements of an output as a list of texts, which also shows strings. */
 export function OutputList({ page, pin }: { page: number; pin: string }): ReactElement {
   const t = useStrings();
   const [listed, setListed] = useState<Listed | null>(null);
@@ -67,7 +67,7 @@ export function OutputList({ page, pin }: { page: number; pin: string }): ReactE
   const [turn, setTurn] = useState(0);
   useEffect(() => {
     let waiting = 0;
-    // While a page runs, values come many times a second; reading them five times is enough.
+    // Throttled: during a run values change many times a second.
     const stop = live(page).onBlock(blockOf(pin), () => {
       if (waiting === 0)
         waiting = window.setTimeout(() => {

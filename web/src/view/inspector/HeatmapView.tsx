@@ -22,26 +22,26 @@ export interface TensorInfo {
   readonly pin: string;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** One for each axis: N D H W C, or its number. */
+  /** The name of each axis: N D H W C, or its number. */
   readonly axes: readonly string[];
 }
 
 interface Props {
   tensor: TensorInfo;
-  /** Keep it as long as the tensor is the same one (useMemo): another source is asked anew. */
+  /** Must be memoised: a new source is fetched again. */
   source: TensorSource;
-  /** The numbers with the first and the last colour. */
+  /** The colour range. */
   range: Range;
   cursor: readonly number[] | null;
   marks: readonly Mark[];
-  /** How axes are laid out; kept here if nobody says. */
+  /** The axis layout; local state if it is not given. */
   arrangement?: Arrangement;
   onArrange?(arrangement: Arrangement): void;
   label?: string;
-  /** Takes a stroke over cells, instead of a click on one; it ends without a cell. */
+  /** Receives brush strokes instead of clicks; the end has no cell. */
   onPaint?(cell: number[], phase: "start" | "on" | "end"): void;
   onHover(cell: number[] | null): void;
-  /** Takes a cell that keys lead to; `onHover` does if nobody says. */
+  /** Receives cursor moves by keys; `onHover` by default. */
   onMove?(cell: number[]): void;
   onPick(cell: number[]): void;
   onFailed?(message: string): void;
@@ -49,22 +49,22 @@ interface Props {
 }
 
 export interface HeatmapControl {
-  /** Brings a cell into view, with the sliders at it. */
+  /** Scrolls to a cell, in its slice. */
   reveal(cell: readonly number[]): void;
-  /** Makes cells larger or smaller; with 0 as large as fits. */
+  /** Zooms in or out; 0 fits all cells. */
   zoom(by: 1 | 0 | -1): void;
   focus(): void;
   /**
-   * Shows these marks at the next frame, without React: for what moves with the pointer. From then on they stand for
+   * Shows marks at the next frame without a React render, for marks that follow the pointer. From then on they replace
    * the properties `marks` and `cursor`.
    */
   mark(marks: readonly Mark[]): void;
 }
 
-/** Widths of cells, from a pixel to a number with all its digits. */
+/** Zoom levels: widths of cells from a pixel to a full number. */
 const WIDTHS = [1, 2, 4, 8, 12, 20, 28, 40, 56, 80, 112];
 
-/** The map of a tensor: one cell after the other by arrows, one slice after the other by Page Up and Page Down. */
+/** The heatmap of a tensor. Arrows move between cells, Page Up and Page Down between slices. */
 export function HeatmapView(props: Props): ReactElement {
   const { tensor, source, range, cursor, marks, onHover, onPick, onPaint } = props;
   const t = useInspectorStrings();
@@ -94,7 +94,7 @@ export function HeatmapView(props: Props): ReactElement {
       map.current = null;
     };
   }, []);
-  // Browsers report a pointer at rest as moved when what is below it changes: keys would lose the cursor to it.
+  // Browsers send pointer events for a resting pointer when the content below it changes: keys would lose the cursor.
   const leads = useRef<"keys" | "pointer">("keys");
   const marked = useRef<readonly Mark[]>(null);
   useEffect(() => {
@@ -107,7 +107,7 @@ export function HeatmapView(props: Props): ReactElement {
   const reveal = (cell: readonly number[]) => {
     const next = revealCell(arrangement, cell);
     if (next !== arrangement) arrange(next);
-    // What is arranged anew is placed after the next frame.
+    // A new arrangement is laid out after the next frame.
     requestAnimationFrame(() => map.current?.reveal(cell));
   };
   const zoom = (by: 1 | 0 | -1) => {
@@ -135,7 +135,7 @@ export function HeatmapView(props: Props): ReactElement {
       event.preventDefault();
       wheel.current(event.deltaY < 0 ? 1 : -1);
     };
-    // React listens to wheels without being able to stop them.
+    // React's wheel listeners are passive.
     element?.addEventListener("wheel", listen, { passive: false });
     return () => element?.removeEventListener("wheel", listen);
   }, []);
@@ -152,7 +152,7 @@ export function HeatmapView(props: Props): ReactElement {
     const step = CURSOR_KEYS[event.key];
     if (step !== undefined) {
       const far = event.ctrlKey && (step === "first" || step === "last");
-      // The first arrow only shows where one is.
+      // The first arrow key only shows the cursor.
       if (now === null && !far) go([...here]);
       else
         go(
@@ -180,7 +180,7 @@ export function HeatmapView(props: Props): ReactElement {
     const cell = map.current?.at(event.clientX, event.clientY);
     onHover(cell ?? null);
     if (!onPaint || !event.currentTarget.hasPointerCapture(event.pointerId)) return;
-    // A quick stroke comes as few events that hold many places.
+    // A quick stroke is few events with many coalesced positions.
     for (const { clientX, clientY } of event.nativeEvent.getCoalescedEvents()) {
       const met = map.current?.at(clientX, clientY);
       if (met) onPaint(met, "on");
@@ -227,7 +227,7 @@ function cursorMark(marks: readonly Mark[]): readonly number[] | null {
   return marks.find(({ kind }) => kind === "cursor" || kind === "pinned")?.cell ?? null;
 }
 
-/** The next slice: of the first slider that moves, or of the tiles. */
+/** The same cell in the next slice, along the first slider or tile axis longer than 1. */
 function nextSlice(
   { roles }: Arrangement,
   shape: readonly number[],

@@ -27,25 +27,25 @@ import { MAX_PANES, type PageOutput, panes, usePanes } from "./panes.ts";
 import { formatIndex } from "./Table.tsx";
 import { type TensorStatistics, useTensor } from "./useTensor.ts";
 
-/** What all panes share: one cursor, and one range of colours where that is locked. */
+/** What panes share: the cursor, and maybe the colour range. */
 interface PaneContext {
   readonly page: PageState;
   at(pin: string, shape: readonly number[] | undefined): PaneCursor;
-  coloursOf(pane: string, measures: TensorStatistics | null): ColourSettings;
-  measured(pane: string, measures: TensorStatistics | null): void;
+  coloursOf(pane: string, statistics: TensorStatistics | null): ColourSettings;
+  reportStatistics(pane: string, statistics: TensorStatistics | null): void;
 }
 
 const OF_ALL = "all panes";
 const onCursor = (call: () => void) => cursor.onChange(call);
 
-/** Up to four tensors side by side: the one of the selection, those that were pinned, and A against B. */
+/** The inspector: up to four panes with the selected tensor, pinned ones, and the comparison of A and B. */
 export function Inspector({ page }: { page: PageState }): ReactElement {
   const t = useInspectorStrings();
   const { pinned, following, a, b, locked, ranges: choices, chosen } = usePanes();
   const now = useSyncExternalStore(onCursor, () => cursor.current);
   const held = useSyncExternalStore(onCursor, () => cursor.pinned);
   const [known, setKnown] = useState<Readonly<Record<string, TensorStatistics>>>({});
-  // A cell that was pinned elsewhere is shown here, where the selection has its tensor.
+  // A cell that was pinned in Explain is shown, if the selection has its tensor.
   const opened = useRef(page);
   useLayoutEffect(() => {
     const { page: number, selection } = opened.current;
@@ -60,7 +60,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
   const follows = followed !== undefined && !here.some((each) => each.pin === followed);
   const shown = [...here.map((each) => each.pin), ...(follows && room > 0 ? [followed] : [])];
 
-  // Of four panes not all may be in sight: the one of the selection has to be.
+  // The pane of the selection is scrolled into view.
   const list = useRef<HTMLDivElement>(null);
   const place = followed === undefined ? -1 : shown.indexOf(followed);
   useEffect(() => {
@@ -68,8 +68,8 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
       list.current?.children[place]?.scrollIntoView({ block: "nearest", inline: "nearest" });
   }, [followed, place]);
 
-  const measured = useCallback((pane: string, measures: TensorStatistics | null) => {
-    setKnown(({ [pane]: _, ...others }) => (measures ? { ...others, [pane]: measures } : others));
+  const reportStatistics = useCallback((pane: string, statistics: TensorStatistics | null) => {
+    setKnown(({ [pane]: _, ...others }) => (statistics ? { ...others, [pane]: statistics } : others));
   }, []);
   const ranges = shown.flatMap((each) => (known[each] ? [colourRange(known[each])] : []));
   const same = shown.length > 1 && (locked ?? canShareRange(ranges));
@@ -84,12 +84,12 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
         now.cell.every((place, axis) => place < (shape[axis] as number));
       return { cell: inside ? now.cell : null, pinned: inside && held };
     },
-    coloursOf(pane, measures) {
+    coloursOf(pane, statistics) {
       const compared = pane === COMPARED;
       const common = same && !compared;
       const key = `${page.page} ${common ? OF_ALL : pane}`;
       const { mode, typed } = choices[key] ?? { mode: "all" };
-      const all = common ? shown.flatMap((each) => known[each] ?? []) : measures ? [measures] : [];
+      const all = common ? shown.flatMap((each) => known[each] ?? []) : statistics ? [statistics] : [];
       const range = typed ?? commonRange(all.map((each) => colourRange(each, mode as RangeMode)));
       return {
         mode,
@@ -99,7 +99,7 @@ export function Inspector({ page }: { page: PageState }): ReactElement {
         set: (next) => panes.setRange(key, { mode: "typed", typed: next }),
       };
     },
-    measured,
+    reportStatistics,
   };
   if (shown.length === 0 && !comparing) return <p className="empty">{t.nothingSelected}</p>;
   return (
@@ -130,7 +130,7 @@ function exists(page: PageState, { pin }: PageOutput): boolean {
   return page.graph.blocks.has(pin.slice(0, pin.indexOf(":")));
 }
 
-/** What is said of all panes: where they are docked. */
+/** The button that docks the inspector elsewhere. */
 export function InspectorTools(): ReactElement {
   const t = useInspectorStrings();
   const dock = useSettings((settings) => settings.inspectorDock);
@@ -161,7 +161,7 @@ export function InspectorTools(): ReactElement {
   );
 }
 
-/** The least width in which a tensor can be read at the right. */
+/** The least width of the inspector at the right. */
 const MIN_RIGHT_WIDTH = 480;
 
 interface TensorPaneProps {
@@ -171,7 +171,7 @@ interface TensorPaneProps {
   pinned: boolean;
   isSelected: boolean;
   canPin: boolean;
-  /** What the selection lets one choose from. */
+  /** The tensors of the selection. */
   offered?: readonly string[];
   onChoose?(pin: string): void;
 }
@@ -179,14 +179,14 @@ interface TensorPaneProps {
 function TensorPane(props: TensorPaneProps): ReactElement {
   const { shared, pin, pinned, canPin, offered, onChoose } = props;
   const t = useInspectorStrings();
-  const { page, measured } = shared;
+  const { page, reportStatistics } = shared;
   const { a, b } = usePanes();
-  const looked = useTensor(page, pin);
+  const inspected = useTensor(page, pin);
   const which = { page: page.page, pin };
   useEffect(() => {
-    measured(pin, looked.statistics);
-    return () => measured(pin, null);
-  }, [measured, pin, looked.statistics]);
+    reportStatistics(pin, inspected.statistics);
+    return () => reportStatistics(pin, null);
+  }, [reportStatistics, pin, inspected.statistics]);
   const side = (name: "a" | "b", now: PageOutput | null) => (
     <button
       type="button"
@@ -204,9 +204,9 @@ function TensorPane(props: TensorPaneProps): ReactElement {
       page={page}
       pin={pin}
       pane={props.pane}
-      looked={looked}
-      at={shared.at(pin, looked.info?.shape)}
-      colours={shared.coloursOf(pin, looked.statistics)}
+      inspected={inspected}
+      at={shared.at(pin, inspected.info?.shape)}
+      colours={shared.coloursOf(pin, inspected.statistics)}
       title={
         offered && onChoose && offered.length > 1 ? (
           <select
@@ -246,7 +246,7 @@ function TensorPane(props: TensorPaneProps): ReactElement {
   );
 }
 
-/** Differences have two directions, also where all go in one. */
+/** The range of differences, always symmetric around 0. */
 function symmetricAroundZero({ low, high }: Range): Range {
   const most = Math.max(Math.abs(low), Math.abs(high));
   return { low: -most, high: most };
@@ -258,8 +258,8 @@ const COMPARISONS = ["difference", "relative", "ulp"] as const;
 function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b: PageOutput }): ReactElement {
   const t = useInspectorStrings();
   const comparison = usePanes((state) => state.comparison);
-  const looked = useTensor(shared.page, a.pin, { against: b.pin, comparison });
-  const { mismatches, worst = [] } = looked.statistics ?? {};
+  const inspected = useTensor(shared.page, a.pin, { against: b.pin, comparison });
+  const { mismatches, worst = [] } = inspected.statistics ?? {};
   return (
     <Pane
       page={shared.page}
@@ -267,9 +267,9 @@ function ComparedPane({ shared, a, b }: { shared: PaneContext; a: PageOutput; b:
       pane={COMPARED}
       label={`(${a.pin} − ${b.pin})`}
       compares
-      looked={looked}
-      at={shared.at(a.pin, looked.info?.shape)}
-      colours={shared.coloursOf(COMPARED, looked.statistics)}
+      inspected={inspected}
+      at={shared.at(a.pin, inspected.info?.shape)}
+      colours={shared.coloursOf(COMPARED, inspected.statistics)}
       title={
         <>
           <strong className="mono pane-title">

@@ -39,7 +39,7 @@ import type { InspectedTensor } from "./useTensor.ts";
 import { VolumePane } from "./VolumePane.tsx";
 import { ZoomButtons } from "./ZoomButtons.tsx";
 
-/** Where the cursor is in a pane: at a cell of its own tensor, or at the same one of another tensor of that shape. */
+/** The cursor in a pane: at a cell of its tensor, or of another tensor with the same shape. */
 export interface PaneCursor {
   readonly cell: readonly number[] | null;
   readonly pinned: boolean;
@@ -48,48 +48,48 @@ export interface PaneCursor {
 interface Props {
   page: PageState;
   pin: string;
-  /** By what is kept how it is shown. */
+  /** The key of the pane's view in `usePanes`. */
   pane: number | string;
-  /** How it is named, if not by its pin. */
+  /** The label, if not the pin. */
   label?: string;
-  /** Whether it is what two tensors differ by, which no block holds. */
+  /** Whether it shows the difference of two tensors. */
   compares?: boolean;
-  looked: InspectedTensor;
+  inspected: InspectedTensor;
   at: PaneCursor;
   colours: ColourSettings;
-  /** What stands in the head: which tensor it is, and what can be done with it. */
+  /** The title of the header. */
   title: ReactNode;
   tools?: ReactNode;
-  /** What stands beside the map, before colours and statistics. */
+  /** Content of the side panel above the colour range. */
   beside?: ReactNode;
 }
 
-/** One tensor: how its axes lie, its map, table or list, what it holds, and what can be changed. */
+/** One tensor: axis controls, heatmap, table, 3-D view or list, colour range, statistics, and editing of constants. */
 export function Pane(props: Props): ReactElement {
-  const { page, pin, pane, looked, at, colours, label = pin, compares = false } = props;
+  const { page, pin, pane, inspected, at, colours, label = pin, compares = false } = props;
   const t = useInspectorStrings();
   const common = useStrings();
   const view = useRef<HeatmapControl>(null);
   const typing = useRef<HTMLInputElement>(null);
-  const { way, arranged } = usePaneView(pane);
+  const { viewMode, arranged } = usePaneView(pane);
   const [brush, setBrush] = useState<Brush | null>(null);
   const stroke = useRef<Map<number, readonly number[]> | null>(null);
   const [, redraw] = useState(0);
-  const { info, source, statistics: measures, failed, cells } = looked;
+  const { info, source, statistics, failed, cells } = inspected;
   const to = (cell: readonly number[]) => ({ page: page.page, pin, cell });
-  const bad = useNonFinite(page.page, pin, looked, (cell) => cursor.pin(to(cell)));
-  // A cell that was pinned elsewhere comes into view here too.
+  const bad = useNonFinite(page.page, pin, inspected, (cell) => cursor.pin(to(cell)));
+  // Scrolls to a cell that was pinned elsewhere.
   const kept = at.pinned ? at.cell : null;
   const bring = useRef<(cell: readonly number[]) => void>(() => {});
   const keptAt = kept === null ? "" : kept.join();
   useEffect(() => {
     if (keptAt !== "") bring.current(keptAt.split(",").map(Number));
   }, [keptAt]);
-  // The same one as long as nothing is arranged anew: what is seen is asked for again with another.
+  // Memoised: a new arrangement object would fetch again.
   const key = info?.axes.join(" ") ?? "";
   const before = arranged[key];
   const arrangement = useMemo(() => info && fitArrangement(before, info.shape, info.axes), [before, info]);
-  if (info === null || arrangement === null || measures === null)
+  if (info === null || arrangement === null || statistics === null)
     return (
       <section className="pane" aria-label={label}>
         <header className="pane-head">
@@ -103,7 +103,7 @@ export function Pane(props: Props): ReactElement {
   const { cell } = at;
   const text = info.dtype === "string";
   const empty = info.shape.includes(0);
-  const shown: ViewMode = text || empty ? "list" : way;
+  const shown: ViewMode = text || empty ? "list" : viewMode;
   const paint = brush?.pin === pin ? brush : null;
   bring.current = (next) => {
     const seen = revealCell(arrangement, next);
@@ -112,16 +112,17 @@ export function Pane(props: Props): ReactElement {
   };
 
   function edit(changes: readonly (readonly [cell: readonly number[], value: Json])[]) {
-    if (!cells || !looked.tensor?.constant || changes.length === 0) return;
+    if (!cells || !inspected.tensor?.constant || changes.length === 0) return;
     const elements = [...cells.elements];
     for (const [changed, value] of changes) elements[offsetIn(fullSlice(cells.shape), changed)] = value;
     put({ ...cells, elements });
   }
   function put(next: ConstantCells) {
     const now = studio.page(page.page);
-    if (now && looked.tensor?.constant) dispatch(looked.tensor.constant.put(now.document, constantOf(next)));
+    if (now && inspected.tensor?.constant)
+      dispatch(inspected.tensor.constant.put(now.document, constantOf(next)));
   }
-  /** A block of a spreadsheet, from the cell at the cursor on. */
+  /** Pastes a table of a spreadsheet at the cursor. */
   function paste(event: ClipboardEvent) {
     if (!cells || !arrangement || isField(event.target)) return;
     event.preventDefault();
@@ -137,7 +138,7 @@ export function Pane(props: Props): ReactElement {
     if (!cells || !paint) return;
     const all = phase === "start" ? new Map() : (stroke.current ?? new Map());
     if (phase !== "end") all.set(offsetIn(fullSlice(cells.shape), met), met);
-    // Several moves may come before the next picture, so the stroke itself grows.
+    // A ref, since several moves may come before the next render.
     stroke.current = phase === "end" ? null : all;
     redraw((n) => n + 1);
     if (phase === "end") edit([...all.values()].map((each) => [each, paint.value]));
@@ -154,13 +155,13 @@ export function Pane(props: Props): ReactElement {
       event.preventDefault();
       void bad.find(cell);
     } else if (cells && cell && shown === "map" && /^([1-9.]|F2)$/.test(event.key)) {
-      // A digit goes on to the field; F2 would go on to the name of the block.
+      // A digit is typed into the field; F2 would rename the block.
       if (event.key === "F2") event.preventDefault();
       typing.current?.focus();
     }
   }
-  const bads = (measures.nans ?? 0) + (measures.infinities ?? 0);
-  const mayBeBad = canBeNonFinite(info.dtype) && (bads > 0 || measures.sampled);
+  const bads = (statistics.nans ?? 0) + (statistics.infinities ?? 0);
+  const mayBeBad = canBeNonFinite(info.dtype) && (bads > 0 || statistics.sampled);
   const moves = {
     onHover: (met: number[] | null) => cursor.hover(met && to(met)),
     onMove: (met: number[]) => cursor.moveTo(to(met)),
@@ -178,9 +179,9 @@ export function Pane(props: Props): ReactElement {
         what={{ page: page.page, info, source, cells }}
         arrangement={arrangement}
         compares={compares}
-        way={shown}
-        ways={shown === "list" && way !== "list" ? ["list"] : undefined}
-        onWay={(next) => panes.setView(pane, { way: next })}
+        viewMode={shown}
+        viewModes={shown === "list" && viewMode !== "list" ? ["list"] : undefined}
+        onViewMode={(next) => panes.setView(pane, { viewMode: next })}
         title={props.title}
         tools={props.tools}
       />
@@ -205,7 +206,7 @@ export function Pane(props: Props): ReactElement {
             paint={paint}
             onPaint={(next) => {
               setBrush(next);
-              if (next) panes.setView(pane, { way: "map" });
+              if (next) panes.setView(pane, { viewMode: "map" });
             }}
             onPut={put}
           />
@@ -265,7 +266,7 @@ export function Pane(props: Props): ReactElement {
           {props.beside}
           {!text && !empty && (
             <div className="colour-box">
-              <ColourRange measures={measures} colours={colours} />
+              <ColourRange statistics={statistics} colours={colours} />
               {!compares && mayBeBad && (
                 <button type="button" className="button" onClick={() => void bad.find(cell)}>
                   {bad.part === null ? t.nextNonFinite : t.stopScan(bad.part)} <kbd>N</kbd>
@@ -283,7 +284,7 @@ export function Pane(props: Props): ReactElement {
               )}
             </div>
           )}
-          {!text && <Statistics measures={measures} looking={looked.scan} />}
+          {!text && <Statistics statistics={statistics} scan={inspected.scan} />}
         </aside>
       </div>
       {!empty && (
@@ -302,7 +303,7 @@ export function Pane(props: Props): ReactElement {
   );
 }
 
-/** The cells that are being painted, or the one that is kept. */
+/** Marks of the cells that are being painted, or of the pinned one. */
 function marksOf(
   stroke: ReadonlyMap<number, readonly number[]> | null,
   kept: readonly number[] | null,
@@ -311,14 +312,14 @@ function marksOf(
   return cells.map((cell) => ({ cell, kind: "pinned" }));
 }
 
-/** The axes that stand at one place. A table is one slice, with all tiles but one behind it. */
+/** The axes that need sliders. A table shows one tile, so its tile axes have sliders, too. */
 function axesOnSliders(
-  way: ViewMode,
+  viewMode: ViewMode,
   { roles }: Arrangement,
   shape: readonly number[],
 ): readonly (number | null)[] {
-  if (way === "box") return hiddenAxes(roles, shape);
-  return way === "table" ? [roles.across, roles.down, ...roles.sliders] : roles.sliders;
+  if (viewMode === "box") return hiddenAxes(roles, shape);
+  return viewMode === "table" ? [roles.across, roles.down, ...roles.sliders] : roles.sliders;
 }
 
 function isField(target: EventTarget): boolean {

@@ -15,23 +15,31 @@ interface Props {
   what: Copyable;
   arrangement: Arrangement;
   compares: boolean;
-  way: ViewMode;
-  /** Those that it can be shown in, if not in all. */
-  ways: readonly ViewMode[] | undefined;
-  onWay(way: ViewMode): void;
+  viewMode: ViewMode;
+  /** The possible view modes, if not all. */
+  viewModes: readonly ViewMode[] | undefined;
+  onViewMode(viewMode: ViewMode): void;
   title: ReactNode;
   tools: ReactNode;
 }
 
-/** Which tensor a pane shows, how, and what can be done with it. */
-export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...props }: Props): ReactElement {
+/** The header of a pane: tensor, type, view modes, tools. */
+export function PaneHead({
+  what,
+  arrangement,
+  compares,
+  viewMode,
+  viewModes,
+  onViewMode,
+  ...props
+}: Props): ReactElement {
   const t = useInspectorStrings();
   const common = useStrings();
   const { explain } = useCoreStrings().commands;
   const { page, info, cells } = what;
   const { pin, dtype } = info;
 
-  /** Does what may fail, and says it. */
+  /** Announces the result of an action, or shows its error. */
   async function tell(doing: Promise<string>) {
     try {
       ui.announce(await doing);
@@ -74,9 +82,9 @@ export function PaneHead({ what, arrangement, compares, way, ways, onWay, ...pro
               key={each}
               type="button"
               className="button"
-              aria-pressed={each === way}
-              disabled={ways !== undefined && !ways.includes(each)}
-              onClick={() => onWay(each)}
+              aria-pressed={each === viewMode}
+              disabled={viewModes !== undefined && !viewModes.includes(each)}
+              onClick={() => onViewMode(each)}
             >
               {t.viewMode[each]}
             </button>

@@ -9,18 +9,18 @@ import { ValidatedField } from "../widgets/ValidatedField.tsx";
 import type { ScanProgress, TensorStatistics } from "./useTensor.ts";
 
 interface StatisticsProps {
-  measures: TensorStatistics;
-  looking: ScanProgress | null;
+  statistics: TensorStatistics;
+  scan: ScanProgress | null;
 }
 
-/** Smallest, largest and what lies between, and how many cells are zero or no numbers; whether that is an estimate. */
-export function Statistics({ measures, looking }: StatisticsProps): ReactElement {
+/** The table of statistics, and the progress of a scan while they are estimates. */
+export function Statistics({ statistics, scan }: StatisticsProps): ReactElement {
   const t = useInspectorStrings();
-  const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = measures;
+  const { low, high, mean, deviation, zeros = 0, nans = 0, infinities = 0 } = statistics;
   const rows: [string, string, boolean][] = [
-    // These are cells' own numbers: cut short they would be of no cell.
-    [t.least, cellText(low, measures.dtype), false],
-    [t.most, cellText(high, measures.dtype), false],
+    // Minimum and maximum are exact values of cells, so they are not rounded.
+    [t.least, cellText(low, statistics.dtype), false],
+    [t.most, cellText(high, statistics.dtype), false],
     [t.mean, formatNumber(mean), false],
     [t.deviation, formatNumber(deviation), false],
     [t.zeros, t.count(zeros), false],
@@ -29,20 +29,20 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
   ];
   return (
     <>
-      <dl className="statistics" aria-busy={looking !== null && looking.part !== null}>
+      <dl className="statistics" aria-busy={scan !== null && scan.part !== null}>
         {rows.map(([name, value, bad]) => (
           <div key={name} className={bad ? "bad" : ""}>
             <dt>{name}</dt>
-            <dd>{measures.sampled ? `≈ ${value}` : value}</dd>
+            <dd>{statistics.sampled ? `≈ ${value}` : value}</dd>
           </div>
         ))}
       </dl>
-      {looking && (
+      {scan && (
         <div className="looking small">
-          <p>{t.estimated(seen(measures), elementCount(measures.shape))}</p>
-          {looking.part !== null && <progress value={looking.part} aria-label={t.scanned(looking.part)} />}
-          <button type="button" className="button" onClick={looking.toggle}>
-            {looking.part === null ? t.scanAll : t.stopScan(looking.part)}
+          <p>{t.estimated(seen(statistics), elementCount(statistics.shape))}</p>
+          {scan.part !== null && <progress value={scan.part} aria-label={t.scanned(scan.part)} />}
+          <button type="button" className="button" onClick={scan.toggle}>
+            {scan.part === null ? t.scanAll : t.stopScan(scan.part)}
           </button>
         </div>
       )}
@@ -50,7 +50,7 @@ export function Statistics({ measures, looking }: StatisticsProps): ReactElement
   );
 }
 
-/** How many cells the statistics were made of. */
+/** The number of cells that the statistics are from. */
 function seen({ counts = [], nans = 0, infinities = 0 }: TensorStatistics): number {
   return counts.reduce((sum, each) => sum + each, nans + infinities);
 }
@@ -61,26 +61,26 @@ function cellText(value: number | null | undefined, dtype: string): string {
 }
 
 interface HistogramProps {
-  measures: TensorStatistics;
+  statistics: TensorStatistics;
   range: Range;
   onRange(range: Range): void;
 }
 
 const WIDTH = 256;
 
-/** How many cells lie where, with the colours below. Two handles say which numbers get colours. */
-export function Histogram({ measures, range, onRange }: HistogramProps): ReactElement | null {
+/** The histogram with the colour bar below. Two handles set the colour range. */
+export function Histogram({ statistics, range, onRange }: HistogramProps): ReactElement | null {
   const t = useInspectorStrings();
   const common = useStrings();
   const bar = useRef<HTMLCanvasElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const [held, setHeld] = useState<Range | null>(null);
   const shown = held ?? range;
-  const least = Math.min(measures.low ?? 0, shown.low);
-  const most = Math.max(measures.high ?? 0, shown.high);
+  const least = Math.min(statistics.low ?? 0, shown.low);
+  const most = Math.max(statistics.high ?? 0, shown.high);
   const span = most - least || 1;
-  const counts = measures.counts ?? [];
-  const clips = { low: (measures.low ?? 0) < shown.low, high: (measures.high ?? 0) > shown.high };
+  const counts = statistics.counts ?? [];
+  const clips = { low: (statistics.low ?? 0) < shown.low, high: (statistics.high ?? 0) > shown.high };
   useEffect(() => {
     const canvas = bar.current;
     if (canvas === null) return;
@@ -94,10 +94,11 @@ export function Histogram({ measures, range, onRange }: HistogramProps): ReactEl
     canvas.height = 1;
     canvas.getContext("2d")?.drawImage(picture, 0, 0);
   }, [shown.low, shown.high, least, span]);
-  if (measures.low === null || measures.low === undefined) return null;
+  if (statistics.low === null || statistics.low === undefined) return null;
   const top = Math.max(1, ...counts);
-  const from = ((measures.low - least) / span) * WIDTH;
-  const width = ((((measures.high as number) - measures.low) / span) * WIDTH) / Math.max(counts.length, 1);
+  const from = ((statistics.low - least) / span) * WIDTH;
+  const width =
+    ((((statistics.high as number) - statistics.low) / span) * WIDTH) / Math.max(counts.length, 1);
   const set = (end: "low" | "high", value: number): Range =>
     end === "low"
       ? { low: Math.min(value, shown.high), high: shown.high }

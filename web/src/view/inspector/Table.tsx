@@ -34,14 +34,14 @@ interface Props {
   source: TensorSource;
   arrangement: Arrangement;
   cursor: readonly number[] | null;
-  /** What can be edited, if it can. */
+  /** The cells of a constant, which are editable. */
   cells: ConstantCells | undefined;
   onMove(cell: number[]): void;
   onPick(cell: number[]): void;
   onEdit(changes: readonly (readonly [cell: readonly number[], value: Json])[]): void;
 }
 
-/** The rows and columns of the slice that is shown, as a grid that can be heard; only what is seen of it exists. */
+/** The shown slice as an accessible, virtualized grid. */
 export function Table(props: Props): ReactElement {
   const { tensor, source, arrangement, cells } = props;
   const t = useInspectorStrings();
@@ -52,7 +52,7 @@ export function Table(props: Props): ReactElement {
   const [view, setView] = useState({ x: 0, y: 0, left: 0, top: 0, width: 12 * COLUMN, height: 12 * ROW });
   const [typed, setTyped] = useState<string | null>(null);
   const { roles } = arrangement;
-  // The table is one slice: what stands in other tiles is behind sliders here.
+  // The table shows one tile: tile axes have sliders here.
   const slice = { ...arrangement, roles: { ...roles, across: null, down: null } };
   const tiles = tileLayout(tensor.shape, slice, { width: 1, height: 1 });
   const { rows, columns } = tiles;
@@ -70,7 +70,7 @@ export function Table(props: Props): ReactElement {
   const textOf = useCellTexts(source, tensor, arrangement, span);
 
   const [long, high] = [columns * COLUMN, rows * ROW];
-  /** Takes in where the scroll bars are, which stand for what is seen. */
+  /** Reads the scroll position. */
   const look = useCallback(() => {
     const element = box.current;
     if (element === null) return;
@@ -284,7 +284,7 @@ function moved(cell: readonly number[], axis: number | null, place: number): num
   return cell.map((old, each) => (each === axis ? place : old));
 }
 
-/** The texts of the cells in a span, once they have come; what is not here yet is an ellipsis. */
+/** The texts of the visible cells; an ellipsis while they load. */
 function useCellTexts(
   source: TensorSource,
   tensor: TensorInfo,
@@ -292,7 +292,7 @@ function useCellTexts(
   span: { row: number; rowEnd: number; column: number; columnEnd: number },
 ): (cell: readonly number[]) => string {
   const [last, setLast] = useState<{ source: TensorSource; box: TensorSlice; frame: Frame } | null>(null);
-  // What another tensor held is not shown under the name of this one.
+  // Values of another tensor are never shown.
   const held = last?.source === source ? last : null;
   const [turn, setTurn] = useState(0);
   useEffect(() => source.onChange(() => setTurn((n) => n + 1)), [source]);

@@ -25,7 +25,7 @@ interface Props {
   onFailed(message: string): void;
 }
 
-/** Three axes of a tensor as a box, with the numbers that it needs and no others. */
+/** The 3-D view of a tensor, which fetches just the voxels that it shows. */
 export function VolumePane(props: Props): ReactElement {
   const { tensor, cursor } = props;
   const t = useInspectorStrings();
@@ -54,7 +54,7 @@ export function VolumePane(props: Props): ReactElement {
   );
 }
 
-/** The numbers of the box, with the arrangement that they are of; those before stay until others have come. */
+/** The loaded voxels with their arrangement; old ones stay until new ones are loaded. */
 function useVoxelValues({ tensor, source, arrangement, onFailed }: Props) {
   const [turn, setTurn] = useState(0);
   const [held, setHeld] = useState<{ solid: VoxelSource; arrangement: Arrangement } | null>(null);

@@ -29,24 +29,24 @@ import { useInspectorStrings } from "../strings.ts";
 import { Glyphs, hasGlyph } from "./glyphs.ts";
 import { paletteFor } from "./heatmap-painter.ts";
 
-/** What a box needs of a tensor. */
+/** The tensor values for a 3-D view. */
 export interface VoxelSource {
   readonly tensor: { readonly pin: string; readonly shape: readonly number[] };
-  /** Whether all numbers of the box are here. */
+  /** Whether all voxels are loaded. */
   readonly whole: boolean;
-  /** The number at a place in row-major order. */
+  /** The value at a row-major offset. */
   at(place: number): number | undefined;
 }
 
 interface Props {
   held: VoxelSource;
-  /** The names of its axes. */
+  /** The axis names. */
   names: readonly string[];
   arrangement: Arrangement;
   range: Range;
   lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined;
   onHover(cell: number[] | null): void;
-  /** Takes a cell that keys lead to; `onHover` does if nobody says. */
+  /** Receives cursor moves by keys; `onHover` by default. */
   onMove?(cell: number[]): void;
   onPick(cell: number[]): void;
   ref?: Ref<VolumeViewControl>;
@@ -56,7 +56,7 @@ export interface VolumeViewControl {
   light(lights: ReadonlyMap<HighlightKind, CellOffsets> | undefined): void;
 }
 
-/** The later ones cover the earlier ones. */
+/** Later kinds are drawn over earlier ones. */
 const MARKS: readonly (readonly [HighlightKind, readonly [number, number, number]])[] = [
   ["feeds", [123, 31, 162]],
   ["from", [11, 87, 208]],
@@ -67,7 +67,7 @@ const MARKS: readonly (readonly [HighlightKind, readonly [number, number, number
 const LIGHT = [0.78, 1, 0.9] as const;
 const STEP = Math.PI / 18;
 
-/** Three axes of a tensor as a box of cells that can be turned; cells nearer to 0 than a threshold are left out. */
+/** The 3-D view: voxels of three axes that can be rotated, without those below a threshold. */
 export default function VolumeView(props: Props): ReactElement {
   const { held, names, arrangement, range, onHover, onPick } = props;
   const t = useInspectorStrings();
@@ -133,20 +133,21 @@ export default function VolumeView(props: Props): ReactElement {
     const found = pickVoxel(box.sides, scene, eye, { width, height }, at);
     return found < 0 ? null : box.cellOf(found);
   };
-  /** The cell that is marked, or the one that the sliders stand at. */
+  /** The cell of the cursor, or that of the sliders. */
   const here = (): number[] => {
     const [place] = lit.current?.get("here") ?? [];
     return place === undefined ? [...arrangement.at] : unravelIndex(place, shape);
   };
   function key(event: KeyboardEvent) {
-    const [way, by] = KEYS[event.key] ?? [];
-    const step = way === undefined ? undefined : event.shiftKey ? way : way === 2 ? 2 : undefined;
+    const [viewMode, by] = KEYS[event.key] ?? [];
+    const step =
+      viewMode === undefined ? undefined : event.shiftKey ? viewMode : viewMode === 2 ? 2 : undefined;
     if (step !== undefined && by !== undefined) {
       const axis = box?.axes[step] as number;
       const place = Math.min(Math.max((here()[axis] as number) + by, 0), (shape[axis] as number) - 1);
       (props.onMove ?? onHover)(here().map((old, each) => (each === axis ? place : old)));
-    } else if (way !== undefined && by !== undefined)
-      setEye(turned(eye, way === 0 ? by * STEP : 0, way === 1 ? by * STEP : 0));
+    } else if (viewMode !== undefined && by !== undefined)
+      setEye(turned(eye, viewMode === 0 ? by * STEP : 0, viewMode === 1 ? by * STEP : 0));
     else if (event.key === "+" || event.key === "=") setPart(Math.min(1, part + 0.05));
     else if (event.key === "-") setPart(Math.max(0, part - 0.05));
     else if (event.key === "Enter") onPick(here());
@@ -213,7 +214,7 @@ export default function VolumeView(props: Props): ReactElement {
   );
 }
 
-/** Along which side of the box a key leads, and where; without Shift the first two turn it. */
+/** The axis and direction of a key; without Shift the first two axes rotate. */
 const KEYS: Readonly<Record<string, readonly [side: 0 | 1 | 2, by: 1 | -1]>> = {
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],

@@ -4,7 +4,7 @@ import { useInspectorStrings } from "../strings.ts";
 
 const ICONS = { 1: "plus", [-1]: "minus", 0: "fit" } as const;
 
-/** Larger cells, smaller cells, all cells. */
+/** Zoom in, zoom out, fit. */
 export function ZoomButtons({ onZoom }: { onZoom(by: 1 | 0 | -1): void }): ReactElement {
   const t = useInspectorStrings();
   return (

@@ -1,4 +1,4 @@
-/** A tensor as text for other programs, and as a file. */
+/** Copies a tensor as NumPy or CSV text, and downloads it as npy. */
 
 import { type Arrangement, roleSize } from "../../model/axis-roles.ts";
 import type { Json } from "../../model/document.ts";
@@ -11,9 +11,9 @@ import { type ConstantCells, formatCell } from "../widgets/constant.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 
-/** Of a tensor with so many cells or fewer all are copied; of a larger one the slice that is shown. */
+/** The most cells of a tensor that is copied as a whole; of larger ones the shown slice is copied. */
 const MOST_COPIED = 1 << 16;
-/** Texts that the server gives at once. */
+/** The most texts of one request. */
 const AT_ONCE = 10_000;
 
 export interface Copied {
@@ -21,7 +21,7 @@ export interface Copied {
   readonly whole: boolean;
 }
 
-/** What is copied: an output of the last run, or a constant whose cells are here. */
+/** The tensor to copy: an output, or a constant with its cells. */
 export interface Copyable {
   readonly page: number;
   readonly info: TensorInfo;
@@ -31,18 +31,18 @@ export interface Copyable {
 
 type TextStyle = "python" | "plain";
 
-/** The texts of the cells in a box, each exact. */
+/** The exact texts of the cells of a slice. */
 async function textsIn(
   { page, info, source, cells }: Copyable,
   box: TensorSlice,
-  way: TextStyle,
+  viewMode: TextStyle,
 ): Promise<string[]> {
   const strings = info.dtype === "string";
   if (cells)
     return takeSlice(cells.elements, info.shape, box).map((cell) =>
-      strings && way === "python" ? pythonBytes(bytesOf(cell)) : formatCell(cell),
+      strings && viewMode === "python" ? pythonBytes(bytesOf(cell)) : formatCell(cell),
     );
-  if (strings) return takeSlice(await allTexts(page, info, way), info.shape, box);
+  if (strings) return takeSlice(await allTexts(page, info, viewMode), info.shape, box);
   const frame = await source.numbers(box);
   return Array.from({ length: sliceSize(box) }, (_, i) => elementText(frame, i));
 }
@@ -52,19 +52,25 @@ function bytesOf(cell: Json): Uint8Array {
   return base64 === undefined ? new TextEncoder().encode(formatCell(cell)) : fromBase64(base64);
 }
 
-/** Strings come as texts alone, from the first on. */
-async function allTexts(page: number, { pin, shape }: TensorInfo, way: TextStyle): Promise<string[]> {
+/** All elements of a string tensor. */
+async function allTexts(page: number, { pin, shape }: TensorInfo, viewMode: TextStyle): Promise<string[]> {
   const count = sliceSize(fullSlice(shape));
   const texts: string[] = [];
   while (texts.length < count) {
-    const listed = await studio.requests.elementTexts(page, pin, texts.length, AT_ONCE, way === "python");
+    const listed = await studio.requests.elementTexts(
+      page,
+      pin,
+      texts.length,
+      AT_ONCE,
+      viewMode === "python",
+    );
     if (listed.texts.length === 0) break;
     texts.push(...listed.texts);
   }
   return texts;
 }
 
-/** The rows and columns that are shown, at the places where the other axes stand. */
+/** The shown slice: all rows and columns at the indices of the other axes. */
 function sliceOf(shape: readonly number[], { roles, at }: Arrangement): TensorSlice {
   return shape.map((end, axis) =>
     axis === roles.rows || axis === roles.columns
@@ -95,7 +101,7 @@ export async function asCsv(what: Copyable, arrangement: Arrangement): Promise<C
   return { text: csvText(inRows, columns), whole: rows * columns === sliceSize(fullSlice(shape)) };
 }
 
-/** Lets the browser save an output as npy; refused where it has no value yet. */
+/** Downloads an output as npy; rejected if it has no value. */
 export async function download(page: number, pin: string): Promise<void> {
   await studio.requests.elementTexts(page, pin, 0, 0);
   const link = document.createElement("a");

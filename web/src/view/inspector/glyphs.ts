@@ -1,25 +1,25 @@
-/** Shapes for what has no colour: × for NaN, arrows for infinities, + and − for what the range of colours clips. */
+/** Glyphs of special values: × for NaN, arrows for infinities, + and − for values outside of the colour range. */
 
 import { ABOVE, BELOW, FIRST, INFINITY, NAN, ZERO } from "../../model/colour-index.ts";
 import { MIN_GLYPH_WIDTH, MIN_NUMBER_WIDTH } from "../../model/tiles.ts";
 
 export const hasGlyph = (shade: number): boolean => shade < FIRST && shade !== ZERO;
 
-/** The least distance between shapes of cells that are smaller than a shape: of what is no number, and of clipped ones. */
+/** The least distance between glyphs of cells that are smaller than a glyph, in pixels. */
 const MIN_DISTANCE = 16;
 const MIN_CLIPPED_DISTANCE = 28;
 
-/** Draws the shapes of cells. Of cells that are smaller than a shape only some have one, and it covers others. */
+/** Draws the glyphs of cells. Of cells smaller than a glyph only some get one, which covers their neighbours. */
 export class Glyphs {
   private readonly taken = new Set<number>();
 
   constructor(
     private readonly g: CanvasRenderingContext2D,
-    /** For each shade whether ink on it is white. */
+    /** For each colour index, whether text on it is white. */
     private readonly dark: Uint8Array,
   ) {}
 
-  /** The shape of a cell with its middle here. */
+  /** Draws the glyph of a cell with this centre. */
   draw(shade: number, x: number, y: number, width: number, height: number): void {
     const least = Math.min(width, height);
     const small = least < MIN_GLYPH_WIDTH;
@@ -31,7 +31,7 @@ export class Glyphs {
       this.taken.add(bin);
     }
     if (clipped) {
-      // Its number is shown too where there is room, so the shape stands in the corner.
+      // In the corner where the number is shown, too.
       const corner = width >= MIN_NUMBER_WIDTH;
       const size = small || corner ? 2.5 : Math.min(4, least / 2 - 1);
       const at = corner ? { x: x + width / 2 - 5, y: y - height / 2 + 5 } : { x, y };
@@ -39,7 +39,7 @@ export class Glyphs {
     } else this.figure(shade, x, y, small ? 3 : Math.min(5, least / 2 - 1), small);
   }
 
-  /** + or −, in an ink that is seen on the cell's colour; with a rim where it covers other cells too. */
+  /** + or −, in contrast to the cell's colour; with an outline where it covers other cells. */
   private sign(shade: number, x: number, y: number, size: number, rim: boolean): void {
     const { g } = this;
     const [ink, other] = this.dark[shade] ? ["#ffffff", "#14181f"] : ["#14181f", "#ffffff"];
@@ -60,7 +60,7 @@ export class Glyphs {
     g.stroke();
   }
 
-  /** × or an arrow, white on black; with a black ground of its own where it covers other cells too. */
+  /** × or an arrow, white on black; with a black background where it covers other cells. */
   private figure(shade: number, x: number, y: number, size: number, ground: boolean): void {
     const { g } = this;
     if (ground) {

@@ -1,4 +1,4 @@
-/** Draws cells, the shapes of what has no colour, numbers, and marks around cells. */
+/** Paints the cells of a heatmap: colours, grid lines, glyphs and numbers. */
 
 import {
   ABOVE,
@@ -26,21 +26,21 @@ import { scaleFor } from "../canvas/colourmap.ts";
 import type { Colours } from "../canvas/colours.ts";
 import { Glyphs, hasGlyph } from "./glyphs.ts";
 
-/** A part of a tensor that has arrived. */
+/** A loaded slice of a tensor. */
 export interface PaintedSlice {
   readonly box: TensorSlice;
   readonly shades: Uint8Array;
-  /** Null if there are only shades. */
+  /** Null if only colour indices are loaded. */
   readonly text: ((i: number) => string) | null;
 }
 
-/** Neither a colour of the scale nor black or white: a field of zeros is calm, and no number near zero looks so. */
+/** The colour of zeros, which is in no colour scale. */
 const ZERO_GREY = [196, 199, 204] as const;
 
 export interface Palette {
-  /** For each shade a pixel, as ImageData has it in memory. */
+  /** For each colour index a pixel, in the memory layout of ImageData. */
   readonly pixels: Uint32Array;
-  /** For each shade whether ink on it is white. */
+  /** For each colour index, whether text on it is white. */
   readonly dark: Uint8Array;
 }
 
@@ -68,11 +68,11 @@ export interface HeatmapScene {
   readonly parts: readonly PaintedSlice[];
   readonly palette: Palette;
   readonly colours: Colours;
-  /** Names of a tile at these places of its axes, the fullest first. */
+  /** Labels of the tile at these indices, the longest first. */
   tileNames(across: number, down: number): string[];
 }
 
-/** One picture for the cells of a tile, used again and again. */
+/** The scratch image of tiles, reused. */
 let scratch: { canvas: HTMLCanvasElement; image: ImageData; pixels: Uint32Array } | null = null;
 
 function scratchFor(width: number, height: number): NonNullable<typeof scratch> {
@@ -196,7 +196,7 @@ function paintSlice(
   }
 }
 
-/** A number's text in at most so many letters, rounded where it must be. */
+/** A number in at most so many characters, rounded if necessary. */
 export function abbreviate(text: string, letters: number): string {
   if (text.length <= letters) return text;
   const value = Number(text);
@@ -208,7 +208,7 @@ export function abbreviate(text: string, letters: number): string {
   const size = Math.abs(value);
   const power = value.toExponential(0).replace("e+", "e");
   if (size >= 1) return power.length <= letters ? power : "…";
-  // Without room for its first digit a number near zero is shown by its sign: -.00
+  // A number near zero without room for its first digit keeps its sign: -.00
   const sign = value < 0 ? "-" : "";
   const fixed = size.toFixed(Math.max(1, letters - sign.length - 1)).replace(/^0/, "");
   return /[1-9]/.test(fixed) || power.length > letters ? sign + fixed : power;

@@ -1,4 +1,4 @@
-/** The map of one tensor on two canvases: cells below, marks above. It draws at most once a frame, outside of React. */
+/** The heatmap of one tensor on two canvases, cells below marks. It draws at most once a frame, outside of React. */
 
 import type { Arrangement } from "../../model/axis-roles.ts";
 import { colourIndices, type Range } from "../../model/colour-index.ts";
@@ -27,7 +27,7 @@ import { type PaintedSlice, type Palette, paintCells, paletteFor } from "./heatm
 import { type Mark, paintMarks } from "./marks.ts";
 import type { TensorSource } from "./tensor-source.ts";
 
-/** What is shown. */
+/** The content of a heatmap. */
 export interface HeatmapContent {
   readonly pin: string;
   readonly shape: readonly number[];
@@ -36,11 +36,11 @@ export interface HeatmapContent {
   readonly arrangement: Arrangement;
   readonly range: Range;
   readonly marks: readonly Mark[];
-  /** The width of a cell; null to fit all into the view. */
+  /** The width of a cell; null to fit all cells. */
   readonly width: number | null;
 }
 
-/** Of so many cells or fewer the numbers are fetched at once, so that a colour's number is known too. */
+/** Up to this many cells, exact numbers are fetched instead of colour indices. */
 const MAX_EXACT = 1 << 14;
 
 interface LoadedSlice {
@@ -58,7 +58,7 @@ export class Heatmap {
   private asked: readonly TensorSlice[] = [];
   private wanted = "";
   private asking = 0;
-  /** Whether an answer is on its way. */
+  /** Whether a request is pending. */
   private waiting = false;
   private frame = 0;
   private dirty = { cells: false, marks: false };
@@ -104,7 +104,7 @@ export class Heatmap {
       this.asking++;
       this.waiting = false;
     }
-    // Other numbers of the same tensor are shown until the new ones are there; those of another one never.
+    // Old values of the same tensor are shown until new ones are loaded; those of another tensor never.
     if (other) {
       this.held = [];
       this.scroller.ariaBusy = "true";
@@ -128,7 +128,7 @@ export class Heatmap {
     } else this.updateLayout();
   }
 
-  /** Shows other marks. */
+  /** Replaces the marks. */
   mark(marks: readonly Mark[]): void {
     if (!this.shown) return;
     this.shown = { ...this.shown, marks };
@@ -136,13 +136,13 @@ export class Heatmap {
     this.scheduleFrame();
   }
 
-  /** The numbers are others: asks for them again, and shows the old ones until they come. */
+  /** Fetches again after values have changed. */
   refresh(): void {
     this.wanted = "";
     this.draw();
   }
 
-  /** The cell under a pointer. */
+  /** Hit test: the cell at window coordinates. */
   at(clientX: number, clientY: number): number[] | undefined {
     const box = this.marks.getBoundingClientRect();
     if (!this.tiles) return undefined;
@@ -153,7 +153,7 @@ export class Heatmap {
     return this.tiles;
   }
 
-  /** Brings a cell into view. */
+  /** Scrolls to a cell. */
   reveal(cell: readonly number[]): void {
     const place = this.tiles && cellPosition(this.tiles, cell);
     if (!this.tiles || !place) return;
@@ -180,9 +180,9 @@ export class Heatmap {
     this.updateLayout();
   }
 
-  /** Works out where everything stands. */
+  /** Computes the layout. */
   private updateLayout(): void {
-    // What stood where no longer holds, also where there is no room to show anything.
+    // The old layout is invalid, even if there is no room for a new one.
     this.tiles = null;
     if (!this.shown || this.view.width === 0 || this.view.height === 0) return;
     const { shape, arrangement } = this.shown;
@@ -197,7 +197,7 @@ export class Heatmap {
     this.draw();
   }
 
-  /** Moves the view, and the scroll bars after it. */
+  /** Scrolls to a position. */
   private scrollTo(x: number, y: number): void {
     if (!this.tiles) return;
     const { whole } = this.tiles;
@@ -213,7 +213,7 @@ export class Heatmap {
     this.draw();
   }
 
-  /** Where the scroll bars stand for the view. */
+  /** The scroll offsets of the view. */
   private bars(): [number, number] {
     const { width, height } = this.tiles?.whole ?? { width: 0, height: 0 };
     const { x, y } = this.view;
@@ -270,7 +270,7 @@ export class Heatmap {
     this.scroller.ariaBusy = String(this.waiting);
   }
 
-  /** Asks for what is seen and not here. One question is on its way at a time. */
+  /** Fetches the visible slices that are not loaded, one request at a time. */
   private fetchMissing(tiles: TileLayout, seen: VisibleRange): void {
     if (!this.shown) return;
     const { source, range } = this.shown;
@@ -313,7 +313,7 @@ function cellsIn(boxes: readonly TensorSlice[]): number {
   return boxes.reduce((sum, box) => sum + sliceSize(box), 0);
 }
 
-/** A pixel of the screen. */
+/** The size of a device pixel. */
 function pixel(): number {
   return 1 / (devicePixelRatio || 1);
 }
@@ -327,7 +327,7 @@ function paintedSlice({ box, shades, frame }: LoadedSlice): PaintedSlice {
   return { box, shades, text: frame && ((i) => elementText(frame, i)) };
 }
 
-/** As in "D 3 · C 1", or "3 · 1" where that is too long or the axes have no names. */
+/** Labels of a tile: "D 3 · C 1", or "3 · 1" if that is too long or the axes have no names. */
 function tileNames({ axes, arrangement: { roles } }: HeatmapContent, across: number, down: number): string[] {
   const parts = [
     { axis: roles.across, place: across },

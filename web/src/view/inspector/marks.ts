@@ -1,17 +1,17 @@
-/** Draws marks around cells. */
+/** Paints marks around cells. */
 
 import { cellPosition, type ScrollRect, type TileLayout } from "../../model/tiles.ts";
 import type { Colours } from "../canvas/colours.ts";
 
 export type MarkKind = "from" | "feeds" | "winner" | "tie" | "cursor" | "pinned";
 
-/** A cell that stands out. */
+/** A marked cell. */
 export interface Mark {
   readonly cell: readonly number[];
   readonly kind: MarkKind;
 }
 
-/** Marks by outline and form, dark within light, so that they are seen on every colour. */
+/** Marks differ in outline and shape, dark within light, so that they are visible on every colour. */
 export function paintMarks(
   g: CanvasRenderingContext2D,
   tiles: TileLayout,
@@ -41,7 +41,7 @@ type Draw = (
   colours: Colours,
 ) => void;
 
-/** Cells that are too small to be outlined get a larger outline around them. */
+/** The least size of an outline, around smaller cells. */
 const MIN_MARK = 5;
 
 function boxes(
@@ -56,10 +56,10 @@ function boxes(
   for (const { x, y } of places) g.rect(Math.round(x) + inset, Math.round(y) + inset, width, height);
 }
 
-/** The edges between cells that are marked and those that are not: around all neighbours together. */
+/** The outline of the union of marked cells. */
 function around(g: CanvasRenderingContext2D, places: Parameters<Draw>[1], tiles: TileLayout): void {
   const { width, height } = tiles.cell;
-  // Whole eighths of a pixel, so that neighbours meet in one number.
+  // In eighths of a pixel, so that edges of neighbours are equal.
   const key = (x: number, y: number): number => Math.round(x * 8) * 2 ** 22 + Math.round(y * 8);
   const marked = new Set(places.map(({ x, y }) => key(x, y)));
   g.beginPath();

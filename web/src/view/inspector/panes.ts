@@ -1,6 +1,6 @@
 /**
- * Which tensors stand side by side: the one that follows the selection, those that were pinned, and A against B; and
- * how each is shown. It outlives the panel, which is away while another one, or Explain, is in its place.
+ * The panes of the inspector: the one that follows the selection, pinned ones, the comparison of A and B, and the view
+ * of each. This state outlives the panel, which is unmounted while another tab or Explain is shown.
  */
 
 import { create } from "zustand";
@@ -20,10 +20,10 @@ export interface PageOutput {
 export const VIEW_MODES = ["map", "table", "box", "list"] as const;
 export type ViewMode = (typeof VIEW_MODES)[number];
 
-/** How a pane shows its tensors. */
+/** The view of a pane. */
 interface PaneView {
-  readonly way: ViewMode;
-  /** By the names of axes. */
+  readonly viewMode: ViewMode;
+  /** Arrangements by axis names. */
   readonly arranged: Readonly<Record<string, Arrangement>>;
 }
 
@@ -32,7 +32,7 @@ interface RangeChoice {
   readonly typed?: Range;
 }
 
-/** A tensor in a pane of its own, which is another one than that of the selection. */
+/** A pinned tensor with its pane. */
 interface PinnedTensor extends PageOutput {
   readonly pane: number;
 }
@@ -46,16 +46,16 @@ interface PanesState {
   readonly a: PageOutput | null;
   readonly b: PageOutput | null;
   readonly comparison: NonNullable<Look["comparison"]>;
-  /** Whether all have one range of colours; null to let that be as it fits them. */
+  /** Whether the colour range is shared; null to share it if it fits. */
   readonly locked: boolean | null;
   readonly views: Readonly<Record<string, PaneView>>;
-  /** Which numbers have colours, by page and tensor. */
+  /** Colour ranges by page and tensor. */
   readonly ranges: Readonly<Record<string, RangeChoice>>;
-  /** The tensor that was chosen of those that a selection offers. */
+  /** The tensor that the user chose from a selection. */
   readonly chosen: { readonly pin: string; readonly of: ReadonlySet<Item> } | null;
 }
 
-const DEFAULT_VIEW: PaneView = { way: "map", arranged: {} };
+const DEFAULT_VIEW: PaneView = { viewMode: "map", arranged: {} };
 
 export const usePanes = create<PanesState>()(() => ({
   pinned: [],
@@ -70,7 +70,7 @@ export const usePanes = create<PanesState>()(() => ({
   chosen: null,
 }));
 
-/** How a pane shows its tensors, by its number or its name. */
+/** The view of a pane, by number or name. */
 export const usePaneView = (pane: number | string): PaneView =>
   usePanes((state) => state.views[pane] ?? DEFAULT_VIEW);
 
@@ -78,7 +78,7 @@ const same = (one: PageOutput | null, other: PageOutput): boolean =>
   one?.page === other.page && one.pin === other.pin;
 
 export const panes = {
-  /** Pins a tensor, or lets it go. The pane stays the same one, with its focus and all that was chosen in it. */
+  /** Pins or unpins a tensor. The pane is kept, with its focus and view. */
   togglePin(which: PageOutput, isSelected: boolean): void {
     const { pinned, following, nextPane } = usePanes.getState();
     const kept = pinned.find((each) => same(each, which));
@@ -94,7 +94,7 @@ export const panes = {
         ...(isSelected && { following: kept.pane }),
       });
   },
-  /** Takes a tensor as A or as B, or no longer. A tensor is not compared with itself. */
+  /** Sets or clears a side of the comparison. A tensor is not compared with itself. */
   toggleSide(side: "a" | "b", which: PageOutput): void {
     const now = usePanes.getState();
     const other = side === "a" ? "b" : "a";
@@ -112,9 +112,9 @@ export const panes = {
   shareRange(locked: boolean): void {
     usePanes.setState({ locked });
   },
-  setView(pane: number | string, manner: Partial<PaneView>): void {
-    const { views: manners } = usePanes.getState();
-    usePanes.setState({ views: { ...manners, [pane]: { ...(manners[pane] ?? DEFAULT_VIEW), ...manner } } });
+  setView(pane: number | string, view: Partial<PaneView>): void {
+    const { views } = usePanes.getState();
+    usePanes.setState({ views: { ...views, [pane]: { ...(views[pane] ?? DEFAULT_VIEW), ...view } } });
   },
   setRange(of: string, choice: RangeChoice): void {
     usePanes.setState(({ ranges }) => ({ ranges: { ...ranges, [of]: choice } }));

@@ -1,4 +1,4 @@
-/** Where the numbers of a tensor come from: the last run, or what is typed into the page. */
+/** Sources of tensor values: the server, or memory for constants. */
 
 import { colourIndices, type Range } from "../../model/colour-index.ts";
 import { sliceIndex, sliceLength, type TensorSlice, takeSlice } from "../../model/slices.ts";
@@ -8,15 +8,15 @@ import { live, type Unsubscribe } from "../../state/live.ts";
 import { studio } from "../../state/store.ts";
 
 export interface TensorSource {
-  /** The numbers in a box. */
+  /** The values of a slice. */
   numbers(box: TensorSlice): Promise<Frame>;
-  /** The same as one byte each, for what is too far away to be read. */
+  /** The colour indices of a slice, one byte each. */
   shades(box: TensorSlice, range: Range): Promise<Uint8Array>;
-  /** Calls back whenever the numbers may be others. */
+  /** Subscribes to changes of values. */
   onChange(call: () => void): Unsubscribe;
 }
 
-/** An output of the last run, or how it differs from another one. */
+/** The values of an output, or of its difference from another. */
 export function outputSource(
   page: number,
   pin: string,
@@ -40,7 +40,7 @@ export function outputSource(
   };
 }
 
-/** While a page runs, blocks change many times a second; to look at them ten times is enough. */
+/** The throttle of changes during a run, in milliseconds. */
 const THROTTLE_MS = 100;
 
 function throttled(call: () => void): { call(): void; stop: Unsubscribe } {
@@ -67,7 +67,7 @@ export function blockOf(pin: string): string {
   return pin.slice(0, pin.indexOf(":"));
 }
 
-/** Numbers that are here already, in row-major order; complex ones as pairs, those of 64 bits as BigInt. */
+/** A tensor in memory, in row-major order; complex numbers as pairs, 64-bit integers as BigInt. */
 export function memorySource(
   pin: string,
   shape: readonly number[],

@@ -8,15 +8,15 @@ import { ui } from "../ui.ts";
 import { type InspectedTensor, numberIn } from "./useTensor.ts";
 
 export interface NonFiniteSearch {
-  /** Where the last search ended; null if it was of other numbers. */
+  /** The result of the last search; null if values have changed since. */
   readonly found: FoundBad | null;
-  /** How far a search is, from 0 to 1; null while there is none. */
+  /** The progress of the search, from 0 to 1; null if none is running. */
   readonly part: number | null;
-  /** Looks for the next one after a cell, or stops looking. */
+  /** Searches after a cell, or stops the running search. */
   find(after: readonly number[] | null): Promise<void>;
 }
 
-/** Finds the next NaN or infinity: of a constant here, of a value at the server, which may take a while. */
+/** Searches for the next NaN or infinity, in a constant here, in an output at the server. */
 export function useNonFinite(
   page: number,
   pin: string,

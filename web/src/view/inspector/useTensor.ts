@@ -1,4 +1,4 @@
-/** What a pane needs of the tensor that it shows. */
+/** The tensor of a pane: type, source, statistics, and cells if it is a constant. */
 
 import { useEffect, useMemo, useRef, useState } from "react";
 import { axisNames } from "../../model/axes.ts";
@@ -17,21 +17,21 @@ export type TensorStatistics = Omit<Measured, "kind" | "request">;
 
 export interface InspectedTensor {
   readonly tensor: Tensor | undefined;
-  /** Null until it is known what there is. */
+  /** Null until the type is known. */
   readonly info: TensorInfo | null;
   readonly source: TensorSource;
   readonly statistics: TensorStatistics | null;
   readonly failed: string;
-  /** How the looking at all cells of a large tensor goes on; null if there is nothing to wait for. */
+  /** The scan of all cells of a large tensor; null if statistics are exact. */
   readonly scan: ScanProgress | null;
-  /** What can be edited. */
+  /** The cells of a constant. */
   readonly cells: ConstantCells | undefined;
 }
 
 export interface ScanProgress {
-  /** How much is done, from 0 to 1; null once it was stopped. */
+  /** The progress, from 0 to 1; null if it was stopped. */
   readonly part: number | null;
-  /** Stops it, or begins again. */
+  /** Stops or restarts the scan. */
   toggle(): void;
 }
 
@@ -40,7 +40,7 @@ export interface ComparedWith {
   readonly comparison: NonNullable<Look["comparison"]>;
 }
 
-/** While a page runs, values come many times a second; measuring them five times is enough. */
+/** The throttle of statistics during a run, in milliseconds. */
 const THROTTLE_MS = 200;
 
 export function useTensor(page: PageState, pin: string, compared?: ComparedWith): InspectedTensor {
@@ -49,7 +49,7 @@ export function useTensor(page: PageState, pin: string, compared?: ComparedWith)
   const cells = useMemo(() => cellsOf(value), [value]);
   const held = useMemo(() => (cells ? constantTensor(pin, cells) : undefined), [pin, cells]);
   const run = useOutput(page.page, pin, held === undefined, compared);
-  const { dtype, shape } = held?.measures ?? run.measures ?? { dtype: "", shape: undefined };
+  const { dtype, shape } = held?.statistics ?? run.statistics ?? { dtype: "", shape: undefined };
   const sizes = shape?.join(",");
   const info = useMemo((): TensorInfo | null => {
     if (sizes === undefined || !tensor) return null;
@@ -66,16 +66,16 @@ export function useTensor(page: PageState, pin: string, compared?: ComparedWith)
     info,
     cells,
     source: held?.source ?? run.source,
-    statistics: held?.measures ?? run.measures,
+    statistics: held?.statistics ?? run.statistics,
     failed: held ? "" : run.failed,
-    scan: held ? null : run.looking,
+    scan: held ? null : run.scan,
   };
 }
 
 function constantTensor(
   pin: string,
   cells: ConstantCells,
-): { source: TensorSource; measures: TensorStatistics } {
+): { source: TensorSource; statistics: TensorStatistics } {
   const dtype = cells.dtype ?? inferredDtype(cells.elements);
   const complex = dtype.startsWith("complex");
   const numbers = complex
@@ -89,17 +89,17 @@ function constantTensor(
   const exact = long ? cells.elements.map((cell) => BigInt(formatCell(cell))) : numbers;
   return {
     source: memorySource(pin, cells.shape, exact, dtype === "string" ? "float64" : dtype),
-    measures: { pin, dtype, shape: [...cells.shape], step: 0, ...rest, counts: [...counts] },
+    statistics: { pin, dtype, shape: [...cells.shape], step: 0, ...rest, counts: [...counts] },
   };
 }
 
-/** What a constant without a type becomes where nothing else has one. */
+/** The default dtype of an untyped constant. */
 function inferredDtype(elements: readonly Json[]): string {
   if (elements.length > 0 && elements.every((cell) => typeof cell === "boolean")) return "bool";
   return elements.every(Number.isInteger) ? "int32" : "float32";
 }
 
-/** A cell of a constant as a number, to draw it. */
+/** A cell of a constant as a number, for drawing. */
 export function numberIn(cell: Json): number {
   if (typeof cell === "boolean") return cell ? 1 : 0;
   const text = formatCell(cell).trim().toLowerCase();
@@ -116,7 +116,7 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
   );
   const [found, setFound] = useState<{
     source: TensorSource;
-    measures: TensorStatistics | null;
+    statistics: TensorStatistics | null;
     failed: string;
   }>();
   const [part, setPart] = useState<number | null>(0);
@@ -125,21 +125,21 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
     if (!wanted) return;
     let turn = 0;
     let waiting = 0;
-    // Text has no numbers to be measured, and is listed.
+    // Strings have no statistics, and are listed.
     const fail = (failed: string, wanting: () => boolean) =>
       studio.requests.elementTexts(page, pin, 0, 0).then(
         ({ dtype, shape }) => {
-          const measures = dtype === "string" ? { pin, dtype, shape, step: 0 } : null;
-          if (wanting()) setFound({ source, measures, failed: measures ? "" : failed });
+          const statistics = dtype === "string" ? { pin, dtype, shape, step: 0 } : null;
+          if (wanting()) setFound({ source, statistics, failed: statistics ? "" : failed });
         },
-        () => wanting() && setFound({ source, measures: null, failed }),
+        () => wanting() && setFound({ source, statistics: null, failed }),
       );
     const ask = () => {
       const mine = ++turn;
       const leave = new AbortController();
       asking.current = { again: ask, leave };
-      const take = (measures: TensorStatistics) => {
-        if (mine === turn) setFound({ source, measures, failed: "" });
+      const take = (statistics: TensorStatistics) => {
+        if (mine === turn) setFound({ source, statistics, failed: "" });
       };
       setPart(0);
       studio.requests
@@ -150,7 +150,7 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
         })
         .then(take, (error: Error) => {
           if (mine !== turn) return;
-          // What was stopped has been estimated before.
+          // A stopped scan leaves the estimate.
           if (leave.signal.aborted) setPart(null);
           else fail(error.message, () => mine === turn);
         });
@@ -170,7 +170,7 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
     };
   }, [page, pin, against, comparison, source, wanted]);
   const now = found?.source === source ? found : undefined;
-  // What blocks show of their outputs is enough to begin with.
+  // The live summary is shown until statistics are there.
   const early = useMemo(() => {
     const summary = now || against !== "" ? undefined : live(page).summary(pin);
     return summary ? { ...summary, pin } : null;
@@ -178,8 +178,8 @@ function useOutput(page: number, pin: string, wanted: boolean, compared?: Compar
   const toggle = () => (part === null ? asking.current?.again() : asking.current?.leave.abort());
   return {
     source,
-    measures: now ? now.measures : early,
+    statistics: now ? now.statistics : early,
     failed: now?.failed ?? "",
-    looking: now?.measures?.sampled ? { part, toggle } : null,
+    scan: now?.statistics?.sampled ? { part, toggle } : null,
   };
 }

@@ -3,7 +3,7 @@ import { live } from "../../state/live.ts";
 import { useStrings } from "../strings.ts";
 import { BlockLink } from "./properties/Section.tsx";
 
-/** What blocks such as Print wrote in the last run, line by line. */
+/** The console: lines that blocks such as Print wrote in the last run. */
 export function Console({ page }: { page: number }): ReactElement {
   const t = useStrings();
   const end = useRef<HTMLLIElement>(null);
@@ -13,7 +13,7 @@ export function Console({ page }: { page: number }): ReactElement {
   );
   // biome-ignore lint/correctness/useExhaustiveDependencies: the newest line is shown whenever there is one.
   useEffect(() => {
-    // Nothing is given back: browsers give a promise here, which is no way to end an effect.
+    // In braces: some browsers return a promise here, which is not a clean-up function.
     end.current?.scrollIntoView({ block: "nearest" });
   }, [said]);
   if (said.length === 0) return <p className="empty">{t.consoleEmpty}</p>;

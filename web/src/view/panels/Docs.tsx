@@ -6,7 +6,7 @@ import { Markdown } from "../Markdown.tsx";
 import { useCoreStrings, useStrings } from "../strings.ts";
 import { ui, useUi } from "../ui.ts";
 
-/** What there is to know of the op that is selected, or that was asked about. */
+/** The documentation of the selected block's op, or of the last focused op of the palette. */
 export function Docs(): ReactElement {
   const t = useStrings();
   const ops = useOps();
@@ -79,7 +79,7 @@ export function OpDocs({ op }: { op: OpInfo }): ReactElement {
   );
 }
 
-/** A line each for what comes out, and for what else is to be known of it. */
+/** A formula, with conditions on lines of their own. */
 export function Formula({ formula }: { formula: string }): ReactElement {
   const lines = formula.replaceAll("\n    ", " ").split("\n");
   return (

@@ -9,7 +9,7 @@ import { ui } from "../ui.ts";
 import { PagePreview } from "./PagePreview.tsx";
 import { SearchBox } from "./SearchBox.tsx";
 
-/** What is shown while no page is: lessons that run when they are opened, files, and a new page. */
+/** The start page: lessons, unsaved drafts and page files. */
 export function Gallery(): ReactElement {
   const t = useStrings();
   const welcome = useStudio((state) => state.welcome);

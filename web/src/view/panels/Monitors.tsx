@@ -8,7 +8,7 @@ import { useSettings } from "../settings.ts";
 import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 
-/** All monitors of the page side by side, wherever the canvas is. */
+/** All monitors of the page side by side. */
 export function Monitors({ page }: { page: PageState }): ReactElement {
   const t = useStrings();
   const language = useSettings((settings) => settings.language);

@@ -12,7 +12,7 @@ interface Row {
   parent: string | null;
 }
 
-/** The page as a tree: everything on the canvas can be read, found and changed from here as well. */
+/** The outline panel: the page as an accessible tree. */
 export function Outline(): ReactElement {
   const t = useStrings();
   const core = useCoreStrings();

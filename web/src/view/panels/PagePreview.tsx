@@ -7,7 +7,7 @@ import { Scene } from "../canvas/scene.ts";
 
 const MARGIN = 40;
 
-/** A page in small: its blocks, wires and boxes where they stand, without a word. */
+/** A preview of a page without text, for lesson cards. */
 export const PagePreview = memo(function Sketch({
   document,
 }: {

@@ -5,10 +5,10 @@ import { Icon } from "../shell/icons.tsx";
 import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 
-/** What a drag from the palette carries. */
+/** The drag-and-drop type of an op. */
 export const OP_DRAG_TYPE = "application/x-backblocks-op";
 
-/** Every op in its group. A click puts it in the middle of the page, a drag where it is dropped. */
+/** The palette: ops by group. A click adds a block, a drag places it. */
 export function Palette(): ReactElement {
   const t = useStrings();
   const ops = useOps();

@@ -5,7 +5,7 @@ import { Icon } from "../shell/icons.tsx";
 import { useStrings } from "../strings.ts";
 import { ui } from "../ui.ts";
 
-/** All that is wrong with the page; a click goes there. */
+/** The problems panel; a click reveals the block. */
 export function Problems(): ReactElement {
   const t = useStrings();
   const problems = useProblems();
@@ -39,7 +39,7 @@ export function Problems(): ReactElement {
   );
 }
 
-/** Whether the check of the newest change takes so long that what is known of earlier ones misleads. */
+/** Whether the check of the last edit takes over a second, so that old problems would mislead. */
 function useSlowCheck(): boolean {
   const checking = usePage((page) => page.checked?.revision !== page.synced.revision, false);
   const [long, setLong] = useState(false);

@@ -9,7 +9,7 @@ import { MultipleProperties } from "./properties/MultipleProperties.tsx";
 import { PageProperties } from "./properties/PageProperties.tsx";
 import { WireProperties } from "./properties/WireProperties.tsx";
 
-/** What can be said of the selection: of one block everything, of several what they share, of none the page. */
+/** The properties panel of the selected item, of a multiple selection, or of the page. */
 export function Properties(): ReactElement {
   const t = useStrings();
   const graph = useGraph();

@@ -27,12 +27,12 @@ interface Entry {
   name: string;
   about: string;
   group: string;
-  /** Why it cannot be chosen. */
+  /** Why it is disabled. */
   why?: string | undefined;
   choose(): void;
 }
 
-/** One box to find everything: blocks to add, blocks of the page, commands. */
+/** Quick search: ops to add, blocks of the page, or commands (the command palette). */
 export function SearchBox(): ReactElement | null {
   const search = useUi((state) => state.search);
   return search && <Box key={`${search.mode} ${search.place.x} ${search.place.y}`} search={search} />;
@@ -139,7 +139,7 @@ function Box({ search }: { search: SearchState }): ReactElement {
 
 let index: { ops: Ops; search: OpSearch } | null = null;
 
-/** The index is made at the first search, and again when the ops are others. */
+/** The search index, built at the first search. */
 function searchOf(ops: Ops): OpSearch {
   if (index?.ops !== ops) index = { ops, search: new OpSearch(ops) };
   return index.search;

@@ -13,9 +13,9 @@ export interface MenuItem {
   keys?: string | undefined;
   icon?: ReactNode;
   disabled?: boolean;
-  /** Set for an item that is on or off. */
+  /** Set for checkable items. */
   checked?: boolean | undefined;
-  /** Whether a line stands above it. */
+  /** Whether a separator is above it. */
   line?: boolean;
   run(): void;
 }
@@ -23,13 +23,13 @@ export interface MenuItem {
 interface Props {
   label: string;
   items: MenuItem[];
-  /** Where its corner is, in pixels of the window. */
+  /** The position of its corner, in window pixels. */
   x: number;
   y: number;
   onClose(): void;
 }
 
-/** A menu at a place of the window, with the keys menus have everywhere. */
+/** A popup menu with the usual keyboard navigation. */
 export function Menu({ label, items, x, y, onClose }: Props): ReactElement {
   const ref = useRef<HTMLDivElement>(null);
   const before = useRef(document.activeElement);

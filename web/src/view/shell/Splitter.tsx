@@ -4,18 +4,18 @@ const MIN_SIZE = 160;
 const STEP = 16;
 
 interface Props {
-  /** The side on which the panel that it sizes lies. */
+  /** The side of the panel that it resizes. */
   side: "left" | "right" | "bottom";
   size: number;
   most: number;
   label: string;
-  /** The id of the panel that it sizes. */
+  /** The id of the panel that it resizes. */
   controls: string;
   onSize(size: number): void;
   onCollapse(): void;
 }
 
-/** The edge of a panel: dragged, or moved by arrow keys; Enter and a double click fold the panel away. */
+/** The splitter of a panel: dragged, or moved by arrow keys; Enter and a double click collapse the panel. */
 export function Splitter({ side, size, most, label, controls, onSize, onCollapse }: Props): ReactElement {
   const from = useRef<{ at: number; size: number } | null>(null);
   const upright = side !== "bottom";

@@ -8,7 +8,7 @@ export interface Tab<Name extends string> {
   count?: number;
   bad?: boolean;
   show(): ReactNode;
-  /** What stands at the right of the tabs while it is shown. */
+  /** The toolbar at the right of the tabs. */
   tools?(): ReactNode;
 }
 

@@ -45,7 +45,7 @@ export function TopBar(): ReactElement {
   );
 }
 
-/** A button for a command, with its name and keys as its title. */
+/** The button of a command, with name and keybinding as tooltip. */
 export function CommandButton({
   id,
   icon,
@@ -58,7 +58,7 @@ export function CommandButton({
   main?: boolean;
 }): ReactElement {
   const core = useCoreStrings();
-  // Whether a command can be used depends on the page: drawn again when that changes.
+  // Rendered again when a page changes, since that may enable or disable the command.
   useStudio((state) => state.pages);
   const keys = commands.get(id)?.keys[0];
   const name = core.commands[id];
@@ -172,14 +172,14 @@ interface PageTabProps {
   page: PageState;
   current: boolean;
   tabIndex: number;
-  /** Another tab is dropped here. */
+  /** Receives the number of a dropped tab. */
   onTake(other: number): void;
   onKeyDown(event: KeyboardEvent): void;
 }
 
 /**
- * The bar may become narrower, by what is said beside it too, and the tab itself wider by its mark. Who has scrolled
- * to other tabs stays there: else these would slip away from under the pointer, and from a tab that is dragged.
+ * Keeps the current tab visible when the bar or the tab is resized. If the user has scrolled it away it stays so: else
+ * tabs would move below the pointer, and below a dragged tab.
  */
 function keepTabVisible(tab: HTMLElement): () => void {
   const bar = tab.parentElement as HTMLElement;
@@ -192,8 +192,8 @@ function keepTabVisible(tab: HTMLElement): () => void {
   let place = 0;
   let away = false;
   const scrolled = () => {
-    // While sizes are new it is not known yet whether they or somebody has moved the tab out of sight. Where it was
-    // put here, nobody has, though a wide tab may not be whole there.
+    // While sizes are changing it is unknown whether they or the user moved the tab out of view. At the offset that was
+    // set here it was not the user, though a wide tab may be clipped there.
     if (sizes() === seen) away = bar.scrollLeft !== place && outOfSight();
   };
   const resized = new ResizeObserver(() => {

@@ -4,7 +4,7 @@ import { useStrings } from "../strings.ts";
 import { formatList, formatNumber, formatShape, parseList, parseNumber } from "./attr-text.ts";
 import { type ParseResult, TabIndex, ValidatedField } from "./ValidatedField.tsx";
 
-/** What a widget needs to know of an attribute. */
+/** The attribute of a widget. */
 export interface FieldOf {
   name: string;
   kind: string;
@@ -14,15 +14,15 @@ export interface FieldOf {
 
 interface Props {
   attr: FieldOf;
-  /** What the document says, or the default; undefined if there is neither. */
+  /** The value of the document, or the default; undefined if there is neither. */
   value: Json | undefined;
-  /** The axes' letters, such as NDHWC, where the block has a data format. */
+  /** The data format, such as NDHWC, if the block has one. */
   axes?: string | undefined;
   labelledBy?: string;
   onChange(value: Json): void;
 }
 
-/** The right widget for a kind of attribute. */
+/** The widget of an attribute, by its kind. */
 export function AttrField(props: Props): ReactElement {
   const { attr } = props;
   switch (attr.kind) {
@@ -91,7 +91,7 @@ function wholeNumber(text: string, least: number, rule: (least: number) => strin
   return { value: number };
 }
 
-/** A box for each axis, named by the data format. */
+/** A number field for each axis, labelled by the data format. */
 function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }): ReactElement {
   const t = useStrings();
   const list = Array.isArray(value) ? (value as number[]) : [];
@@ -120,7 +120,7 @@ function Boxes({ attr, value, axes, onChange, least }: Props & { least: number }
   );
 }
 
-/** Cells before and after, for each axis. */
+/** Padding before and after, for each axis. */
 function Pads({ attr, value, axes, onChange }: Props): ReactElement {
   const t = useStrings();
   const list = Array.isArray(value) ? (value as number[]) : [];
@@ -180,7 +180,7 @@ function TextField({ attr, value, onChange, labelledBy }: Props): ReactElement {
   );
 }
 
-/** Lists, shapes and whatever has no widget of its own: typed as `2, 3, ?`, or as JSON. */
+/** Lists, shapes and other attributes: typed as `2, 3, ?`, or as JSON. */
 function ListField({ attr, value, onChange, labelledBy }: Props): ReactElement {
   const t = useStrings();
   return (

@@ -27,12 +27,12 @@ const MOST_SHOWN = 64;
 interface Props {
   label: string;
   value: Json | undefined;
-  /** Whether the constant may take the type of what it meets. */
+  /** Whether the dtype may be inferred. */
   free: boolean;
   onChange(value: Json): void;
 }
 
-/** A constant as type, shape and a grid of two of its axes; the other axes have a box each. */
+/** The editor of a constant: dtype, shape, fill presets, a grid of two axes, sliders for the others, and text. */
 export function ConstantEditor({ label, value, free, onChange }: Props): ReactElement {
   const t = useStrings();
   const heading = useId();
@@ -147,13 +147,13 @@ function retyped(cells: ConstantCells, dtype: string | undefined): ConstantCells
 interface CutProps {
   cells: ConstantCells;
   axes: GridAxes;
-  /** Where the grid stands along the axes that it does not show. */
+  /** The indices of the axes that the grid does not show. */
   at: readonly number[];
   labelledBy: string;
   onChange(cells: ConstantCells): void;
 }
 
-/** The rows and columns of two axes. Arrows move between cells; a pasted table fills them. */
+/** The grid of two axes. Arrows move between cells; a pasted table fills them. */
 function CellGrid({ cells, axes, at, labelledBy, onChange }: CutProps): ReactElement {
   const t = useStrings();
   const { shape, dtype, elements } = cells;

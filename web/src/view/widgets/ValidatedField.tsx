@@ -8,13 +8,13 @@ import {
   useState,
 } from "react";
 
-/** Whether widgets are stops of the Tab key. Those in blocks are not: the canvas is one stop. */
+/** The tabIndex of widgets: -1 in blocks, since the canvas is one tab stop. */
 export const TabIndex = createContext(0);
 
-/** How plain text is shown and read. */
+/** Formats and parses plain text. */
 export const asText = { format: (value: string) => value, read: (value: string) => ({ value }) };
 
-/** How names are shown and read that stand one after the other; `wrong` says what is not one. */
+/** Formats and parses a list of names; `wrong` gives the error of a name. */
 export function asNames(wrong: (name: string) => string | undefined): {
   format(names: readonly string[]): string;
   read(typed: string): ParseResult<readonly string[]>;
@@ -35,22 +35,22 @@ interface Props<T> {
   label: string;
   value: T;
   format(value: T): string;
-  /** Reads what was typed: a value, or why it is none. */
+  /** Parses the text: a value or an error. */
   read(text: string): ParseResult<T>;
   onChange(value: T): void;
-  /** A short text in the field while it is empty. */
+  /** The placeholder. */
   hint?: string;
   className?: string;
-  /** Whether the label is shown by something else already. */
+  /** The id of a visible label. */
   labelledBy?: string;
   disabled?: boolean;
   size?: number;
   field?: Ref<HTMLInputElement>;
-  /** What the arrow keys up and down make of a value. */
+  /** The value after an arrow key up or down. */
   step?(value: T, by: number): T;
 }
 
-/** A field that is checked while it is typed in, and changes the document when it is left or at Enter. */
+/** A text field that is validated while typing, and committed on blur or Enter. */
 export function ValidatedField<T>(props: Props<T>): ReactElement {
   const { value, format, read, onChange, step } = props;
   const [typed, setTyped] = useState<string | null>(null);

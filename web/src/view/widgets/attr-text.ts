@@ -1,10 +1,10 @@
-/** Numbers, lists and shapes of attributes as they are typed and shown. */
+/** Formats and parses numbers, lists and shapes of attributes. */
 
 import type { Json } from "../../model/document.ts";
 import type { ViewStrings } from "../../text/view.en.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
 
-/** A number that JSON has, or one it has none for, which pages write as {"number": "inf"}. */
+/** Formats a number; those that JSON lacks are {"number": "inf"} in pages. */
 export function formatNumber(value: Json | undefined): string {
   if (value !== null && typeof value === "object" && !Array.isArray(value)) {
     const named = value as { number?: unknown; $number?: unknown };
@@ -23,7 +23,7 @@ export function parseNumber(text: string, whole: boolean, t: ViewStrings): Parse
   return { value: whole && long ? { number: trimmed } : number };
 }
 
-/** A shape that is not known at all, and that of a single number, are told apart. */
+/** Formats a shape: "?" if it is unknown, "[]" for a scalar. */
 export function formatShape(value: Json): string {
   return value === null ? "?" : formatList(value) || "[]";
 }
@@ -35,7 +35,7 @@ export function formatList(value: Json): string {
   return value.map((each) => (each === null ? "?" : String(each))).join(", ");
 }
 
-/** What a typed list means, undefined if it means nothing. */
+/** Parses a list; undefined if it is invalid. */
 export function parseList(text: string, kind: string): Json | undefined {
   const trimmed = text.trim();
   if (trimmed.startsWith("[") || trimmed.startsWith("{") || trimmed.startsWith('"')) {

@@ -1,4 +1,4 @@
-/** A constant as a grid of cells: read from what a page has, and written back. */
+/** Constants as flat cells with dtype and shape, converted from and to page values. */
 
 import { isObject, isTyped, type Json } from "../../model/document.ts";
 import { isExact } from "../../model/exact-json.ts";
@@ -11,16 +11,16 @@ import { nested } from "../export/array-files.ts";
 import type { ParseResult } from "./ValidatedField.tsx";
 
 export interface ConstantCells {
-  /** Undefined for a constant that takes the type of what it meets. */
+  /** Undefined if the dtype is inferred. */
   dtype: string | undefined;
   shape: number[];
   elements: Json[];
 }
 
-/** Larger constants belong in files. */
+/** The most cells of a constant that is not in a file. */
 export const MAX_CELLS = 1 << 18;
 
-/** The cells of a constant; undefined if it lies in a file, or is no array. */
+/** The cells of a constant; undefined if it is in a file, or not an array. */
 export function cellsOf(value: Json | undefined): ConstantCells | undefined {
   if (value === undefined || value === null || typeof value === "string") return undefined;
   if (isExact(value)) return { dtype: undefined, shape: [], elements: [value] };
@@ -50,11 +50,11 @@ function flat(value: Json): { shape: number[]; elements: Json[] } | undefined {
 export function constantOf({ dtype, shape, elements }: ConstantCells): Json {
   const value = nested(shape, elements as (number | string | boolean)[]) as Json;
   if (dtype === undefined) return value;
-  // Lists without cells do not say all sizes.
+  // Nested lists cannot express the shape of an empty array.
   return elements.length === 0 ? { dtype, shape, value } : { dtype, value };
 }
 
-/** The same cells in another shape: what stood at a place still stands there, new places get `fill`. */
+/** Reshapes or resizes: with another size, cells keep their index, and new ones are `fill`. */
 export function reshaped(cells: ConstantCells, shape: number[], fill: Json): ConstantCells {
   const old = cells.shape;
   const count = elementCount(shape);
@@ -67,7 +67,7 @@ export function reshaped(cells: ConstantCells, shape: number[], fill: Json): Con
   return { ...cells, shape, elements };
 }
 
-/** Which axes a grid shows as rows and columns, the last two that have more than one place, and which it does not. */
+/** The axes that a grid shows as rows and columns (the last two longer than 1), and the others. */
 export interface GridAxes {
   row: number | undefined;
   column: number | undefined;
@@ -82,14 +82,14 @@ export function gridAxes(shape: readonly number[]): GridAxes {
   return column === undefined ? { row: undefined, column: row, others } : { row, column, others };
 }
 
-/** Reads a cell; undefined if the text is none of its type. Without a type it is a number as it was typed. */
+/** Parses a cell; undefined if the text is invalid. Without a dtype it is an exact number. */
 export function parseCellOrNumber(text: string, dtype: string | undefined): Json | undefined {
   if (dtype !== undefined) return parseCell(text, dtype);
   const value = parseValue(text);
   return Array.isArray(value) ? undefined : value;
 }
 
-/** The same for a field: a cell, or the rule that the text breaks. */
+/** A parser of cells for a field. */
 export function cellParser(dtype: string | undefined, t: ViewStrings): (text: string) => ParseResult<Json> {
   return (text) => {
     const value = parseCellOrNumber(text, dtype);
@@ -107,7 +107,7 @@ export function formatCell(cell: Json | undefined): string {
   return cell === undefined || cell === null ? "" : String(cell);
 }
 
-/** Cells filled by a rule. */
+/** Fills cells by a preset. */
 export function filled(cells: ConstantCells, how: Preset, options: PresetOptions = {}): ConstantCells {
   const { dtype } = cells;
   const whole = dtype !== undefined && /^u?int/.test(dtype);
@@ -120,7 +120,7 @@ export function filled(cells: ConstantCells, how: Preset, options: PresetOptions
   return { ...cells, elements: numbers.map(cell) };
 }
 
-/** A pasted table as cells, all rows of one length; or why it is none, in words. */
+/** Parses a pasted table: cells in rows of equal length, or an error. */
 export function parsePasted(text: string, dtype: string | undefined, t: ViewStrings): ParseResult<Json[][]> {
   const texts = parseTable(text, dtype === "string");
   const table = dtype === "string" ? texts : plainNumbers(texts);
@@ -138,7 +138,7 @@ export function parsePasted(text: string, dtype: string | undefined, t: ViewStri
   return { value: cells };
 }
 
-/** A constant typed as nested lists, such as [[1, 2], [3, 4]]; undefined if the text is none. */
+/** Parses nested lists, such as [[1, 2], [3, 4]]; undefined if the text is invalid. */
 export function parseNested(text: string, dtype: string | undefined): ConstantCells | undefined {
   try {
     const parsed = JSON.parse(text.replace(/(?<!["\w])([+-]?inf|nan)(?!["\w])/gi, '"$1"')) as Json;

@@ -8,7 +8,7 @@ import { useStrings } from "../../strings.ts";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
 import { constantOf, filled, MAX_CELLS } from "../../widgets/constant.ts";
 
-/** What a placeholder is when the page runs: a value of its type, or nothing yet. */
+/** The feed of a placeholder. */
 export function Feed({ graph, view }: { graph: Graph; view: BlockView }): ReactElement {
   const t = useStrings();
   const { document } = graph;

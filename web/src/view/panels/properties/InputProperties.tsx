@@ -10,7 +10,7 @@ import { ui } from "../../ui.ts";
 import { ConstantEditor } from "../../widgets/ConstantEditor.tsx";
 import { BlockLink } from "./Section.tsx";
 
-/** What an input of a block gets: a wire, a value of its own, or nothing yet. */
+/** The properties of an input: its wire, its constant, or neither. */
 export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement {
   const t = useStrings();
   const { document } = graph;

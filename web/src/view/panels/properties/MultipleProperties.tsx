@@ -5,7 +5,7 @@ import { useCoreStrings, useStrings } from "../../strings.ts";
 import { ui } from "../../ui.ts";
 import { Section } from "./Section.tsx";
 
-/** What can be done with several things at once. */
+/** Commands on a multiple selection. */
 export function MultipleProperties(): ReactElement {
   const t = useStrings();
   const core = useCoreStrings();

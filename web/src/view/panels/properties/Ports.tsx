@@ -8,7 +8,7 @@ import { Icon } from "../../shell/icons.tsx";
 import { useStrings } from "../../strings.ts";
 import { BlockLink } from "./Section.tsx";
 
-/** The pins that the page has when it is used as a block: placeholders it takes, outputs it gives. */
+/** The ports of the page: placeholders as inputs, other pins as outputs. */
 export function Ports({ graph }: { graph: Graph }): ReactElement {
   const t = useStrings();
   const views = [...graph.blocks.values()];
@@ -30,7 +30,7 @@ export function Ports({ graph }: { graph: Graph }): ReactElement {
 interface SideProps {
   graph: Graph;
   side: "inputs" | "outputs";
-  /** What can be a port on this side. */
+  /** Candidates for ports on this side. */
   pins: readonly OutputPin[];
   more: string;
 }

@@ -2,7 +2,7 @@ import type { ReactElement, ReactNode } from "react";
 import { item } from "../../../model/action.ts";
 import { ui } from "../../ui.ts";
 
-/** A part of the properties under a heading. */
+/** A section of the properties panel. */
 export function Section({ title, children }: { title: string; children: ReactNode }): ReactElement {
   return (
     <div className="section">
@@ -14,7 +14,7 @@ export function Section({ title, children }: { title: string; children: ReactNod
   );
 }
 
-/** Leads to a block. */
+/** A link that reveals a block. */
 export function BlockLink({ block, children }: { block: string; children: ReactNode }): ReactElement {
   return (
     <button type="button" className="button plain mono" onClick={() => ui.reveal(item("block", block))}>
