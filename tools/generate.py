@@ -208,7 +208,7 @@ def _attributes_table(op: Op) -> str:
 
 
 def _source(op: Op) -> str:
-    return "src/" + op.meaning.__module__.replace(".", "/") + ".py"
+    return "src/" + op.reference.__module__.replace(".", "/") + ".py"
 
 
 def _case_text(op: Op, case: Case) -> str:

@@ -58,9 +58,9 @@ def test_layouts_are_what_they_are_called(name):
     assert not plain
 
 
-def meaning(change):
+def reference(change):
     """What MatrixDiag computes, changed."""
-    right = OP.meaning
+    right = OP.reference
     return lambda x, **attrs: change(x, right(x, **attrs))
 
 
@@ -125,7 +125,7 @@ def compute_without_signals(seconds):
     ],
 )
 def test_what_an_op_does_wrong_is_found(change, words, monkeypatch):
-    monkeypatch.setattr(OP, "meaning", meaning(change))
+    monkeypatch.setattr(OP, "reference", reference(change))
     if change is keep:
         monkeypatch.setattr(ops, "FOR_LEAKS", 1)
 

@@ -36,14 +36,14 @@ def wide_page(width=4):
 
 
 def slowed(monkeypatch, op, meet):
-    """Has every call of an op's meaning wait at `meet` first."""
-    meaning = op.meaning
+    """Has every call of an op's reference implementation wait at `meet` first."""
+    reference = op.reference
 
     def waiting(*args, **attrs):
         meet()
-        return meaning(*args, **attrs)
+        return reference(*args, **attrs)
 
-    monkeypatch.setattr(op, "meaning", waiting)
+    monkeypatch.setattr(op, "reference", waiting)
 
 
 def test_blocks_that_do_not_wait_for_each_other_run_at_once(monkeypatch, two_threads):

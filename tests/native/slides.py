@@ -1,4 +1,4 @@
-"""What the tests of sliding filters share: geometry, guarded results, and the meaning as the judge."""
+"""What tests of sliding filters share: geometry, guarded results, comparison with the reference."""
 
 from dataclasses import dataclass
 
@@ -99,7 +99,7 @@ class Slide:
 def compared(name, attrs, inputs, prepared, arrays, shape, rounding=30):
     """What a prepared kernel gives, between guards, for these arrays.
 
-    The meaning of the op of this name must give the same for its inputs. Sums may differ by the order
+    The reference of the op of this name must give the same for its inputs. Sums may differ by the order
     in which they run, and after rounding by one step of the type; not so with `rounding` 0.
     """
     dtype = arrays[0].dtype
@@ -108,7 +108,7 @@ def compared(name, attrs, inputs, prepared, arrays, shape, rounding=30):
     assert_untouched(guards, name)
     op = bb.ops.REGISTRY[name]
     _, bound, _ = op.bind(inputs, attrs)
-    (naive,) = op.run(inputs, bound, "meaning")
+    (naive,) = op.run(inputs, bound, "reference")
     naive = naive.astype(float)
     eps = float(ml_dtypes.finfo(dtype).eps)
     large = float(np.abs(naive[np.isfinite(naive)]).max(initial=1))

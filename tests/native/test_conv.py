@@ -1,4 +1,4 @@
-"""The compiled convolutions: the meaning's answers for any geometry, written where they should be."""
+"""The compiled convolutions: the reference's answers for any geometry, written where they should be."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ from backblocks import _native
 
 
 def compare(dtype, first, seed=0, **windows):
-    """Convolves and sends back natively and as the meaning does; gives the results."""
+    """Convolves and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, first=first)
     rng = np.random.default_rng(seed)
     shapes = slide.cells, slide.filter, slide.outputs
@@ -60,7 +60,7 @@ CHANNELS = [(1, 1), (1, 4), (1, 7), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40),
 @pytest.mark.parametrize("dtype", FLOATS)
 @FORMATS
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
+def test_every_type_and_format_agrees_with_the_reference(problem, first, dtype):
     for ins, outs in CHANNELS:
         compare(dtype, first, **PROBLEMS[problem], ins=ins, outs=outs)
 
@@ -92,7 +92,7 @@ def test_results_that_go_past_the_cache(images):
     for name, inputs in {"Conv2D": [x, f], "Conv2DBackpropInput": [sizes, f, y]}.items():
         op = bb.ops.REGISTRY[name]
         _, how, _ = op.bind(inputs, {"strides": [1, 2, 2, 1], "padding": "VALID"})
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         np.testing.assert_allclose(fast, naive, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
@@ -106,7 +106,7 @@ def test_images_that_are_first_resized_or_mirrored():
     }.items():
         op = bb.ops.REGISTRY[name]
         _, how, _ = op.bind(inputs, {"mode": "REFLECT", "strides": [1, 2, 1, 1], "padding": "SAME"})
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
@@ -123,7 +123,7 @@ CHANNEL_COUNTS = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 19])
     st.booleans(),
     st.integers(0, 99),
 )
-def test_any_geometry_agrees_with_the_meaning(problem, groups, ins, outs, dtype, first, seed):
+def test_any_geometry_agrees_with_the_reference(problem, groups, ins, outs, dtype, first, seed):
     compare(dtype, first, **problem, groups=groups, ins=ins, outs=outs, seed=seed)
 
 

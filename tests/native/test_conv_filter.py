@@ -1,4 +1,4 @@
-"""The compiled filter gradient: the meaning's answers for any geometry, written where they should be."""
+"""The compiled filter gradient: the reference's answers for any geometry, written where they should be."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from backblocks import _native
 
 
 def compare(dtype, first, seed=0, spoil=None, **windows):
-    """The gradient, computed natively and as the meaning does; gives the former.
+    """The gradient, computed natively and as the reference does; gives the former.
 
     Where `spoil` says so, numbers of x and dy are infinite or NaN.
     """
@@ -70,7 +70,7 @@ CHANNELS = [(1, 1), (3, 5), (2, 16), (16, 3), (9, 24), (17, 40), (70, 8), (12, 3
 @pytest.mark.parametrize("dtype", FLOATS)
 @FORMATS
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
+def test_every_type_and_format_agrees_with_the_reference(problem, first, dtype):
     for ins, outs in CHANNELS:
         compare(dtype, first, **PROBLEMS[problem], ins=ins, outs=outs)
 
@@ -83,7 +83,7 @@ CHANNELS_OF_ANY = st.fixed_dictionaries(
 
 @settings(max_examples=60)
 @given(slides(), CHANNELS_OF_ANY, st.sampled_from(FLOATS), st.booleans(), st.integers(0, 99))
-def test_any_geometry_agrees_with_the_meaning(problem, channels, dtype, first, seed):
+def test_any_geometry_agrees_with_the_reference(problem, channels, dtype, first, seed):
     compare(dtype, first, **problem, **channels, seed=seed)
 
 
@@ -108,7 +108,7 @@ def test_padding_does_not_meet_infinities(problem, channels, dtype, first, seed)
     st.sampled_from([None, 0.01]),
     st.integers(0, 99),
 )
-def test_few_channels_agree_with_the_meaning(problem, ins, outs, dtype, spoil, seed):
+def test_few_channels_agree_with_the_reference(problem, ins, outs, dtype, spoil, seed):
     compare(dtype, False, **problem, ins=ins, outs=outs, spoil=spoil, seed=seed)
 
 

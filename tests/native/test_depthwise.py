@@ -1,4 +1,4 @@
-"""The compiled depthwise convolutions: the meaning's answers, written where they should be."""
+"""The compiled depthwise convolutions: the reference's answers, written where they should be."""
 
 import ml_dtypes
 import numpy as np
@@ -24,7 +24,7 @@ NAME = "DepthwiseConv2dNative"
 
 
 def compare(dtype, first, *, channels=1, multiplier=1, special=None, seed=0, **windows):
-    """Convolves and sends back natively and as the meaning does; gives the results."""
+    """Convolves and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, first=first, groups=channels, outs=multiplier)
     rng = np.random.default_rng(seed)
     shapes = slide.cells, (*slide.k, channels, multiplier), slide.outputs
@@ -64,7 +64,7 @@ CHANNELS = [(1, 1), (3, 1), (8, 1), (16, 1), (37, 1), (1, 5), (3, 8), (20, 2)]
 @pytest.mark.parametrize("dtype", FLOATS)
 @FORMATS
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_every_type_and_format_agrees_with_the_meaning(problem, first, dtype):
+def test_every_type_and_format_agrees_with_the_reference(problem, first, dtype):
     large = PROBLEMS[problem]["space"][1] > 50
     for channels, multiplier in CHANNELS[3:6:2] if large else CHANNELS:
         compare(dtype, first, **PROBLEMS[problem], channels=channels, multiplier=multiplier)
@@ -103,7 +103,7 @@ def test_results_that_go_past_the_cache(first):
         op = bb.ops.REGISTRY[name]
         windows = {"strides": [1] * 4, "padding": "SAME", "data_format": layout}
         _, how, _ = op.bind(inputs, windows)
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         np.testing.assert_allclose(fast, naive, rtol=1e-4, atol=1e-4, err_msg=name)
 
 
@@ -121,7 +121,7 @@ def test_results_that_go_past_the_cache(first):
     st.sampled_from(FLOATS),
     st.booleans(),
 )
-def test_any_geometry_agrees_with_the_meaning(problem, numbers, dtype, first):
+def test_any_geometry_agrees_with_the_reference(problem, numbers, dtype, first):
     compare(dtype, first, **problem, **numbers)
 
 

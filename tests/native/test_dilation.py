@@ -1,4 +1,4 @@
-"""The compiled dilation: the meaning's answers and winners, written where they should be."""
+"""The compiled dilation: the reference's answers and winners, written where they should be."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ VALUES = {
 
 
 def compare(dtype, *, channels=1, special="no ties", seed=0, **windows):
-    """Dilates and sends back natively and as the meaning does; gives the results."""
+    """Dilates and sends back natively and as the reference does; gives the results."""
     slide = Slide(**windows, groups=channels)
     rng = np.random.default_rng(seed)
     shapes = slide.cells, (*slide.k, channels), slide.outputs
@@ -68,7 +68,7 @@ PROBLEMS = {
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("problem", PROBLEMS)
-def test_every_type_agrees_with_the_meaning(problem, dtype):
+def test_every_type_agrees_with_the_reference(problem, dtype):
     large = max(PROBLEMS[problem]["space"]) > 50
     for channels in [3, 17] if large else [1, 3, 8, 37, 600]:
         for special in ["no ties", "nan"] if large else VALUES:
@@ -89,7 +89,7 @@ def test_results_that_go_past_the_cache(dtype):
     st.sampled_from(list(VALUES)),
     st.integers(0, 99),
 )
-def test_any_geometry_agrees_with_the_meaning(problem, channels, dtype, special, seed):
+def test_any_geometry_agrees_with_the_reference(problem, channels, dtype, special, seed):
     compare(dtype, **problem, channels=channels, special=special, seed=seed)
 
 

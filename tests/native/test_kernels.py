@@ -70,7 +70,7 @@ def test_nothing_is_written_beyond_the_result_and_all_of_it_is(shape, channels, 
 @pytest.mark.parametrize("channels", [1, 3, 8, 700])
 @pytest.mark.parametrize("rows", [2, 3])
 @pytest.mark.parametrize(("k", "s"), [(2, 2), (3, 2), (3, 1), (2, 3), (7, 3), (7, 1)])
-def test_rows_of_many_tiles_agree_with_the_meaning(channels, rows, k, s):
+def test_rows_of_many_tiles_agree_with_the_reference(channels, rows, k, s):
     rng = np.random.default_rng(0)
     x = rng.integers(0, 9, (1, 3, 5000 // channels + 11, channels)).astype(np.float32)
     attrs = {"ksize": (1, rows, k, 1), "strides": (1, 1, s, 1), "padding": "SAME"}
@@ -85,14 +85,14 @@ def test_rows_of_many_tiles_agree_with_the_meaning(channels, rows, k, s):
     }.items():
         op = bb.ops.REGISTRY[name]
         _, how, _ = op.bind(inputs, attrs)
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         np.testing.assert_allclose(fast, naive, rtol=1e-5, atol=1e-5, err_msg=name)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("channels", [1, 8, 700])
 @pytest.mark.parametrize(("k", "s"), [(3, 1), (7, 1), (2, 3), (7, 3)])
-def test_long_rows_agree_with_the_meaning(channels, k, s, dtype):
+def test_long_rows_agree_with_the_reference(channels, k, s, dtype):
     rng = np.random.default_rng(0)
     # Of so many numbers, only some columns are kept at a time. Most have equals, some are none.
     shape = (1, 3, 70_000 // channels, channels)
@@ -103,7 +103,7 @@ def test_long_rows_agree_with_the_meaning(channels, k, s, dtype):
     for name, inputs in {"MaxPool": [x], "MaxPoolGradGrad": [x, y, v], "AvgPool": [v]}.items():
         op = bb.ops.REGISTRY[name]
         _, how, _ = op.bind(inputs, attrs)
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         fast, naive = fast.astype(np.float64), naive.astype(np.float64)  # where NaN equals NaN
         np.testing.assert_array_equal(fast, naive, err_msg=name)
 
@@ -117,7 +117,7 @@ def random_cells(rng, shape, dtype):
 
 
 def assert_meanings(x, rounded=(), **attrs):
-    """Compares all pools over volumes with their meanings, bit for bit but for NaN and zeros.
+    """Compares all pools over volumes with their references, bit for bit but for NaN and zeros.
 
     Sums of the `rounded` ones may be made in another order.
     """
@@ -136,7 +136,7 @@ def assert_meanings(x, rounded=(), **attrs):
     }.items():
         op = bb.ops.REGISTRY[name]
         _, how, _ = op.bind(inputs, attrs)
-        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+        (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
         fast, naive = fast.astype(np.float64), naive.astype(np.float64)  # where NaN equals NaN
         if name in rounded:
             last_bit = float(ml_dtypes.finfo(x.dtype).eps) if half else 0
@@ -152,7 +152,7 @@ def assert_meanings(x, rounded=(), **attrs):
 @pytest.mark.parametrize("k", [2, 3, 4])
 @pytest.mark.parametrize("rows", [1, 2])
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_windows_of_one_channel_two_apart_agree_with_the_meaning(padding, rows, k, dtype):
+def test_windows_of_one_channel_two_apart_agree_with_the_reference(padding, rows, k, dtype):
     rng = np.random.default_rng(0)
     # Whether windows make whole vectors, and what is left of them, depends on the width.
     for width in range(8, 128):
@@ -169,7 +169,9 @@ def test_windows_of_one_channel_two_apart_agree_with_the_meaning(padding, rows, 
 @pytest.mark.parametrize("channels", [1, 2, 3])
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
 @pytest.mark.parametrize("cached", [True, False])
-def test_few_channels_of_windows_apart_agree_with_the_meaning(cached, k, channels, dtype, request):
+def test_few_channels_of_windows_apart_agree_with_the_reference(
+    cached, k, channels, dtype, request
+):
     if not cached:
         request.getfixturevalue("no_cache")
     rng = np.random.default_rng(0)
@@ -188,7 +190,7 @@ def test_few_channels_of_windows_apart_agree_with_the_meaning(cached, k, channel
     ("rows", "k", "s"), [(3, 3, 2), (1, 3, 2), (2, 7, 3), (2, 2, 3), (3, 9, 5)]
 )
 @pytest.mark.parametrize("padding", ["SAME", "VALID"])
-def test_few_channels_of_windows_with_strides_agree_with_the_meaning(
+def test_few_channels_of_windows_with_strides_agree_with_the_reference(
     padding, rows, k, s, channels, dtype
 ):
     rng = np.random.default_rng(0)
@@ -206,7 +208,7 @@ def test_few_channels_of_windows_with_strides_agree_with_the_meaning(
 @pytest.mark.parametrize("dtype", FLOATS)
 @pytest.mark.parametrize("width", [32, 33, 64])
 @pytest.mark.parametrize("cached", [True, False])
-def test_pairs_with_padding_before_them_agree_with_the_meaning(cached, width, dtype, request):
+def test_pairs_with_padding_before_them_agree_with_the_reference(cached, width, dtype, request):
     if not cached:
         request.getfixturevalue("no_cache")
     rng = np.random.default_rng(0)
@@ -261,7 +263,7 @@ def test_cells_of_many_channels_get_their_windows_share(padding, n, k, s, dtype)
     dy = np.random.default_rng(0).integers(-9, 9, y.shape).astype(dtype)
     inputs, how, _ = op.bind((x.shape, dy), attrs | {"padding": padding})
     inputs = op.arrays(inputs)
-    (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+    (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
     np.testing.assert_array_equal(fast, naive)
 
 
@@ -359,7 +361,7 @@ def test_windows_of_many_cells(window):
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("of_batch", [False, True])
 @pytest.mark.parametrize("channels", [1, 3, 8])
-def test_argmax_agrees_with_the_meaning(dtype, index, of_batch, channels):
+def test_argmax_agrees_with_the_reference(dtype, index, of_batch, channels):
     rng = np.random.default_rng(0)
     x = rng.integers(-2, 2, (3, 9, 21, channels)).astype(dtype)
     x[rng.random(x.shape) < 0.2] = -np.inf
@@ -369,7 +371,9 @@ def test_argmax_agrees_with_the_meaning(dtype, index, of_batch, channels):
         attrs["include_batch_in_index"] = of_batch
         op = bb.ops.REGISTRY["MaxPoolWithArgmax"]
         _, how, _ = op.bind([x], {**attrs, "Targmax": index})
-        (y, at), (naive, naive_at) = (op.run([x], how, kernel) for kernel in ("native", "meaning"))
+        (y, at), (naive, naive_at) = (
+            op.run([x], how, kernel) for kernel in ("native", "reference")
+        )
         np.testing.assert_array_equal(y.astype(float), naive.astype(float))
         np.testing.assert_array_equal(at, naive_at)
         assert at.dtype == index
@@ -383,7 +387,7 @@ def test_argmax_agrees_with_the_meaning(dtype, index, of_batch, channels):
             for where in (at, anywhere):
                 _, how, _ = op.bind([x, values, where], attrs)
                 found, wanted = (
-                    op.run([x, values, where], how, kernel)[0] for kernel in ("native", "meaning")
+                    op.run([x, values, where], how, kernel)[0] for kernel in ("native", "reference")
                 )
                 np.testing.assert_array_equal(found, wanted)
 
@@ -470,7 +474,7 @@ def test_halves_are_compared_as_the_numbers_they_are(half, channels, k, s):
         }.items():
             op = bb.ops.REGISTRY[name]
             _, how, _ = op.bind(inputs, attrs)
-            (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "meaning"))
+            (fast,), (naive,) = (op.run(inputs, how, kernel) for kernel in ("native", "reference"))
             np.testing.assert_array_equal(fast.astype(float), naive.astype(float), name)
 
 
@@ -595,7 +599,7 @@ def test_rows_under_far_padding_get_the_gradients_of_their_windows(rows, k):
     dy = rng.integers(-5, 5, y.shape).astype(np.float32)
     op = bb.ops.REGISTRY["MaxPoolGrad"]
     _, how, _ = op.bind((x, y, dy), attrs)
-    (fast,), (naive,) = (op.run((x, y, dy), how, kernel) for kernel in ("native", "meaning"))
+    (fast,), (naive,) = (op.run((x, y, dy), how, kernel) for kernel in ("native", "reference"))
     np.testing.assert_array_equal(fast, naive)
 
 

@@ -215,7 +215,7 @@ def test_memory_that_runs_out_on_the_way_is_an_op_error(monkeypatch):
 
     x = np.ones((100, 100), np.float32)
     bb.ops.exp(x)
-    monkeypatch.setattr(bb.ops.REGISTRY["Sigmoid"], "meaning", out_of_memory)
+    monkeypatch.setattr(bb.ops.REGISTRY["Sigmoid"], "reference", out_of_memory)
     monkeypatch.setattr(_kernels, "Block", out_of_memory)
     for call, name in ((bb.ops.sigmoid, "Sigmoid"), (bb.ops.exp, "Exp"), (bb.ops.log, "Log")):
         with pytest.raises(bb.OpError, match=rf"{name}\.y: needs more memory than there is"):
@@ -312,7 +312,7 @@ def test_a_fault_of_ours_is_told_as_one(monkeypatch):
 
     erf = bb.ops.REGISTRY["Erf"]
     x = np.ones((3, 5), np.float32)
-    for part in ("meaning", "shape_rule"):
+    for part in ("reference", "shape_rule"):
         with monkeypatch.context() as patch:
             patch.setattr(erf, part, faulty)
             erf.call_cache.clear()
@@ -343,7 +343,7 @@ def test_a_fault_of_ours_names_its_block(monkeypatch):
     def faulty(x):
         raise IndexError("list index out of range")
 
-    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "meaning", faulty)
+    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "reference", faulty)
     with bb.Scope() as scope:
         x = bb.placeholder([None], name="x")
         y = bb.ops.erf(x, name="gate")
@@ -356,7 +356,7 @@ def test_what_ends_a_call_is_no_fault(monkeypatch, ending):
     def ended(x):
         raise ending
 
-    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "meaning", ended)
+    monkeypatch.setattr(bb.ops.REGISTRY["Erf"], "reference", ended)
     bb.ops.REGISTRY["Erf"].call_cache.clear()
     with pytest.raises(ending):
         bb.ops.erf(np.ones(3))

@@ -70,7 +70,7 @@ def test_pieces_give_what_is_given_at_once(monkeypatch, name):
         np.testing.assert_allclose(one, other, rtol=1e-3 if one.dtype.itemsize == 2 else 1e-5)
 
 
-def given(op, case, kernel="meaning"):
+def given(op, case, kernel="reference"):
     inputs, attrs, _ = op.bind((), case.args)
     if op.gives_back:
         return op.new_values(case.args)
@@ -79,9 +79,9 @@ def given(op, case, kernel="meaning"):
 
 @pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.cases], ids=lambda op: op.name)
 def test_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
-    """Here one cell is a long piece of work, so that every meaning and kernel is done in pieces."""
+    """Here one cell is a long piece of work, so that every reference and kernel is done in pieces."""
     monkeypatch.chdir(tmp_path)
-    calls = [(case, k) for case in op.cases if not op.files for k in ("meaning", "")]
+    calls = [(case, k) for case in op.cases if not op.files for k in ("reference", "")]
     at_once = [list(given(op, *call)) for call in calls]
     for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
         if hasattr(module, "MOST"):

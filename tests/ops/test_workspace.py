@@ -50,7 +50,7 @@ def measured(op, arrays, attrs):
         return None
     tracemalloc.start()
     try:
-        outputs = op.run(arrays, attrs, kernel="meaning")
+        outputs = op.run(arrays, attrs, kernel="reference")
         peak = tracemalloc.get_traced_memory()[1]
     except bb.OpError:
         return None
@@ -135,8 +135,8 @@ def test_temporaries_count_where_memory_is_short(monkeypatch):
     with pytest.raises(
         OpMemoryError, match="the result and what is computed on the way to it need"
     ):
-        op.run([x], attrs, kernel="meaning")
+        op.run([x], attrs, kernel="reference")
     monkeypatch.setattr(_memory, "available_bytes", lambda: 2**40)
-    monkeypatch.setattr(op, "meaning", lambda *a, **k: (_ for _ in ()).throw(MemoryError))
+    monkeypatch.setattr(op, "reference", lambda *a, **k: (_ for _ in ()).throw(MemoryError))
     with pytest.raises(OpMemoryError, match="needs more memory than there is"):
-        op.run([x], attrs, kernel="meaning")
+        op.run([x], attrs, kernel="reference")

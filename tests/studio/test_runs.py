@@ -362,14 +362,14 @@ import os, signal, sys
 if "backblocks.studio.worker" in sys.orig_argv:
     from backblocks.ops import REGISTRY
 
-    calls, meaning = iter(range({calls})), REGISTRY["Cumsum"].meaning
+    calls, reference = iter(range({calls})), REGISTRY["Cumsum"].reference
 
     def crash(*inputs, **attrs):
         if next(calls, None) is None:
             os.kill(os.getpid(), signal.{how})
-        return meaning(*inputs, **attrs)
+        return reference(*inputs, **attrs)
 
-    REGISTRY["Cumsum"].meaning = crash
+    REGISTRY["Cumsum"].reference = crash
 """
 
 

@@ -61,7 +61,7 @@ class Geometry:
 
     @property
     def can_be_afforded(self) -> bool:
-        """Whether the meaning takes less than a second: it walks the taps, and adds up products."""
+        """Whether the reference takes less than a second: it walks the taps, and adds up products."""
         products = (self.batch, *self.space, *self.k, self.groups, self.ins, self.outs)
         products = [max(n, 1) for n in products]  # what is empty may still have huge axes
         return np.prod(self.k) < 3000 and np.prod(products, dtype=float) < 2**25
@@ -322,7 +322,7 @@ def check(op: Op, seed: int) -> str:
     )
     planned = _planned(op, inputs, geometry.attributes(op, rng))
     if planned is None:
-        return "refused, or left to the meaning"
+        return "refused, or left to the reference"
     attrs, specs = planned
     results, guards = zip(*map(_guarded, specs), strict=True)
     threads, around_cache = int(rng.choice([1, 2, 3, 8])), bool(rng.integers(2))
@@ -330,7 +330,7 @@ def check(op: Op, seed: int) -> str:
     _kernels.set_cache_bytes(0 if around_cache else CACHE)
     out = list(results) if len(results) > 1 else results[0]
     op.run([_between_nan(x, rng) for x in inputs], attrs, "native", out)
-    naive = op.run(inputs, attrs, "meaning")
+    naive = op.run(inputs, attrs, "reference")
     scale = _scale(op, inputs, attrs, naive)
     pairs, whole = zip(results, naive, strict=True), values == "whole"
     whys = [_difference(fast, right, whole, scale) for fast, right in pairs]
@@ -358,7 +358,7 @@ def _between_nan(array: Any, rng: Rng) -> Any:
 def _scale(op: Op, inputs: list[Any], attrs: Any, naive: Any) -> float:
     """The largest sum that could come out if no two numbers cancelled."""
     positive = [np.abs(x) if x.dtype in DTYPES else x for x in inputs]
-    sums = [s.astype(float) for s in (*naive, *op.run(positive, attrs, "meaning"))]
+    sums = [s.astype(float) for s in (*naive, *op.run(positive, attrs, "reference"))]
     return float(max(np.abs(s[np.isfinite(s)]).max(initial=0) for s in sums))
 
 

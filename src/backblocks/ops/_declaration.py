@@ -126,7 +126,7 @@ class Declaration(Dispatcher):
     name: str
     signature: str
     dtypes: Mapping[str, tuple[str, ...]]
-    meaning: Callable[..., Any]
+    reference: Callable[..., Any]
     shared_attrs: Callable[..., Any] | None = None
     version: int = 1
     beyond: tuple[str, ...] = ()
@@ -153,7 +153,7 @@ class Declaration(Dispatcher):
     use: Use | None = None
 
     def __post_init__(self) -> None:
-        tensors, own = _parameters(self.meaning)
+        tensors, own = _parameters(self.reference)
         shared = _parameters(self.shared_attrs)[1] if self.shared_attrs else {}
         self.inputs, self.outputs = read_signature(self.signature, tensors)
         attributes = [
@@ -172,9 +172,9 @@ class Declaration(Dispatcher):
         self.gives_back = tuple(name for name in self.writes if name not in handles)
         """The inputs whose new values are its first outputs; behind a handle, nothing is given back."""
         self.snake_name = snake(self.name)
-        self.group, self.group_title = _group_of(self.meaning.__module__)
+        self.group, self.group_title = _group_of(self.reference.__module__)
         results = {*self.writes, *(pin.name for pin in self.outputs)}
-        self.description, self.formula = set_apart(inspect.getdoc(self.meaning) or "", results)
+        self.description, self.formula = set_apart(inspect.getdoc(self.reference) or "", results)
 
     def same_formula(self, other: Declaration, **names: str) -> None:
         """Takes the formula of another op, which computes the same, with these words in place of others."""
@@ -188,7 +188,7 @@ class Declaration(Dispatcher):
         self.shape_rule = rule
         return rule
 
-    def foreseen(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def static_value(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """The value of the only output where shapes alone tell it: Specs and attributes in, or None."""
         self.value_rule = rule
         return rule

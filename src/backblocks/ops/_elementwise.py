@@ -41,7 +41,7 @@ def rounded_once(*each: Op) -> None:
 
 def unary(
     name: str,
-    meaning: Callable[[Array], Array],
+    reference: Callable[[Array], Array],
     dtypes: tuple[str, ...],
     doc: str,
     formula: str,
@@ -59,18 +59,18 @@ def unary(
     """
 
     def named(x: Array) -> Array:
-        return meaning(x)
+        return reference(x)
 
-    function = named if isinstance(meaning, np.ufunc) else meaning
+    function = named if isinstance(reference, np.ufunc) else reference
     cases = {"by hand": case, **(corners or {})}
     signature, text = f"T -> {out}", f"{doc}\n\n{formula}"
-    rules = (cases, grad, slope_range, _same_shape, also, meaning)
+    rules = (cases, grad, slope_range, _same_shape, also, reference)
     return _complete(name, signature, dtypes, function, text, *rules)
 
 
 def binary(
     name: str,
-    meaning: Callable[[Array, Array], Array],
+    reference: Callable[[Array, Array], Array],
     dtypes: tuple[str, ...],
     doc: str,
     formula: str,
@@ -86,20 +86,20 @@ def binary(
 ) -> Op:
     """An op of two inputs that broadcast. `case` is both values and the answer.
 
-    `check` gets both Specs and refuses values that the meaning cannot take. `fast` is NumPy's own
-    function, where that has the same meaning only in the types whose results it leaves in the type.
+    `check` gets both Specs and refuses values that the reference cannot take. `fast` is NumPy's own
+    function, where that computes the same only in the types whose results it leaves in the type.
     """
 
     def named(x: Array, y: Array) -> Array:
-        return meaning(x, y)
+        return reference(x, y)
 
     def rule(x: Spec, y: Spec, **attrs: Any) -> Shape:
         if check is not None:
             check(x, y)
         return broadcast(op.inputs[1].name, x.shape, y.shape)
 
-    function = named if isinstance(meaning, np.ufunc) else meaning
-    cases, ufunc = {"by hand": case, **(corners or {})}, fast or meaning
+    function = named if isinstance(reference, np.ufunc) else reference
+    cases, ufunc = {"by hand": case, **(corners or {})}, fast or reference
     signature, text = f"T, T -> {out}", f"{doc}\n\n{formula}"
     rules = (cases, grad, slope_range, rule, also, ufunc)
     op = _complete(name, signature, dtypes, function, text, *rules)
@@ -108,7 +108,7 @@ def binary(
 
 def activation_gradient(
     name: str,
-    meaning: Callable[..., Array],
+    reference: Callable[..., Array],
     dtypes: tuple[str, ...],
     doc: str,
     formula: str,
@@ -128,7 +128,7 @@ def activation_gradient(
 
     signature, cases = f"T, T -> {out}", {"by hand": case, **(corners or {})}
     text, rules = f"{doc}\n\n{formula}", (cases, grad, slope_range, same_shape, ())
-    op = _complete(name, signature, dtypes, meaning, text, *rules)
+    op = _complete(name, signature, dtypes, reference, text, *rules)
     return op
 
 
@@ -185,7 +185,7 @@ def _complete(
     name: str,
     signature: str,
     dtypes: tuple[str, ...],
-    meaning: Callable[..., Any],
+    reference: Callable[..., Any],
     doc: str,
     cases: Cases,
     grad: Gradient,
@@ -194,11 +194,11 @@ def _complete(
     also: tuple[str, ...],
     ufunc: Any = None,
 ) -> Op:
-    meaning.__doc__ = doc
+    reference.__doc__ = doc
     # An op belongs to the file that declares it, which is the one that called the family.
-    meaning.__module__ = sys._getframe(2).f_globals["__name__"]
+    reference.__module__ = sys._getframe(2).f_globals["__name__"]
 
-    @functools.wraps(meaning)
+    @functools.wraps(reference)
     def rounded_once(*inputs: Array, **attrs: Any) -> Any:
         if math.prod([x.size for x in inputs]) * CELL <= MOST:  # which takes no time to see
             return at_once(*inputs, **attrs)
@@ -215,7 +215,7 @@ def _complete(
         return out
 
     def at_once(*inputs: Array, **attrs: Any) -> Any:
-        return meaning(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
+        return reference(*(x.astype(wide(x.dtype), copy=False) for x in inputs), **attrs)
 
     if dtypes == ("bool",):  # the only type is no variable
         signature, dtypes = signature.replace("T", "bool"), ()

@@ -1,6 +1,6 @@
 """What an op is, and the one place where ops are registered.
 
-An op is declared by one decorated function, which is its meaning in plain NumPy:
+An op is declared by one decorated function, its reference implementation in plain NumPy:
 
     @op("MaxPool", "T -> T", T=REALS)
     def max_pool(input, *, ksize: Window, ...): ...
@@ -95,7 +95,7 @@ def _guarded(
 
 
 class Op(Declaration):
-    # One op: its meaning and everything that hangs on it. Call it on arrays or on symbols.
+    # One op: its reference implementation and all that is declared with it. Call it on arrays or on symbols.
     # Not a docstring: `help` asks the class for one, and is answered for the op.
 
     @property
@@ -314,7 +314,7 @@ class Op(Declaration):
     def run(
         self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "", out: Any = None
     ) -> Sequence[Value]:
-        """Checks and computes. `kernel` asks for one by name; "meaning" is the NumPy one.
+        """Checks and computes. `kernel` asks for one by name; "reference" is the NumPy one.
 
         Gives an array for each output, and a tuple of them for an output that is a list.
         """
@@ -346,7 +346,7 @@ class Op(Declaration):
         return (given,) if len(self.outputs) == 1 else given or ()
 
     def values(self, given: Any) -> Any:
-        """What the meaning gave, one for each output and further variable; a lone one is just that."""
+        """The values that the reference implementation returned: one for each output and further variable."""
         return (given,) if max(len(self.outputs), len(self.writes)) == 1 else given or ()
 
     def _by_name(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
@@ -449,7 +449,7 @@ class Op(Declaration):
         if (
             kernel is not None
             and not isinstance(kernel, Prepared)
-            and reference is not self.meaning
+            and reference is not self.reference
         ):
             kernel = stoppable(
                 kernel
@@ -462,7 +462,7 @@ class Op(Declaration):
     def reference_on(self, values: Sequence[Value]) -> Callable[..., Any]:
         """The reference implementation; an interruptible one if one of the inputs and outputs is large."""
         large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
-        return stoppable(self.meaning) if large else self.meaning
+        return stoppable(self.reference) if large else self.reference
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
@@ -545,7 +545,7 @@ def op(
     run to the next: a variable, or a handle. `files` says that the op "reads" or "writes" files, by the
     names that it is given: whoever opens a page is asked before it runs. `fed` says that the output has
     no value unless a run gives it one. `also` are other words that it is found by: what it is called
-    elsewhere. `version` is raised when the meaning changes.
+    elsewhere. `version` is raised when what it computes changes.
     """
     return lambda function: Op(
         name,

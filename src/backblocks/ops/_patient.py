@@ -1,8 +1,9 @@
-"""Plain NumPy that can be ended: what an op's meaning computes on large arrays, in pieces.
+"""Plain NumPy that can be ended: what a reference implementation computes on large arrays, in pieces.
 
-    stoppable(meaning)(*arrays, **attrs)
+    stoppable(reference)(*arrays, **attrs)
 
-The meaning gets its inputs as arrays of a class of their own, and so are the arrays that follow from them.
+The reference implementation gets its inputs as arrays of a class of their own, and so are the arrays that
+follow from them.
 Before every function of NumPy's they look whether the work is to stop, and what they compute cell by cell,
 pick, add at places or sort is done in pieces. The results are the same to the bit.
 """
@@ -32,11 +33,11 @@ from backblocks.ops._stopping import (
 )
 
 
-def stoppable(meaning: Callable[..., Any]) -> Callable[..., Any]:
-    """The meaning, which ends within a moment when it is told to, however large its arrays are."""
+def stoppable(reference: Callable[..., Any]) -> Callable[..., Any]:
+    """An interruptible reference implementation: it ends soon after it is told to, on arrays of any size."""
 
     def in_pieces(*arrays: Any, **attrs: Any) -> Any:
-        return plain(meaning(*_each(_patient, arrays), **attrs))
+        return plain(reference(*_each(_patient, arrays), **attrs))
 
     return in_pieces
 

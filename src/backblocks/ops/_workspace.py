@@ -1,4 +1,4 @@
-"""How much memory an op's meaning needs in passing, besides its inputs and results.
+"""How much memory a reference implementation needs for temporaries, besides its inputs and results.
 
 NumPy makes an array for every step of a computation. The numbers here say how many arrays of the size of the
 largest input or output there are at a time at most. They were measured, and a test holds every op to its own
@@ -111,7 +111,7 @@ _IN_PLACE = {op: pins.split() for pins, ops in _IN_PLACE_OF.items() for op in op
 
 
 def temporary_bytes(op: Declaration, inputs: Sequence[Value], outputs: Sequence[Value]) -> int:
-    """What the meaning of an op needs for a call on these Specs. Outputs of unknown size are not counted."""
+    """What a reference implementation needs for a call on these Specs, without outputs of unknown size."""
     count = _OF_OP.get(op.name)
     if count is None:
         return 0

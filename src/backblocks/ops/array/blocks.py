@@ -261,7 +261,7 @@ def space_to_batch(input: Array, paddings: Array, *, block_size: Int) -> Array:
     where y = i · block_size + k - paddings[0, 0] and x = j · block_size + l - paddings[1, 0]
     where 0 ≤ k, l < block_size, and batch is the first size of input
     """
-    return np.asarray(space_to_batch_nd.meaning(input, np.full(2, block_size), paddings))
+    return np.asarray(space_to_batch_nd.reference(input, np.full(2, block_size), paddings))
 
 
 @op("BatchToSpace", "T, Tidx -> T", T=ALL, Tidx=INDEX)
@@ -272,7 +272,7 @@ def batch_to_space(input: Array, crops: Array, *, block_size: Int) -> Array:
     where y = i · block_size + k - crops[0, 0] and x = j · block_size + l - crops[1, 0]
     where 0 ≤ k, l < block_size, and batch is the first size of output
     """
-    return np.asarray(batch_to_space_nd.meaning(input, np.full(2, block_size), crops))
+    return np.asarray(batch_to_space_nd.reference(input, np.full(2, block_size), crops))
 
 
 def _square(input: Spec, block_size: int) -> Spec:

@@ -117,7 +117,7 @@ def _(s0: Spec, s1: Spec) -> tuple[Shape, Shape]:
     if s0.value is None or s1.value is None:
         return (None,), (None,)
     broadcast("s1", tuple(s0.value.tolist()), tuple(s1.value.tolist()))
-    r0, r1 = broadcast_gradient_args.meaning(s0.value, s1.value)
+    r0, r1 = broadcast_gradient_args.reference(s0.value, s1.value)
     return r0.shape, r1.shape
 
 

@@ -24,16 +24,16 @@ def const(*, value: Tensor, dtype: ValueType) -> Array:
 @const.shape
 def _(*, value: Array, dtype: Any) -> Shape:
     try:
-        const.meaning(value=value, dtype=dtype)
+        const.reference(value=value, dtype=dtype)
     except OpError as error:
         error.arg = "value"
         raise
     return tuple(value.shape)
 
 
-@const.foreseen
+@const.static_value
 def _(*, value: Array, dtype: Any) -> Array:
-    known: Array = const.meaning(value=value, dtype=dtype)
+    known: Array = const.reference(value=value, dtype=dtype)
     return known
 
 

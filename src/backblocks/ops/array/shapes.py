@@ -66,7 +66,7 @@ def _(input: Spec, *, out_type: Any) -> Shape:
     return (None if input.shape is None else len(input.shape),)
 
 
-@shape.foreseen
+@shape.static_value
 def _(input: Spec, *, out_type: Any) -> Any:
     return np.array(input.shape, out_type) if is_known(input.shape) else None
 
@@ -91,7 +91,7 @@ def _(input: Spec, *, out_type: Any) -> Shape:
     return ()
 
 
-@size.foreseen
+@size.static_value
 def _(input: Spec, *, out_type: Any) -> Any:
     if input.shape is None or None in input.shape:
         return None
@@ -377,8 +377,8 @@ for each in (shape, size, shape_n, rank, zeros_like, ones_like):
     each.cells(no_cells)
 for each in (reshape, expand_dims, squeeze, identity):
     each.kernel("copy")(_same_cells)
-zeros_like.foreseen(lambda x: _few_alike(x, zeros))
-ones_like.foreseen(lambda x: _few_alike(x, np.ones))
+zeros_like.static_value(lambda x: _few_alike(x, zeros))
+ones_like.static_value(lambda x: _few_alike(x, np.ones))
 identity.grad(lambda dy, y, input: [dy])
 zeros_like.grad(nothing)
 ones_like.grad(nothing)

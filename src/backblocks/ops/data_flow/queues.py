@@ -142,7 +142,7 @@ def _(*, component_types: Sequence[DType], shapes: Sequence[Shape], **rest: Any)
     return ()
 
 
-fifo_queue_v2.foreseen(fifo_queue_v2.meaning)
+fifo_queue_v2.static_value(fifo_queue_v2.reference)
 fifo_queue_v2.in_use(
     "It gives a handle, which shows in what others put in and take out.",
     """

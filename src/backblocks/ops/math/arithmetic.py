@@ -414,7 +414,7 @@ def accumulate_nv2(inputs: tuple[Array, ...], *, shape: PartialShape) -> Any:
 
     sum = Σ over m of inputs[m]
     """
-    return add_n.meaning(inputs)
+    return add_n.reference(inputs)
 
 
 @accumulate_nv2.shape
@@ -464,7 +464,7 @@ def _(t: Spec, clip_value_min: Spec, clip_value_max: Spec) -> Shape:
 @clip_by_value.grad
 def _(dy: Value, y: Value, t: Value, clip_value_min: Value, clip_value_max: Value) -> list[Value]:
     above = ops.greater(t, clip_value_max)
-    # As the meaning has it: what the upper bound gives is still held up to the lower one.
+    # As in the reference implementation: what the upper bound gives is still held up to the lower one.
     below = ops.less(ops.select_v2(above, clip_value_max, t), clip_value_min)
     inside = ops.logical_not(ops.logical_or(above, below))
     lowered = ops.logical_and(above, ops.logical_not(below))

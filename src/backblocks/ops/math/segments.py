@@ -92,7 +92,7 @@ def segment_mean(data: Array, segment_ids: Array) -> Array:
 
     A segment without rows is 0.
     """
-    total = segment_sum.meaning(data, segment_ids)
+    total = segment_sum.reference(data, segment_ids)
     rows = np.maximum(np.bincount(segment_ids, minlength=len(total)), 1)
     rows = rows.reshape(-1, *[1] * (data.ndim - 1)).astype(total.dtype)
     return np.asarray(ops.truncate_div(total, rows) if total.dtype.kind in "iu" else total / rows)
@@ -444,7 +444,7 @@ def sparse_segment_sum(data: Array, indices: Array, segment_ids: Array, **how: b
 
     output[s, …] = Σ over the i with segment_ids[i] = s of data[indices[i], …]
     """
-    return np.asarray(segment_sum.meaning(data[indices], segment_ids))
+    return np.asarray(segment_sum.reference(data[indices], segment_ids))
 
 
 @op("SparseSegmentMean", _OF_CHOSEN, attrs=_sparse_attrs, T=FLOATS, **_CHOSEN)
@@ -454,7 +454,7 @@ def sparse_segment_mean(data: Array, indices: Array, segment_ids: Array, **how: 
     output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / n
     where n is how many such i there are, at least 1
     """
-    total = segment_sum.meaning(data[indices], segment_ids)
+    total = segment_sum.reference(data[indices], segment_ids)
     return _divided(total, segment_ids, root=False)
 
 
@@ -465,7 +465,7 @@ def sparse_segment_sqrt_n(data: Array, indices: Array, segment_ids: Array, **how
     output[s, …] = (Σ over the i with segment_ids[i] = s of data[indices[i], …]) / √n
     where n is how many such i there are, at least 1
     """
-    total = segment_sum.meaning(data[indices], segment_ids)
+    total = segment_sum.reference(data[indices], segment_ids)
     return _divided(total, segment_ids, root=True)
 
 

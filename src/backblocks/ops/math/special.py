@@ -15,10 +15,10 @@ from backblocks.ops.math.arithmetic import POSITIVE
 
 
 def _of_one(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
-    def meaning(x: Array) -> Array:
+    def reference(x: Array) -> Array:
         return function(x.astype(np.float64)).astype(x.dtype)
 
-    return meaning
+    return reference
 
 
 def _bell(x: Value, factor: float, square: float) -> Value:

@@ -6,7 +6,7 @@ For each channel, with m its mean, v its variance and n its number of cells:
     c = x - m
     y = c * r * scale + offset
 
-Meanings compute in float64 and round once.
+Reference implementations compute in float64 and round once.
 """
 
 from typing import Annotated

@@ -76,7 +76,7 @@ def _delegate(v2: Op, v1: Op, **checks: Any) -> None:
 )
 def max_pool_v2(input: Array, ksize: Array, strides: Array, **how: Any) -> Any:
     """MaxPool whose window and stride are tensors."""
-    return max_pool.meaning(input, **_windows_of(ksize, strides), **how)
+    return max_pool.reference(input, **_windows_of(ksize, strides), **how)
 
 
 _delegate(
@@ -123,7 +123,7 @@ def max_pool_grad_v2(
     orig_input: Array, orig_output: Array, grad: Array, ksize: Array, strides: Array, **how: Any
 ) -> Any:
     """MaxPoolGrad whose window and stride are tensors."""
-    return max_pool_grad.meaning(
+    return max_pool_grad.reference(
         orig_input, orig_output, grad, **_windows_of(ksize, strides), **how
     )
 
@@ -166,7 +166,7 @@ def max_pool_grad_grad_v2(
 ) -> Any:
     """MaxPoolGradGrad whose window and stride are tensors."""
     windows = _windows_of(ksize, strides)
-    return max_pool_grad_grad.meaning(orig_input, orig_output, grad, **windows, **how)
+    return max_pool_grad_grad.reference(orig_input, orig_output, grad, **windows, **how)
 
 
 _delegate(max_pool_grad_grad_v2, max_pool_grad_grad, **_LISTS)

@@ -78,7 +78,7 @@ def quantized_max_pool(
     Padding never wins. `ksize` and `strides` have one entry for each dimension of NHWC. As in MaxPool,
     a window may lie over channels instead of space.
     """
-    return max_pool.meaning(input, **_windows(**windows)), min_input.copy(), max_input.copy()
+    return max_pool.reference(input, **_windows(**windows)), min_input.copy(), max_input.copy()
 
 
 @quantized_max_pool.shape

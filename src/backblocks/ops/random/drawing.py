@@ -52,12 +52,12 @@ def _count(shape: Array) -> int:
 def _stateful(name: str, draw: Draw, *also: str) -> Op:
     """An op that draws on from run to run."""
 
-    def meaning(shape: Array, *, dtype: FloatType, seed: Seed = 0, seed2: Seed = 0) -> Array:
+    def reference(shape: Array, *, dtype: FloatType, seed: Seed = 0, seed2: Seed = 0) -> Array:
         place = reserve(seed, seed2, _count(shape) * RESERVED)
         return draw(place, _count(shape), dtype).reshape(shape)
 
-    meaning.__doc__ = f"{_DOCS[draw]}\n\n{_UNSEEDED}"
-    each = op(name, "T -> output: dtype", stateful=True, also=also, T=INDEX)(meaning)
+    reference.__doc__ = f"{_DOCS[draw]}\n\n{_UNSEEDED}"
+    each = op(name, "T -> output: dtype", stateful=True, also=also, T=INDEX)(reference)
     each.shape(_shape)
     return each
 
@@ -69,15 +69,17 @@ def _two_seeds(seed: Spec) -> None:
 def _stateless(name: str, draw: Draw) -> Op:
     """An op whose numbers follow from the seed that it is given."""
 
-    def meaning(shape: Array, seed: Array, *, dtype: FloatType = "float32") -> Array:
+    def reference(shape: Array, seed: Array, *, dtype: FloatType = "float32") -> Array:
         return draw(place_of(seed), _count(shape), dtype).reshape(shape)
 
     def rule(shape: Spec, seed: Spec, **attrs: Any) -> Shape:
         _two_seeds(seed)
         return _shape(shape)
 
-    meaning.__doc__ = f"{_DOCS[draw]}\n\nThey follow from `seed` alone, whatever was drawn before."
-    each = op(name, "T, Tseed -> output: dtype", T=INDEX, Tseed=INDEX)(meaning)
+    reference.__doc__ = (
+        f"{_DOCS[draw]}\n\nThey follow from `seed` alone, whatever was drawn before."
+    )
+    each = op(name, "T, Tseed -> output: dtype", T=INDEX, Tseed=INDEX)(reference)
     each.shape(rule)
     return each
 
