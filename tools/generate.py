@@ -224,7 +224,7 @@ def _refusal_text(op: Op, args: dict[str, Any]) -> str:
 
 
 def _code(text: str) -> str:
-    """What is typed, as code; a sentence as it is."""
+    """Text to type as Markdown code; a sentence unchanged."""
     return f"`{text}`" if text and not text.endswith(".") else text
 
 
@@ -232,7 +232,7 @@ def index_page(ops: list[Op]) -> str:
     """All ops, by group."""
     parts = [f"<!-- {GENERATED} -->", "# The ops", f"{len(ops)} ops, as TensorFlow names them."]
     for group, title in sorted({(op.group, op.group_title) for op in ops}):
-        rows = ["| op | what it gives |", "|---|---|"]
+        rows = ["| op | result |", "|---|---|"]
         rows += [
             f"| [{op.name}]({op.name}.md) | {summary(op)} |" for op in ops if op.group == group
         ]
@@ -253,18 +253,18 @@ def differences_page(ops: list[Op]) -> str:
         for d in op.differences
     ]
     intro = (
-        "Names, arguments, defaults and meaning are TensorFlow 2.21's. Where its CPU kernel is "
-        "missing something, disagrees with itself or is wrong, ours differs as said here."
+        "Names, arguments, defaults and semantics are TensorFlow 2.21's. Where its CPU kernel is "
+        "incomplete, inconsistent or wrong, ours differs as listed here."
     )
     for_all = (
-        "Three differences hold for all ops. Of inputs that must have one type, TensorFlow converts the "
-        "later ones to the type of the first in silence, an array of float64 beside one of float32 say, "
-        "or any array beside a plain number. Ours refuses an array of another type and says how to "
-        "convert it; plain numbers and lists take the type of the arrays beside them.\n\n"
-        "TensorFlow takes denormals, numbers below the smallest that have all their digits (1.2e-38 in "
-        "float32, 2.2e-308 in float64), for 0 and gives 0 for them, in most ops and not in every cell: "
-        "Ceil(1e-40) is 0. Ours computes with them, as IEEE 754 says.\n\n"
-        "TensorFlow's kernels lack types that the op declares. Ours has every type that it lists: "
+        "Three differences hold for all ops. Where inputs must have one dtype, TensorFlow silently casts the "
+        "later ones to the dtype of the first, such as an array of float64 beside one of float32, "
+        "or any array beside a plain number. Ours refuses an array of another dtype and says how to "
+        "cast it; plain numbers and lists take the dtype of the arrays beside them.\n\n"
+        "TensorFlow flushes denormals (below 1.2e-38 in float32, 2.2e-308 in float64) to 0, as inputs and as "
+        "results, in most ops and not for every element: Ceil(1e-40) is 0. Ours computes with them, as "
+        "IEEE 754 says.\n\n"
+        "TensorFlow's kernels lack dtypes that the op declares. Ours has every dtype that it lists: "
         "[support.md](support.md) sets both side by side."
     )
     return (
