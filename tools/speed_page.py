@@ -49,9 +49,9 @@ EVERY = """\
 
 Medians. Beside a peer's time is how many times longer it takes than backblocks. `limit` is what the machine
 needs at least, with backblocks' share of that speed; `extra` is memory beyond inputs and result. In italics:
-the same amount of work, but another answer. In brackets: the gradient alone, with the places of the maxima
-handed in. A share above 1 is no mistake: convolutions with three taps along each axis are computed with fewer
-products than the limit counts.
+the same amount of work, but another answer. In brackets: the gradient alone, with the argmax indices
+given. A share above 1 is no mistake: convolutions with three taps along each axis use Winograd, which takes
+fewer products than the limit counts.
 """
 
 HOW = """\
@@ -66,7 +66,7 @@ HOW = """\
   starts. Every call gives a new result.
 * Of each peer the best of its ways counts: TensorFlow eagerly and in `tf.function`, with oneDNN turned on;
   PyTorch contiguous and with the channels last, forward and backward together where its backward kernel
-  wants the places of the maxima; JAX under `jit`. `xla` is TensorFlow with `jit_compile=True`, for pools.
+  takes argmax indices; JAX under `jit`. `xla` is TensorFlow with `jit_compile=True`, for pools.
 * Before they are timed, all must give the same answer, up to these shares of its largest number:
   {tolerances}. Inputs have no ties. The exceptions:
 {differences}

@@ -340,7 +340,7 @@ def test_what_cannot_be_written_is_still_printed(tmp_path, capsys):
     [
         (["--feed", "x"], "--feed: must be NAME=FILE or NAME=NUMBER; got 'x'."),
         (["--feed", "q=1"], "--feed: must be an output of the page; got 'q'. There is no block 'q'."),
-        (["--feed", "count=no.npy"], "--feed.count:ref: must be there; got 'no.npy'."),
+        (["--feed", "count=no.npy"], "--feed.count:ref: must exist; got 'no.npy'."),
         (["--fetch", "stp"], "got 'stp'. There is no block 'stp'; did you mean 'step'?"),
         (["--fetch", "step:no"], "Block 'step' has no output 'no'; its outputs: output_ref."),
         (["--until", "q:z"], "--until: must be an output of the page; got 'q:z'."),
@@ -584,16 +584,24 @@ def test_settings_that_no_run_can_follow_are_told(tmp_path, capsys, run, words):
     assert words in told.out + told.err
 
 
-@pytest.mark.parametrize("name", ["a" * 3000, "a/" * 2000 + "a", "a/" * 1_000_000])
-def test_paths_that_no_system_takes_are_refused_in_words(tmp_path, capsys, name):
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [
+        ("a" * 3000, "must be a file that can be read"),
+        ("a/" * 2000 + "a", "must exist"),
+        ("a/" * 1_000_000, "must be a path below the folder of the page"),
+    ],
+    ids=["a long name", "many folders", "a long path"],
+)
+def test_paths_that_no_system_takes_are_refused_in_words(tmp_path, capsys, name, rule):
     blocks = {
         "x": {"op": "Const", "attrs": {"value": {"dtype": "float32", "file": name}}},
         "p": {"op": "page", "attrs": {"page": name}},
     }
     assert main(["check", page(tmp_path, blocks=blocks)]) == 1
     told = capsys.readouterr().out
-    assert 'block "x": Const.value: must be' in told
-    assert 'block "p": page.page: must be' in told
+    assert f'block "x": Const.value: {rule}' in told
+    assert f'block "p": page.page: {rule}' in told
 
 
 def test_files_that_may_not_be_read_are_refused_in_words(tmp_path, capsys, monkeypatch):
@@ -805,7 +813,9 @@ def test_files_need_a_yes(tmp_path, capsys):
     path = page(tmp_path, blocks=blocks, run={"fetch": ["read"]})
     assert main(["run", path]) == 1
     told = capsys.readouterr().err
-    assert "--allow-files: must be given, as blocks touch files; got read (ReadFile reads)." in told
+    assert (
+        "--allow-files: must be given, as blocks access files; got read (ReadFile reads)." in told
+    )
     assert main(["run", path, "--fetch", "x"]) == 0
     capsys.readouterr()
     assert main(["run", path, "--allow-files", "--json"]) == 0

@@ -247,7 +247,7 @@ def test_arrays_that_no_page_names_any_more_are_removed(tmp_path):
     [
         (lambda file: file.write_bytes(file.read_bytes()[:-4]), "whole file"),
         (lambda file: file.write_bytes(b"PK\x03\x04"), "file of one array"),
-        (lambda file: file.unlink(), "must be there"),
+        (lambda file: file.unlink(), "must exist"),
         (lambda file: np.save(file, np.zeros(300)), "must hold float32"),
         (
             lambda file: np.save(file, np.array([{}], object), allow_pickle=True),

@@ -371,7 +371,7 @@ ROW = {"op": "Placeholder", "attrs": {"dtype": "float32", "shape": [8, 3]}}
             {"op": "gradients", "in": {"ys": ["x"], "xs": ["x"], "grad_ys": [[1, 2]]}},
             'block "b": gradients.grad_ys: must have the shape of its y, [8, 3]; got [2]',
         ),
-        ({"op": "page"}, "page.page: cannot be looked for: the page has no folder yet"),
+        ({"op": "page"}, "page.page: cannot be found: the page has no folder yet"),
     ],
 )
 def test_a_problem_names_the_block_and_the_pin(block, words):
@@ -491,7 +491,7 @@ def test_settings_that_name_what_is_not_there(change, words):
         ({"in": {"x": "ints"}}, "page.x: must be float32, as the port is; got int32"),
         ({"in": {"x": [[1]]}}, "page.x: must have the shape of the port, [?]; got [1, 1]"),
         ({"in": {"x": [1], "z": 1}}, "page.z: is no input that is known here. It takes x, scale."),
-        ({"in": {"x": [1]}, "attrs": {"page": "none.page.json"}}, "page.page: must be there"),
+        ({"in": {"x": [1]}, "attrs": {"page": "none.page.json"}}, "page.page: must exist"),
         (
             {"in": {"x": [1]}, "attrs": {"page": "layer.page.json", "k": 1}},
             "page.k: is no attribute",

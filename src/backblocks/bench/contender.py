@@ -28,9 +28,9 @@ class Caveat:
 
 # Every caveat there is.
 SYMMETRIC_PADDING = Caveat(
-    "same work", "pads both sides alike, so that its windows stand one cell before TensorFlow's"
+    "same work", "pads symmetrically, so that its windows are one element before TensorFlow's"
 )
-SAVED_INDICES = Caveat("part", "is handed the places of the maxima, found before the clock starts")
+SAVED_INDICES = Caveat("part", "gets the argmax indices, computed before timing")
 OTHER_TYPE = Caveat("yardstick", "the same problem in f32")
 OTHER_FORMAT = Caveat("yardstick", "the same problem with the channels last")
 STREAM = Caveat("yardstick", "reads what is needed once and writes the result once")

@@ -150,7 +150,7 @@ def _refuse_files(graph: PageGraph, needed: set[str]) -> None:
     ]
     if touching:
         raise OpError(
-            "must be given, as blocks touch files",
+            "must be given, as blocks access files",
             op="--allow-files",
             got=described(", ".join(touching)),
             hint="Look at these blocks first. They reach files in the folder of the page only.",

@@ -48,7 +48,7 @@ class Folder:
             mode = path.stat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             hint = "Put the file beside the page."
-            raise OpError("must be there", got=name, hint=hint) from None
+            raise OpError("must exist", got=name, hint=hint) from None
         except OSError as error:
             raise _unusable(name, error) from None
         if not stat.S_ISREG(mode):
@@ -59,7 +59,7 @@ class Folder:
         """The path of this name, which must lie inside the root, symlinks resolved."""
         if self.here is None or self.root is None:
             raise OpError(
-                "cannot be looked for: the page has no folder yet",
+                "cannot be found: the page has no folder yet",
                 got=name,
                 hint="Save the page first: its files stand beside it.",
             )
