@@ -11,8 +11,8 @@ import numpy as np
 
 from backblocks.dtypes import NAMES
 from backblocks.ops import REGISTRY
-from backblocks.ops._cell_points import linked, value
-from backblocks.ops._cells import pin_names
+from backblocks.ops._access_maps import pin_names
+from backblocks.ops._access_points import linked, value
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value, flat
 from backblocks.studio import messages
@@ -123,7 +123,7 @@ def _asked(name: str, arrays: list[Any], given: dict[str, Any]) -> dict[str, Any
     inputs, attrs, _ = op.bind(arrays, given)
     inputs = op.arrays(inputs)
     outputs = op.run(inputs, attrs)
-    ways = op.ways(each_value(Spec.of, inputs), attrs, each_value(Spec.of, outputs))
+    ways = op.access_maps(each_value(Spec.of, inputs), attrs, each_value(Spec.of, outputs))
     ins, outs = _named(op.inputs, inputs), _named(op.outputs, outputs)
     shapes = {pin: array.shape for pin, array in (ins | outs).items()}
     asked = [(pin, cell) for pin, shape in shapes.items() for cell in _some(shape)]

@@ -165,7 +165,7 @@ def _axes(op: Op) -> dict[str, str]:
             continue
         outputs = op.run(inputs, attrs)
         specs = each_value(Spec.of, inputs), each_value(Spec.of, outputs)
-        for way in op.ways(specs[0], attrs, specs[1]):
+        for way in op.access_maps(specs[0], attrs, specs[1]):
             for pin, cells in way.cells.items():
                 named = cells.axes and cells.axes == attrs.get("data_format")
                 found.setdefault(pin, set()).add("data_format" if named else cells.axes)

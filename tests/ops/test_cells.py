@@ -18,8 +18,8 @@ from fuzz import kernels as fuzz
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
 from backblocks.ops import REGISTRY
-from backblocks.ops._cell_points import every_point, linked, meant, points, value
-from backblocks.ops._cells import Factor, pin_names
+from backblocks.ops._access_maps import Factor, pin_names
+from backblocks.ops._access_points import every_point, linked, meant, points, value
 from backblocks.ops._spec import Spec
 from backblocks.ops._values import each_value, flat
 
@@ -40,9 +40,9 @@ class Call:
     op: object
     inputs: list
     attrs: dict
-    ways: list = None
+    access_maps: list = None
     fixed: frozenset = frozenset()
-    """Inputs whose values shapes and Ways rest on."""
+    """Inputs whose values shapes and access maps rest on."""
     plan: object = None
 
     def __post_init__(self):
@@ -62,8 +62,8 @@ class Call:
             for name, spec in zip(self.outputs, flat(tuple(named.values())), strict=True)
         }
         self.op.infer(specs, self.attrs)
-        if self.ways is None:
-            self.ways = self.op.ways(specs, self.attrs, tuple(named.values()))
+        if self.access_maps is None:
+            self.access_maps = self.op.access_maps(specs, self.attrs, tuple(named.values()))
         self.fixed = frozenset(looked - self.counted())
         kinds = {x.dtype.kind for name, x in self.tensors().items() if name not in self.fixed}
         # Numbers that are not whole are never refused, so that such calls need no checks.
@@ -88,9 +88,9 @@ class Call:
 
     def number(self, name, code, results):
         """What a result stands for, and how far apart two neighbours are where it is a rounded code."""
-        for way in self.ways:
-            if name in way.codes and name in way.cells and way.rule == "sum":
-                low, high = (float(results[end]) for end in way.codes[name])
+        for access in self.access_maps:
+            if name in access.codes and name in access.cells and access.rule == "sum":
+                low, high = (float(results[end]) for end in access.codes[name])
                 step = meant(1, code.dtype, low, high) - meant(0, code.dtype, low, high)
                 return meant(code, code.dtype, low, high), step
         return code.astype(code.dtype.type), 0
@@ -99,7 +99,9 @@ class Call:
         """What results stand for, and the steps between codes that were rounded to."""
         found, steps = {}, {}
         for name, result in results.items():
-            coded = any(name in way.codes and way.rule == "sum" for way in self.ways)
+            coded = any(
+                name in access.codes and access.rule == "sum" for access in self.access_maps
+            )
             if coded and result.dtype != np.int32:  # 32 bits are exact
                 each = [self.number(name, code, results) for code in result.ravel()]
                 result = np.array([number for number, _ in each]).reshape(result.shape)
@@ -109,37 +111,39 @@ class Call:
 
     def holders(self):
         """The inputs that hold coordinates of others."""
-        ats = [at for way in self.ways for cells in way.cells.values() for at in cells.at]
+        ats = [
+            at for access in self.access_maps for cells in access.cells.values() for at in cells.at
+        ]
         return {at.held_by for at in ats} & set(self.tensors())
 
     def counted(self):
         """The inputs that outputs are declared to depend on."""
         ends = {
             end
-            for way in self.ways
-            for ends in way.codes.values()
+            for access in self.access_maps
+            for ends in access.codes.values()
             for end in ends
-            if end in way.cells
+            if end in access.cells
         }
-        return {pin for way in self.ways for pin in way.of} | self.holders() | ends
+        return {pin for access in self.access_maps for pin in access.of} | self.holders() | ends
 
     @property
     def fused(self):
         """Whether a kernel may make sums by fewer products: NaN would show in neighbours."""
-        linear = {way.rule for way in self.ways} <= {"sum", "apply"}
+        linear = {access.rule for access in self.access_maps} <= {"sum", "apply"}
         return linear and self.op.name in fuzz.OPS
 
     def points(self):
-        return sum(math.prod(way.loops.values()) for way in self.ways)
+        return sum(math.prod(access.loops.values()) for access in self.access_maps)
 
 
 def by_cell(call, tensors):
-    """The points of each cell with their Ways: by walking through all points."""
+    """The points of each cell with their access maps: by walking through all points."""
     found = {}
-    for way in call.ways:
-        for point in every_point(way, call.shapes, tensors):
+    for access in call.access_maps:
+        for point in every_point(access, call.shapes, tensors):
             for key in point.every_cell():
-                found.setdefault(key, []).append((way, point))
+                found.setdefault(key, []).append((access, point))
     return found
 
 
@@ -186,7 +190,7 @@ def drawn(rng, x, style):
 
 
 def draw_all(call, rng, style):
-    """The tensors of a call with new numbers, but for those that its Ways rest on, and places."""
+    """The tensors of a call with new numbers, but for those that its access maps rest on, and places."""
     kept = call.fixed | call.holders()
     return {
         name: x if name in kept or name.split("[")[0] in kept else drawn(rng, x, style)
@@ -305,11 +309,11 @@ class Moves:
     def undecided(self, name, cell):
         """The outputs that cannot move although the cell decides in them: it has no rival there."""
         many = {}
-        for way, point in self.points.get((name, cell), ()):
-            (output,) = set(way.cells) & set(self.call.outputs)
+        for access, point in self.points.get((name, cell), ()):
+            (output,) = set(access.cells) & set(self.call.outputs)
             alone = False
-            if way.rule in DECIDING and name in way.of[DECIDING[way.rule] :]:
-                window = way.of[0] if way.rule == "winners" else output
+            if access.rule in DECIDING and name in access.of[DECIDING[access.rule] :]:
+                window = access.of[0] if access.rule == "winners" else output
                 rivals = self.points[window, point.cells[window]]
                 alone = len({each.cells[name] for _, each in rivals}) == 1
             many.setdefault((output, point.cells[output]), []).append(not alone)
@@ -317,14 +321,14 @@ class Moves:
 
     def aimed(self, tensors, key, output):
         """The tensors with numbers that let this output take notice of this cell."""
-        for way, point in self.points[output]:
-            if way.rule in ("winners", "winner's", "close") and key in point.every_cell():
-                deciding = way.of[1]
+        for access, point in self.points[output]:
+            if access.rule in ("winners", "winner's", "close") and key in point.every_cell():
+                deciding = access.of[1]
                 x = tensors[deciding].copy()
-                if way.rule == "close":
-                    x[point.cells[deciding]] = tensors[way.of[2]][point.cells[way.of[2]]]
+                if access.rule == "close":
+                    x[point.cells[deciding]] = tensors[access.of[2]][point.cells[access.of[2]]]
                 else:
-                    own = output[0] if way.rule == "winners" else deciding
+                    own = output[0] if access.rule == "winners" else deciding
                     x[point.cells[own]] = 50
                 return tensors | {deciding: x}
         return tensors
@@ -335,7 +339,7 @@ def check_both_directions(call):
     together = by_cell(call, call.tensors())
     for name, shape in call.shapes.items():
         for cell in np.ndindex(shape):
-            found = linked(call.ways, call.shapes, name, cell, call.tensors())
+            found = linked(call.access_maps, call.shapes, name, cell, call.tensors())
             pairs = {(pin, other) for pin, cells in found.items() for other in cells}
             key = name, cell
             assert pairs == others(key, together.get(key, ())), f"{name}{list(cell)}"
@@ -353,7 +357,7 @@ def check_values(call, rng):
         for name, result in results.items():
             for cell in np.ndindex(result.shape):
                 with np.errstate(all="ignore"):
-                    said = value(call.ways, call.shapes, name, cell, tensors)
+                    said = value(call.access_maps, call.shapes, name, cell, tensors)
                 if said is not None:
                     found, step = call.number(name, result[cell], results)
                     within = rounding(call, name, cell, tensors, result.dtype) + step / 2
@@ -368,32 +372,37 @@ def rounding(call, name, cell, tensors, dtype):
     """How far the result may be from the exact sum: by rounding alone, as the browser counts it too."""
     size = count = 0
     with np.errstate(all="ignore"):
-        for way in call.ways:
-            each = list(points(way, call.shapes, name, cell, tensors)) if name in way.cells else ()
-            used = way.of[:1] if way.rule in ("winners", "close", "shares") else way.of
-            join = math.fsum if way.rule == "added" else math.prod
+        for access in call.access_maps:
+            each = (
+                list(points(access, call.shapes, name, cell, tensors))
+                if name in access.cells
+                else ()
+            )
+            used = access.of[:1] if access.rule in ("winners", "close", "shares") else access.of
+            join = math.fsum if access.rule == "added" else math.prod
             terms = [
-                abs(point.weight) * join(abs(number_at(way, pin, point, tensors)) for pin in used)
+                abs(point.weight)
+                * join(abs(number_at(access, pin, point, tensors)) for pin in used)
                 for point in each
-                if way.rule in ADDING
+                if access.rule in ADDING
             ]
-            size += math.prod(terms) if way.rule == "product" else sum(terms)
+            size += math.prod(terms) if access.rule == "product" else sum(terms)
             count += len(terms)
-            size /= len(terms) if way.rule == "mean" and terms else 1
-    codes = any(name in way.codes and way.rule == "sum" for way in call.ways)
+            size /= len(terms) if access.rule == "mean" and terms else 1
+    codes = any(name in access.codes and access.rule == "sum" for access in call.access_maps)
     exact = not codes and dtype.kind in "biu"
     eps = 0 if exact else float(ml_dtypes.finfo(np.float32 if codes else dtype).eps)
     within = eps * size * (4 + math.sqrt(count))
-    if any(way.cut and way.rule == "shares" for way in call.ways):
+    if any(access.cut and access.rule == "shares" for access in call.access_maps):
         within = 1  # a sum that should be whole may come out just below it
     return within if math.isfinite(within) else 0
 
 
-def number_at(way, pin, point, tensors):
+def number_at(access, pin, point, tensors):
     code = tensors[pin][point.cells[pin]]
-    if pin not in way.codes or way.rule != "sum":
+    if pin not in access.codes or access.rule != "sum":
         return code.item()
-    low, high = (float(tensors[end]) for end in way.codes[pin])
+    low, high = (float(tensors[end]) for end in access.codes[pin])
     return meant(code, tensors[pin].dtype, low, high)
 
 
@@ -401,7 +410,7 @@ def check(call, rng):
     if call.points() <= MOST_POINTS:
         check_both_directions(call)
         check_values(call, rng)
-        if call.points() or not call.ways:
+        if call.points() or not call.access_maps:
             Moves(call, rng).check()
 
 
@@ -495,7 +504,7 @@ def test_every_pool_and_convolution_says_how_its_numbers_come_about(name):
         ends = {"min_output", "max_output", "row_pooling_sequence", "col_pooling_sequence"}
         for output in set(call.outputs) - ends:
             for cell in np.ndindex(call.shapes[output]):
-                said = value(call.ways, call.shapes, output, cell, call.tensors())
+                said = value(call.access_maps, call.shapes, output, cell, call.tensors())
                 assert said is not None, f"{output}{list(cell)}"
                 told += 1
     assert told
@@ -737,10 +746,10 @@ def test_declared_cells_are_those_that_move_in_any_sizes(name):
 # -- the test itself ---------------------------------------------------------------------------
 
 
-def spoiled(ways):
-    """The Ways with one mistake: an offset or a step that is one off, or two axes in the wrong order."""
-    for number, way in enumerate(ways):
-        for pin, cells in way.cells.items():
+def spoiled(access_maps):
+    """Access maps with one mistake: an offset or a step that is one off, or two axes in the wrong order."""
+    for number, access in enumerate(access_maps):
+        for pin, cells in access.cells.items():
             for axis, at in enumerate(cells.at):
                 wrong = [replace(at, offset=at.offset + 1)]
                 wrong += [
@@ -753,8 +762,10 @@ def spoiled(ways):
                         (*cells.at[: axis - 1], at, cells.at[axis - 1], *cells.at[axis + 1 :])
                     )
                 for other in others:
-                    mistaken = replace(way, cells={**way.cells, pin: replace(cells, at=other)})
-                    yield [*ways[:number], mistaken, *ways[number + 1 :]]
+                    mistaken = replace(
+                        access, cells={**access.cells, pin: replace(cells, at=other)}
+                    )
+                    yield [*access_maps[:number], mistaken, *access_maps[number + 1 :]]
 
 
 POOL = {"ksize": (1, 3, 2, 1), "strides": (1, 2, 1, 1), "padding": "SAME"}
@@ -778,11 +789,11 @@ def test_a_mistake_in_a_declaration_is_found(name, shapes, given):
     _, attrs, _ = op.bind(inputs, given)
     right = Call(op, inputs, attrs)
     Moves(right, rng).check()
-    mistakes = list(spoiled(right.ways))
+    mistakes = list(spoiled(right.access_maps))
     assert len(mistakes) > 8
-    for ways in mistakes:
+    for access_maps in mistakes:
         with pytest.raises(AssertionError):
-            Moves(Call(op, inputs, attrs, ways), rng).check()
+            Moves(Call(op, inputs, attrs, access_maps), rng).check()
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -801,9 +812,9 @@ def test_a_weight_that_is_a_little_off_is_found(name, shapes, given, dtype):
     right = Call(op, inputs, attrs)
     check_values(right, np.random.default_rng(2))
     off = Factor((1 + 64 * float(np.finfo(dtype).eps),))
-    ways = [
-        replace(way, factors=(off,)) if way.rule == "sum" else replace(way, rule="shares")
-        for way in right.ways
+    access_maps = [
+        replace(access, factors=(off,)) if access.rule == "sum" else replace(access, rule="shares")
+        for access in right.access_maps
     ]
     with pytest.raises(AssertionError):
-        check_values(Call(op, inputs, attrs, ways), np.random.default_rng(2))
+        check_values(Call(op, inputs, attrs, access_maps), np.random.default_rng(2))

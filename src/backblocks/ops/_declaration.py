@@ -14,7 +14,7 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._formulas import set_apart, with_formula
 from backblocks.ops._handles import fresh
 from backblocks.ops._kernels import Dispatcher
@@ -145,7 +145,7 @@ class Declaration(Dispatcher):
     start_rule: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
-    cell_rule: Callable[..., list[Way]] | None = None
+    cell_rule: Callable[..., list[AccessMap]] | None = None
     kernels: list[Kernel] = field(default_factory=list)
     cases: list[Case] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -210,8 +210,8 @@ class Declaration(Dispatcher):
         """Says why asking for a gradient through this op is an error."""
         self.no_gradient_because = because
 
-    def cells(self, rule: Callable[..., list[Way]]) -> Callable[..., list[Way]]:
-        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and Ways out.
+    def cells(self, rule: Callable[..., list[AccessMap]]) -> Callable[..., list[AccessMap]]:
+        """Which cells belong together: (y, *inputs, **attrs) in, all Specs, and access maps out.
 
         `y` is the Spec of the output, or a named tuple of them. The shape rule has passed.
         """

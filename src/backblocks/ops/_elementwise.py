@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import is_half, wide
-from backblocks.ops._cells import Cells, Coordinate, Way, over, pin_names
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over, pin_names
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
@@ -136,11 +136,11 @@ def _same_shape(x: Spec, **attrs: Any) -> Shape:
     return x.shape
 
 
-def cell_to_cell(op: Op, rule: str = "apply") -> Callable[..., list[Way]]:
+def cell_to_cell(op: Op, rule: str = "apply") -> Callable[..., list[AccessMap]]:
     """Declares that each output cell comes from the cells at the same place of all inputs, broadcast."""
 
     @op.cells
-    def cells_of(y: Spec, *inputs: Any, **attrs: Any) -> list[Way]:
+    def cells_of(y: Spec, *inputs: Any, **attrs: Any) -> list[AccessMap]:
         loops, places = over(y.sizes)
         named = {
             name: spec
@@ -149,7 +149,7 @@ def cell_to_cell(op: Op, rule: str = "apply") -> Callable[..., list[Way]]:
         }
         cells = {name: broadcast_cells(spec.sizes, places) for name, spec in named.items()}
         cells[op.outputs[0].name] = Cells(places)
-        return [Way(rule, tuple(named), loops, cells)]
+        return [AccessMap(rule, tuple(named), loops, cells)]
 
     return cells_of
 

@@ -33,7 +33,7 @@ from backblocks.errors import (
     described,
     nearest,
 )
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
@@ -291,10 +291,10 @@ class Op(Declaration):
         return self._with_value(specs, inputs, attrs)
 
     @_guarded
-    def ways(
+    def access_maps(
         self, inputs: Sequence[Value], attrs: Attrs, outputs: Sequence[Value] | None = None
-    ) -> list[Way]:
-        """Which cells of inputs and outputs belong together (see _cells.py); none if nobody has said.
+    ) -> list[AccessMap]:
+        """Which cells of inputs and outputs belong together (see _access_maps.py); none if nobody has said.
 
         Some ops take inputs by their values: give Specs that have them, also of outputs if there are.
         """

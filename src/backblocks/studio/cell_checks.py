@@ -19,7 +19,7 @@ from backblocks.dtypes import is_float
 from backblocks.errors import OpError
 from backblocks.graph.gradient_ops import GradientOp, gradient_ops
 from backblocks.ops import REGISTRY
-from backblocks.ops._cell_points import linked, value
+from backblocks.ops._access_points import linked, value
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op
 from backblocks.ops._spec import Spec
@@ -177,7 +177,7 @@ def _by_cells(
         raise _CannotCheck("chance", op.name)
     held = dict(zip((pin.name for pin in op.inputs), inputs, strict=True))
     specs = [Spec.of(outputs[pin.name]) for pin in op.outputs]
-    ways = op.ways([Spec.of(array) for array in inputs], attrs, specs)
+    ways = op.access_maps([Spec.of(array) for array in inputs], attrs, specs)
     shapes = {name: array.shape for name, array in (held | outputs).items()}
     fed = linked(ways, shapes, way.input, cell, held)
     cells = {pin: fed.get(pin, []) for pin in weights}

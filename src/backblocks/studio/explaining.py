@@ -24,7 +24,7 @@ def explain(asked: Explain, held: Held) -> Explained:
     def specs_of(symbols: Any) -> list[Any]:
         return each_value(lambda symbol: specs[id(symbol)], symbols)
 
-    ways = block.op.ways(specs_of(block.inputs), block.attrs, specs_of(block.outputs))
+    ways = block.op.access_maps(specs_of(block.inputs), block.attrs, specs_of(block.outputs))
     return Explained(
         asked.request,
         asked.block,

@@ -606,7 +606,7 @@ class Way(Struct, omit_defaults=True):
     """
 
     rule: str
-    """How the output comes from the points that lead to its cell (see backblocks.ops._cells)."""
+    """How the output comes from the points that lead to its cell (see backblocks.ops._access_maps)."""
     of: list[str]
     """The tensors that the rule takes, in its order."""
     loops: dict[str, int]

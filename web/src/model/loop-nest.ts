@@ -1,5 +1,5 @@
 /**
- * The loop nest of an op with an access map for each tensor, as `backblocks.ops._cells` declares it: which cells of
+ * The loop nest of an op with an access map for each tensor, as `backblocks.ops._access_maps` declares it: which cells of
  * inputs and outputs depend on each other.
  *
  * An access map gives the cell of a tensor at each point of the loops: along each axis an affine function of the loop

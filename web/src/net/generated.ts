@@ -583,7 +583,7 @@ export interface Factor {
  * tensor is none. All cells of one point belong together.
  */
 export interface Way {
-  /** How the output comes from the points that lead to its cell (see backblocks.ops._cells). */
+  /** How the output comes from the points that lead to its cell (see backblocks.ops._access_maps). */
   readonly rule: string;
   /** The tensors that the rule takes, in its order. */
   readonly of: readonly string[];

@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import NAMES, NUMBERS, QUANTIZED, DType
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, shape_text
@@ -50,7 +50,7 @@ def _(input: Spec, *, type: DType) -> Shape:
 
 
 @bitcast.cells
-def _(y: Spec, input: Spec, *, type: DType) -> list[Way]:
+def _(y: Spec, input: Spec, *, type: DType) -> list[AccessMap]:
     """The larger numbers are each made of several, or the other way about."""
     fewer = min(y.sizes, input.sizes, key=len)
     loops, at = over(max(y.sizes, input.sizes, key=len))
@@ -58,7 +58,7 @@ def _(y: Spec, input: Spec, *, type: DType) -> list[Way]:
         pin: Cells(at[: len(fewer)] if spec.sizes == fewer else at)
         for pin, spec in (("input", input), ("output", y))
     }
-    return [Way("apply", ("input",), loops, cells)]
+    return [AccessMap("apply", ("input",), loops, cells)]
 
 
 bitcast.no_gradient("A number is not a smooth function of another one's bits.")

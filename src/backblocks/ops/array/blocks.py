@@ -7,7 +7,7 @@ import numpy as np
 
 from backblocks.dtypes import ALL, VALUES
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, loop, over
+from backblocks.ops._access_maps import AccessMap, Cells, loop, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
@@ -165,7 +165,7 @@ def _(dy: Value, y: Value, input: Value, block_shape: Value, crops: Value) -> li
 
 def _block_cells(
     small: str, large: str, of: str, large_sizes: tuple[int, ...], blocks: Array, pairs: Array
-) -> list[Way]:
+) -> list[AccessMap]:
     """The cells of the pin `small`, many images without blocks, and of `large`, which has borders more."""
     count = len(blocks)
     padded = large_sizes[1 : count + 1] + pairs.sum(1)
@@ -184,17 +184,17 @@ def _block_cells(
         small: Cells((image, *space, *at[2 * count + 1 :])),
         large: Cells((n, *inner, *at[2 * count + 1 :])),
     }
-    return [Way("copy", (of,), loops, cells)]
+    return [AccessMap("copy", (of,), loops, cells)]
 
 
 @space_to_batch_nd.cells
-def _(y: Spec, input: Spec, block_shape: Spec, paddings: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, block_shape: Spec, paddings: Spec) -> list[AccessMap]:
     blocks, pads = block_shape.contents, paddings.contents
     return _block_cells("output", "input", "input", input.sizes, blocks, pads)
 
 
 @batch_to_space_nd.cells
-def _(y: Spec, input: Spec, block_shape: Spec, crops: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, block_shape: Spec, crops: Spec) -> list[AccessMap]:
     blocks, cut = block_shape.contents, crops.contents
     return _block_cells("input", "output", "input", y.sizes, blocks, cut)
 
@@ -296,13 +296,13 @@ def _(input: Spec, crops: Spec, *, block_size: int) -> Shape:
 
 
 @space_to_batch.cells
-def _(y: Spec, input: Spec, paddings: Spec, *, block_size: int) -> list[Way]:
+def _(y: Spec, input: Spec, paddings: Spec, *, block_size: int) -> list[AccessMap]:
     blocks = np.full(2, block_size)
     return _block_cells("output", "input", "input", input.sizes, blocks, paddings.contents)
 
 
 @batch_to_space.cells
-def _(y: Spec, input: Spec, crops: Spec, *, block_size: int) -> list[Way]:
+def _(y: Spec, input: Spec, crops: Spec, *, block_size: int) -> list[AccessMap]:
     blocks = np.full(2, block_size)
     return _block_cells("input", "output", "input", y.sizes, blocks, crops.contents)
 
@@ -420,7 +420,7 @@ def _(dy: Value, y: Value, input: Value, **how: Any) -> list[Value]:
 
 def _depth_cells(
     deep: str, wide: str, deep_sizes: tuple[int, ...], block_size: int, data_format: str
-) -> list[Way]:
+) -> list[AccessMap]:
     """The cells of the pin `deep`, whose channels are blocks, and of the pin `wide`, which has them."""
     n, h, w, c = last(deep_sizes, data_format)
     k = block_size
@@ -435,16 +435,16 @@ def _depth_cells(
     cells = {
         pin: Cells(first(place, data_format), axes=data_format) for pin, place in places.items()
     }
-    return [Way("copy", ("input",), loops, cells)]
+    return [AccessMap("copy", ("input",), loops, cells)]
 
 
 @space_to_depth.cells
-def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[Way]:
+def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[AccessMap]:
     return _depth_cells("output", "input", y.sizes, block_size, data_format)
 
 
 @depth_to_space.cells
-def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[Way]:
+def _(y: Spec, input: Spec, *, block_size: int, data_format: str) -> list[AccessMap]:
     return _depth_cells("input", "output", input.sizes, block_size, data_format)
 
 

@@ -5,7 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import EVERY, FILLED, MOVED, NAMES
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Coordinate, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
@@ -69,10 +69,10 @@ def _reaches(small: tuple[Size, ...], large: tuple[Size, ...]) -> bool:
 
 
 @broadcast_to.cells
-def _(y: Spec, input: Spec, shape: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, shape: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
     cells = {"input": broadcast_cells(input.sizes, at), "output": Cells(at)}
-    return [Way("copy", ("input",), loops, cells)]
+    return [AccessMap("copy", ("input",), loops, cells)]
 
 
 @broadcast_to.grad
@@ -182,10 +182,10 @@ def _(dims: Spec, value: Spec) -> Shape:
 
 
 @fill.cells
-def _(y: Spec, dims: Spec, value: Spec) -> list[Way]:
+def _(y: Spec, dims: Spec, value: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
     only = Cells((Coordinate(0),) * len(value.sizes))
-    return [Way("copy", ("value",), loops, {"value": only, "output": Cells(at)})]
+    return [AccessMap("copy", ("value",), loops, {"value": only, "output": Cells(at)})]
 
 
 @fill.grad
@@ -234,13 +234,13 @@ def _(input: Spec, multiples: Spec) -> Shape:
 
 
 @tile.cells
-def _(y: Spec, input: Spec, multiples: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, multiples: Spec) -> list[AccessMap]:
     sizes = input.sizes
     loops, at = over((*multiples.contents.tolist(), *sizes))
     pairs = zip(at[: len(sizes)], at[len(sizes) :], sizes, strict=True)
     laid = tuple(time * n + i for time, i, n in pairs)
     cells = {"input": Cells(at[len(sizes) :]), "output": Cells(laid)}
-    return [Way("copy", ("input",), loops, cells)]
+    return [AccessMap("copy", ("input",), loops, cells)]
 
 
 @tile.grad

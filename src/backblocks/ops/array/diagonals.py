@@ -5,7 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, COMPLEX, FLOATS
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._patient import interruptible
@@ -42,10 +42,10 @@ def _(diagonal: Spec) -> Shape:
 
 
 @diag.cells
-def _(y: Spec, diagonal: Spec) -> list[Way]:
+def _(y: Spec, diagonal: Spec) -> list[AccessMap]:
     loops, at = over(diagonal.sizes)
     cells = {"diagonal": Cells(at), "output": Cells(at * 2)}
-    return [Way("copy", ("diagonal",), loops, cells)]
+    return [AccessMap("copy", ("diagonal",), loops, cells)]
 
 
 @diag.grad
@@ -85,9 +85,9 @@ def _(input: Spec) -> Shape:
 
 
 @diag_part.cells
-def _(y: Spec, input: Spec) -> list[Way]:
+def _(y: Spec, input: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
-    return [Way("copy", ("input",), loops, {"input": Cells(at * 2), "diagonal": Cells(at)})]
+    return [AccessMap("copy", ("input",), loops, {"input": Cells(at * 2), "diagonal": Cells(at)})]
 
 
 @diag_part.grad
@@ -111,10 +111,10 @@ def _(diagonal: Spec) -> Shape:
 
 
 @matrix_diag.cells
-def _(y: Spec, diagonal: Spec) -> list[Way]:
+def _(y: Spec, diagonal: Spec) -> list[AccessMap]:
     loops, at = over(diagonal.sizes)
     cells = {"diagonal": Cells(at), "output": Cells((*at, at[-1]))}
-    return [Way("copy", ("diagonal",), loops, cells)]
+    return [AccessMap("copy", ("diagonal",), loops, cells)]
 
 
 @matrix_diag.grad
@@ -149,10 +149,10 @@ def _(input: Spec) -> Shape:
 
 
 @matrix_diag_part.cells
-def _(y: Spec, input: Spec) -> list[Way]:
+def _(y: Spec, input: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
     cells = {"input": Cells((*at, at[-1])), "diagonal": Cells(at)}
-    return [Way("copy", ("input",), loops, cells)]
+    return [AccessMap("copy", ("input",), loops, cells)]
 
 
 @matrix_diag_part.grad
@@ -188,18 +188,18 @@ def _(input: Spec, diagonal: Spec) -> Shape:
 
 
 @matrix_set_diag.cells
-def _(y: Spec, input: Spec, diagonal: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, diagonal: Spec) -> list[AccessMap]:
     *batch, rows, columns = y.sizes
     own, at = over(diagonal.sizes)
     on = {"diagonal": Cells(at), "output": Cells((*at, at[-1]))}
-    ways = [Way("copy", ("diagonal",), own, on)]
+    maps = [AccessMap("copy", ("diagonal",), own, on)]
     for size, above in ((columns - 1, 1), (rows - 1, 0)):
         loops, at = over((*batch, min(rows, columns), size))
         *front, i, k = at
         beside = i + k + 1
         cells = Cells((*front, i, beside) if above else (*front, beside, i))
-        ways.append(Way("copy", ("input",), loops, {"input": cells, "output": cells}))
-    return ways
+        maps.append(AccessMap("copy", ("input",), loops, {"input": cells, "output": cells}))
+    return maps
 
 
 @matrix_set_diag.grad
@@ -237,14 +237,14 @@ def _(input: Spec, num_lower: Spec, num_upper: Spec) -> Shape:
 
 
 @matrix_band_part.cells
-def _(y: Spec, input: Spec, num_lower: Spec, num_upper: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, num_lower: Spec, num_upper: Spec) -> list[AccessMap]:
     *batch, rows, columns = y.sizes
     lower, upper = int(num_lower.contents.item()), int(num_upper.contents.item())
     lower, upper = rows if lower < 0 else lower, columns if upper < 0 else upper
     loops, at = over((*batch, rows, lower + upper + 1))
     *front, i, k = at
     cells = Cells((*front, i, i + k - lower))
-    return [Way("copy", ("input",), loops, {"input": cells, "band": cells})]
+    return [AccessMap("copy", ("input",), loops, {"input": cells, "band": cells})]
 
 
 @matrix_band_part.grad

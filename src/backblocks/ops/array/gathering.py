@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import MOVED, NAMES
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, held, over
+from backblocks.ops._access_maps import AccessMap, Cells, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, check_axis, known_value, scalar_value
@@ -151,18 +151,18 @@ def _(params: Spec, indices: Spec, axis: Spec, *, batch_dims: int) -> Shape:
     return _gathered_shape(params, indices, scalar_value("axis", axis), batch_dims)
 
 
-def _gather_cells(y: Spec, params: Spec, indices: Spec, axis: int, batch: int) -> list[Way]:
+def _gather_cells(y: Spec, params: Spec, indices: Spec, axis: int, batch: int) -> list[AccessMap]:
     axis %= len(params.sizes)
     batch = _counted_from_front(batch, len(indices.sizes))
     loops, at = over(y.sizes)
     behind = axis + len(indices.sizes) - batch
     named = held("indices", *at[:batch], *at[axis:behind])
     cells = {"params": Cells((*at[:axis], named, *at[behind:])), "output": Cells(at)}
-    return [Way("copy", ("params",), loops, cells)]
+    return [AccessMap("copy", ("params",), loops, cells)]
 
 
 @gather_v2.cells
-def _(y: Spec, params: Spec, indices: Spec, axis: Spec, *, batch_dims: int) -> list[Way]:
+def _(y: Spec, params: Spec, indices: Spec, axis: Spec, *, batch_dims: int) -> list[AccessMap]:
     return _gather_cells(y, params, indices, int(axis.contents.item()), batch_dims)
 
 
@@ -189,7 +189,7 @@ def _(params: Spec, indices: Spec, *, validate_indices: bool) -> Shape:
 
 
 @gather.cells
-def _(y: Spec, params: Spec, indices: Spec, *, validate_indices: bool) -> list[Way]:
+def _(y: Spec, params: Spec, indices: Spec, *, validate_indices: bool) -> list[AccessMap]:
     return _gather_cells(y, params, indices, 0, 0)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import MOVED, SPLIT
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -128,27 +128,27 @@ def _(dy: Value, y: Value, concat_dim: Value, values: Any) -> list[Value]:
 
 def _parts_ways(
     parts: Sequence[Spec], part: str, whole: str, axis: Spec, to_whole: bool
-) -> list[Way]:
+) -> list[AccessMap]:
     """Cells of parts, which are a list of pins, and of the whole that they are along an axis."""
-    ways, start = [], 0
+    maps, start = [], 0
     for i, spec in enumerate(parts):
         loops, at = over(spec.sizes)
         axis_from_front = int(axis.contents.item()) % len(at)
         place = tuple(c + start if a == axis_from_front else c for a, c in enumerate(at))
         name = f"{part}[{i}]"
         of = name if to_whole else whole
-        ways.append(Way("copy", (of,), loops, {name: Cells(at), whole: Cells(place)}))
+        maps.append(AccessMap("copy", (of,), loops, {name: Cells(at), whole: Cells(place)}))
         start += spec.sizes[axis_from_front]
-    return ways
+    return maps
 
 
 @concat_v2.cells
-def _(y: Spec, values: tuple[Spec, ...], axis: Spec) -> list[Way]:
+def _(y: Spec, values: tuple[Spec, ...], axis: Spec) -> list[AccessMap]:
     return _parts_ways(values, "values", "output", axis, to_whole=True)
 
 
 @concat.cells
-def _(y: Spec, concat_dim: Spec, values: tuple[Spec, ...]) -> list[Way]:
+def _(y: Spec, concat_dim: Spec, values: tuple[Spec, ...]) -> list[AccessMap]:
     return _parts_ways(values, "values", "output", concat_dim, to_whole=True)
 
 
@@ -299,7 +299,7 @@ def _(axis: Spec, value: Spec, *, num_split: int) -> tuple[Shape, ...]:
 
 
 @split.cells
-def _(y: tuple[Spec, ...], axis: Spec, value: Spec, *, num_split: int) -> list[Way]:
+def _(y: tuple[Spec, ...], axis: Spec, value: Spec, *, num_split: int) -> list[AccessMap]:
     return _parts_ways(y, "output", "value", axis, to_whole=False)
 
 
@@ -352,7 +352,7 @@ def _(value: Spec, size_splits: Spec, axis: Spec, *, num_split: int) -> tuple[Sh
 @split_v.cells
 def _(
     y: tuple[Spec, ...], value: Spec, size_splits: Spec, axis: Spec, *, num_split: int
-) -> list[Way]:
+) -> list[AccessMap]:
     return _parts_ways(y, "output", "value", axis, to_whole=False)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import NUMBERS, VALUES, wide
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Coordinate, Way, held, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
@@ -108,14 +108,14 @@ def mirror_cells(
 
 def _mirror_ways(
     rule: str, of: str, inner: tuple[str, Spec], outer: tuple[str, Spec], **how: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     loops, at = over(outer[1].sizes)
     shown, tables = mirror_cells(at, inner[1].sizes, **how)
-    return [Way(rule, (of,), loops, {inner[0]: Cells(shown), outer[0]: Cells(at)}, tables)]
+    return [AccessMap(rule, (of,), loops, {inner[0]: Cells(shown), outer[0]: Cells(at)}, tables)]
 
 
 @mirror_pad.cells
-def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[Way]:
+def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[AccessMap]:
     small, large = ("input", input), ("output", y)
     return _mirror_ways("copy", "input", small, large, paddings=paddings, mode=mode)
 
@@ -166,7 +166,7 @@ def _(input: Spec, paddings: Spec, *, mode: str) -> Shape:
 
 
 @mirror_pad_grad.cells
-def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[Way]:
+def _(y: Spec, input: Spec, paddings: Spec, *, mode: str) -> list[AccessMap]:
     small, large = ("output", y), ("input", input)
     return _mirror_ways("sum", "input", small, large, paddings=paddings, mode=mode)
 

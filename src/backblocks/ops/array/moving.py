@@ -9,7 +9,15 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import MOVED, NUMBERS, VALUES, wide, zeros
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, held, over, slice_by_slice
+from backblocks.ops._access_maps import (
+    MINUS,
+    AccessMap,
+    Cells,
+    Coordinate,
+    held,
+    over,
+    slice_by_slice,
+)
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -73,10 +81,10 @@ def _check_order(arg: str, given: Array, order: Array) -> None:
 
 
 @transpose.cells
-def _(y: Spec, x: Spec, perm: Spec) -> list[Way]:
+def _(y: Spec, x: Spec, perm: Spec) -> list[AccessMap]:
     loops, at = over(x.sizes)
     moved = tuple(at[axis] for axis in _from_front(perm.contents).tolist())
-    return [Way("copy", ("x",), loops, {"x": Cells(at), "y": Cells(moved)})]
+    return [AccessMap("copy", ("x",), loops, {"x": Cells(at), "y": Cells(moved)})]
 
 
 @transpose.grad
@@ -168,11 +176,11 @@ def _(values: tuple[Spec, ...], *, axis: int) -> Shape:
 
 
 @pack.cells
-def _(y: Spec, values: tuple[Spec, ...], *, axis: int) -> list[Way]:
+def _(y: Spec, values: tuple[Spec, ...], *, axis: int) -> list[AccessMap]:
     loops, at = over(values[0].sizes)
     names = [f"values[{i}]" for i in range(len(values))]
     return [
-        Way("copy", (x,), loops, {x: Cells(at), "output": Cells(_stacked(at, axis, i))})
+        AccessMap("copy", (x,), loops, {x: Cells(at), "output": Cells(_stacked(at, axis, i))})
         for i, x in enumerate(names)
     ]
 
@@ -235,13 +243,13 @@ def _(value: Spec, *, num: int, axis: int) -> tuple[Shape, ...]:
 
 
 @unpack.cells
-def _(y: tuple[Spec, ...], value: Spec, *, num: int, axis: int) -> list[Way]:
-    ways = []
+def _(y: tuple[Spec, ...], value: Spec, *, num: int, axis: int) -> list[AccessMap]:
+    maps = []
     for i in range(num):
         loops, at = over(y[i].sizes)
         cells = {"value": Cells(_stacked(at, axis, i)), f"output[{i}]": Cells(at)}
-        ways.append(Way("copy", ("value",), loops, cells))
-    return ways
+        maps.append(AccessMap("copy", ("value",), loops, cells))
+    return maps
 
 
 @unpack.grad
@@ -356,9 +364,9 @@ def named_cells(indices: Spec, rest: tuple[int, ...]) -> tuple[dict[str, int], C
 
 
 @gather_nd.cells
-def _(y: Spec, params: Spec, indices: Spec, *, bad_indices_policy: str) -> list[Way]:
+def _(y: Spec, params: Spec, indices: Spec, *, bad_indices_policy: str) -> list[AccessMap]:
     loops, at, named = named_cells(indices, params.sizes[indices.sizes[-1] :])
-    return [Way("copy", ("params",), loops, {"params": named, "output": at})]
+    return [AccessMap("copy", ("params",), loops, {"params": named, "output": at})]
 
 
 @gather_nd.grad
@@ -422,9 +430,11 @@ def _(indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> 
 
 
 @scatter_nd.cells
-def _(y: Spec, indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str) -> list[Way]:
+def _(
+    y: Spec, indices: Spec, updates: Spec, shape: Spec, *, bad_indices_policy: str
+) -> list[AccessMap]:
     loops, at, named = named_cells(indices, y.sizes[indices.sizes[-1] :])
-    return [Way("sum", ("updates",), loops, {"updates": at, "output": named})]
+    return [AccessMap("sum", ("updates",), loops, {"updates": at, "output": named})]
 
 
 @scatter_nd.grad
@@ -549,28 +559,28 @@ def tensor_scatter_sub(
     return scattered(np.subtract, tensor, indices, updates)
 
 
-def _added(y: Spec, indices: Spec) -> list[Way]:
+def _added(y: Spec, indices: Spec) -> list[AccessMap]:
     loops, at, named = named_cells(indices, y.sizes[indices.sizes[-1] :])
     own, place = over(y.sizes)
     return [
-        Way("sum", ("tensor",), own, {"tensor": Cells(place), "output": Cells(place)}),
-        Way("sum", ("updates",), loops, {"updates": at, "output": named}),
+        AccessMap("sum", ("tensor",), own, {"tensor": Cells(place), "output": Cells(place)}),
+        AccessMap("sum", ("updates",), loops, {"updates": at, "output": named}),
     ]
 
 
 @tensor_scatter_add.cells
-def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[AccessMap]:
     return _added(y, indices)
 
 
 @tensor_scatter_sub.cells
-def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[AccessMap]:
     own, taken = _added(y, indices)
     return [own, replace(taken, factors=MINUS)]
 
 
 @tensor_scatter_update.cells
-def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[Way]:
+def _(y: Spec, tensor: Spec, indices: Spec, updates: Spec, **policy: str) -> list[AccessMap]:
     depth = indices.sizes[-1]
     named, rest = y.sizes[:depth], y.sizes[depth:]
     vectors = indices.contents.reshape(math.prod(indices.sizes[:-1]), depth)

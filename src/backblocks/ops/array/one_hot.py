@@ -4,7 +4,7 @@ import numpy as np
 
 from backblocks.dtypes import VALUES
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, scalar_value
@@ -56,7 +56,7 @@ def _(indices: Spec, depth: Spec, on_value: Spec, off_value: Spec, *, axis: int)
 @one_hot.cells
 def _(
     y: Spec, indices: Spec, depth: Spec, on_value: Spec, off_value: Spec, *, axis: int
-) -> list[Way]:
+) -> list[AccessMap]:
     loops, at = over(y.sizes)
     new = axis % len(at)
     cells = {
@@ -65,7 +65,7 @@ def _(
         "off_value": Cells(()),
         "output": Cells(at),
     }
-    return [Way("apply", ("indices", "on_value", "off_value"), loops, cells)]
+    return [AccessMap("apply", ("indices", "on_value", "off_value"), loops, cells)]
 
 
 one_hot.grad(nothing)

@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import VALUES, zeros
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, known_value, ranked, scalar_value, shape_text
@@ -79,15 +79,15 @@ def _(input: Spec, paddings: Spec) -> Shape:
     return _padded_shape(input, paddings)
 
 
-def _inner_way(input: Spec, paddings: Spec) -> Way:
+def _inner_access(input: Spec, paddings: Spec) -> AccessMap:
     loops, at = over(input.sizes)
     place = tuple(i + before for i, (before, _) in zip(at, paddings.contents.tolist(), strict=True))
-    return Way("copy", ("input",), loops, {"input": Cells(at), "output": Cells(place)})
+    return AccessMap("copy", ("input",), loops, {"input": Cells(at), "output": Cells(place)})
 
 
 @pad.cells
-def _(y: Spec, input: Spec, paddings: Spec) -> list[Way]:
-    return [_inner_way(input, paddings)]
+def _(y: Spec, input: Spec, paddings: Spec) -> list[AccessMap]:
+    return [_inner_access(input, paddings)]
 
 
 @pad.grad
@@ -113,9 +113,9 @@ def _(input: Spec, paddings: Spec, constant_values: Spec) -> Shape:
 
 
 @pad_v2.cells
-def _(y: Spec, input: Spec, paddings: Spec, constant_values: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, paddings: Spec, constant_values: Spec) -> list[AccessMap]:
     """The border is in slabs before and after each axis; they run through all of the axes behind it."""
-    ways = [_inner_way(input, paddings)]
+    maps = [_inner_access(input, paddings)]
     pairs = paddings.contents.tolist()
     for axis, (before, after) in enumerate(pairs):
         for first, size in ((0, before), (before + input.sizes[axis], after)):
@@ -123,8 +123,8 @@ def _(y: Spec, input: Spec, paddings: Spec, constant_values: Spec) -> list[Way]:
             starts = (*(pair[0] for pair in pairs[:axis]), first)
             slab = tuple(i + b for i, b in zip(at, starts, strict=False)) + at[axis + 1 :]
             cells = {"constant_values": Cells(()), "output": Cells(slab)}
-            ways += [Way("copy", ("constant_values",), loops, cells)] if size else []
-    return ways
+            maps += [AccessMap("copy", ("constant_values",), loops, cells)] if size else []
+    return maps
 
 
 @pad_v2.grad

@@ -4,7 +4,7 @@ import numpy as np
 
 from backblocks.dtypes import VALUES
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Way, held, over
+from backblocks.ops._access_maps import AccessMap, Cells, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, by_axis, check_axis, ranked
@@ -37,13 +37,15 @@ def _(tensor: Spec, axis: Spec) -> Shape:
 
 
 @reverse_v2.cells
-def _(y: Spec, tensor: Spec, axis: Spec) -> list[Way]:
+def _(y: Spec, tensor: Spec, axis: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
     backward = list(at)
     for a in axis.contents.tolist():
         backward[a] = at[a] * -1 + (y.sizes[a] - 1)
     return [
-        Way("copy", ("tensor",), loops, {"tensor": Cells(tuple(backward)), "output": Cells(at)})
+        AccessMap(
+            "copy", ("tensor",), loops, {"tensor": Cells(tuple(backward)), "output": Cells(at)}
+        )
     ]
 
 
@@ -120,14 +122,14 @@ def _(input: Spec, seq_lengths: Spec, *, seq_dim: int, batch_dim: int) -> Shape:
 
 
 @reverse_sequence.cells
-def _(y: Spec, input: Spec, seq_lengths: Spec, *, seq_dim: int, batch_dim: int) -> list[Way]:
+def _(y: Spec, input: Spec, seq_lengths: Spec, *, seq_dim: int, batch_dim: int) -> list[AccessMap]:
     loops, at = over(y.sizes)
     n = y.sizes[seq_dim]
     tables = {"places": tuple(_places(n, seq_lengths.contents).ravel().tolist())}
     taken = list(at)
     taken[seq_dim] = held("places", at[batch_dim] * n + at[seq_dim])
     cells = {"input": Cells(tuple(taken)), "output": Cells(at)}
-    return [Way("copy", ("input",), loops, cells, tables)]
+    return [AccessMap("copy", ("input",), loops, cells, tables)]
 
 
 @reverse_sequence.grad

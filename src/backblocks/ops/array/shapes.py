@@ -9,7 +9,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import ALL, EVERY, NAMES, VALUES, zeros
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Way, in_row_major_order, no_cells
+from backblocks.ops._access_maps import AccessMap, in_row_major_order, no_cells
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
@@ -362,13 +362,13 @@ def _same_cells(x: Spec, *others: Spec, **attrs: Any) -> Fill | None:
 
 
 @reshape.cells
-def _(y: Spec, tensor: Spec, shape: Spec) -> list[Way]:
+def _(y: Spec, tensor: Spec, shape: Spec) -> list[AccessMap]:
     return in_row_major_order("copy", "tensor", "output", math.prod(y.sizes))
 
 
 @expand_dims.cells
 @squeeze.cells
-def _(y: Spec, input: Spec, *others: Spec, **how: Any) -> list[Way]:
+def _(y: Spec, input: Spec, *others: Spec, **how: Any) -> list[AccessMap]:
     return in_row_major_order("copy", "input", "output", math.prod(y.sizes))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import MOVED, NAMES, zeros
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Coordinate, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, known_value, ranked, sizes_from
@@ -71,10 +71,10 @@ def _length(n: Size, begin: Size, size: Size, axis: int) -> Size:
 
 
 @slice_.cells
-def _(y: Spec, input: Spec, begin: Spec, size: Spec) -> list[Way]:
+def _(y: Spec, input: Spec, begin: Spec, size: Spec) -> list[AccessMap]:
     loops, at = over(y.sizes)
     cut = tuple(i + b for i, b in zip(at, begin.contents.tolist(), strict=True))
-    return [Way("copy", ("input",), loops, {"input": Cells(cut), "output": Cells(at)})]
+    return [AccessMap("copy", ("input",), loops, {"input": Cells(cut), "output": Cells(at)})]
 
 
 @slice_.grad
@@ -253,7 +253,7 @@ def _(input: Spec, begin: Spec, end: Spec, strides: Spec, **masks: int) -> Shape
 
 def _slice_cells(
     whole: str, part: str, of: str, sizes: tuple[int, ...], box: list[Spec], masks: dict[str, int]
-) -> list[Way]:
+) -> list[AccessMap]:
     """The cells of the pin `part`, which is a slice of the pin `whole`."""
     begin, end, strides = (spec.contents for spec in box)
     parts = list(_index(sizes, len(begin), begin, end, strides, masks))
@@ -269,11 +269,11 @@ def _slice_cells(
             taken.append(next(places) * step + first)
         else:
             taken.append(Coordinate(index % n))
-    return [Way("copy", (of,), loops, {whole: Cells(tuple(taken)), part: Cells(at)})]
+    return [AccessMap("copy", (of,), loops, {whole: Cells(tuple(taken)), part: Cells(at)})]
 
 
 @strided_slice.cells
-def _(y: Spec, input: Spec, *box: Spec, **masks: int) -> list[Way]:
+def _(y: Spec, input: Spec, *box: Spec, **masks: int) -> list[AccessMap]:
     return _slice_cells("input", "output", "input", input.sizes, list(box), masks)
 
 
@@ -315,7 +315,7 @@ def _(shape: Spec, begin: Spec, end: Spec, strides: Spec, dy: Spec, **masks: int
 
 
 @strided_slice_grad.cells
-def _(y: Spec, shape: Spec, *others: Spec, **masks: int) -> list[Way]:
+def _(y: Spec, shape: Spec, *others: Spec, **masks: int) -> list[AccessMap]:
     *box, _ = others
     return _slice_cells("output", "dy", "dy", y.sizes, box, masks)
 

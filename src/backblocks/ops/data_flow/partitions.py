@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import VALUES, zeros
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Way, slice_by_slice
+from backblocks.ops._access_maps import AccessMap, slice_by_slice
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -66,13 +66,13 @@ def _(data: Spec, partitions: Spec, *, num_partitions: int) -> list[Shape]:
 
 
 @dynamic_partition.cells
-def _(y: Sequence[Spec], data: Spec, partitions: Spec, *, num_partitions: int) -> list[Way]:
+def _(y: Sequence[Spec], data: Spec, partitions: Spec, *, num_partitions: int) -> list[AccessMap]:
     rest = data.sizes[len(partitions.sizes) :]
     parts = partitions.contents.ravel()
     return [
-        way
+        access
         for part in range(num_partitions)
-        for way in slice_by_slice(
+        for access in slice_by_slice(
             "data", f"outputs[{part}]", np.flatnonzero(parts == part).tolist(), parts.size, rest
         )
     ]
@@ -180,9 +180,9 @@ def _(indices: Sequence[Spec], data: Sequence[Spec]) -> Shape:
 
 
 @dynamic_stitch.cells
-def _(y: Spec, indices: Sequence[Spec], data: Sequence[Spec]) -> list[Way]:
+def _(y: Spec, indices: Sequence[Spec], data: Sequence[Spec]) -> list[AccessMap]:
     size, *rest = y.sizes
-    ways, latest = [], np.full(size, -1)
+    maps, latest = [], np.full(size, -1)
     for number, where in enumerate(indices):
         latest[where.contents.ravel()] = number
     for number, where in enumerate(indices):
@@ -190,8 +190,8 @@ def _(y: Spec, indices: Sequence[Spec], data: Sequence[Spec]) -> list[Way]:
         for row, place in enumerate(where.contents.ravel().tolist()):
             rows[place] = row if latest[place] == number else -1
         among = where.contents.size
-        ways += slice_by_slice(f"data[{number}]", "merged", rows.tolist(), among, rest)
-    return ways
+        maps += slice_by_slice(f"data[{number}]", "merged", rows.tolist(), among, rest)
+    return maps
 
 
 @dynamic_stitch.grad

@@ -8,7 +8,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import COMPLEX, FLOATS, NUMBERS, REALS, SIGNED, SMOOTH, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import MINUS, Cells, Coordinate, Way, over
+from backblocks.ops._access_maps import MINUS, AccessMap, Cells, Coordinate, over
 from backblocks.ops._elementwise import (
     activation_gradient,
     binary,
@@ -511,17 +511,18 @@ _subtracted = cell_to_cell(sub, "sum")
 
 
 @neg.cells
-def _(y: Spec, x: Spec) -> list[Way]:
-    (way,) = _negated(y, x)
-    return [replace(way, factors=MINUS)]
+def _(y: Spec, x: Spec) -> list[AccessMap]:
+    (access,) = _negated(y, x)
+    return [replace(access, factors=MINUS)]
 
 
 @sub.cells
-def _(z: Spec, x: Spec, y: Spec) -> list[Way]:
+def _(z: Spec, x: Spec, y: Spec) -> list[AccessMap]:
     """What is added, and what is taken away."""
-    (way,) = _subtracted(z, x, y)
+    (access,) = _subtracted(z, x, y)
     each = [
-        replace(way, of=(pin,), cells={pin: way.cells[pin], "z": way.cells["z"]}) for pin in "xy"
+        replace(access, of=(pin,), cells={pin: access.cells[pin], "z": access.cells["z"]})
+        for pin in "xy"
     ]
     return [each[0], replace(each[1], factors=MINUS)]
 
@@ -554,17 +555,17 @@ def _(a: Spec, b: Spec) -> Shape:
 
 
 @cross.cells
-def _(y: Spec, a: Spec, b: Spec) -> list[Way]:
+def _(y: Spec, a: Spec, b: Spec) -> list[AccessMap]:
     """Each component is made of both factors' other two components."""
     *rows, _ = y.sizes
     loops, at = over(rows)
-    ways = []
+    maps = []
     for axis in range(3):
         for one, other in ((1, 2), (2, 1)):
             places = {"a": (axis + one) % 3, "b": (axis + other) % 3, "product": axis}
             cells = {pin: Cells((*at, Coordinate(place))) for pin, place in places.items()}
-            ways.append(Way("apply", ("a", "b"), loops, cells))
-    return ways
+            maps.append(AccessMap("apply", ("a", "b"), loops, cells))
+    return maps
 
 
 @cross.grad

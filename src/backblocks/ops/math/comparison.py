@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import FLOATS, INTS, NUMBERS, REALS, VALUES, wide
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import binary, cell_to_cell, in_place, unary
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, nothing, op
@@ -224,5 +224,5 @@ for _each in (equal, not_equal):
     _same_place = cell_to_cell(_each)
 
     @_each.cells
-    def _(z: Spec, x: Spec, y: Spec, _rule: Any = _same_place, **how: bool) -> list[Way]:
+    def _(z: Spec, x: Spec, y: Spec, _rule: Any = _same_place, **how: bool) -> list[AccessMap]:
         return _rule(z, x, y) if _fit(x.shape, y.shape) else []

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
@@ -268,7 +268,7 @@ _cell_by_cell = cell_to_cell(bucketize)
 
 
 @bucketize.cells
-def _(y: Spec, input: Spec, *, boundaries: tuple[float, ...]) -> list[Way]:
+def _(y: Spec, input: Spec, *, boundaries: tuple[float, ...]) -> list[AccessMap]:
     return _cell_by_cell(y, input) if boundaries else []
 
 

@@ -12,7 +12,7 @@ from backblocks import ops
 from backblocks.dtypes import NAMES, NUMBERS, DType, is_float, is_half, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Coordinate, Way, loop, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop, over
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
@@ -153,7 +153,7 @@ def _check_inner(arg: str, axis: int, columns: Size, rows: Size, hint: str) -> N
 @mat_mul.cells
 def _(
     y: Spec, a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool
-) -> list[Way]:
+) -> list[AccessMap]:
     rows, columns = y.sizes
     inner = a.sizes[0 if transpose_a else 1]
     i, j, k = loop("i"), loop("j"), loop("k")
@@ -162,7 +162,7 @@ def _(
         "b": Cells((j, k) if transpose_b else (k, j)),
         "product": Cells((i, j)),
     }
-    return [Way("sum", ("a", "b"), {"i": rows, "j": columns, "k": inner}, cells)]
+    return [AccessMap("sum", ("a", "b"), {"i": rows, "j": columns, "k": inner}, cells)]
 
 
 @mat_mul.grad
@@ -322,7 +322,7 @@ batch_mat_mul_v2.shape(_batch_product)
 @batch_mat_mul_v2.cells
 def _batch_cells(
     z: Spec, x: Spec, y: Spec, *, adj_x: bool, adj_y: bool, **others: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     loops, at = over((*z.sizes, x.sizes[-2 if adj_x else -1]))
     *front, i, j, k = at
     x_at, y_at = (k, i) if adj_x else (i, k), (j, k) if adj_y else (k, j)
@@ -332,7 +332,7 @@ def _batch_cells(
         "output": Cells((*front, i, j)),
     }
     plain = x.dtype == y.dtype == z.dtype and z.dtype.kind != "c"  # no conjugates, and no casts
-    return [Way("sum" if plain else "apply", ("x", "y"), loops, cells)]
+    return [AccessMap("sum" if plain else "apply", ("x", "y"), loops, cells)]
 
 
 @batch_mat_mul.kernel("native")
@@ -714,7 +714,7 @@ def _note_sizes(
 
 
 @einsum.cells
-def _(y: Spec, inputs: tuple[Spec, ...], *, equation: str) -> list[Way]:
+def _(y: Spec, inputs: tuple[Spec, ...], *, equation: str) -> list[AccessMap]:
     read = _read_equation(equation)
     named: dict[str, Size] = {}
     pairs = list(zip(inputs, read.inputs, strict=True))
@@ -735,7 +735,7 @@ def _(y: Spec, inputs: tuple[Spec, ...], *, equation: str) -> list[Way]:
         pin: place(labels, dots) for pin, (_, labels), dots in zip(pins, pairs, dotted, strict=True)
     }
     cells["output"] = place(read.output, np.broadcast_shapes(*dotted))
-    return [Way("sum", tuple(pins), loops, cells)]
+    return [AccessMap("sum", tuple(pins), loops, cells)]
 
 
 @einsum.grad

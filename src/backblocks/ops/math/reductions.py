@@ -21,7 +21,7 @@ from backblocks.dtypes import (
     wide,
 )
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Coordinate, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
@@ -230,7 +230,7 @@ def euclidean_norm(input: Array, axis: Array, *, keep_dims: Flag = False) -> Any
 def _reduction_cells(rule: str, whole: str) -> Any:
     """Declares a reduction; of whole numbers, and of nothing, the rule may be another one."""
 
-    def cells(y: Spec, input: Spec, axis: Spec, *, keep_dims: bool) -> list[Way]:
+    def cells(y: Spec, input: Spec, axis: Spec, *, keep_dims: bool) -> list[AccessMap]:
         loops, at = over(input.sizes)
         gone = {a % len(at) for a in _axes(axis.contents)}
         kept = [
@@ -240,7 +240,7 @@ def _reduction_cells(rule: str, whole: str) -> Any:
         ]
         plain = is_float(input.dtype) and 0 not in input.sizes
         places = {"input": Cells(at), "output": Cells(tuple(kept))}
-        return [Way(rule if plain else whole, ("input",), loops, places)]
+        return [AccessMap(rule if plain else whole, ("input",), loops, places)]
 
     return cells
 
@@ -443,15 +443,15 @@ def arg_min(
     return np.argmin(x, dimension.item())
 
 
-def _index_cells(rule: str) -> Callable[..., list[Way]]:
-    def cells_of(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[Way]:
+def _index_cells(rule: str) -> Callable[..., list[AccessMap]]:
+    def cells_of(y: Spec, input: Spec, dimension: Spec, *, output_type: Any) -> list[AccessMap]:
         loops, at = over(input.sizes)
         axis = int(dimension.contents.item()) % len(at)
         if input.sizes[axis] == 1:
             return []  # the answer is 0, whatever it holds
         cells = {"input": Cells(at), "output": Cells(at[:axis] + at[axis + 1 :])}
         ordered = "apply" if input.dtype.kind == "c" else rule
-        return [Way(ordered, ("input",), loops, cells, counts=(axis,))]
+        return [AccessMap(ordered, ("input",), loops, cells, counts=(axis,))]
 
     return cells_of
 
@@ -572,13 +572,15 @@ def _(dy: Value, y: Value, x: Value, axis: Value, *, exclusive: bool, reverse: b
 
 
 def _scan_cells(rule: str) -> Any:
-    def cells(y: Spec, x: Spec, axis: Spec, *, exclusive: bool, reverse: bool) -> list[Way]:
+    def cells(y: Spec, x: Spec, axis: Spec, *, exclusive: bool, reverse: bool) -> list[AccessMap]:
         along = int(axis.contents.item()) % len(x.sizes)
         loops, at = over((*x.sizes, x.sizes[along]))
         *place, back = at
         taken = list(place)
         taken[along] = place[along] + (back + exclusive) * (1 if reverse else -1)
-        return [Way(rule, ("x",), loops, {"x": Cells(tuple(taken)), "out": Cells(tuple(place))})]
+        return [
+            AccessMap(rule, ("x",), loops, {"x": Cells(tuple(taken)), "out": Cells(tuple(place))})
+        ]
 
     return cells
 

@@ -17,7 +17,7 @@ from backblocks.dtypes import (
     wide,
 )
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, held, over
+from backblocks.ops._access_maps import AccessMap, Cells, held, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
 from backblocks.ops._spec import Shape, Spec, check_rows, ranked, scalar_value, shape_text
@@ -275,7 +275,9 @@ for _each in (unsorted_segment_max, unsorted_segment_min):
 # -- which cells belong together ------------------------------------------------------------------------
 
 
-def _segment_way(rule: str, y: Spec, data: Spec, ids: Spec, chosen: bool = False) -> list[Way]:
+def _segment_access(
+    rule: str, y: Spec, data: Spec, ids: Spec, chosen: bool = False
+) -> list[AccessMap]:
     """Each row belongs to the segment that its id names; `indices` names the rows, if they are chosen."""
     if rule in ("max", "min") and len(np.unique(ids.contents[ids.contents >= 0])) < y.sizes[0]:
         rule = "apply"  # the ops differ in what they give for a segment without rows
@@ -287,7 +289,7 @@ def _segment_way(rule: str, y: Spec, data: Spec, ids: Spec, chosen: bool = False
         "data": Cells((*named, *rest)),
         "output": Cells((held("segment_ids", *rows), *rest)),
     }
-    return [Way(rule, ("data",), loops, cells)]
+    return [AccessMap(rule, ("data",), loops, cells)]
 
 
 for _each, _rule in (
@@ -300,12 +302,12 @@ for _each, _rule in (
     (unsorted_segment_max, "max"),
     (unsorted_segment_min, "min"),
 ):
-    _each.cells(lambda y, data, ids, *num, _rule=_rule: _segment_way(_rule, y, data, ids))
+    _each.cells(lambda y, data, ids, *num, _rule=_rule: _segment_access(_rule, y, data, ids))
 
 
 @segment_mean.cells
-def _(y: Spec, data: Spec, segment_ids: Spec) -> list[Way]:
-    return _segment_way("mean" if is_float(data.dtype) else "apply", y, data, segment_ids)
+def _(y: Spec, data: Spec, segment_ids: Spec) -> list[AccessMap]:
+    return _segment_access("mean" if is_float(data.dtype) else "apply", y, data, segment_ids)
 
 
 # -- cases, refusals, differences ----------------------------------------------------------------------
@@ -492,7 +494,7 @@ for _each, _rule in (
     (sparse_segment_sqrt_n, "apply"),
 ):
     _each.cells(
-        lambda y, data, indices, ids, _rule=_rule, **how: _segment_way(_rule, y, data, ids, True)
+        lambda y, data, indices, ids, _rule=_rule, **how: _segment_access(_rule, y, data, ids, True)
     )
 
 for _each, _power, _twice in (

@@ -5,7 +5,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import VALUES
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -73,11 +73,11 @@ def _(condition: Spec, x: Spec, y: Spec) -> Shape:
 
 
 @select.cells
-def _(z: Spec, condition: Spec, x: Spec, y: Spec) -> list[Way]:
+def _(z: Spec, condition: Spec, x: Spec, y: Spec) -> list[AccessMap]:
     loops, at = over(z.sizes)
     cells = dict.fromkeys(("x", "y", "output"), Cells(at))
     cells["condition"] = Cells(at[: len(condition.sizes)])
-    return [Way("apply", ("condition", "x", "y"), loops, cells)]
+    return [AccessMap("apply", ("condition", "x", "y"), loops, cells)]
 
 
 @select.grad

@@ -15,7 +15,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import DType
-from backblocks.ops._cells import Cells, Way, loop
+from backblocks.ops._access_maps import AccessMap, Cells, loop
 from backblocks.ops._op import Value
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked
 from backblocks.ops.attrs import choice
@@ -77,7 +77,7 @@ def filled(d: Value, outputs: Value) -> list[Value]:
 # -- which cells belong together ------------------------------------------------------------------
 
 
-def channel_way(
+def channel_access(
     rule: str,
     x: Spec,
     data_format: str,
@@ -87,7 +87,7 @@ def channel_way(
     whole: tuple[str, ...] = (),
     vectors: tuple[str, ...] = (),
     cell: bool = False,
-) -> Way:
+) -> AccessMap:
     """One output, and what it comes from: cells at its place, whole channels, entries of vectors.
 
     The output has an entry for each channel, or if `cell` is set a cell for each of x.
@@ -106,4 +106,4 @@ def channel_way(
             places[output] = Cells(at, axes=data_format)
     vector = Cells((loop("c"),), axes="C")
     places |= dict.fromkeys(vectors if cell else (*vectors, output), vector)
-    return Way(rule, (*own, *whole, *vectors), loops, places)
+    return AccessMap(rule, (*own, *whole, *vectors), loops, places)

@@ -8,7 +8,7 @@ from typing import Any
 from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Coordinate, Way, loop
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop
 from backblocks.ops._op import Fill, Op, Value
 from backblocks.ops._pins import Pin
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text, sizes_from
@@ -140,14 +140,14 @@ def _check_groups(arg: str, rank: int, channels: int, c_in: int, c_out: Size) ->
         )
 
 
-def conv_way(
+def conv_access(
     input: tuple[str, Spec],
     filter: tuple[str, Spec],
     output: str,
     of: tuple[str, ...],
     depthwise: bool = False,
     **windows: Any,
-) -> list[Way]:
+) -> list[AccessMap]:
     """Which cells belong together when a filter slides over images or volumes, each with its pin.
 
     `output` is the pin of what comes out of sliding, and of its gradient; `of` are those multiplied.
@@ -164,7 +164,7 @@ def conv_way(
     }
     axes = letters.upper() + ("CM" if depthwise else "IO")
     cells[filter[0]] = Cells((*over.taps, *f_channels), axes=axes)
-    return [Way("sum", of, {"n": batch} | over.loops | loops, cells)]
+    return [AccessMap("sum", of, {"n": batch} | over.loops | loops, cells)]
 
 
 def _channel_loops(
@@ -198,9 +198,9 @@ def complete(forward: Op, to_input: Op, to_filter: Op, native: Kernels, **how: A
         return convolved("input", input, "filter", filter, depthwise=depthwise, **windows)
 
     @forward.cells
-    def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+    def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[AccessMap]:
         x, f, of = ("input", input), ("filter", filter), ("input", "filter")
-        return conv_way(x, f, "output", of, depthwise=depthwise, **windows)
+        return conv_access(x, f, "output", of, depthwise=depthwise, **windows)
 
     @forward.kernel("native")
     def _(input: Spec, filter: Spec, **windows: Any) -> Fill | None:
@@ -256,14 +256,16 @@ def complete_gradients(
         return shape
 
     @to_input.cells
-    def _(y: Spec, given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    def _(
+        y: Spec, given: Spec, filter: Spec, out_backprop: Spec, **windows: Any
+    ) -> list[AccessMap]:
         x, f, of = ("output", y), ("filter", filter), ("out_backprop", "filter")
-        return conv_way(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
+        return conv_access(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
 
     @to_filter.cells
-    def _(y: Spec, input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+    def _(y: Spec, input: Spec, given: Spec, out_backprop: Spec, **windows: Any) -> list[AccessMap]:
         x, f, of = ("input", input), ("output", y), ("input", "out_backprop")
-        return conv_way(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
+        return conv_access(x, f, "out_backprop", of, depthwise, **_VOLUMES | windows)
 
     @to_input.kernel("native")
     def _(given: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> Fill | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from backblocks.errors import OpError
 from backblocks.ops import _philox
-from backblocks.ops._cells import Cells, Way, held, loop
+from backblocks.ops._access_maps import AccessMap, Cells, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._kept import chance, kept
 from backblocks.ops._op import Op
@@ -183,7 +183,7 @@ def along(axis: int, spans: list[slice], reduce: Callable[..., Array], x: Array)
     return np.stack([reduce(x[(*before, span)], axis) for span in spans], axis)
 
 
-def window_way(
+def window_access(
     rule: str,
     of: tuple[str, ...],
     image: tuple[int, ...],
@@ -193,8 +193,8 @@ def window_way(
     cells: tuple[str, ...],
     windows: tuple[str, ...],
     candidates: str = "",
-) -> list[Way]:
-    """Which cells belong together, by pins as in `pool_way`. Windows have their own sizes: tables tell."""
+) -> list[AccessMap]:
+    """Which cells belong together, by pins as in `pool_access`. Windows have their own sizes: tables tell."""
     spans = [window_spans(each, overlapping) for each in borders]
     longest = [max(span.stop - span.start for span in each) for each in spans]
     loops = {"n": image[0], "h": len(spans[0]), "w": len(spans[1]), "c": image[-1]}
@@ -219,13 +219,13 @@ def window_way(
     at = dict.fromkeys(cells, taps("k"))
     at |= dict.fromkeys(windows, Cells(tuple(map(loop, "nhwc")), axes="NHWC"))
     at |= {candidates: taps("j")} if candidates else {}
-    return [Way(rule, of, loops, at, tables)]
+    return [AccessMap(rule, of, loops, at, tables)]
 
 
-def forward_cells(y: Any, value: Spec, *, overlapping: bool, rule: str) -> list[Way]:
+def forward_cells(y: Any, value: Spec, *, overlapping: bool, rule: str) -> list[AccessMap]:
     borders = y.row_pooling_sequence.contents, y.col_pooling_sequence.contents
     pins: Any = {"cells": ("value",), "windows": ("output",)}
-    return window_way(rule, ("value",), value.sizes, borders, overlapping, **pins)
+    return window_access(rule, ("value",), value.sizes, borders, overlapping, **pins)
 
 
 # -- what both ways of pooling have ----------------------------------------------------------------

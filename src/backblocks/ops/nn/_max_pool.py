@@ -8,7 +8,7 @@ import numpy as np
 from backblocks.dtypes import is_float, lowest, wide
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, Value
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -16,8 +16,8 @@ from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     native_pool,
     one_in_channels,
+    pool_access,
     pool_axes,
-    pool_way,
     pooled,
 )
 from backblocks.ops.nn._windows import (
@@ -111,8 +111,8 @@ def _pool_shape(input: Spec, **windows: Any) -> Shape:
     return _pooled("input", input, **windows)
 
 
-def _pool_cells(y: Spec, input: Spec, **windows: Any) -> list[Way]:
-    return pool_way("max", ("input",), input, cells=("input",), windows=("output",), **windows)
+def _pool_cells(y: Spec, input: Spec, **windows: Any) -> list[AccessMap]:
+    return pool_access("max", ("input",), input, cells=("input",), windows=("output",), **windows)
 
 
 def _native_max(input: Spec, **windows: Any) -> Fill | None:
@@ -164,9 +164,9 @@ def _grad_shape(
 
 def _grad_cells(
     y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, ties: str = "first", **windows: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     if ties != "first":
-        return pool_way(
+        return pool_access(
             "close",
             ("grad", "orig_input", "orig_output"),
             orig_input,
@@ -174,7 +174,7 @@ def _grad_cells(
             windows=("orig_output", "grad"),
             **windows,
         )
-    return pool_way(
+    return pool_access(
         "winners",
         ("grad", "orig_input"),
         orig_input,
@@ -217,8 +217,8 @@ def _grad_grad_shape(orig_input: Spec, orig_output: Spec, grad: Spec, **windows:
 
 def _grad_grad_cells(
     y: Spec, orig_input: Spec, orig_output: Spec, grad: Spec, **windows: Any
-) -> list[Way]:
-    return pool_way(
+) -> list[AccessMap]:
+    return pool_access(
         "winner's",
         ("grad", "orig_input"),
         orig_input,

@@ -8,7 +8,7 @@ from typing import Any
 from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Way, loop
+from backblocks.ops._access_maps import AccessMap, Cells, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Shape, Size, Spec, agreed
 from backblocks.ops.attrs import ImageLayout, Padding, Pads, Strides, VolumeLayout, Window
@@ -87,7 +87,7 @@ def pool_axes(x: Array, **windows: Any) -> list[Axis]:
     return image_pooling(**windows).axes(x.shape[1:-1])
 
 
-def pool_way(
+def pool_access(
     rule: str,
     of: tuple[str, ...],
     input: Spec,
@@ -99,7 +99,7 @@ def pool_way(
     strides: tuple[int, ...],
     data_format: str = "NHWC",
     **padding: Any,
-) -> list[Way]:
+) -> list[AccessMap]:
     """Which cells belong together when windows slide over `input`.
 
     `cells` names the pins that have a value for each cell, `windows` those that have one for each window.
@@ -126,7 +126,7 @@ def pool_way(
         pin: Cells(first((loop("n"), *place), data_format), axes=data_format)
         for pin, place in at.items()
     }
-    return [Way(rule, of, loops, each)]
+    return [AccessMap(rule, of, loops, each)]
 
 
 def one_in_channels(values: tuple[int, ...], layout: str) -> tuple[int, ...]:

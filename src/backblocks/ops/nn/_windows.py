@@ -15,7 +15,7 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME, FLOATS, lowest
 from backblocks.errors import OpError
-from backblocks.ops._cells import Coordinate, loop
+from backblocks.ops._access_maps import Coordinate, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._spec import Size, Spec, ranked
 
@@ -118,7 +118,7 @@ def counts(axes: Sequence[Axis], dtype: Any) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Loops over all windows of images or volumes and, in each, over its taps (see ops/_cells.py)."""
+    """Loops over all windows of images or volumes and, in each, over its taps (see ops/_access_maps.py)."""
 
     loops: dict[str, int]
     space: tuple[Coordinate, ...]

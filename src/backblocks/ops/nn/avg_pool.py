@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, wide
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, sizes_from
@@ -15,8 +15,8 @@ from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     image_pooling,
     native_pool,
+    pool_access,
     pool_axes,
-    pool_way,
     pooled,
     volume_pooling,
 )
@@ -119,8 +119,8 @@ def _complete(pool: Op, pool_grad: Op) -> None:
         return pooled(pin, input, **windows)
 
     @pool.cells
-    def _(y: Spec, input: Spec, **windows: Any) -> list[Way]:
-        return pool_way("mean", (pin,), input, cells=(pin,), windows=("output",), **windows)
+    def _(y: Spec, input: Spec, **windows: Any) -> list[AccessMap]:
+        return pool_access("mean", (pin,), input, cells=(pin,), windows=("output",), **windows)
 
     @pool.kernel("native")
     def _(input: Spec, **windows: Any) -> Fill | None:
@@ -138,8 +138,8 @@ def _complete(pool: Op, pool_grad: Op) -> None:
         return sizes
 
     @pool_grad.cells
-    def _(y: Spec, orig_input_shape: Spec, grad: Spec, **windows: Any) -> list[Way]:
-        return pool_way("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
+    def _(y: Spec, orig_input_shape: Spec, grad: Spec, **windows: Any) -> list[AccessMap]:
+        return pool_access("shares", ("grad",), y, cells=("output",), windows=("grad",), **windows)
 
     @pool_grad.kernel("native")
     def _(orig_input_shape: Spec, grad: Spec, **windows: Any) -> Fill | None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
 from backblocks.ops._spec import Shape, Spec, ranked
@@ -17,7 +17,7 @@ from backblocks.ops.nn._batch_norm import (
     POSITIVE,
     STATISTICS,
     AnyLayout,
-    channel_way,
+    channel_access,
     channels_of,
     filled,
     share_of,
@@ -158,26 +158,26 @@ def _forward_cells(
     data_format: str,
     is_training: bool,
     epsilon: float,
-) -> list[Way]:
-    way = functools.partial(channel_way, x=x, data_format=data_format)
+) -> list[AccessMap]:
+    access = functools.partial(channel_access, x=x, data_format=data_format)
     given, affine = ("mean", "variance"), ("scale", "offset")
     if not is_training:
         copies = [("batch_", given), ("reserve_space_", ("1", "2"))]
         return [
-            way("apply", output="y", cell=True, own=("x",), vectors=(*affine, *given)),
+            access("apply", output="y", cell=True, own=("x",), vectors=(*affine, *given)),
             *(
-                way("copy", output=kind + end, vectors=(pin,))
+                access("copy", output=kind + end, vectors=(pin,))
                 for kind, ends in copies
                 for end, pin in zip(ends, given, strict=True)
             ),
         ]
     blended = exponential_avg_factor != 1
     return [
-        way("apply", output="y", cell=True, whole=("x",), vectors=affine),
-        way("mean", output="reserve_space_1", whole=("x",)),
-        way("apply", output="reserve_space_2", whole=("x",)),
+        access("apply", output="y", cell=True, whole=("x",), vectors=affine),
+        access("mean", output="reserve_space_1", whole=("x",)),
+        access("apply", output="reserve_space_2", whole=("x",)),
         *(
-            way(
+            access(
                 "mean" if pin == "mean" and not blended else "apply",
                 output=f"batch_{pin}",
                 whole=("x",),

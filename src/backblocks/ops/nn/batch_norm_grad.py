@@ -8,7 +8,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -17,7 +17,7 @@ from backblocks.ops.nn._batch_norm import (
     POSITIVE,
     STATISTICS,
     AnyLayout,
-    channel_way,
+    channel_access,
     channels_of,
     filled,
     share_of,
@@ -141,16 +141,16 @@ def _backward_cells(
     data_format: str,
     is_training: bool,
     **how: Any,
-) -> list[Way]:
-    way = functools.partial(channel_way, x=x, data_format=data_format)
+) -> list[AccessMap]:
+    access = functools.partial(channel_access, x=x, data_format=data_format)
     both, mean, variance = ("y_backprop", "x"), "reserve_space_1", "reserve_space_2"
     to_x: Any = {"own": ("y_backprop",), "vectors": ("scale", variance)}
     if is_training:
         to_x = {"whole": both, "vectors": ("scale", mean, variance)}
     return [
-        way("apply", output="x_backprop", cell=True, **to_x),
-        way("apply", output="scale_backprop", whole=both, vectors=(mean, variance)),
-        way("sum", output="offset_backprop", whole=("y_backprop",)),
+        access("apply", output="x_backprop", cell=True, **to_x),
+        access("apply", output="scale_backprop", whole=both, vectors=(mean, variance)),
+        access("sum", output="offset_backprop", whole=("y_backprop",)),
     ]
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import NUMBERS, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
@@ -109,33 +109,35 @@ def _(ddb: Value, db: Value, out_backprop: Value, *, data_format: str) -> list[V
 # -- which cells belong together ------------------------------------------------------------------
 
 
-def _bias_way(
+def _bias_access(
     rule: str,
     of: tuple[str, ...],
     sizes: tuple[int, ...],
     cells: list[str],
     channel: str,
     layout: str,
-) -> list[Way]:
+) -> list[AccessMap]:
     """`cells` are the pins with a value for each cell, `channel` the one with a value for each channel."""
     loops, at = over(sizes)
     letters = layout if len(sizes) == len(layout) else ""
     axis = 1 if channels_first(layout) else len(at) - 1
     places = dict.fromkeys(cells, Cells(at, axes=letters))
-    return [Way(rule, of, loops, {**places, channel: Cells((at[axis],), axes=letters and "C")})]
+    return [
+        AccessMap(rule, of, loops, {**places, channel: Cells((at[axis],), axes=letters and "C")})
+    ]
 
 
 @bias_add.cells
 @bias_add_v1.cells
-def _(y: Spec, value: Spec, bias: Spec, *, data_format: str = "NHWC") -> list[Way]:
+def _(y: Spec, value: Spec, bias: Spec, *, data_format: str = "NHWC") -> list[AccessMap]:
     pins = ["value", "output"]
-    return _bias_way("added", ("value", "bias"), y.sizes, pins, "bias", data_format)
+    return _bias_access("added", ("value", "bias"), y.sizes, pins, "bias", data_format)
 
 
 @bias_add_grad.cells
-def _(y: Spec, out_backprop: Spec, *, data_format: str) -> list[Way]:
+def _(y: Spec, out_backprop: Spec, *, data_format: str) -> list[AccessMap]:
     pin = "out_backprop"
-    return _bias_way("sum", (pin,), out_backprop.sizes, [pin], "output", data_format)
+    return _bias_access("sum", (pin,), out_backprop.sizes, [pin], "output", data_format)
 
 
 # -- cases, refusals, differences ------------------------------------------------------------------

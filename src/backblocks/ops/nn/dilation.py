@@ -8,7 +8,7 @@ import numpy as np
 from backblocks.dtypes import REALS, lowest, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Way, loop
+from backblocks.ops._access_maps import AccessMap, Cells, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, ranked, shape_text
@@ -190,7 +190,7 @@ for _each in (dilation_2d_backprop_input, dilation_2d_backprop_filter):
 
 def _way(
     rule: str, of: tuple[str, ...], input: Spec, filter: Spec, window: str, own: str, **windows: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     """`window` is the pin of what comes out of dilation; `own` that of a gradient, if there is one.
 
     At a cell of a window, input and filter run through all of that window.
@@ -211,22 +211,22 @@ def _way(
         cells[own] = Cells((*owned.taps, c), axes="HWC")
         inside = (Cells((n, *owned.read, c), input.sizes),)  # a tap on padding never wins
     loops = {"n": batch} | (owned.loops if own else {}) | over.loops | {"c": channels}
-    return [Way(rule, of, loops, cells, inside=inside)]
+    return [AccessMap(rule, of, loops, cells, inside=inside)]
 
 
 @dilation_2d.cells
-def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[Way]:
+def _(y: Spec, input: Spec, filter: Spec, **windows: Any) -> list[AccessMap]:
     return _way("max", ("input", "filter"), input, filter, "output", "", **windows)
 
 
 @dilation_2d_backprop_input.cells
-def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[AccessMap]:
     of = ("out_backprop", "input", "filter")
     return _way("winners", of, input, filter, "out_backprop", "in_backprop", **windows)
 
 
 @dilation_2d_backprop_filter.cells
-def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[Way]:
+def _(y: Spec, input: Spec, filter: Spec, out_backprop: Spec, **windows: Any) -> list[AccessMap]:
     of = ("out_backprop", "filter", "input")
     return _way("winners", of, input, filter, "out_backprop", "filter_backprop", **windows)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import BY_NAME, REALS, DType, is_float, wide
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, sizes_from
@@ -21,9 +21,9 @@ from backblocks.ops.nn._fractional_pool import (
     forward_cells,
     fractional,
     sequences,
+    window_access,
     window_count,
     window_spans,
-    window_way,
 )
 
 # -- what the ops are made of ---------------------------------------------------------------------
@@ -108,9 +108,9 @@ def _(dy: Value, y: Value, value: Value, *, overlapping: bool, **how: Any) -> li
 
 
 @fractional_avg_pool.cells
-def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
-    (way,) = forward_cells(y, value, overlapping=overlapping, rule="mean")
-    return [replace(way, cut=not is_float(value.dtype))]
+def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[AccessMap]:
+    (access,) = forward_cells(y, value, overlapping=overlapping, rule="mean")
+    return [replace(access, cut=not is_float(value.dtype))]
 
 
 fractional_avg_pool.differs(
@@ -207,8 +207,8 @@ def _(
     col_pooling_sequence: Spec,
     *,
     overlapping: bool,
-) -> list[Way]:
-    (way,) = window_way(
+) -> list[AccessMap]:
+    (access,) = window_access(
         "shares",
         ("out_backprop",),
         y.sizes,
@@ -217,7 +217,7 @@ def _(
         cells=("output",),
         windows=("out_backprop",),
     )
-    return [replace(way, cut=not is_float(y.dtype))]
+    return [replace(access, cut=not is_float(y.dtype))]
 
 
 fractional_avg_pool_grad.no_gradient(

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import REALS, wide
-from backblocks.ops._cells import Way
+from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
@@ -19,9 +19,9 @@ from backblocks.ops.nn._fractional_pool import (
     forward_cells,
     fractional,
     sequences,
+    window_access,
     window_count,
     window_spans,
-    window_way,
 )
 
 # -- what the ops are made of ---------------------------------------------------------------------
@@ -90,7 +90,7 @@ def _(dy: Value, y: Value, value: Value, *, overlapping: bool, **how: Any) -> li
 
 
 @fractional_max_pool.cells
-def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[Way]:
+def _(y: Any, value: Spec, *, overlapping: bool, **how: Any) -> list[AccessMap]:
     return forward_cells(y, value, overlapping=overlapping, rule="max")
 
 
@@ -209,8 +209,8 @@ def _(
     col_pooling_sequence: Spec,
     *,
     overlapping: bool,
-) -> list[Way]:
-    return window_way(
+) -> list[AccessMap]:
+    return window_access(
         "winners",
         ("out_backprop", "orig_input"),
         y.sizes,

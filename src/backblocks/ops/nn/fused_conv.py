@@ -8,7 +8,7 @@ import numpy as np
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Factor, Way, held, loop
+from backblocks.ops._access_maps import AccessMap, Cells, Factor, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, ranked, shape_text, sizes_from
@@ -24,7 +24,7 @@ from backblocks.ops.array.mirror_pad import (
 )
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, SamePadding, Strides
-from backblocks.ops.nn._convolution import conv_way, convolved, native_conv
+from backblocks.ops.nn._convolution import conv_access, convolved, native_conv
 from backblocks.ops.nn._windows import PLAIN
 from backblocks.ops.nn.conv import conv_2d_backprop_filter, conv_2d_backprop_input, convolve
 
@@ -191,13 +191,13 @@ fused_resize_and_pad_conv_2d.no_gradient(
 @fused_pad_conv_2d.cells
 def _(
     y: Spec, input: Spec, paddings: Spec, filter: Spec, *, mode: str, **windows: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     padded = Spec(mirrored_shape(input.shape, paddings, mode), input.dtype)
     x, f = ("input", padded), ("filter", filter)
-    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
-    shown, tables = mirror_cells(way.cells["input"].at, input.sizes, paddings, mode)
-    cells = {**way.cells, "input": Cells(shown, axes="NHWC")}
-    return [replace(way, cells=cells, tables=tables)]
+    (access,) = conv_access(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
+    shown, tables = mirror_cells(access.cells["input"].at, input.sizes, paddings, mode)
+    cells = {**access.cells, "input": Cells(shown, axes="NHWC")}
+    return [replace(access, cells=cells, tables=tables)]
 
 
 @fused_resize_and_pad_conv_2d.cells
@@ -211,15 +211,15 @@ def _(
     mode: str,
     resize_align_corners: bool,
     **windows: Any,
-) -> list[Way]:
+) -> list[AccessMap]:
     """A cell of the resized image stands between two along each axis, the loops `bh` and `bw`."""
     batch, *space, channels = input.sizes
     new = size.contents.tolist()
     padded = Spec(mirrored_shape((batch, *new, channels), paddings, mode), input.dtype)
     x, f = ("input", padded), ("filter", filter)
-    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
-    read, pads = way.cells["input"].at, paddings.contents.tolist()
-    place, tables, loops, factors = list(read), {}, dict(way.loops), []
+    (access,) = conv_access(x, f, "output", ("input", "filter"), **windows, **_PLAIN)
+    read, pads = access.cells["input"].at, paddings.contents.tolist()
+    place, tables, loops, factors = list(read), {}, dict(access.loops), []
     for axis, (letter, n) in enumerate(zip("hw", space, strict=True), 1):
         mirror = mirror_places(new[axis - 1], pads[axis], mode)
         before, after, share = _between(n, new[axis - 1], resize_align_corners)
@@ -230,9 +230,9 @@ def _(
         place[axis] = held(f"cells along {letter}", along)
         shares = np.stack([1 - share.astype(float), share])[:, mirror]
         factors.append(Factor(tuple(shares.ravel().tolist()), along))
-    cells = {**way.cells, "input": Cells(tuple(place), axes="NHWC")}
+    cells = {**access.cells, "input": Cells(tuple(place), axes="NHWC")}
     inside = (Cells(read, padded.sizes),)
-    return [Way("sum", way.of, loops, cells, tables, inside, tuple(factors))]
+    return [AccessMap("sum", access.of, loops, cells, tables, inside, tuple(factors))]
 
 
 # -- the compiled kernels -------------------------------------------------------------------------

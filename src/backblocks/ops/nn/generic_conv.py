@@ -10,13 +10,13 @@ from backblocks import ops
 from backblocks.dtypes import FLOATS
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Way, loop
+from backblocks.ops._access_maps import AccessMap, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import MAX_RANK, Shape, Size, Spec, is_known, ranked, shape_text
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Dilations, Int, Padding, Pads, Strides, choice
-from backblocks.ops.nn._convolution import conv_way, convolved, native_conv
+from backblocks.ops.nn._convolution import conv_access, convolved, native_conv
 from backblocks.ops.nn._windows import last
 from backblocks.ops.nn.conv import (
     conv_2d_backprop_filter,
@@ -156,21 +156,21 @@ def _check_channels(channels: Size, filter: Spec, rank: int, groups: int) -> Non
 @conv.cells
 def _(
     y: Spec, input: Spec, filter: Spec, *, batch_dims: int, groups: int, **attrs: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     images = Spec(_one_batch(input.sizes, batch_dims), input.dtype)
     pins = ("input", images), ("filter", filter)
-    (way,) = conv_way(*pins, "output", ("input", "filter"), **_windows(**attrs))
+    (access,) = conv_access(*pins, "output", ("input", "filter"), **_windows(**attrs))
     if batch_dims == 1:
-        return [way]
+        return [access]
     batch = {f"n{axis}": size for axis, size in enumerate(input.sizes[:batch_dims])}
     cells = {
         pin: each
         if pin == "filter"
         else replace(each, at=(*map(loop, batch), *each.at[1:]), axes="")
-        for pin, each in way.cells.items()
+        for pin, each in access.cells.items()
     }
-    rest = {name: size for name, size in way.loops.items() if name != "n"}
-    return [replace(way, loops=batch | rest, cells=cells)]
+    rest = {name: size for name, size in access.loops.items() if name != "n"}
+    return [replace(access, loops=batch | rest, cells=cells)]
 
 
 @conv.grad

@@ -6,7 +6,7 @@ import numpy as np
 
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec
@@ -27,9 +27,9 @@ def _(t: Spec) -> Shape:
 
 
 @l2_loss.cells
-def _(y: Spec, t: Spec) -> list[Way]:
+def _(y: Spec, t: Spec) -> list[AccessMap]:
     loops, at = over(t.sizes)
-    return [Way("apply", ("t",), loops, {"t": Cells(at), "output": Cells(())})]
+    return [AccessMap("apply", ("t",), loops, {"t": Cells(at), "output": Cells(())})]
 
 
 @l2_loss.grad

@@ -13,7 +13,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked
@@ -72,20 +72,20 @@ def _(input: Spec, *, depth_radius: int, **how: float) -> Shape:
     return _checked("input", input, depth_radius)
 
 
-def _near_way(
+def _near_access(
     of: tuple[str, ...], y: Spec, depth_radius: int, near: tuple[str, ...], own: tuple[str, ...]
-) -> Way:
+) -> AccessMap:
     """`near` are pins at channels near that of the output, `own` those at the very same one."""
     loops, at = over((*y.sizes, 2 * depth_radius + 1))
     *place, channel, step = at
     cells = dict.fromkeys(near, Cells((*place, channel + step - depth_radius), axes="NHWC"))
     cells |= dict.fromkeys((*own, "output"), Cells((*place, channel), axes="NHWC"))
-    return Way("apply", of, loops, cells)
+    return AccessMap("apply", of, loops, cells)
 
 
 @lrn.cells
-def _(y: Spec, input: Spec, *, depth_radius: int, **how: float) -> list[Way]:
-    return [_near_way(("input",), y, depth_radius, near=("input",), own=())]
+def _(y: Spec, input: Spec, *, depth_radius: int, **how: float) -> list[AccessMap]:
+    return [_near_access(("input",), y, depth_radius, near=("input",), own=())]
 
 
 @lrn.grad
@@ -129,12 +129,12 @@ def _(
 
 
 @lrn_grad.cells
-def _(y: Spec, *tensors: Spec, depth_radius: int, **how: float) -> list[Way]:
+def _(y: Spec, *tensors: Spec, depth_radius: int, **how: float) -> list[AccessMap]:
     """What is near counts divided by its own norm, which reaches as far again."""
     given = ("input_grads", "output_image")
     return [
-        _near_way(given, y, depth_radius, near=given, own=()),
-        _near_way(("input_image",), y, 2 * depth_radius, near=("input_image",), own=()),
+        _near_access(given, y, depth_radius, near=given, own=()),
+        _near_access(("input_image",), y, 2 * depth_radius, near=("input_image",), own=()),
     ]
 
 

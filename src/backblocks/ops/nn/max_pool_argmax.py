@@ -10,7 +10,7 @@ import numpy as np
 from backblocks.dtypes import REALS, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
-from backblocks.ops._cells import Cells, Way, held, loop
+from backblocks.ops._access_maps import AccessMap, Cells, held, loop
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Spec, agreed
@@ -19,8 +19,8 @@ from backblocks.ops.nn._max_pool import FOR_EACH_CELL, HALF_SUMS, winning_cells
 from backblocks.ops.nn._pooling import (
     agreed_with_pooling,
     native_pool,
+    pool_access,
     pool_axes,
-    pool_way,
     pooled,
 )
 
@@ -101,12 +101,12 @@ def _(dy: Value, y: Value, input: Value, *, Targmax: Any, **windows: Any) -> lis
 @max_pool_with_argmax.cells
 def _(
     y: Any, input: Spec, *, Targmax: Any, include_batch_in_index: bool, **windows: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     taken: dict[str, Any] = {"of": ("input",), "input": input, "cells": ("input",)}
-    (place,) = pool_way("argmax", windows=("argmax",), **taken, **windows)
+    (place,) = pool_access("argmax", windows=("argmax",), **taken, **windows)
     counts = (0, 1, 2, 3) if include_batch_in_index else (1, 2, 3)
     return [
-        *pool_way("max", windows=("output",), **taken, **windows),
+        *pool_access("max", windows=("output",), **taken, **windows),
         replace(place, counts=counts),
     ]
 
@@ -225,9 +225,9 @@ def _flat_index(argmax: Array, include_batch_in_index: bool, image_size: int) ->
     return index
 
 
-def _argmax_way(
+def _argmax_access(
     rule: str, input: Spec, argmax: Spec, cells: str, windows: str, include_batch_in_index: bool
-) -> list[Way]:
+) -> list[AccessMap]:
     """Each window of `windows` belongs to the cell of `cells` that `argmax` names."""
     images, *sizes = input.sizes
     loops = dict(zip("nhwc", argmax.sizes, strict=True))
@@ -237,7 +237,7 @@ def _argmax_way(
         cell = Cells(named, (images * math.prod(sizes),), "NHWC")
     else:
         cell = Cells((loop("n"), *named), (images, math.prod(sizes)), "NHWC")
-    return [Way(rule, ("grad",), loops, {cells: cell, windows: Cells(window, axes="NHWC")})]
+    return [AccessMap(rule, ("grad",), loops, {cells: cell, windows: Cells(window, axes="NHWC")})]
 
 
 # -- the gradient ---------------------------------------------------------------------------------
@@ -287,8 +287,8 @@ def _(
 @max_pool_grad_with_argmax.cells
 def _(
     y: Spec, input: Spec, grad: Spec, argmax: Spec, *, include_batch_in_index: bool, **windows: Any
-) -> list[Way]:
-    return _argmax_way("sum", input, argmax, "output", "grad", include_batch_in_index)
+) -> list[AccessMap]:
+    return _argmax_access("sum", input, argmax, "output", "grad", include_batch_in_index)
 
 
 @max_pool_grad_with_argmax.kernel("native")
@@ -370,8 +370,8 @@ def _(d: Value, y: Value, input: Value, grad: Value, argmax: Value, **windows: A
 @max_pool_grad_grad_with_argmax.cells
 def _(
     y: Spec, input: Spec, grad: Spec, argmax: Spec, *, include_batch_in_index: bool, **windows: Any
-) -> list[Way]:
-    return _argmax_way("copy", input, argmax, "grad", "output", include_batch_in_index)
+) -> list[AccessMap]:
+    return _argmax_access("copy", input, argmax, "grad", "output", include_batch_in_index)
 
 
 @max_pool_grad_grad_with_argmax.kernel("native")

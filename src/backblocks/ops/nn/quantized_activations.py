@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from backblocks.errors import OpError
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, scalar_value
@@ -24,14 +24,14 @@ _OUTPUTS = "activations: out_type, min_activations: float32, max_activations: fl
 _ENDS = ("min_features", "max_features")
 
 
-def _cells_of(features: Spec, *more: str) -> list[Way]:
+def _cells_of(features: Spec, *more: str) -> list[AccessMap]:
     """A code from the one before it and the range, in which the bounds have their codes."""
     loops, at = over(features.sizes)
     taken = {"features": Cells(at)} | {pin: Cells(()) for pin in (*more, *_ENDS)}
     return [
-        Way("apply", tuple(taken), loops, taken | {"activations": Cells(at)}),
+        AccessMap("apply", tuple(taken), loops, taken | {"activations": Cells(at)}),
         *(
-            Way("copy", (end,), {}, {end: Cells(()), end[:4] + "activations": Cells(())})
+            AccessMap("copy", (end,), {}, {end: Cells(()), end[:4] + "activations": Cells(())})
             for end in _ENDS
         ),
     ]
@@ -69,7 +69,7 @@ quantized_relu.shape(_range_of)
 
 
 @quantized_relu.cells
-def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[Way]:
+def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[AccessMap]:
     return _cells_of(features)
 
 
@@ -95,7 +95,7 @@ quantized_relu6.shape(_range_of)
 
 
 @quantized_relu6.cells
-def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[Way]:
+def _(y: Any, features: Spec, *ends: Spec, **attrs: Any) -> list[AccessMap]:
     return _cells_of(features)
 
 
@@ -133,7 +133,7 @@ def _(features: Spec, max_value: Spec, *min_max: Spec, **attrs: Any) -> tuple[Sh
 
 
 @quantized_relu_x.cells
-def _(y: Any, features: Spec, *others: Spec, **attrs: Any) -> list[Way]:
+def _(y: Any, features: Spec, *others: Spec, **attrs: Any) -> list[AccessMap]:
     return _cells_of(features, "max_value")
 
 

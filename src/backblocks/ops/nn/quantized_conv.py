@@ -10,12 +10,12 @@ import numpy as np
 
 from backblocks.dtypes import DType
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Coordinate, Way, loop, over
+from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, shape_text
 from backblocks.ops.attrs import Dilations, Flag, Float, SamePadding, Strides
-from backblocks.ops.nn._convolution import conv_way, convolved
+from backblocks.ops.nn._convolution import conv_access, convolved
 from backblocks.ops.nn._quantization import (
     CODES,
     INTEGERS_ONLY,
@@ -103,17 +103,20 @@ def _(
 @quantized_conv_2d.cells
 def _(
     y: Any, input: Spec, filter: Spec, *ranges: Spec, out_type: DType, **windows: Any
-) -> list[Way]:
+) -> list[AccessMap]:
     """The ends of the result's range follow from those given; of fewer bits than 32, from all values."""
     x, f = ("input", input), ("filter", filter)
-    (way,) = conv_way(x, f, "output", ("input", "filter"), **windows, **PLAIN)
+    (access,) = conv_access(x, f, "output", ("input", "filter"), **windows, **PLAIN)
     codes = {pin: (f"min_{pin}", f"max_{pin}") for pin in ("input", "filter", "output")}
-    ends = {end: Cells(()) for pin in way.of for end in codes[pin]}
-    taken = ends if out_type == _INT32 else {pin: way.cells[pin] for pin in way.of} | ends
-    loops = {} if out_type == _INT32 else way.loops
+    ends = {end: Cells(()) for pin in access.of for end in codes[pin]}
+    taken = ends if out_type == _INT32 else {pin: access.cells[pin] for pin in access.of} | ends
+    loops = {} if out_type == _INT32 else access.loops
     return [
-        replace(way, cells={**way.cells, **ends}, codes=codes),
-        *(Way("apply", tuple(taken), loops, taken | {end: Cells(())}) for end in codes["output"]),
+        replace(access, cells={**access.cells, **ends}, codes=codes),
+        *(
+            AccessMap("apply", tuple(taken), loops, taken | {end: Cells(())})
+            for end in codes["output"]
+        ),
     ]
 
 
@@ -216,21 +219,23 @@ def _(
 
 
 @quantized_bias_add.cells
-def _(y: Any, input: Spec, bias: Spec, *ranges: Spec, out_type: DType) -> list[Way]:
+def _(y: Any, input: Spec, bias: Spec, *ranges: Spec, out_type: DType) -> list[AccessMap]:
     """Codes of fewer bits than 32 rest on all numbers, as the range does that these need."""
     loops, at = over(input.sizes)
     ends = {f"{end}_{pin}": Cells(()) for pin in ("input", "bias") for end in ("min", "max")}
     taken = {"input": Cells(at), "bias": Cells(at[-1:])} | ends
     others = {f"other {name}": size for name, size in loops.items()}
 
-    def applied(taken: dict[str, Cells], loops: dict[str, int], y: str, *at: Coordinate) -> Way:
-        return Way("apply", tuple(taken), loops, taken | {y: Cells(at)})
+    def applied(
+        taken: dict[str, Cells], loops: dict[str, int], y: str, *at: Coordinate
+    ) -> AccessMap:
+        return AccessMap("apply", tuple(taken), loops, taken | {y: Cells(at)})
 
     if out_type == _INT32:
-        way = applied(taken, loops, "output", *at)
-        return [way, *(applied(ends, {}, end) for end in ("min_out", "max_out"))]
-    way = applied(taken, loops | others, "output", *map(loop, others))
-    return [way, *(applied(taken, loops, end) for end in ("min_out", "max_out"))]
+        access = applied(taken, loops, "output", *at)
+        return [access, *(applied(ends, {}, end) for end in ("min_out", "max_out"))]
+    access = applied(taken, loops | others, "output", *map(loop, others))
+    return [access, *(applied(taken, loops, end) for end in ("min_out", "max_out"))]
 
 
 # -- normalization -------------------------------------------------------------------------------

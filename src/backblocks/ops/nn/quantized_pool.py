@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from backblocks.ops._cells import Cells, Way
+from backblocks.ops._access_maps import AccessMap, Cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import op
 from backblocks.ops._spec import Shape, Spec
 from backblocks.ops.attrs import SamePadding, Strides, Window
-from backblocks.ops.nn._pooling import pool_axes, pool_way, pooled
+from backblocks.ops.nn._pooling import pool_access, pool_axes, pooled
 from backblocks.ops.nn._quantization import CODES, INTEGERS_ONLY, check_range
 from backblocks.ops.nn._windows import PLAIN, counts, taps
 from backblocks.ops.nn.max_pool import max_pool
@@ -90,24 +90,24 @@ def _(input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> tuple[Sh
 # -- which cells belong together ------------------------------------------------------------------
 
 
-def _ways(rule: str, input: Spec, cut: bool = False, **windows: Any) -> list[Way]:
+def _ways(rule: str, input: Spec, cut: bool = False, **windows: Any) -> list[AccessMap]:
     pins: Any = {"cells": ("input",), "windows": ("output",)}
-    (way,) = pool_way(rule, ("input",), input, **pins, **_windows(**windows))
+    (access,) = pool_access(rule, ("input",), input, **pins, **_windows(**windows))
     ends = (
-        Way("copy", (given,), {}, {given: Cells(()), end: Cells(())})
+        AccessMap("copy", (given,), {}, {given: Cells(()), end: Cells(())})
         for given, end in (("min_input", "min_output"), ("max_input", "max_output"))
     )
     codes = {"input": ("min_input", "max_input"), "output": ("min_output", "max_output")}
-    return [replace(way, codes=codes, cut=cut), *ends]
+    return [replace(access, codes=codes, cut=cut), *ends]
 
 
 @quantized_max_pool.cells
-def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[Way]:
+def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[AccessMap]:
     return _ways("max", input, **windows)
 
 
 @quantized_avg_pool.cells
-def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[Way]:
+def _(y: Any, input: Spec, min_input: Spec, max_input: Spec, **windows: Any) -> list[AccessMap]:
     return _ways("mean", input, cut=True, **windows)
 
 

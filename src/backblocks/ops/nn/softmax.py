@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import FLOATS, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._elementwise import broadcast_cells, rounded_once
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, op
@@ -85,11 +85,11 @@ def _(dy: Value, y: Value, logits: Value) -> list[Value]:
 
 
 def _whole_row(output: str) -> Any:
-    def cells(y: Spec, logits: Spec) -> list[Way]:
+    def cells(y: Spec, logits: Spec) -> list[AccessMap]:
         loops, at = over((*y.sizes, y.sizes[-1]))
         *front, _, other = at
         places = {"logits": Cells((*front, other)), output: Cells(at[:-1])}
-        return [Way("apply", ("logits",), loops, places)]
+        return [AccessMap("apply", ("logits",), loops, places)]
 
     return cells
 
@@ -205,7 +205,9 @@ def _(dy: Value, y: Value, features: Value, labels: Value) -> list[Value]:
     return [ops.add_n(to_features), None]
 
 
-def _entropy_ways(y: Any, rows: dict[str, tuple[int, ...]], labels: Cells | None) -> list[Way]:
+def _entropy_ways(
+    y: Any, rows: dict[str, tuple[int, ...]], labels: Cells | None
+) -> list[AccessMap]:
     """The loss comes from whole rows; and so does its gradient, of which labels have their own part."""
     loops, at = over((*y.backprop.sizes, y.backprop.sizes[-1]))
     i, j, k = at
@@ -216,19 +218,19 @@ def _entropy_ways(y: Any, rows: dict[str, tuple[int, ...]], labels: Cells | None
     ends = {"loss": Cells((i,))}, {"backprop": Cells((i, j))}
     first = {"features": whole["features"]}
     return [
-        Way("apply", both, rest, {**own, **whole, **ends[0]}),
-        Way("apply", ("features",), loops, {**first, **ends[1]}),
-        Way("apply", ("labels",), loops, {**own, **ends[1]}),
+        AccessMap("apply", both, rest, {**own, **whole, **ends[0]}),
+        AccessMap("apply", ("features",), loops, {**first, **ends[1]}),
+        AccessMap("apply", ("labels",), loops, {**own, **ends[1]}),
     ]
 
 
 @softmax_cross_entropy_with_logits.cells
-def _(y: Any, features: Spec, labels: Spec) -> list[Way]:
+def _(y: Any, features: Spec, labels: Spec) -> list[AccessMap]:
     return _entropy_ways(y, {"features": features.sizes, "labels": labels.sizes}, None)
 
 
 @sparse_softmax_cross_entropy_with_logits.cells
-def _(y: Any, features: Spec, labels: Spec) -> list[Way]:
+def _(y: Any, features: Spec, labels: Spec) -> list[AccessMap]:
     row, _ = over(y.backprop.sizes)[1]
     return _entropy_ways(y, {"features": features.sizes}, Cells((row,)))
 

@@ -7,7 +7,7 @@ import numpy as np
 from backblocks import ops
 from backblocks.dtypes import FLOATS, REALS, DType, wide
 from backblocks.errors import OpError, described
-from backblocks.ops._cells import Cells, Way, over
+from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value
@@ -122,11 +122,13 @@ def _(input: Spec, *, k: int, sorted: bool) -> tuple[Shape, Shape]:
     return _top_shape(input, k, np.dtype("int32"))
 
 
-def _top_cells(y: Any, input: Spec, *k: Spec, **how: Any) -> list[Way]:
+def _top_cells(y: Any, input: Spec, *k: Spec, **how: Any) -> list[AccessMap]:
     loops, at = over((*y.values.sizes, input.sizes[-1]))
     *front, _, other = at
     return [
-        Way("apply", ("input",), loops, {"input": Cells((*front, other)), pin: Cells(at[:-1])})
+        AccessMap(
+            "apply", ("input",), loops, {"input": Cells((*front, other)), pin: Cells(at[:-1])}
+        )
         for pin in ("values", "indices")
     ]
 
@@ -222,20 +224,20 @@ def _(predictions: Spec, targets: Spec, k: Spec) -> Shape:
 
 
 @in_top_k.cells
-def _(y: Any, predictions: Spec, targets: Spec, *, k: int) -> list[Way]:
+def _(y: Any, predictions: Spec, targets: Spec, *, k: int) -> list[AccessMap]:
     return _among_cells(predictions)
 
 
 @in_top_k_v2.cells
-def _(y: Any, predictions: Spec, targets: Spec, k: Spec) -> list[Way]:
+def _(y: Any, predictions: Spec, targets: Spec, k: Spec) -> list[AccessMap]:
     return _among_cells(predictions, "k")
 
 
-def _among_cells(predictions: Spec, *more: str) -> list[Way]:
+def _among_cells(predictions: Spec, *more: str) -> list[AccessMap]:
     """Each answer from a row of predictions and its target."""
     loops, (i, j) = over(predictions.sizes)
     cells = {"predictions": Cells((i, j)), "targets": Cells((i,))} | {p: Cells(()) for p in more}
-    return [Way("apply", tuple(cells), loops, cells | {"precision": Cells((i,))})]
+    return [AccessMap("apply", tuple(cells), loops, cells | {"precision": Cells((i,))})]
 
 
 in_top_k.grad(nothing)

@@ -1,6 +1,6 @@
-"""The points of declared Ways that a cell belongs to, and what an output holds by their rules.
+"""The evaluator of access maps: the loop points that access a cell, and what an output holds by the rules.
 
-The truth that the browser's own evaluator (`web/src/model/loop-nest.ts`) is compared with.
+It is the reference that the browser's evaluator (`web/src/model/loop-nest.ts`) is compared with.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from backblocks.dtypes import DType
-from backblocks.ops._cells import Cell, Cells, Coordinate, Held, Sizes, Way
+from backblocks.ops._access_maps import AccessMap, Cell, Cells, Coordinate, Sizes, Values
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The cells that belong together at one point of the loops, each in its tensor's own sizes."""
+    """The cells that one loop point accesses, each in its tensor's own sizes."""
 
     cells: Mapping[str, Cell]
     holders: tuple[tuple[str, Cell], ...] = ()
@@ -33,16 +33,16 @@ class Point:
 
 
 def linked(
-    ways: Sequence[Way],
+    maps: Sequence[AccessMap],
     shapes: Mapping[str, Sizes],
     pin: str,
     cell: Cell,
-    held: Held | None = None,
+    values: Values | None = None,
 ) -> dict[str, list[Cell]]:
     """The cells of all other pins that belong to this one, in the order of the loops."""
     found: dict[str, dict[Cell, None]] = {}
-    for way in ways:
-        for point in points(way, shapes, pin, cell, held):
+    for access in maps:
+        for point in points(access, shapes, pin, cell, values):
             for name, other in point.every_cell():
                 if name != pin:
                     found.setdefault(name, {})[other] = None
@@ -50,50 +50,61 @@ def linked(
 
 
 def value(
-    ways: Sequence[Way], shapes: Mapping[str, Sizes], pin: str, cell: Cell, held: Held
+    maps: Sequence[AccessMap], shapes: Mapping[str, Sizes], pin: str, cell: Cell, values: Values
 ) -> Any:
     """What an output holds at a cell, by the rule; None if only the op itself can tell."""
-    found = [(way, list(points(way, shapes, pin, cell, held))) for way in ways if pin in way.cells]
-    some = [(way, each) for way, each in found if each] or found[:1]
-    with np.errstate(all="ignore"):
-        values = [_RULES[way.rule](_Asked(way, shapes, pin, each, held)) for way, each in some]
-    values = [
-        _cut(each) if way.cut and each is not None else each
-        for (way, _), each in zip(some, values, strict=True)
+    found = [
+        (access, list(points(access, shapes, pin, cell, values)))
+        for access in maps
+        if pin in access.cells
     ]
-    return None if not values or None in values else sum(values[1:], values[0])
+    some = [(access, each) for access, each in found if each] or found[:1]
+    results = []
+    with np.errstate(all="ignore"):
+        for access, each in some:
+            result = _RULES[access.rule](_OutputCell(access, shapes, pin, each, values))
+            results.append(_cut(result) if access.cut and result is not None else result)
+    return None if not results or None in results else sum(results[1:], results[0])
 
 
 def points(
-    way: Way, shapes: Mapping[str, Sizes], pin: str, cell: Cell, held: Held | None = None
+    access: AccessMap,
+    shapes: Mapping[str, Sizes],
+    pin: str,
+    cell: Cell,
+    values: Values | None = None,
 ) -> Iterator[Point]:
-    """The points of a Way that a cell belongs to, in the order of the loops."""
+    """The points of an access map that a cell belongs to, in the order of the loops."""
     wanted = set()
-    for coordinates, sizes in _places(way, shapes, pin):
+    for coordinates, sizes in _places(access, shapes, pin):
         target = _seen_with(cell, shapes[pin], sizes)
         equations = [(at, to) for at, to in zip(coordinates, target, strict=True) if not at.held_by]
-        wanted |= {tuple(each[name] for name in way.loops) for each in _solve(way.loops, equations)}
+        wanted |= {
+            tuple(each[name] for name in access.loops) for each in _solve(access.loops, equations)
+        }
     for numbers in sorted(wanted):
-        point = _point(way, shapes, dict(zip(way.loops, numbers, strict=True)), held or {})
+        point = _point(access, shapes, dict(zip(access.loops, numbers, strict=True)), values or {})
         if point is not None and (pin, cell) in point.every_cell():
             yield point
 
 
-def every_point(way: Way, shapes: Mapping[str, Sizes], held: Held | None = None) -> Iterator[Point]:
-    """All points of a Way, in the order of the loops."""
-    for numbers in itertools.product(*map(range, way.loops.values())):
-        point = _point(way, shapes, dict(zip(way.loops, numbers, strict=True)), held or {})
+def every_point(
+    access: AccessMap, shapes: Mapping[str, Sizes], values: Values | None = None
+) -> Iterator[Point]:
+    """All points of an access map, in the order of the loops."""
+    for numbers in itertools.product(*map(range, access.loops.values())):
+        point = _point(access, shapes, dict(zip(access.loops, numbers, strict=True)), values or {})
         if point is not None:
             yield point
 
 
 def _places(
-    way: Way, shapes: Mapping[str, Sizes], pin: str
+    access: AccessMap, shapes: Mapping[str, Sizes], pin: str
 ) -> Iterator[tuple[tuple[Coordinate, ...], Sizes]]:
-    """Where in a Way a pin's cell stands: its own cell, or that of a coordinate which it holds."""
-    if pin in way.cells:
-        yield way.cells[pin].at, _sizes(way.cells[pin], shapes[pin])
-    for cells in way.cells.values():
+    """Where in an access map a pin's cell stands: its own cell, or that of a coordinate which it holds."""
+    if pin in access.cells:
+        yield access.cells[pin].at, _sizes(access.cells[pin], shapes[pin])
+    for cells in access.cells.values():
         for at in cells.at:
             if at.held_by == pin:
                 yield at.held_at, shapes[pin]
@@ -153,30 +164,30 @@ def _with(at: Coordinate, name: str, number: int) -> Coordinate:
 
 
 def _point(
-    way: Way, shapes: Mapping[str, Sizes], numbers: Mapping[str, int], held: Held
+    access: AccessMap, shapes: Mapping[str, Sizes], numbers: Mapping[str, int], values: Values
 ) -> Point | None:
     cells: dict[str, Cell] = {}
     holders: list[tuple[str, Cell]] = []
-    for pin, each in (*way.cells.items(), *((None, each) for each in way.inside)):
+    for pin, each in (*access.cells.items(), *((None, each) for each in access.inside)):
         sizes = _sizes(each, shapes[pin] if pin else ())
         place = []
         for at in each.at:
             number = _stands_at(at, numbers)
             if at.held_by:
                 holder = tuple(_stands_at(inner, numbers) for inner in at.held_at)
-                table: Any = way.tables.get(at.held_by)
-                table = held[at.held_by] if table is None else np.asarray(table)
+                table: Any = access.tables.get(at.held_by)
+                table = values[at.held_by] if table is None else np.asarray(table)
                 if not _inside(holder, table.shape):
                     return None
                 number += int(table[holder])
-                if at.held_by not in way.tables:
+                if at.held_by not in access.tables:
                     holders.append((at.held_by, holder))
             place.append(number)
         if not _inside(place, sizes):
             return None
         if pin is not None:
             cells[pin] = _seen_with(tuple(place), sizes, shapes[pin])
-    weight = math.prod(each.numbers[_stands_at(each.at, numbers)] for each in way.factors)
+    weight = math.prod(each.numbers[_stands_at(each.at, numbers)] for each in access.factors)
     return Point(cells, tuple(holders), weight)
 
 
@@ -194,27 +205,27 @@ _CLOSE = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _OutputCell:
     """An output cell, and the points that lead to it."""
 
-    way: Way
+    access: AccessMap
     shapes: Mapping[str, Sizes]
     pin: str
     points: list[Point]
-    held: Held
+    values: Values
 
     def read(self, point: Point, pin: str) -> Any:
-        return self.held[pin][point.cells[pin]]
+        return self.values[pin][point.cells[pin]]
 
     def numbers(self, pin: str) -> list[Any]:
         return [self.read(point, pin).item() for point in self.points]
 
     def meant(self, pin: str) -> list[Any]:
         """What the pin holds, or what its codes stand for."""
-        if pin not in self.way.codes:
+        if pin not in self.access.codes:
             return self.numbers(pin)
-        low, high = (float(self.held[end]) for end in self.way.codes[pin])
-        return [meant(code, self.held[pin].dtype, low, high) for code in self.numbers(pin)]
+        low, high = (float(self.values[end]) for end in self.access.codes[pin])
+        return [meant(code, self.values[pin].dtype, low, high) for code in self.numbers(pin)]
 
 
 def _cut(number: float) -> int:
@@ -235,40 +246,42 @@ def meant(code: int, dtype: DType, low: float, high: float) -> float:
     return (whole + math.trunc(2 * (start - whole)) + int(code) - lowest) * width / (count - 1)
 
 
-def _sum(asked: _Asked) -> Any:
-    factors = [asked.meant(pin) for pin in asked.way.of]
-    weights = [point.weight for point in asked.points]
+def _sum(output: _OutputCell) -> Any:
+    factors = [output.meant(pin) for pin in output.access.of]
+    weights = [point.weight for point in output.points]
     return sum(map(math.prod, zip(weights, *factors, strict=True)))
 
 
-def _mean(asked: _Asked) -> Any:
-    factors = [asked.numbers(pin) for pin in asked.way.of]
-    return sum(map(math.prod, zip(*factors, strict=True))) / max(1, len(asked.points))
+def _mean(output: _OutputCell) -> Any:
+    factors = [output.numbers(pin) for pin in output.access.of]
+    return sum(map(math.prod, zip(*factors, strict=True))) / max(1, len(output.points))
 
 
-def _shares(asked: _Asked) -> Any:
-    given = asked.way.of[0]
+def _shares(output: _OutputCell) -> Any:
+    given = output.access.of[0]
     counts = [
-        sum(1 for _ in points(asked.way, asked.shapes, given, each.cells[given], asked.held))
-        for each in asked.points
+        sum(
+            1 for _ in points(output.access, output.shapes, given, each.cells[given], output.values)
+        )
+        for each in output.points
     ]
-    return sum(a / n for a, n in zip(asked.numbers(given), counts, strict=True))
+    return sum(a / n for a, n in zip(output.numbers(given), counts, strict=True))
 
 
-def _place(asked: _Asked, sign: int, nan: float) -> Any:
+def _place(output: _OutputCell, sign: int, nan: float) -> Any:
     """Where the largest or smallest is, of nothing 0; NaN counts as the given number."""
-    pin = asked.way.of[0]
-    if not asked.points:
+    pin = output.access.of[0]
+    if not output.points:
         return 0
-    cell = _winner(asked, asked.points, [pin], sign, nan).cells[pin]
+    cell = _winner(output, output.points, [pin], sign, nan).cells[pin]
     number = 0
-    for axis in asked.way.counts:
-        number = number * asked.shapes[pin][axis] + cell[axis]
+    for axis in output.access.counts:
+        number = number * output.shapes[pin][axis] + cell[axis]
     return number
 
 
 def _winner(
-    asked: _Asked,
+    output: _OutputCell,
     candidates: list[Point],
     pins: Sequence[str],
     sign: int = 1,
@@ -277,18 +290,18 @@ def _winner(
     """The first of the points where the pins' sum is NaN, or else largest; NaN may count as a number."""
     best, top = candidates[0], None
     for point in candidates:
-        new = sum((asked.read(point, pin) for pin in pins[1:]), asked.read(point, pins[0]))
+        new = sum((output.read(point, pin) for pin in pins[1:]), output.read(point, pins[0]))
         new = nan if new != new else new
         if top is None or (top == top and (new != new or (new > top if sign > 0 else new < top))):
             best, top = point, new
     return best
 
 
-def _extreme(asked: _Asked, sign: int) -> Any:
-    if not asked.points:
-        return _beyond(asked.held[asked.way.of[0]].dtype, sign)
-    best = _winner(asked, asked.points, asked.way.of, sign)
-    first, *others = (asked.read(best, pin) for pin in asked.way.of)
+def _extreme(output: _OutputCell, sign: int) -> Any:
+    if not output.points:
+        return _beyond(output.values[output.access.of[0]].dtype, sign)
+    best = _winner(output, output.points, output.access.of, sign)
+    first, *others = (output.read(best, pin) for pin in output.access.of)
     return sum(others, first).item()
 
 
@@ -301,28 +314,28 @@ def _beyond(dtype: DType, sign: int) -> Any:
     return -sign * math.inf
 
 
-def _winners(asked: _Asked) -> Any:
-    given, own, *others = asked.way.of
+def _winners(output: _OutputCell) -> Any:
+    given, own, *others = output.access.of
     windows: dict[Cell, list[Point]] = {}
-    for point in asked.points:
+    for point in output.points:
         windows.setdefault(point.cells[given], []).append(point)
-    best = (_winner(asked, each, [own, *others]) for each in windows.values())
-    return sum(asked.read(each, given).item() for each in best if _is_own(each, own, asked.pin))
+    best = (_winner(output, each, [own, *others]) for each in windows.values())
+    return sum(output.read(each, given).item() for each in best if _is_own(each, own, output.pin))
 
 
 def _is_own(point: Point, pin: str, output: str) -> bool:
     return point.cells[pin] == point.cells[output]
 
 
-def _winner_s(asked: _Asked) -> Any:
-    if not asked.points:
+def _winner_s(output: _OutputCell) -> Any:
+    if not output.points:
         return 0
-    given, *others = asked.way.of
-    return asked.read(_winner(asked, asked.points, others), given).item()
+    given, *others = output.access.of
+    return output.read(_winner(output, output.points, others), given).item()
 
 
-def _close(asked: _Asked) -> Any:
-    given, one, other = (asked.numbers(pin) for pin in asked.way.of)
+def _close(output: _OutputCell) -> Any:
+    given, one, other = (output.numbers(pin) for pin in output.access.of)
     return sum(
         a
         for a, x, y in zip(given, one, other, strict=True)
@@ -330,20 +343,20 @@ def _close(asked: _Asked) -> Any:
     )
 
 
-_RULES: dict[str, Callable[[_Asked], Any]] = {
+_RULES: dict[str, Callable[[_OutputCell], Any]] = {
     "sum": _sum,
-    "added": lambda asked: sum(sum(asked.numbers(pin)) for pin in asked.way.of),
+    "added": lambda output: sum(sum(output.numbers(pin)) for pin in output.access.of),
     "mean": _mean,
     "shares": _shares,
-    "product": lambda asked: math.prod(asked.numbers(asked.way.of[0])),
-    "max": lambda asked: _extreme(asked, 1),
-    "min": lambda asked: _extreme(asked, -1),
+    "product": lambda output: math.prod(output.numbers(output.access.of[0])),
+    "max": lambda output: _extreme(output, 1),
+    "min": lambda output: _extreme(output, -1),
     "winners": _winners,
     "winner's": _winner_s,
     "close": _close,
-    "copy": lambda asked: (asked.numbers(asked.way.of[0]) or [0])[0],
-    "argmax": lambda asked: _place(asked, 1, math.nan),
-    "largest at": lambda asked: _place(asked, 1, -math.inf),
-    "smallest at": lambda asked: _place(asked, -1, math.inf),
-    "apply": lambda asked: None,
+    "copy": lambda output: (output.numbers(output.access.of[0]) or [0])[0],
+    "argmax": lambda output: _place(output, 1, math.nan),
+    "largest at": lambda output: _place(output, 1, -math.inf),
+    "smallest at": lambda output: _place(output, -1, math.inf),
+    "apply": lambda output: None,
 }

@@ -1,8 +1,9 @@
-"""Which cells of an op's tensors belong together, declared as loops, and how an output comes from them.
+"""Access maps: which cells of an op's tensors belong together, and how an output is computed from them.
 
-A Way is a loop nest. At each point of it every tensor has one cell, given for each axis as an offset and
-steps along the loops; a point where a cell lies outside of its tensor is none. So one declaration serves
-all directions: a convolution and both its gradients are the same loops with other names.
+An access map is a loop nest with an access to each tensor: at every point of the loops a cell, whose index
+along each axis is affine in the loops or read from another tensor. A point that accesses a cell outside of
+its tensor does not count. One declaration serves all directions: a convolution and both of its gradients are
+the same loops with other names.
 
     input[n, 2h - 1 + kh, ci]   filter[kh, ci, co]   output[n, h, co]      each output is the sum of products
 
@@ -25,8 +26,8 @@ close     of[0] added up where of[1] is within 1e-5 of of[2]; of whole numbers, 
 copy      of[0]
 apply     what the op makes of these cells
 
-Where several Ways lead to a cell their values are added up. Tensors that a Way has beside `of`, the ranges
-of `codes` and its output belong to the picture, but nothing depends on them.
+Where several access maps lead to a cell their values are added up. Tensors beside `of`, the ranges of `codes`
+and the output are accessed too, so that they are shown, but no result depends on them.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ import numpy as np
 
 Cell = tuple[int, ...]
 Sizes = tuple[int, ...]
-Held = Mapping[str, np.ndarray[Any, Any]]
-"""What tensors hold, by pin."""
+Values = Mapping[str, np.ndarray[Any, Any]]
+"""The values of tensors, by pin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Coordinate:
-    """One coordinate of a cell: an offset, steps along loops, and what another tensor holds, if any.
+    """The index of a cell along one axis: affine in the loops, plus what is read from another tensor, if any.
 
-    `held_by` is a pin or a table of the Way, which is looked at in its cell `held_at`.
+    `held_by` is a pin or a table of the access map, which is looked at in its cell `held_at`.
     """
 
     offset: int = 0
@@ -90,7 +91,7 @@ def held(by: str, *at: Coordinate) -> Coordinate:
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The cell of a tensor at each point."""
+    """The access to one tensor: its cell at each point of the loops."""
 
     at: tuple[Coordinate, ...]
     shape: Sizes | None = None
@@ -108,8 +109,8 @@ class Factor:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """Loops, the cell of each tensor at each of their points, and the rule by which an output follows."""
+class AccessMap:
+    """A loop nest, its access to each tensor, and the rule by which an output is computed."""
 
     rule: str
     of: tuple[str, ...]
@@ -138,29 +139,29 @@ def over(sizes: Sequence[int]) -> tuple[dict[str, int], tuple[Coordinate, ...]]:
     return loops, tuple(map(loop, loops))
 
 
-def in_row_major_order(rule: str, x: str, y: str, count: int) -> list[Way]:
+def in_row_major_order(rule: str, x: str, y: str, count: int) -> list[AccessMap]:
     """The cells of two tensors one after another, whatever their shapes."""
     cells = Cells((loop("i"),), (count,))
-    return [Way(rule, (x,), {"i": count}, {x: cells, y: cells})]
+    return [AccessMap(rule, (x,), {"i": count}, {x: cells, y: cells})]
 
 
 def slice_by_slice(
     x: str, y: str, rows: Sequence[int], among: int, rest: Sequence[int]
-) -> list[Way]:
+) -> list[AccessMap]:
     """Row i of `y` is row rows[i] of `x`, which has so many, or of no tensor where that is -1."""
     loops, at = over((len(rows), *rest))
     cells = {
         x: Cells((held("rows", at[0]), *at[1:]), (among, *rest)),
         y: Cells(at, (len(rows), *rest)),
     }
-    return [Way("copy", (x,), loops, cells, {"rows": tuple(map(int, rows))})]
+    return [AccessMap("copy", (x,), loops, cells, {"rows": tuple(map(int, rows))})]
 
 
 MINUS = (Factor((-1.0,)),)
 """The factor of what is subtracted."""
 
 
-def no_cells(y: Any, *inputs: Any, **attrs: Any) -> list[Way]:
+def no_cells(y: Any, *inputs: Any, **attrs: Any) -> list[AccessMap]:
     """The rule of ops whose outputs rest on nothing that a cell holds."""
     return []
 
