@@ -106,7 +106,7 @@ class CallKey {
     }
 
     bool shape(PyArrayObject* array, std::string& key) const {
-        key += in_row_order(array) ? 'a' : 'v';
+        key += is_row_major(array) ? 'a' : 'v';
         const auto* const dtype = reinterpret_cast<PyObject*>(PyArray_DESCR(array));
         const auto known = std::ranges::find(dtypes_, dtype, [](auto& each) { return each.ptr(); });
         number(known - dtypes_.begin(), key);

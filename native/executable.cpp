@@ -10,9 +10,9 @@ using namespace nb::literals;
 
 namespace {
 
-bool all_in_row_order(Inputs inputs) {
+bool all_row_major(Inputs inputs) {
     return std::ranges::all_of(inputs, [](PyObject* input) {
-        return PyArray_Check(input) && in_row_order(reinterpret_cast<PyArrayObject*>(input));
+        return PyArray_Check(input) && is_row_major(reinterpret_cast<PyArrayObject*>(input));
     });
 }
 
@@ -53,7 +53,7 @@ nb::object as_tuple(Inputs inputs, Inputs more) {
     return tuple;
 }
 
-bool in_row_order(PyArrayObject* array) {
+bool is_row_major(PyArrayObject* array) {
     if (!PyArray_ISCARRAY_RO(array)) return false;
     if (PyArray_SIZE(array) != 1) return true;
     const auto* const strides = PyArray_STRIDES(array);
@@ -111,7 +111,7 @@ nb::object Executable::execute(Inputs inputs, nb::handle outputs) const {
 
 nb::object Executable::try_execute(Inputs inputs, nb::handle outputs) const try {
     // A native kernel looks at the order of its arrays by itself.
-    if (!direct_ || !(prepared_ || all_in_row_order(inputs))) return {};
+    if (!direct_ || !(prepared_ || all_row_major(inputs))) return {};
     return execute(inputs, outputs);
 } catch (const std::bad_alloc&) {
     return {};
@@ -136,7 +136,7 @@ void define_executable(nb::module_& m) {
         .def("execute", [](const Executable& self, const nb::tuple& inputs, nb::handle outputs) {
             return self.execute(Entries(inputs), outputs);
         }, "inputs"_a, "outputs"_a.none());
-    m.def("all_in_row_order", [](const nb::tuple& arrays) { return all_in_row_order(Entries(arrays)); },
+    m.def("all_row_major", [](const nb::tuple& arrays) { return all_row_major(Entries(arrays)); },
           "arrays"_a);
 }
 

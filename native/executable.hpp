@@ -13,7 +13,7 @@ namespace backblocks {
 
 // Whether an array is in row-major order without gaps, aligned and in the machine's byte order. NumPy counts
 // a single element as in order whatever its stride, and looks at the stride all the same.
-bool in_row_order(PyArrayObject* array);
+bool is_row_major(PyArrayObject* array);
 
 using Inputs = std::span<PyObject* const>;
 

@@ -9,9 +9,9 @@ from typing import Any
 from backblocks.errors import OpError, described, nearest
 from backblocks.ops import REGISTRY
 from backblocks.ops._help import docstring
-from backblocks.ops._kept import chance, keeping
 from backblocks.ops._kernels import Dispatcher
 from backblocks.ops._op import Op, builders
+from backblocks.ops._rng_state import seed_words, using_rng_state
 
 
 class RawOp(Dispatcher):
@@ -43,17 +43,21 @@ class RawOp(Dispatcher):
         return self.op.new_values(arguments)
 
     def from_step_to_step(self) -> Callable[..., Any]:
-        """The op for calls that go on where the last one ended, as in a session: of random numbers, say."""
+        """The op with an RNG state that continues from call to call, as in a session."""
         words: Any = None
 
         def call(**arguments: Any) -> Any:
             nonlocal words
             if words is None:
                 _, attrs, _ = self.op.bind((), arguments)
-                words = self.op.start_rule(chance(), **attrs) if self.op.start_rule else None
-            with keeping(words) as kept:
+                words = (
+                    self.op.initial_rng_state(seed_words(), **attrs)
+                    if self.op.initial_rng_state
+                    else None
+                )
+            with using_rng_state(words) as state:
                 result = self(**arguments)
-            words = kept.words
+            words = state.words
             return result
 
         return call

@@ -39,7 +39,7 @@ KERNELS = {
     "product": (PRODUCT, "abp", 1),
 }
 OTHERS = {
-    "all_in_row_order", "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes",
+    "all_row_major", "bfloat16_bits", "cache_bytes", "isa", "isas", "kept_bytes", "most_kept_bytes",
     "multiply_add", "num_threads", "set_cache_bytes", "set_most_kept_bytes", "set_num_threads", "stream",
     "trim_memory",
 }  # fmt: skip

@@ -16,10 +16,10 @@ from backblocks.graph.result_cache import BRANCHING, CacheableSteps, CacheKey, f
 from backblocks.graph.symbol import Block
 from backblocks.ops._handles import fresh
 from backblocks.ops._inputs import Array
-from backblocks.ops._kept import KEPT, keeping
 from backblocks.ops._kernels import Instruction, SerialExecutor
 from backblocks.ops._op import Value
 from backblocks.ops._plan import CopyKernel, Plan
+from backblocks.ops._rng_state import RNG_STATE, using_rng_state
 from backblocks.ops._spec import Spec, is_known
 from backblocks.ops._values import each_value, flat
 
@@ -38,7 +38,7 @@ class CompiledProgram:
         }
         specs |= {slot: symbol.spec for slot, symbol in program.constants.items()}
         for slot, block in program.variables.items():
-            specs[slot] = KEPT if block.op.start_rule else block.outputs[0].spec
+            specs[slot] = RNG_STATE if block.op.initial_rng_state else block.outputs[0].spec
         self.constants: dict[int, Any] = {
             slot: symbol.value for slot, symbol in program.constants.items()
         }
@@ -116,7 +116,7 @@ class CompiledProgram:
         if op.name in BRANCHING:
             return _switching(step) if op.name == "Switch" else _merging(step)
         plan = _static_plan(block, inputs)
-        if op.start_rule is not None:
+        if op.initial_rng_state is not None:
             return _keeping(step, plan)
         if op.gives_back:
             return _writing(step, plan)
@@ -222,7 +222,7 @@ def _keeping(step: Step, plan: Plan | None) -> StepFunction:
     inner = _planning(step) if plan is None else _planned(step, plan)
 
     def compute(slots: list[Any]) -> None:
-        with keeping(slots[change.before]) as kept:
+        with using_rng_state(slots[change.before]) as kept:
             inner(slots)
         slots[change.after] = kept.words
 

@@ -115,7 +115,7 @@ def build_program(
     passive = {block for block in blocks if holds_state(block) or is_constant(block)}
     steps = [slots.step(block, block in mortal) for block in blocks if block not in passive]
     fetched = [slots.seen(symbol, None) for symbol in fetches]
-    keeping = {s.block: s.changes[-1] for s in steps if s.block.op.start_rule is not None}
+    keeping = {s.block: s.changes[-1] for s in steps if s.block.op.initial_rng_state is not None}
     written = {v: slots[v, len(row.writers)] for v, row in rows.items() if row.writers}
     written |= {block: kept.after for block, kept in keeping.items()}
     variables = {slots[variable, 0]: variable for variable in rows}
@@ -160,7 +160,7 @@ class _Slots:
         if block.op.name == "Placeholder" and id(block.outputs[0]) not in self._fed:
             raise _unfed(block)
         changes = [self._change(block, name) for name in block.op.writes]
-        if block.op.start_rule is not None:
+        if block.op.initial_rng_state is not None:
             changes.append(Version(self[block, "kept"], self[block, "kept from now on"]))
         if not mortal:  # what an op gives for a variable is its new value
             given_back = changes[: len(block.op.gives_back)]

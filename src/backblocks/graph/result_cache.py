@@ -19,7 +19,7 @@ import numpy as np
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
 from backblocks.ops._inputs import Array
-from backblocks.ops._memory import kept_bytes
+from backblocks.ops._memory import retained_bytes
 from backblocks.ops._op import Value
 from backblocks.ops._values import flat
 
@@ -73,7 +73,7 @@ class ResultCache:
 
 
 def _bytes(values: Sequence[Array]) -> int:
-    return sum(map(kept_bytes, values))
+    return sum(map(retained_bytes, values))
 
 
 def content(array: Array) -> CacheKey:

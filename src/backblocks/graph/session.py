@@ -29,11 +29,18 @@ from backblocks.graph.program import (
 from backblocks.graph.result_cache import CacheKey, ResultCache, content
 from backblocks.graph.scope import Graph, Scope
 from backblocks.graph.symbol import Block, Symbol, holds_state
-from backblocks.ops import _files, _handles, _stopping
+from backblocks.ops import _chunks, _files, _handles
 from backblocks.ops._inputs import Array, as_typed
-from backblocks.ops._kept import KEPT, chance
 from backblocks.ops._kernels import Stop
-from backblocks.ops._memory import SMALL, Room, available_bytes, has, kept_bytes, room
+from backblocks.ops._memory import (
+    SMALL,
+    MemoryBudget,
+    available_bytes,
+    is_available,
+    memory_budget,
+    retained_bytes,
+)
+from backblocks.ops._rng_state import RNG_STATE, seed_words
 from backblocks.ops._spec import Spec, differing
 from backblocks.ops.io import _safetensors as safetensors
 from backblocks.ops.io.checkpoints import Tensors, checkpoint
@@ -223,7 +230,7 @@ class Session:
                 executed, cached, peak = self._stop.during(self._execute, ready, slots)
             else:
                 with self._files_from_folder():
-                    executed, cached, peak = _stopping.during(
+                    executed, cached, peak = _chunks.run_cancellable(
                         self._stop, self._execute, ready, slots
                     )
         values = [slots[slot] for slot in plan.fetched]
@@ -394,16 +401,16 @@ class Session:
             yield
             return
         self._remembered.fit(self.memory_limit - needed)
-        before = room.set(Room(self.memory_limit, self.memory_limit - needed))
+        before = memory_budget.set(MemoryBudget(self.memory_limit, self.memory_limit - needed))
         try:
             yield
         finally:
-            room.reset(before)
+            memory_budget.reset(before)
 
     def _refuse_what_cannot_fit(self, estimate: MemoryEstimate, needed: int) -> None:
         if needed <= (self.memory_limit if self.memory_limit is not None else SMALL):
             return
-        if self.memory_limit is None and has(needed):
+        if self.memory_limit is None and is_available(needed):
             return
         limit = available_bytes() if self.memory_limit is None else self.memory_limit
         error = OpMemoryError(
@@ -432,8 +439,8 @@ class Session:
         """How many bytes blocks may give ahead of their turn."""
         if self.memory_limit is not None:
             return min(estimate.peak, self.memory_limit) - estimate.one_by_one
-        room = has(estimate.peak - estimate.held)
-        return estimate.peak - estimate.one_by_one if room else 0
+        memory_budget = is_available(estimate.peak - estimate.held)
+        return estimate.peak - estimate.one_by_one if memory_budget else 0
 
     def _refuse_files(self, blocks: Sequence[Block]) -> None:
         if not self.allow_files:
@@ -488,7 +495,7 @@ class Session:
         For a queue or a reader it is a handle of a copy: what is done to it changes nothing here.
         """
         block = self._block(variable)
-        if not (holds_state(block) or block.op.start_rule):
+        if not (holds_state(block) or block.op.initial_rng_state):
             hint = "Fetch what it gives with run."
             raise _mistake(f"{block.label} is no variable, and keeps nothing", "value", hint)
         held: Array = _handles.fresh(self._value(block, Stop()))
@@ -502,9 +509,9 @@ class Session:
 
     def _start(self, block: Block, stop: Stop) -> Array:
         """What a block holds before anything has changed it."""
-        if block.op.start_rule is not None:
-            source = chance(self.seed, block.name or str(block.number))
-            start: Array = block.op.start_rule(source, **block.attrs)
+        if block.op.initial_rng_state is not None:
+            source = seed_words(self.seed, block.name or str(block.number))
+            start: Array = block.op.initial_rng_state(source, **block.attrs)
             return start
         if not block.op.fed:
             (start,) = block.op.run([], block.attrs)
@@ -567,7 +574,11 @@ class Session:
         """The blocks whose values a file can hold."""
         if self.graph is None:
             raise _mistake("needs a graph", "save", "Make it of one: bb.Session(page).")
-        return [b for b in self.graph if b.op.start_rule or (holds_state(b) and not _is_handle(b))]
+        return [
+            b
+            for b in self.graph
+            if b.op.initial_rng_state or (holds_state(b) and not _is_handle(b))
+        ]
 
     def reset(self) -> None:
         """Lets every variable start again from its initial value, every queue empty, chance from its seed.
@@ -673,7 +684,7 @@ def _named(find: Callable[[str], Any], name: str, arg: str) -> Any:
 
 
 def _seed_for_initial_values(seed: int | None) -> int:
-    return chance()[0] if seed is None else seed
+    return seed_words()[0] if seed is None else seed
 
 
 def _is_handle(block: Block) -> bool:
@@ -681,7 +692,7 @@ def _is_handle(block: Block) -> bool:
 
 
 def _has_start(block: Block) -> bool:
-    return block.op.start_rule is not None or block.initial is not None
+    return block.op.initial_rng_state is not None or block.initial is not None
 
 
 @contextmanager
@@ -696,7 +707,7 @@ def _naming_path() -> Iterator[None]:
 def _size(value: Array) -> int:
     """The bytes of what a block keeps."""
     handle = value.dtype == _handles.RESOURCE
-    return _handles.state_in(value).nbytes if handle else kept_bytes(value)
+    return _handles.state_in(value).nbytes if handle else retained_bytes(value)
 
 
 def _too_much_kept(total: int, limit: int) -> OpMemoryError:
@@ -707,7 +718,7 @@ def _too_much_kept(total: int, limit: int) -> OpMemoryError:
 
 
 def _saved_value(saved: Tensors, block: Block) -> Array:
-    spec = KEPT if block.op.start_rule else block.outputs[0].spec
+    spec = RNG_STATE if block.op.initial_rng_state else block.outputs[0].spec
     if block.name not in saved.names():
         raise _mistake(
             f"must have a tensor for the variable {block.name}",

@@ -142,7 +142,7 @@ class Declaration(Dispatcher):
     also: tuple[str, ...] = ()
     shape_rule: Callable[..., Any] | None = None
     value_rule: Callable[..., Any] | None = None
-    start_rule: Callable[..., Any] | None = None
+    initial_rng_state: Callable[..., Any] | None = None
     gradient: Callable[..., Any] | None = None
     no_gradient_because: str = ""
     cell_rule: Callable[..., list[AccessMap]] | None = None
@@ -193,12 +193,12 @@ class Declaration(Dispatcher):
         self.value_rule = rule
         return rule
 
-    def keeps(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """What a block keeps from run to run, as it is at first: a source of chance and attributes in.
+    def rng_state(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """The RNG state that a block has before its first run: two seed words and the attributes in.
 
-        Three words. While the op computes they are in `ops/_kept.py`, for it to read and change.
+        Three words. While the op computes they are in `ops/_rng_state.py`, for it to read and change.
         """
-        self.start_rule = rule
+        self.initial_rng_state = rule
         return rule
 
     def grad(self, rule: Callable[..., Any]) -> Callable[..., Any]:

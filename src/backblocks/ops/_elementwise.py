@@ -16,10 +16,10 @@ import numpy as np
 
 from backblocks.dtypes import is_half, wide
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over, pin_names
+from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST, elementwise
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast
-from backblocks.ops._stopping import CELL, MOST, cell_by_cell
 from backblocks.ops._values import flat
 
 Gradient = Callable[..., list[Any]]
@@ -169,7 +169,7 @@ def in_place(ufunc: Any, *inputs: Spec) -> Fill | None:
     fill: Fill = by_name(ufunc) if ufunc in (np.maximum, np.minimum) else ufunc
     shapes: list[Any] = [spec.shape for spec in inputs]
     cells = math.prod(np.broadcast_shapes(*shapes))
-    return fill if cells * CELL <= MOST else functools.partial(cell_by_cell, fill)
+    return fill if cells * ELEMENT_COST <= MAX_CHUNK_COST else functools.partial(elementwise, fill)
 
 
 def by_name(ufunc: Any) -> Fill:
@@ -200,10 +200,12 @@ def _complete(
 
     @functools.wraps(reference)
     def rounded_once(*inputs: Array, **attrs: Any) -> Any:
-        if math.prod([x.size for x in inputs]) * CELL <= MOST:  # which takes no time to see
+        if (
+            math.prod([x.size for x in inputs]) * ELEMENT_COST <= MAX_CHUNK_COST
+        ):  # which takes no time to see
             return at_once(*inputs, **attrs)
         shape = np.broadcast_shapes(*(x.shape for x in inputs))
-        if math.prod(shape) * CELL <= MOST:
+        if math.prod(shape) * ELEMENT_COST <= MAX_CHUNK_COST:
             return at_once(*inputs, **attrs)
         few = (x[(slice(1),) * x.ndim] for x in inputs)
         out = np.empty(shape, np.asarray(at_once(*few, **attrs)).dtype)
@@ -211,7 +213,7 @@ def _complete(
         def fill(*arrays: Array) -> None:
             arrays[-1][...] = at_once(*arrays[:-1], **attrs)
 
-        cell_by_cell(fill, *inputs, out)
+        elementwise(fill, *inputs, out)
         return out
 
     def at_once(*inputs: Array, **attrs: Any) -> Any:

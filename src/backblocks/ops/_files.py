@@ -87,7 +87,7 @@ def size_of(file: BinaryIO) -> int:
 
 def read(arg: str, file: BinaryIO, size: int) -> bytes:
     """The next `size` bytes or what is left of them, if there is room for so many."""
-    if size > _memory.SMALL and not _memory.has(size):
+    if size > _memory.SMALL and not _memory.is_available(size):
         raise OpMemoryError(
             "must be a file that fits in memory",
             arg=arg,

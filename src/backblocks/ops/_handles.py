@@ -15,7 +15,7 @@ import numpy as np
 from backblocks.dtypes import BY_NAME
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._memory import keep
+from backblocks.ops._memory import reserve
 from backblocks.ops._spec import Spec
 
 RESOURCE = BY_NAME["resource"]
@@ -33,7 +33,7 @@ class State:
 
     def grow(self, size: int) -> None:
         """Counts bytes that it is to keep, before it does; less than 0 for those that it gives up."""
-        keep(size)
+        reserve(size)
         self.nbytes += size
 
     def copy(self) -> Self:

@@ -12,10 +12,10 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, NAMES, DType, is_integer, limits, wider
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
+from backblocks.ops._chunks import Array as Array
+from backblocks.ops._chunks import checked_items, contiguous_copy, reduce_all
 from backblocks.ops._memory import SMALL, refuse_bytes
 from backblocks.ops._spec import MAX_RANK, check_rank
-from backblocks.ops._stopping import Array as Array
-from backblocks.ops._stopping import copied, extreme, one_by_one
 
 _MOST_CELLS = 2**63 // max(dtype.itemsize for dtype in NAMES)
 """What an array may have whatever its type, as NumPy counts: without regard to sizes of 0."""
@@ -135,7 +135,7 @@ def _check_size(array: Array) -> None:
 
 def _copied(array: Array, dtype: DType) -> Array:
     refuse_bytes(array.nbytes, "a copy needs", f"{array.dtype} {list(array.shape)}")
-    return copied(array, dtype)
+    return contiguous_copy(array, dtype)
 
 
 def _no_numbers(value: Any, array: Array) -> OpError:
@@ -155,10 +155,10 @@ def _has_text(value: Any, depth: int = 0) -> bool:
 
 def _strings(value: Any, array: Array) -> Array:
     """An array of bytes; text becomes UTF-8."""
-    if array.dtype.kind == "O" and all(type(cell) is bytes for cell in one_by_one(array.flat)):
+    if array.dtype.kind == "O" and all(type(cell) is bytes for cell in checked_items(array.flat)):
         return array
     out = np.empty(array.shape, object)
-    for i, cell in enumerate(one_by_one(array.flat)):
+    for i, cell in enumerate(checked_items(array.flat)):
         if not isinstance(cell, str | bytes):
             raise _no_numbers(value, array)
         out.flat[i] = as_utf8(cell) if isinstance(cell, str) else bytes(cell)
@@ -253,8 +253,8 @@ def _fits(array: Array, dtype: DType) -> bool:
         low, high = _limits(dtype).min, _limits(dtype).max
         return (
             is_integer(array.dtype)
-            and low <= int(extreme(np.minimum, array))
-            and int(extreme(np.maximum, array)) <= high
+            and low <= int(reduce_all(np.minimum, array))
+            and int(reduce_all(np.maximum, array)) <= high
         )
     if dtype.hasobject or dtype.kind == "b":
         return False

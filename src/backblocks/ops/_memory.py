@@ -40,23 +40,23 @@ def available_bytes() -> int:
     return min(_machine(), _container(), _process())
 
 
-class Room:
+class MemoryBudget:
     """How many bytes a session may still take: whatever it keeps from run to run is counted in it."""
 
     def __init__(self, limit: int, left: int) -> None:
         self.limit, self.left = limit, left
 
 
-room: ContextVar[Room | None] = ContextVar("room", default=None)
+memory_budget: ContextVar[MemoryBudget | None] = ContextVar("room", default=None)
 """That of the session which is running; None if it has no limit of its own."""
 _unlooked = 0
 """Bytes that were kept since somebody last asked the machine."""
 
 
-def keep(size: int) -> None:
+def reserve(size: int) -> None:
     """Counts bytes that are to be kept for later; refuses them if there is no room. Fewer are given back."""
     global _unlooked
-    given = room.get()
+    given = memory_budget.get()
     if given is not None:
         if size > given.left:
             raise OpMemoryError(
@@ -77,7 +77,7 @@ def _mib(size: int) -> str:
     return f"{max(size, 0) / 2**20:,.1f} MiB"
 
 
-def kept_bytes(array: np.ndarray[Any, Any]) -> int:
+def retained_bytes(array: np.ndarray[Any, Any]) -> int:
     """What an array takes that is kept, with its object and the texts in it."""
     texts = sum(map(_size_of_text, array.flat)) if array.dtype.kind == "O" else 0
     return array.nbytes + texts + BYTES_OF_ARRAY
@@ -91,9 +91,9 @@ def _size_of_text(text: Any) -> int:
     return 33 + len(text)
 
 
-def has(size: int) -> bool:
+def is_available(size: int) -> bool:
     """Whether there is room for `size` bytes, if need be in what was kept for results to come."""
-    given = room.get()
+    given = memory_budget.get()
     if given is not None and size > given.limit:
         return False
     return _machine_has(size)
@@ -105,7 +105,7 @@ def _machine_has(size: int) -> bool:
 
 def refuse_bytes(size: int, rule: str, got: str, arg: str = "") -> None:
     """Refuses what needs more memory than there is, before it is allocated. `rule` says what needs it."""
-    if size > SMALL and not has(size):
+    if size > SMALL and not is_available(size):
         raise OpMemoryError(
             f"{rule} {size / 2**30:,.1f} GiB and only {available_bytes() / 2**30:,.1f} GiB are free",
             arg=arg,

@@ -34,11 +34,12 @@ from backblocks.errors import (
     nearest,
 )
 from backblocks.ops._access_maps import AccessMap
+from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST
 from backblocks.ops._declaration import OF_EVERY_OP, REQUIRED, Declaration, Fill
 from backblocks.ops._help import docstring
 from backblocks.ops._inputs import Array, as_array, as_integers, from_weak, is_weak
+from backblocks.ops._interruptible import as_interruptible, as_plain, interruptible_function
 from backblocks.ops._kernels import CachedCall, CallCache, CallKey, Dispatcher, Prepared, Stopped
-from backblocks.ops._patient import interruptible, plain, stoppable
 from backblocks.ops._pins import Pin
 from backblocks.ops._plan import (
     Plan,
@@ -48,7 +49,6 @@ from backblocks.ops._plan import (
     one_line,
 )
 from backblocks.ops._spec import Spec, check_rank
-from backblocks.ops._stopping import CELL, MOST
 from backblocks.ops._values import (
     Value,
     each_value,
@@ -276,7 +276,7 @@ class Op(Declaration):
         Gives a Spec for each output, and a tuple of them for an output that is a list.
         """
         _check_ranks(self.inputs, inputs)
-        inputs = each_value(_read_in_pieces, inputs)
+        inputs = each_value(_with_interruptible_value, inputs)
         known = BY_NAME | attrs | self._bind_dtypes(inputs)
         if self.shape_rule is None:
             raise TypeError(f"{self.name} has no shape rule")
@@ -309,7 +309,7 @@ class Op(Declaration):
         self, specs: tuple[Value, ...], inputs: Sequence[Value], attrs: Attrs
     ) -> tuple[Value, ...]:
         value = None if self.value_rule is None else self.value_rule(*inputs, **attrs)
-        return specs if value is None else (Spec(specs[0].shape, specs[0].dtype, plain(value)),)
+        return specs if value is None else (Spec(specs[0].shape, specs[0].dtype, as_plain(value)),)
 
     def run(
         self, arrays: Sequence[Value], attrs: Attrs, kernel: str = "", out: Any = None
@@ -434,7 +434,7 @@ class Op(Declaration):
     @_guarded
     def plan(self, inputs: Sequence[Value], attrs: Attrs, wanted: str = "") -> Plan:
         """Checks a call on inputs of these Specs, of known shape, and makes a kernel ready for it."""
-        inputs = each_value(_read_in_pieces, inputs)
+        inputs = each_value(_with_interruptible_value, inputs)
         specs = self.infer(inputs, attrs)
         kernel, warns, reference = None, True, self.reference_on((*inputs, *specs))
         if (self.open_sizes or self.fed) and any(map(is_open, flat(specs))):
@@ -451,9 +451,8 @@ class Op(Declaration):
             and not isinstance(kernel, Prepared)
             and reference is not self.reference
         ):
-            kernel = stoppable(
-                kernel
-            )  # one of NumPy's functions, as the reference implementation is
+            # It is made of NumPy's functions, as the reference implementation is.
+            kernel = interruptible_function(kernel)
         needs = known_bytes(specs)
         if kernel is None and not empty:
             needs += temporary_bytes(self, inputs, specs)
@@ -461,8 +460,9 @@ class Op(Declaration):
 
     def reference_on(self, values: Sequence[Value]) -> Callable[..., Any]:
         """The reference implementation; an interruptible one if one of the inputs and outputs is large."""
-        large = any(math.prod(n or 0 for n in v.shape or ()) * CELL > MOST for v in flat(values))
-        return stoppable(self.reference) if large else self.reference
+        sizes = (math.prod(n or 0 for n in v.shape or ()) for v in flat(values))
+        large = any(size * ELEMENT_COST > MAX_CHUNK_COST for size in sizes)
+        return interruptible_function(self.reference) if large else self.reference
 
     def _watch(self, pin: Pin) -> Callable[[], None]:
         """Notes that plans of this op rest on the numbers in an input, and not on its shape alone."""
@@ -581,11 +581,11 @@ def _arrays_in(values: Sequence[Value]) -> list[Array]:
     return [x for x in flat(values) if isinstance(x, np.ndarray)]
 
 
-def _read_in_pieces(spec: Spec) -> Spec:
-    """A Spec whose value, if it is large, can be looked at without being deaf to Ctrl-C."""
-    if spec.known is None or interruptible(spec.known) is spec.known:
+def _with_interruptible_value(spec: Spec) -> Spec:
+    """The Spec with an interruptible array for its value, if that is large."""
+    if spec.known is None or as_interruptible(spec.known) is spec.known:
         return spec
-    return Spec(spec.shape, spec.dtype, interruptible(spec.known), spec.looked)
+    return Spec(spec.shape, spec.dtype, as_interruptible(spec.known), spec.looked)
 
 
 def _check_ranks(pins: Sequence[Pin], specs: Sequence[Value]) -> None:

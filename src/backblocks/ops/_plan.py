@@ -18,15 +18,15 @@ from backblocks.errors import BackblocksError, OpError, described
 from backblocks.ops import _memory
 from backblocks.ops._declaration import Fill
 from backblocks.ops._inputs import Array
-from backblocks.ops._kernels import Executable, all_in_row_order
+from backblocks.ops._kernels import Executable, all_row_major
 from backblocks.ops._spec import Spec, shape_text
 from backblocks.ops._values import (
     Value,
+    as_row_major,
     bytes_of,
     each_value,
     flat,
-    in_row_order,
-    numbers_in_row_order,
+    floats_as_row_major,
     owned,
     owned_each,
     why_not_out,
@@ -112,15 +112,15 @@ class Plan(Executable):
             if self.large:
                 self._refuse_what_cannot_fit(out is not None)
             if self.kernel is not None:
-                rows = tuple(each_value(in_row_order, arrays))
+                rows = tuple(each_value(as_row_major, arrays))
                 one = len(self.specs) == 1
                 found = self.execute(rows, out if out is None or not one else out[0])
                 return [found] if one else found
             if self.empty:
                 empty = each_value(lambda spec: np.zeros(spec.sizes, spec.dtype), self.specs)
                 return empty if out is None else out
-            if not (self._takes_views or all_in_row_order(tuple(arrays))):
-                arrays = each_value(numbers_in_row_order, arrays)
+            if not (self._takes_views or all_row_major(tuple(arrays))):
+                arrays = each_value(floats_as_row_major, arrays)
             results = self.reference(*arrays, **self.attrs)
             if self._lone and out is None:
                 return [owned(results, self.specs[0].dtype, arrays)]

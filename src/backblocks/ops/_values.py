@@ -11,10 +11,10 @@ import numpy as np
 from backblocks.dtypes import DType
 from backblocks.errors import OpMemoryError, described
 from backblocks.ops import _memory
+from backblocks.ops._chunks import contiguous_copy
 from backblocks.ops._inputs import Array
-from backblocks.ops._patient import is_whole
+from backblocks.ops._interruptible import owns_memory
 from backblocks.ops._spec import Shape, Spec, shape_text
-from backblocks.ops._stopping import copied
 
 Value = Any
 """An array, a Spec or a symbol; a tuple of them for a list pin; None for one that was left out."""
@@ -39,13 +39,13 @@ def each_value(function: Callable[[Any], Any], values: Sequence[Value]) -> list[
 def owned(result: Any, dtype: DType, others: Iterable[Value]) -> Array:
     """The result as an array in row-major order that is no part of another and none of `others`."""
     array: Array = result if type(result) is np.ndarray else np.asarray(result, dtype)
-    if array.dtype == dtype and array.flags.c_contiguous and is_whole(array):
+    if array.dtype == dtype and array.flags.c_contiguous and owns_memory(array):
         for other in others:
             if other is array:
                 break
         else:
             return array
-    return copied(array, dtype)
+    return contiguous_copy(array, dtype)
 
 
 def owned_each(
@@ -82,7 +82,7 @@ def why_not_out(array: Any, spec: Spec, others: Sequence[Array]) -> str:
     return ""
 
 
-def is_in_row_order(array: Array) -> bool:
+def is_row_major(array: Array) -> bool:
     """Whether it lies in row-major order without gaps, each number where the processor wants it."""
     flags = array.flags
     if not (flags.c_contiguous and flags.aligned):
@@ -91,21 +91,21 @@ def is_in_row_order(array: Array) -> bool:
     return array.size != 1 or all(step >= 0 for step in array.strides)
 
 
-def in_row_order(array: Array) -> Array:
+def as_row_major(array: Array) -> Array:
     """The array in row-major order without gaps; a copy if it is laid out otherwise.
 
     The order in which NumPy adds up, and for some functions the last bit, depends on strides.
     """
-    if is_in_row_order(array):
+    if is_row_major(array):
         return array
-    if array.nbytes > _memory.SMALL and not _memory.has(array.nbytes):
+    if array.nbytes > _memory.SMALL and not _memory.is_available(array.nbytes):
         raise MemoryError  # a broadcast view may have more cells than the machine
-    return copied(array, array.dtype)
+    return contiguous_copy(array, array.dtype)
 
 
-def numbers_in_row_order(array: Array) -> Array:
+def floats_as_row_major(array: Array) -> Array:
     """The same where strides can be seen in results: whole numbers are exact in any order."""
-    return array if array.dtype.kind in _EXACT else in_row_order(array)
+    return array if array.dtype.kind in _EXACT else as_row_major(array)
 
 
 _EXACT = frozenset("biuO")

@@ -80,7 +80,7 @@ class _ScriptWriter(StepWriter):
             self._define(symbol, array_literal(np.asarray(as_typed(value, symbol.dtype))))
         self._define_constants(plan)
         for slot, variable in plan.variables.items():
-            if variable.op.start_rule is None:
+            if variable.op.initial_rng_state is None:
                 self._define_variable(variable, is_read=slot in plan.read)
         if run.steps is not None or until:
             self._define_stateful_ops(plan)
@@ -166,14 +166,16 @@ class _ScriptWriter(StepWriter):
         plan = build_program([variable.initial], [], [])
         self._define_constants(plan)
         for other in plan.variables.values():
-            if other.op.start_rule is None:
+            if other.op.initial_rng_state is None:
                 self._define_variable(other, is_read=True)
         self._write_steps(plan, {})
         self._define(symbol, self.slot_expressions[plan.fetched[0]])
 
     def _define_stateful_ops(self, plan: Program) -> None:
         """Writes a name for each op that keeps state from step to step, such as random numbers."""
-        for block in (step.block for step in plan.steps if step.block.op.start_rule is not None):
+        for block in (
+            step.block for step in plan.steps if step.block.op.initial_rng_state is not None
+        ):
             self.stateful_ops[block] = name = self._name(block, "op")
             self.lines.append(f"{name} = {self.prefix}.{block.op.name}.from_step_to_step()")
 
@@ -196,7 +198,7 @@ class _ScriptWriter(StepWriter):
         changed = [
             (self.expressions[id(variable.outputs[0])], self.slot_expressions[slot])
             for variable, slot in plan.written.items()
-            if variable.op.start_rule is None and variable.outputs[0].dtype != RESOURCE
+            if variable.op.initial_rng_state is None and variable.outputs[0].dtype != RESOURCE
         ]
         if changed:
             lines.append(f"{', '.join(n for n, _ in changed)} = {', '.join(v for _, v in changed)}")

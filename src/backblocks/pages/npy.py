@@ -65,7 +65,7 @@ def checked_header(
 def read_array(file: BinaryIO, name: str, dtype: DType, shape: tuple[int, ...] | None) -> Array:
     """The array in an npy file, read-only, with its header checked."""
     found, fortran_order, stored = checked_header(file, name, dtype, shape)
-    if not _memory.has(math.prod(found) * stored.itemsize):
+    if not _memory.is_available(math.prod(found) * stored.itemsize):
         hint = "Use smaller arrays."
         raise OpMemoryError("needs more memory than there is", got=name, hint=hint)
     array = np.fromfile(file, stored, math.prod(found))

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 from backblocks.errors import OpError
 from backblocks.graph.program import Program, Step
 from backblocks.graph.symbol import Block
-from backblocks.ops._kept import chance
 from backblocks.ops._op import Value
+from backblocks.ops._rng_state import seed_words
 from backblocks.ops._values import flat
 from backblocks.pages.builder import PageGraph
 from backblocks.pages.dependency_order import topological_order
@@ -74,7 +74,7 @@ class StepWriter:
             for slot, symbol in (*plan.constants.items(), *zip(plan.fed, feeds, strict=True))
         }
         for slot, variable in plan.variables.items():
-            if variable.op.start_rule is None:
+            if variable.op.initial_rng_state is None:
                 self.slot_expressions[slot] = self.expressions[id(variable.outputs[0])]
         self.conditions = {}
         self.read = {*plan.fetched, *plan.written.values()}
@@ -239,7 +239,7 @@ class StepWriter:
         seed = self.page.run.seed
         seeds = {"seed", "seed2"} & block.attrs.keys()
         if seed is not None and seeds and not any(block.attrs[name] for name in seeds):
-            derived = chance(seed, block.name)
+            derived = seed_words(seed, block.name)
             attrs |= {"seed": _as_int64(derived[0]), "seed2": _as_int64(derived[1])}
         return attrs
 

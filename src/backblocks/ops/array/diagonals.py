@@ -7,8 +7,8 @@ from backblocks.dtypes import ALL, COMPLEX, FLOATS
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
 from backblocks.ops._inputs import Array
+from backblocks.ops._interruptible import as_interruptible
 from backblocks.ops._op import Value, op
-from backblocks.ops._patient import interruptible
 from backblocks.ops._spec import Shape, Size, Spec, agreed, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX
 
@@ -218,7 +218,7 @@ def matrix_band_part(input: Array, num_lower: Array, num_upper: Array) -> Array:
     """
     lower, upper = int(num_lower.item()), int(num_upper.item())
     rows, columns = input.shape[-2:]
-    row, column = interruptible(np.arange(rows))[:, None], interruptible(np.arange(columns))
+    row, column = as_interruptible(np.arange(rows))[:, None], as_interruptible(np.arange(columns))
     first = row - (rows if lower < 0 else lower)
     last = row + (columns if upper < 0 else upper)
     return np.where((first <= column) & (column <= last), input, 0)

@@ -18,6 +18,7 @@ from backblocks.ops._access_maps import (
     over,
     slice_by_slice,
 )
+from backblocks.ops._chunks import ELEMENT_COST, chunks
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
@@ -31,7 +32,6 @@ from backblocks.ops._spec import (
     shape_text,
     sizes_from,
 )
-from backblocks.ops._stopping import CELL, pieces
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Int, choice
 
@@ -135,7 +135,7 @@ def _(x: Spec) -> Shape:
 def _is_order(x: Array) -> bool:
     """Without sorting it, which takes long if there are millions."""
     found = np.zeros(len(x), bool)
-    for part in pieces(len(x), len(x) * CELL):
+    for part in chunks(len(x), len(x) * ELEMENT_COST):
         places = x[part]
         found[places[(places >= 0) & (places < len(x))]] = True
     return bool(found.all())

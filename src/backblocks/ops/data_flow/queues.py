@@ -15,7 +15,7 @@ from backblocks.dtypes import BY_NAME, NAMES, VALUES, DType
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, handle, state_in
 from backblocks.ops._inputs import Array
-from backblocks.ops._memory import BYTES_OF_ARRAY, kept_bytes
+from backblocks.ops._memory import BYTES_OF_ARRAY, retained_bytes
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, is_known, scalar_value, shape_text
 from backblocks.ops.attrs import Flag, Int, Shapes, Text, dtypes_of
@@ -232,7 +232,7 @@ def _check_timeout(timeout_ms: int) -> None:
 )
 def queue_enqueue_v2(handle: Array, components: Element, *, timeout_ms: Int = -1) -> None:
     """Puts one element into a queue: a tensor for each component."""
-    state_in(handle).put([components], 1, sum(map(kept_bytes, components)))
+    state_in(handle).put([components], 1, sum(map(retained_bytes, components)))
 
 
 @queue_enqueue_v2.shape
@@ -299,7 +299,7 @@ def queue_enqueue_many_v2(handle: Array, components: Element, *, timeout_ms: Int
     All of them go in, or none does.
     """
     count = len(components[0])
-    size = sum(kept_bytes(each) + count * BYTES_OF_ARRAY for each in components)
+    size = sum(retained_bytes(each) + count * BYTES_OF_ARRAY for each in components)
     state_in(handle).put(zip(*components, strict=True), count, size)
 
 

@@ -16,7 +16,7 @@ from backblocks.dtypes import NAMES, VALUES, DType, zeros
 from backblocks.errors import OpError, described
 from backblocks.ops._handles import State, declared, gradient_call, handle, state_in
 from backblocks.ops._inputs import Array
-from backblocks.ops._memory import kept_bytes
+from backblocks.ops._memory import retained_bytes
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import (
     Shape,
@@ -139,7 +139,7 @@ class TensorArray(State):
         if before is not None and before.value is not None:
             value = np.add(before.value, value, dtype=self.dtype)
         else:
-            self.grow(kept_bytes(np.asarray(value)))
+            self.grow(retained_bytes(np.asarray(value)))
             value = np.array(value)
         self.size = max(self.size, index + 1)
         self.cells[index] = Cell(value.shape, value)
@@ -153,7 +153,7 @@ class TensorArray(State):
         value = None if cell is None else cell.value
         kept = None if self.clears else value
         if kept is None and value is not None:
-            self.grow(-kept_bytes(value))
+            self.grow(-retained_bytes(value))
         self.cells[index] = Cell(shape, kept, written, read=True)
         return zeros(shape, self.dtype) if value is None else value.copy()
 

@@ -130,7 +130,7 @@ def _unpacked(file: BinaryIO) -> bytes:
                 packed = unpack.unconsumed_tail
                 parts.append(part)
                 total += len(part)
-                if not _memory.has(2 * total):
+                if not _memory.is_available(2 * total):
                     hint = "Unpack it, and read the file without encoding."
                     got = described(f"more than {total / 2**30:.1f} GiB")
                     raise OpMemoryError(

@@ -9,8 +9,8 @@ import numpy as np
 from backblocks.dtypes import BY_NAME, EVERY, is_float, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._inputs import Array
-from backblocks.ops._kept import kept, three_words
 from backblocks.ops._op import Value, op
+from backblocks.ops._rng_state import current_rng_state, state_words
 from backblocks.ops._spec import Shape, Spec, scalar_value
 from backblocks.ops.attrs import Int, Text, choice
 
@@ -108,14 +108,14 @@ def print_(
 
     With `first_n` it does so in the first runs of a session only.
     """
-    state = kept()
+    state = current_rng_state()
     spoken = int(state.words[0]) if state else 0
     if first_n < 0 or spoken < first_n:
         words = "".join(f"[{summary(tensor, summarize)}]" for tensor in data)
         sys.stderr.write(f"{message}{words}\n")
         sys.stderr.flush()
     if state:
-        state.words = three_words(spoken + 1, 0, 0)
+        state.words = state_words(spoken + 1, 0, 0)
     return input.copy()
 
 
@@ -124,9 +124,9 @@ def _(input: Spec, data: Sequence[Spec], **attrs: Any) -> Shape:
     return input.shape
 
 
-@print_.keeps
+@print_.rng_state
 def _(source: Any, **attrs: Any) -> Array:
-    return three_words(0, 0, 0)
+    return state_words(0, 0, 0)
 
 
 @print_.grad

@@ -8,8 +8,8 @@ from backblocks import ops
 from backblocks.dtypes import COMPLEX
 from backblocks.ops._elementwise import cell_to_cell, unary
 from backblocks.ops._inputs import Array
+from backblocks.ops._interruptible import as_interruptible
 from backblocks.ops._op import Value, op
-from backblocks.ops._patient import interruptible
 from backblocks.ops._spec import Shape, Spec, broadcast
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.attrs import dtype_of
@@ -36,7 +36,7 @@ def complex_(real: Array, imag: Array, *, Tout: WholeType = "complex64") -> Arra
 
     out = real + i · imag
     """
-    whole = interruptible(np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout))
+    whole = as_interruptible(np.empty(np.broadcast_shapes(real.shape, imag.shape), Tout))
     whole.real[...], whole.imag[...] = real, imag
     return whole
 

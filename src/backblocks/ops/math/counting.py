@@ -9,8 +9,8 @@ from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap
 from backblocks.ops._elementwise import cell_to_cell
 from backblocks.ops._inputs import Array
+from backblocks.ops._interruptible import as_interruptible
 from backblocks.ops._op import nothing, op
-from backblocks.ops._patient import interruptible
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value, shape_text
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Flag, Floats, dtype_of
@@ -46,9 +46,9 @@ def _counts(cells: Array, weights: Array, rows: Array, shape: tuple[int, ...]) -
     weighed = (
         weights
         if weights.size
-        else interruptible(np.broadcast_to(np.ones((), weights.dtype), cells.shape))
+        else as_interruptible(np.broadcast_to(np.ones((), weights.dtype), cells.shape))
     )
-    rows = interruptible(rows)
+    rows = as_interruptible(rows)
     np.add.at(out, (*(rows[inside] for _ in shape[1:]), cells[inside]), weighed[inside])
     return out
 

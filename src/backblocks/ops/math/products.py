@@ -13,11 +13,11 @@ from backblocks.dtypes import NAMES, NUMBERS, DType, is_float, is_half, wide
 from backblocks.errors import OpError, described
 from backblocks.ops import _kernels
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, loop, over
+from backblocks.ops._chunks import MAX_CHUNK_COST, chunks, contiguous_copy, multiply_cost
 from backblocks.ops._elementwise import broadcast_cells
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, op
 from backblocks.ops._spec import Shape, Size, Spec, agreed, broadcast, ranked, shape_text, which
-from backblocks.ops._stopping import MOST, copied, pieces, weight
 from backblocks.ops.array.broadcasting import fit
 from backblocks.ops.array.shapes import shape_of
 from backblocks.ops.attrs import Flag, Text, dtype_of
@@ -33,15 +33,15 @@ MATRIX_TYPES = tuple(name for name in NUMBERS if name not in ("int8", "int16"))
 
 def _multiply(x: Array, y: Array, out: Array) -> None:
     """np.matmul, in pieces if it is long: of many matrices, then of the rows of one."""
-    cost = math.prod(out.shape) * x.shape[-1] * weight(x.dtype)
-    if cost <= MOST:
+    cost = math.prod(out.shape) * x.shape[-1] * multiply_cost(x.dtype)
+    if cost <= MAX_CHUNK_COST:
         np.matmul(x, y, out)
     elif out.ndim == 2:
-        for rows in pieces(len(out), cost):
+        for rows in chunks(len(out), cost):
             np.matmul(x[rows], y, out[rows])
     else:
         x, y = (np.broadcast_to(each, out.shape[:-2] + each.shape[-2:]) for each in (x, y))
-        for some in pieces(len(out), cost):
+        for some in chunks(len(out), cost):
             one = some.start if some.stop == some.start + 1 else some
             _multiply(x[one], y[one], out[one])
 
@@ -193,9 +193,9 @@ def _(a: Spec, b: Spec, *, transpose_a: bool, transpose_b: bool, **hints: bool) 
 
     first: Any = a.shape
     second: Any = b.shape
-    cost = math.prod(first) * second[0 if transpose_b else 1] * weight(a.dtype)
+    cost = math.prod(first) * second[0 if transpose_b else 1] * multiply_cost(a.dtype)
     # The same as np.matmul here, which takes longer to begin.
-    multiply: Fill = np.dot if cost <= MOST else _multiply
+    multiply: Fill = np.dot if cost <= MAX_CHUNK_COST else _multiply
     return fill if transpose_a or transpose_b else multiply
 
 
@@ -556,7 +556,7 @@ def _contract(what: Equation, inputs: list[Array]) -> Array:
     cost = math.prod(sizes.pop(DOTS)) * math.prod(sizes.values()) * 16
     named = [label for label in what.output if label != DOTS]
     label = max(named, key=sizes.__getitem__, default="")
-    for part in pieces(sizes.get(label, 1), cost):
+    for part in chunks(sizes.get(label, 1), cost):
         cut = [_cut(x, labels, label, part) for x, labels in pairs]
         np.einsum(text, *cut, out=_cut(out, what.output, label, part))
     return out
@@ -615,7 +615,7 @@ def _as_matrices(
     one, other = (columns, rows) if turned else (rows, columns)
     sizes = dict(zip(order, x.shape, strict=True))
     matrix = [math.prod(sizes[axis] for axis in part) for part in (one, other)]
-    x = x if x.flags.c_contiguous else copied(x, x.dtype)
+    x = x if x.flags.c_contiguous else contiguous_copy(x, x.dtype)
     return x.reshape([*(sizes[axis] for axis in front), *matrix]), turned
 
 

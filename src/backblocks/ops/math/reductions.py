@@ -22,6 +22,7 @@ from backblocks.dtypes import (
 )
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, Coordinate, over
+from backblocks.ops._chunks import ELEMENT_COST, MAX_CHUNK_COST, chunks
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Fill, Value, nothing, op
 from backblocks.ops._spec import (
@@ -32,7 +33,6 @@ from backblocks.ops._spec import (
     known_value,
     scalar_value,
 )
-from backblocks.ops._stopping import CELL, MOST, pieces
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Flag, dtype_of
 from backblocks.ops.math.arithmetic import conjugate
@@ -269,21 +269,21 @@ def _in_place(
     reduce: Any = ufunc.reduce
     shape: Any = input.shape
     count = np.array(math.prod(shape[a] for a in axes)).astype(dtype)
-    cost = math.prod(shape) * CELL
+    cost = math.prod(shape) * ELEMENT_COST
     leading = 0 in axes or -len(shape) in axes
-    at_once = cost <= MOST or leading
+    at_once = cost <= MAX_CHUNK_COST or leading
     # Sums of floats would have other bits in pieces.
     exact = dtype.kind in "iub" or ufunc in (np.minimum, np.maximum)
 
     def fill(input: Array, axis: Array, out: Array) -> None:
-        if cost > MOST and leading and exact:
-            for rows in pieces(len(input), cost):
+        if cost > MAX_CHUNK_COST and leading and exact:
+            for rows in chunks(len(input), cost):
                 part = reduce(input[rows], axes, dtype, None, keep_dims, first)
                 ufunc(out, part, out=out) if rows.start else np.copyto(out, part)
         elif at_once:
             reduce(input, axes, dtype, out, keep_dims, first)
         else:
-            for rows in pieces(len(input), cost):
+            for rows in chunks(len(input), cost):
                 reduce(input[rows], axes, dtype, out[rows], keep_dims, first)
         if mean:
             np.divide(out, count, out)

@@ -16,8 +16,8 @@ from backblocks.errors import OpError
 from backblocks.ops import _philox
 from backblocks.ops._access_maps import AccessMap, Cells, held, loop
 from backblocks.ops._inputs import Array
-from backblocks.ops._kept import chance, kept
 from backblocks.ops._op import Op
+from backblocks.ops._rng_state import current_rng_state, seed_words
 from backblocks.ops._spec import Shape, Size, Spec, ranked
 from backblocks.ops.attrs import Flag, Floats, Seed
 from backblocks.ops.random._draws import RESERVED, reserve
@@ -98,7 +98,7 @@ def sequences(
     borders = _evenly_spread if pseudo_random else _shuffled
     height, width = x.shape[1:3]
     rows, cols = _out_size(height, pooling_ratio[1]), _out_size(width, pooling_ratio[2])
-    first, state = 0, kept()
+    first, state = 0, current_rng_state()
     if not deterministic:
         seed, seed2, first = reserve(0, 0, RESERVED * (rows + cols))
     elif seed == seed2 == 0:
@@ -113,7 +113,7 @@ def sequences(
 
 @functools.cache
 def _seeds_of_this_process() -> tuple[int, int]:
-    return chance()
+    return seed_words()
 
 
 def _shuffled(n: int, out: int, stream: Iterator[int]) -> Array:
@@ -238,7 +238,7 @@ _fixed: dict[str, Any] = {"pooling_ratio": (1, 1, 1.5, 1), "deterministic": True
 def complete(pool: Op) -> None:
     """Gives an op that chooses the windows all that does not hang on what becomes of their cells."""
     pool.shape(_pooled)
-    pool.keeps(begin)
+    pool.rng_state(begin)
     pool.differs(
         "deterministic, with both seeds 0",
         tensorflow="Each node draws seeds once and keeps them.",

@@ -8,10 +8,10 @@ from backblocks import ops
 from backblocks.dtypes import FLOATS, REALS, DType, wide
 from backblocks.errors import OpError, described
 from backblocks.ops._access_maps import AccessMap, Cells, over
+from backblocks.ops._chunks import MAX_CHUNK_COST, SORT_COST, chunks
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Value, nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, ranked, scalar_value
-from backblocks.ops._stopping import MOST, SORTED, pieces
 from backblocks.ops.array.shapes import INDEX, shape_of
 from backblocks.ops.attrs import Flag, Int, dtype_of
 
@@ -21,12 +21,12 @@ CountType = Annotated[Any, dtype_of(*COUNT)]
 
 def _top(x: Array, k: int) -> tuple[Array, Array]:
     """Values and places of the k largest along the last axis: a NaN first, of equals the first."""
-    cost = x.size * SORTED
-    if cost <= MOST:
+    cost = x.size * SORT_COST
+    if cost <= MAX_CHUNK_COST:
         return _top_at_once(x, k)
     rows = x.reshape(-1, x.shape[-1])
     values, places = np.empty((len(rows), k), x.dtype), np.empty((len(rows), k), np.int64)
-    for some in pieces(len(rows), cost):
+    for some in chunks(len(rows), cost):
         top = _top_at_once if some.stop > some.start + 1 else _top_of_parts
         values[some], places[some] = top(rows[some], k)
     shape = (*x.shape[:-1], k)
@@ -37,7 +37,7 @@ def _top_of_parts(row: Array, k: int) -> tuple[Array, Array]:
     """Of a row in parts: the largest of all are among the largest of each part."""
     n = row.shape[-1]
     found = []
-    for part in pieces(n, n * SORTED):
+    for part in chunks(n, n * SORT_COST):
         values, places = _top_at_once(row[:, part], min(k, part.stop - part.start))
         found.append((values, places + part.start))
     values, places = (np.concatenate(each, -1) for each in zip(*found, strict=True))

@@ -8,10 +8,10 @@ import numpy as np
 
 from backblocks.dtypes import NAMES, DType
 from backblocks.errors import OpError, described
+from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, shape_text
-from backblocks.ops._stopping import one_by_one
 from backblocks.ops.attrs import Flag, Ints, Text, dtype_of
 from backblocks.ops.parsing._numbers import number
 
@@ -21,7 +21,7 @@ NumberType = Annotated[Any, dtype_of("float32", "float64", "int32", "int64", "ui
 @op("StringToNumber", "string -> output: out_type")
 def string_to_number(string_tensor: Array, *, out_type: NumberType = "float32") -> Array:
     """Each text as a number of type `out_type`."""
-    texts = one_by_one(string_tensor.reshape(-1))
+    texts = checked_items(string_tensor.reshape(-1))
     numbers = [_number("string_tensor", text, out_type) for text in texts]
     return np.array(numbers, out_type).reshape(string_tensor.shape)
 

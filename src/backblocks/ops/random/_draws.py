@@ -13,9 +13,9 @@ import numpy as np
 
 from backblocks.dtypes import BY_NAME, DType
 from backblocks.ops import _philox
+from backblocks.ops._chunks import check_cancelled
 from backblocks.ops._inputs import Array
-from backblocks.ops._kept import Kept, chance, kept, three_words
-from backblocks.ops._stopping import look
+from backblocks.ops._rng_state import RngState, current_rng_state, seed_words, state_words
 
 RESERVED = 256
 """Words that TensorFlow sets aside for each number, since some ways to make one draw again and again."""
@@ -29,14 +29,14 @@ class Place(NamedTuple):
 
 def start(source: tuple[int, int], *, seed: int, seed2: int, **others: Any) -> Array:
     """Where a block draws first: at its seeds, or at the source if it has none."""
-    return three_words(*((seed, seed2) if seed or seed2 else source), 0)
+    return state_words(*((seed, seed2) if seed or seed2 else source), 0)
 
 
 def reserve(seed: int, seed2: int, count: int) -> Place:
     """The place of the next `count` blocks of words, which this block does not draw again."""
-    state = kept() or Kept(start(chance(), seed=seed, seed2=seed2))
+    state = current_rng_state() or RngState(start(seed_words(), seed=seed, seed2=seed2))
     place = Place(*state.words.tolist())
-    state.words = three_words(place.key, place.stream, place.first + count)
+    state.words = state_words(place.key, place.stream, place.first + count)
     return place
 
 
@@ -62,7 +62,7 @@ def _drawn(
     """So many numbers, each of which has so many words."""
     out = np.empty(count, dtype)
     for start in range(0, count, _IN_CACHE):
-        look()
+        check_cancelled()
         part = out[start : start + _IN_CACHE]
         first = (place.first + start * words // 4) % 2**64
         part[:] = draw(place._replace(first=first), len(part))

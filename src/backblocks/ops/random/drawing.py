@@ -6,6 +6,7 @@ import numpy as np
 
 from backblocks.dtypes import FLOATS, REALS, VALUES
 from backblocks.errors import OpError, described
+from backblocks.ops._chunks import SORT_COST, chunks
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import Op, nothing, op
 from backblocks.ops._spec import (
@@ -17,7 +18,6 @@ from backblocks.ops._spec import (
     shape_text,
     sizes_from,
 )
-from backblocks.ops._stopping import SORTED, pieces
 from backblocks.ops.array.shapes import INDEX
 from backblocks.ops.attrs import Seed, dtype_of
 from backblocks.ops.random._draws import (
@@ -194,7 +194,7 @@ def random_shuffle(value: Array, *, seed: Seed = 0, seed2: Seed = 0) -> Array:
     steps = words % np.arange(rows, 1, -1)
     order = list(range(rows))
     # Each row changes places with itself or one of those behind it.
-    for part in pieces(rows - 1, (rows - 1) * SORTED):
+    for part in chunks(rows - 1, (rows - 1) * SORT_COST):
         for i, step in enumerate(steps[part].tolist(), part.start):
             order[i], order[i + step] = order[i + step], order[i]
     return np.asarray(value[np.array(order)])
@@ -254,7 +254,7 @@ def _(logits: Spec, num_samples: Spec, **attrs: Any) -> Shape:
 # -- what they have in common -----------------------------------------------------------------------------
 
 for _each in (*_FLOATS, random_uniform_int, random_shuffle, multinomial):
-    _each.keeps(start)
+    _each.rng_state(start)
     _each.differs(
         "eager calls",
         tensorflow="Outside a graph, calls with the same seeds draw on from each other.",

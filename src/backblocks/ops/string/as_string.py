@@ -6,10 +6,10 @@ import numpy as np
 
 from backblocks.dtypes import NAMES, VALUES, DType, is_float
 from backblocks.errors import OpError, described
+from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec
-from backblocks.ops._stopping import one_by_one
 from backblocks.ops.attrs import Flag, Int, choice
 
 Fill = Annotated[
@@ -42,7 +42,7 @@ def as_string(
         form = _form(input.dtype, precision, scientific, shortest, width, fill)
         flat = input.reshape(-1)
         numbers = flat.tolist() if kind in "fciuO" else flat.astype(np.float32).tolist()
-        cells = [_printed(form, number) for number in one_by_one(numbers)]
+        cells = [_printed(form, number) for number in checked_items(numbers)]
     out = np.empty(input.size, object)
     out[:] = cells
     return out.reshape(input.shape)

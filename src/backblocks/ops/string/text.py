@@ -6,10 +6,10 @@ from typing import Annotated
 import numpy as np
 
 from backblocks.errors import OpError
+from backblocks.ops._chunks import checked_items
 from backblocks.ops._inputs import Array
 from backblocks.ops._op import nothing, op
 from backblocks.ops._spec import Shape, Spec, agreed, broadcast, ranked, scalar_value
-from backblocks.ops._stopping import one_by_one
 from backblocks.ops.attrs import Int, Text, choice
 
 Unit = Annotated[str, choice("What is counted: bytes, or letters in UTF-8.", "BYTE", "UTF8_CHAR")]
@@ -21,7 +21,7 @@ def texts(function: Callable[..., bytes], *arrays: Array) -> Array:
     # np.broadcast would do this for 64 arrays at most.
     cells = zip(*(np.broadcast_to(array, shape).flat for array in arrays), strict=True)
     out = np.empty(shape, object)
-    out.reshape(-1)[:] = [function(*each) for each in one_by_one(cells)]
+    out.reshape(-1)[:] = [function(*each) for each in checked_items(cells)]
     return out
 
 
@@ -77,7 +77,7 @@ def string_length(input: Array, *, unit: Unit = "BYTE") -> Array:
     """How long each text is, in bytes or in letters."""
     lengths = [
         len(text) if unit == "BYTE" else sum(byte & 0xC0 != 0x80 for byte in text)
-        for text in one_by_one(input.reshape(-1))
+        for text in checked_items(input.reshape(-1))
     ]
     return np.array(lengths, np.int32).reshape(input.shape)
 
@@ -189,7 +189,7 @@ def string_split_v2(input: Array, sep: Array, *, maxsplit: Int = -1) -> tuple[Ar
     `maxsplit` of them the rest is one word; a negative one has no limit.
     """
     mark, most = sep.item(), max(maxsplit, -1)
-    rows = [_words(text, mark, most) for text in one_by_one(input.tolist())]
+    rows = [_words(text, mark, most) for text in checked_items(input.tolist())]
     indices = [(i, j) for i, row in enumerate(rows) for j in range(len(row))]
     values = [word for row in rows for word in row]
     column = np.empty(len(values), object)

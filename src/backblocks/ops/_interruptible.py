@@ -1,11 +1,10 @@
-"""Plain NumPy that can be ended: what a reference implementation computes on large arrays, in pieces.
+"""Interruptible arrays: plain NumPy code that can be cancelled, however large its arrays are.
 
-    stoppable(reference)(*arrays, **attrs)
+    interruptible_function(reference)(*arrays, **attrs)
 
-The reference implementation gets its inputs as arrays of a class of their own, and so are the arrays that
-follow from them.
-Before every function of NumPy's they look whether the work is to stop, and what they compute cell by cell,
-pick, add at places or sort is done in pieces. The results are the same to the bit.
+The function gets its inputs as `InterruptibleArray`, an ndarray subclass, and so are the arrays computed from
+them. They check for cancellation before every NumPy function, and do elementwise functions, indexing,
+`ufunc.at`, reductions and sorting in chunks. The results are the same to the bit.
 """
 
 from __future__ import annotations
@@ -17,137 +16,137 @@ from typing import Any
 
 import numpy as np
 
+from backblocks.ops._chunks import (
+    ELEMENT_COST,
+    MAX_CHUNK_COST,
+    check_cancelled,
+    chunks,
+    contiguous_copy,
+    copy_elements,
+    elementwise,
+    reduce_all,
+    row_or_rows,
+    stable_argsort,
+)
 from backblocks.ops._inputs import Array
 from backblocks.ops._memory import refuse_bytes
-from backblocks.ops._stopping import (
-    CELL,
-    MOST,
-    alone,
-    cell_by_cell,
-    copied,
-    copy_cells,
-    extreme,
-    look,
-    pieces,
-    sorted_order,
-)
 
 
-def stoppable(reference: Callable[..., Any]) -> Callable[..., Any]:
-    """An interruptible reference implementation: it ends soon after it is told to, on arrays of any size."""
+def interruptible_function(meaning: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, on interruptible arrays: cancelling it takes effect within a moment."""
 
-    def in_pieces(*arrays: Any, **attrs: Any) -> Any:
-        return plain(reference(*_each(_patient, arrays), **attrs))
+    def on_interruptible_arrays(*arrays: Any, **attrs: Any) -> Any:
+        return as_plain(meaning(*_each(_wrapped, arrays), **attrs))
 
-    return in_pieces
-
-
-def interruptible(array: Array) -> Array:
-    """The array itself; if it is large, as one that is read in pieces."""
-    large = type(array) is np.ndarray and array.size * CELL > MOST
-    return _patient(array) if large else array
+    return on_interruptible_arrays
 
 
-def is_whole(array: Array) -> bool:
-    """Whether it has memory of its own and is no part of another array."""
+def as_interruptible(array: Array) -> Array:
+    """The array itself; a large one as an interruptible array that shares its memory."""
+    large = type(array) is np.ndarray and array.size * ELEMENT_COST > MAX_CHUNK_COST
+    return _wrapped(array) if large else array
+
+
+def owns_memory(array: Array) -> bool:
+    """Whether the array has memory of its own and is no view of another."""
     base = array.base
-    return base is None or (type(base) is _Patient and base.base is None)
+    return base is None or (type(base) is InterruptibleArray and base.base is None)
 
 
-class _Patient(np.ndarray[Any, Any]):
+class InterruptibleArray(np.ndarray[Any, Any]):
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **kwargs: Any) -> Any:
-        look()
-        inputs = [plain(x) for x in args]
-        options = {name: plain(value) for name, value in kwargs.items()}
+        check_cancelled()
+        inputs = [as_plain(x) for x in args]
+        options = {name: as_plain(value) for name, value in kwargs.items()}
         if method == "at":
             return _at(ufunc.at, *inputs)
         if method == "accumulate" and options.get("axis", 0) == 0 and "out" not in options:
-            return _patient(_running(ufunc, inputs[0], options.get("dtype")))
+            return _wrapped(_running(ufunc, inputs[0], options.get("dtype")))
         if method == "reduce" and "out" not in options:
-            return _patient(_reduced(ufunc, inputs[0], options))
+            return _wrapped(_reduced(ufunc, inputs[0], options))
         by_cell = ufunc.nout == 1 and ufunc.signature is None and options.keys() <= {"out"}
         if method == "__call__" and by_cell:
-            return _patient(_cells(ufunc, inputs, *options.get("out", ())))
+            return _wrapped(_cells(ufunc, inputs, *options.get("out", ())))
         result = getattr(ufunc, method)(*inputs, **options)
-        return tuple(map(_patient, result)) if isinstance(result, tuple) else _patient(result)
+        return tuple(map(_wrapped, result)) if isinstance(result, tuple) else _wrapped(result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        look()
+        check_cancelled()
         if function is np.where and len(args) == 3:
-            return _patient(_cells(np.where, [plain(x) for x in args]))
+            return _wrapped(_cells(np.where, [as_plain(x) for x in args]))
         if function is np.searchsorted and not kwargs:
-            ordered, cells, *side = plain(args)
-            return _patient(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
+            ordered, cells, *side = as_plain(args)
+            return _wrapped(_cells(lambda part: np.searchsorted(ordered, part, *side), [cells]))
         if function is np.stack and len(args) == 2 and not kwargs:
             return np.concatenate([np.expand_dims(x, args[1]) for x in args[0]], args[1])
         if function is np.concatenate and len(args) < 3 and kwargs.keys() <= {"axis", "out"}:
             axis = args[1] if len(args) == 2 else kwargs.get("axis", 0)
-            return _patient(_joined(plain(list(args[0])), axis, plain(kwargs.get("out"))))
+            return _wrapped(_joined(as_plain(list(args[0])), axis, as_plain(kwargs.get("out"))))
         if function is np.bincount and len(args) == 1 and kwargs.keys() <= {"minlength"}:
-            return _patient(_counted(plain(args[0]), **kwargs))
+            return _wrapped(_counted(as_plain(args[0]), **kwargs))
         if function in (np.nonzero, np.argwhere) and not kwargs and args[0].ndim:
-            places = _nonzero_places(plain(args[0]))
-            return _patient(places) if function is np.argwhere else tuple(map(_patient, places.T))
+            places = _nonzero_places(as_plain(args[0]))
+            return _wrapped(places) if function is np.argwhere else tuple(map(_wrapped, places.T))
         if function is np.argsort:
             return args[0].argsort(*args[1:], **kwargs)
         if function is np.copyto and len(args) == 2 and not kwargs:
-            return cell_by_cell(copy_cells, plain(args[1]), plain(args[0]))
-        return _patient(super().__array_function__(function, types, args, kwargs))
+            return elementwise(copy_elements, as_plain(args[1]), as_plain(args[0]))
+        return _wrapped(super().__array_function__(function, types, args, kwargs))
 
     def __getitem__(self, index: Any) -> Any:
-        return _patient(_picked(plain(self), plain(index)))
+        return _wrapped(_picked(as_plain(self), as_plain(index)))
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        _put(plain(self), plain(index), plain(value))
+        _put(as_plain(self), as_plain(index), as_plain(value))
 
     def astype(self, *args: Any, **kwargs: Any) -> Any:
         (dtype,) = args
         if kwargs == {"copy": False} and self.dtype == dtype:
             return self
-        out = np.empty_like(plain(self), dtype)
-        cell_by_cell(copy_cells, plain(self), out)
-        return _patient(out)
+        out = np.empty_like(as_plain(self), dtype)
+        elementwise(copy_elements, as_plain(self), out)
+        return _wrapped(out)
 
     def copy(self, *args: Any, **kwargs: Any) -> Any:
-        return _patient(copied(plain(self), self.dtype))
+        return _wrapped(contiguous_copy(as_plain(self), self.dtype))
 
     def reshape(self, *args: Any, **kwargs: Any) -> Any:
         # NumPy would copy what lies in another order too, but all of it at once.
         whole = self if self.flags.c_contiguous else self.copy()
-        return _patient(plain(whole).reshape(*args, **kwargs))
+        return _wrapped(as_plain(whole).reshape(*args, **kwargs))
 
     def take(self, *args: Any, **kwargs: Any) -> Any:
-        look()
-        x, (places, *rest) = plain(self), plain(args)
+        check_cancelled()
+        x, (places, *rest) = as_plain(self), as_plain(args)
         if rest == [0] and not kwargs:
             return self[np.asarray(places)]
         if len(rest) != 1 or rest[0] < 0 or kwargs:
-            return _patient(x.take(places, *rest, **kwargs))
-        return _patient(_taken(x, np.asarray(places), rest[0]))
+            return _wrapped(x.take(places, *rest, **kwargs))
+        return _wrapped(_taken(x, np.asarray(places), rest[0]))
 
     def tolist(self) -> Any:
-        whole = plain(self)
-        parts = pieces(len(whole), whole.size * CELL)
+        whole = as_plain(self)
+        parts = chunks(len(whole), whole.size * ELEMENT_COST)
         return [entry for part in parts for entry in whole[part].tolist()]
 
     def argsort(self, *args: Any, **kwargs: Any) -> Any:
-        look()
+        check_cancelled()
         if self.ndim == 1:  # whatever kind is asked for, one that keeps equals in order will do
-            return _patient(sorted_order(plain(self)))
-        return _patient(plain(self).argsort(*args, **kwargs))
+            return _wrapped(stable_argsort(as_plain(self)))
+        return _wrapped(as_plain(self).argsort(*args, **kwargs))
 
 
-def _patient(value: Any) -> Any:
-    """An array as one of these; everything else as it is, and so are texts, which NumPy cannot cut."""
+def _wrapped(value: Any) -> Any:
+    """An array of numbers as an InterruptibleArray that shares its memory; everything else as it is."""
     numbers = type(value) is np.ndarray and not value.dtype.hasobject
-    return value.view(_Patient) if numbers else value
+    return value.view(InterruptibleArray) if numbers else value
 
 
-def plain(value: Any) -> Any:
-    """An array of NumPy's own class, without copying it; the one that it was made of if that is all of it."""
+def as_plain(value: Any) -> Any:
+    """The plain ndarray behind an InterruptibleArray, without a copy; everything else as it is."""
     if isinstance(value, tuple | list):
-        return type(value)(map(plain, value))
-    if type(value) is not _Patient:
+        return type(value)(map(as_plain, value))
+    if type(value) is not InterruptibleArray:
         return value
     base = value.base
     layout = (value.shape, value.strides, value.dtype)
@@ -157,20 +156,20 @@ def plain(value: Any) -> Any:
 
 
 _ORDERLESS = (np.minimum, np.maximum, np.logical_or, np.logical_and)
-"""Functions whose reduction gives the same in every order of the cells."""
+"""Functions whose reduction ignores the order of the elements."""
 
 
 def _each(function: Callable[[Any], Any], values: Iterable[Any]) -> list[Any]:
     return [tuple(map(function, v)) if isinstance(v, tuple) else function(v) for v in values]
 
 
-# -- what is done in pieces ----------------------------------------------------------------------------
+# -- NumPy functions in chunks ---------------------------------------------------------------------------
 
 
 def _cells(function: Callable[..., Any], inputs: list[Any], out: Array | None = None) -> Any:
-    """A function of cells that lie at the same place."""
+    """An elementwise function, with broadcasting."""
     shape = np.broadcast_shapes(*(np.shape(x) for x in inputs))
-    if int(np.prod(shape, dtype=int)) * CELL <= MOST:
+    if int(np.prod(shape, dtype=int)) * ELEMENT_COST <= MAX_CHUNK_COST:
         return function(*inputs) if out is None else function(*inputs, out=out)
     if out is None:
         few = function(*(x[(slice(1),) * x.ndim] if np.ndim(x) else x for x in inputs))
@@ -187,16 +186,16 @@ def _cells(function: Callable[..., Any], inputs: list[Any], out: Array | None = 
         else:
             parts[-1][...] = function(*given)
 
-    cell_by_cell(fill, *arrays, out)
+    elementwise(fill, *arrays, out)
     return out
 
 
 def _running(ufunc: np.ufunc, x: Array, dtype: Any) -> Array:
-    """Totals along the first axis; each piece goes on from the last of the one before."""
-    if x.size * CELL <= MOST:
+    """ufunc.accumulate along the first axis; each chunk continues from the last row of the one before."""
+    if x.size * ELEMENT_COST <= MAX_CHUNK_COST:
         return ufunc.accumulate(x, 0, dtype)
     out = np.empty_like(x, dtype)
-    for part in pieces(len(x), x.size * CELL):
+    for part in chunks(len(x), x.size * ELEMENT_COST):
         rows = x[part].astype(out.dtype)
         if part.start:
             rows[0] = ufunc(out[part.start - 1], rows[0])
@@ -205,26 +204,26 @@ def _running(ufunc: np.ufunc, x: Array, dtype: Any) -> Array:
 
 
 def _reduced(ufunc: np.ufunc, x: Array, options: dict[str, Any]) -> Any:
-    """ufunc.reduce, some rows after the others where rows are not reduced to one."""
+    """ufunc.reduce, by chunks of rows where the first axis is not reduced."""
     axis = options.get("axis", 0)
     axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % max(x.ndim, 1)
-    if x.size * CELL <= MOST:
+    if x.size * ELEMENT_COST <= MAX_CHUNK_COST:
         return ufunc.reduce(x, **options)
     used = {name for name, value in options.items() if value not in (None, False, np._NoValue)}
     if ufunc in _ORDERLESS and len(axes) == x.ndim and used <= {"axis"}:
-        return extreme(ufunc, x)
+        return reduce_all(ufunc, x)
     if 0 in axes:
         return ufunc.reduce(x, **options)
-    parts = pieces(len(x), x.size * CELL)
+    parts = chunks(len(x), x.size * ELEMENT_COST)
     return np.concatenate([ufunc.reduce(x[part], **options) for part in parts])
 
 
 def _taken(x: Array, places: Array, axis: int) -> Array:
-    """x.take(places, axis), for some places or some rows of `x` after the others, whichever are more."""
+    """x.take(places, axis), by chunks of `places` or of rows of `x`, whichever are more."""
     rows, after = x.shape[:axis], x.shape[axis + 1 :]
     out = np.empty((*rows, places.size, *after), x.dtype)
     by_place, flat_places = places.size >= len(x), places.reshape(-1)
-    for part in pieces(places.size if by_place else len(x), out.size * CELL):
+    for part in chunks(places.size if by_place else len(x), out.size * ELEMENT_COST):
         if by_place:
             out[(slice(None),) * axis + (part,)] = x.take(flat_places[part], axis)
         else:
@@ -234,7 +233,7 @@ def _taken(x: Array, places: Array, axis: int) -> Array:
 
 def _joined(arrays: list[Array], axis: int, out: Array | None = None) -> Array:
     """np.concatenate(arrays, axis, out)."""
-    if axis < 0 or sum(x.size for x in arrays) * CELL <= MOST:
+    if axis < 0 or sum(x.size for x in arrays) * ELEMENT_COST <= MAX_CHUNK_COST:
         return np.concatenate(arrays, axis, out)
     shape = list(arrays[0].shape)
     shape[axis] = sum(x.shape[axis] for x in arrays)
@@ -242,30 +241,30 @@ def _joined(arrays: list[Array], axis: int, out: Array | None = None) -> Array:
     begin = 0
     for x in arrays:
         end = begin + x.shape[axis]
-        cell_by_cell(copy_cells, x, out[(slice(None),) * axis + (slice(begin, end),)])
+        elementwise(copy_elements, x, out[(slice(None),) * axis + (slice(begin, end),)])
         begin = end
     return out
 
 
 def _counted(x: Array, minlength: int = 0) -> Array:
     """np.bincount(x, minlength=minlength)."""
-    length = max(minlength, int(extreme(np.maximum, x)) + 1 if x.size else 0)
+    length = max(minlength, int(reduce_all(np.maximum, x)) + 1 if x.size else 0)
     counts = np.zeros(length, np.intp)
-    for part in pieces(x.size, x.size * CELL):
+    for part in chunks(x.size, x.size * ELEMENT_COST):
         counts += np.bincount(x[part], minlength=length)
     return counts
 
 
 def _nonzero_places(x: Array) -> Array:
     """np.argwhere(x), whose size is counted first: it may have more bytes than there is memory."""
-    cells = plain(_patient(x).reshape(-1))
-    cost = x.size * CELL * (1 + x.ndim)
-    counts = [int(np.count_nonzero(cells[part])) for part in pieces(x.size, cost)]
+    cells = as_plain(_wrapped(x).reshape(-1))
+    cost = x.size * ELEMENT_COST * (1 + x.ndim)
+    counts = [int(np.count_nonzero(cells[part])) for part in chunks(x.size, cost)]
     shape = sum(counts), x.ndim
     refuse_bytes(8 * math.prod(shape), "the result needs", f"int64 {list(shape)}")
     out = np.empty(shape, np.int64)
     begin = 0
-    for part, count in zip(pieces(x.size, cost), counts, strict=True):
+    for part, count in zip(chunks(x.size, cost), counts, strict=True):
         found = np.flatnonzero(cells[part]) + part.start
         out[begin : begin + count] = np.stack(np.unravel_index(found, x.shape), -1)
         begin += count
@@ -276,20 +275,24 @@ def _picked(x: Array, index: Any) -> Any:
     """x[index]."""
     if isinstance(index, np.ndarray) and index.dtype == bool and index.ndim:
         whole_rows = index.ndim == 1 and len(x) == 1
-        if x.size * CELL <= MOST or index.shape != x.shape[: index.ndim] or whole_rows:
+        if (
+            x.size * ELEMENT_COST <= MAX_CHUNK_COST
+            or index.shape != x.shape[: index.ndim]
+            or whole_rows
+        ):
             return x[index]
-        parts = [alone(part, index) for part in pieces(len(x), x.size * CELL)]
+        parts = [row_or_rows(part, index) for part in chunks(len(x), x.size * ELEMENT_COST)]
         return _joined([_picked(x[part], index[part]) for part in parts], 0)
     places = _places(index)
     if places is None:
         return x[index]
     shape = places[0].shape + x.shape[len(places) :]
-    cost = int(np.prod(shape, dtype=int)) * CELL
-    if places[0].size == 1 or cost <= MOST:
+    cost = int(np.prod(shape, dtype=int)) * ELEMENT_COST
+    if places[0].size == 1 or cost <= MAX_CHUNK_COST:
         return x[places]
     out = np.empty(shape, x.dtype)
-    for part in pieces(len(out), cost):
-        one = alone(part, places[0])
+    for part in chunks(len(out), cost):
+        one = row_or_rows(part, places[0])
         out[one] = _picked(x, tuple(place[one] for place in places))
     return out
 
@@ -298,28 +301,30 @@ def _put(x: Array, index: Any, value: Any) -> None:
     """x[index] = value."""
     if _places(index) is not None:
         _at(operator.setitem, x, index, value)
-    elif x.size * CELL <= MOST or not np.may_share_memory(cells := np.asarray(x[index]), x):
+    elif x.size * ELEMENT_COST <= MAX_CHUNK_COST or not np.may_share_memory(
+        cells := np.asarray(x[index]), x
+    ):
         x[index] = value
     else:
-        cell_by_cell(copy_cells, np.asarray(value), cells)
+        elementwise(copy_elements, np.asarray(value), cells)
 
 
 def _at(change: Callable[..., Any], x: Array, index: Any, value: Any) -> None:
-    """Changes the cells or rows of `x` at these places by values, one place after the other."""
+    """Changes the elements or rows of `x` at these indices by values, in the order of the indices."""
     places = _places(index)
     shape = () if places is None else places[0].shape + x.shape[len(places) :]
-    cost = int(np.prod(shape, dtype=int)) * CELL
-    if places is None or places[0].size == 1 or cost <= MOST:
+    cost = int(np.prod(shape, dtype=int)) * ELEMENT_COST
+    if places is None or places[0].size == 1 or cost <= MAX_CHUNK_COST:
         change(x, index, value)
         return
     values = np.broadcast_to(value, shape)
-    for part in pieces(len(values), cost):
-        one = alone(part, places[0])
+    for part in chunks(len(values), cost):
+        one = row_or_rows(part, places[0])
         _at(change, x, tuple(place[one] for place in places), values[one])
 
 
 def _places(index: Any) -> tuple[Array, ...] | None:
-    """The numbers of cells along each of the first axes; None if an index is of another kind."""
+    """The integer arrays of an index, one for each of the first axes; None for other kinds of index."""
     parts = index if isinstance(index, tuple) else (index,)
     whole = all(isinstance(i, np.ndarray) and i.dtype.kind in "iu" for i in parts)
     if not whole or not parts or not any(i.ndim for i in parts):

@@ -1,4 +1,4 @@
-"""Work that is done in pieces because it is long gives what it gives at once."""
+"""Work that is done in chunks because it is long gives what it gives at once."""
 
 import sys
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import backblocks as bb
-from backblocks.ops import _patient, _stopping
+from backblocks.ops import _chunks, _interruptible
 from backblocks.ops._op import REGISTRY
 from backblocks.ops._values import flat
 
@@ -48,17 +48,17 @@ CALLS = {
 def test_pieces_give_what_is_given_at_once(monkeypatch, name):
     whole = CALLS[name]()
     cut = []
-    pieces = _stopping.pieces
+    chunks = _chunks.chunks
 
     def counted(count, cost):
-        cut.append(list(pieces(count, cost)))
+        cut.append(list(chunks(count, cost)))
         return iter(cut[-1])
 
     for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
-        if getattr(module, "pieces", None) is pieces:
-            monkeypatch.setattr(module, "pieces", counted)
-        if hasattr(module, "MOST"):
-            monkeypatch.setattr(module, "MOST", 2100)
+        if getattr(module, "chunks", None) is chunks:
+            monkeypatch.setattr(module, "chunks", counted)
+        if hasattr(module, "MAX_CHUNK_COST"):
+            monkeypatch.setattr(module, "MAX_CHUNK_COST", 2100)
     monkeypatch.setattr("backblocks.ops.math.products._FEW", 0)
     for op in (bb.ops.mat_mul, bb.ops.tanh, bb.ops.maximum):
         op.call_cache.clear()
@@ -79,13 +79,13 @@ def given(op, case, kernel="reference"):
 
 @pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.cases], ids=lambda op: op.name)
 def test_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
-    """Here one cell is a long piece of work, so that every reference and kernel is done in pieces."""
+    """Here one cell is a long piece of work, so that every reference implementation and kernel is done in chunks."""
     monkeypatch.chdir(tmp_path)
     calls = [(case, k) for case in op.cases if not op.files for k in ("reference", "")]
     at_once = [list(given(op, *call)) for call in calls]
     for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
-        if hasattr(module, "MOST"):
-            monkeypatch.setattr(module, "MOST", _stopping.CELL)
+        if hasattr(module, "MAX_CHUNK_COST"):
+            monkeypatch.setattr(module, "MAX_CHUNK_COST", _chunks.ELEMENT_COST)
     for call, whole in zip(calls, at_once, strict=True):
         for one, other in zip(whole, given(op, *call), strict=True):
             assert (one.dtype, one.shape, type(other)) == (other.dtype, other.shape, np.ndarray)
@@ -95,8 +95,8 @@ def test_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
 @pytest.fixture
 def small_pieces(monkeypatch):
     for module in [m for n, m in sys.modules.items() if n.startswith("backblocks.ops.")]:
-        if hasattr(module, "MOST"):
-            monkeypatch.setattr(module, "MOST", 16 * _stopping.CELL)
+        if hasattr(module, "MAX_CHUNK_COST"):
+            monkeypatch.setattr(module, "MAX_CHUNK_COST", 16 * _chunks.ELEMENT_COST)
 
 
 ROWS = {
@@ -113,14 +113,14 @@ ROWS = {
 
 @pytest.mark.parametrize("name", ROWS)
 def test_a_row_sorted_in_groups_keeps_equals_in_order(small_pieces, name):
-    order = _stopping.sorted_order(ROWS[name])
+    order = _chunks.stable_argsort(ROWS[name])
     np.testing.assert_array_equal(order, np.argsort(ROWS[name], kind="stable"))
 
 
 def test_sorting_looks_whether_it_is_to_stop_for_every_group(monkeypatch, small_pieces):
     looks = []
-    monkeypatch.setattr(_stopping, "look", lambda: looks.append(0))
-    _stopping.sorted_order(ROWS["distinct"])
+    monkeypatch.setattr(_chunks, "check_cancelled", lambda: looks.append(0))
+    _chunks.stable_argsort(ROWS["distinct"])
     cut = -(-300 // 16)
     assert len(looks) > 2 * cut
 
@@ -168,11 +168,11 @@ LONG = {
 @pytest.mark.parametrize("name", LONG)
 def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pieces, name):
     monkeypatch.setattr("backblocks.ops.random._draws._IN_CACHE", 16)
-    monkeypatch.setattr(_stopping, "_ITEMS", 16)
+    monkeypatch.setattr(_chunks, "_ITEMS_PER_CHECK", 16)
     for op in REGISTRY.values():
         op.call_cache.clear()
 
-    class Counting(_stopping.Stop):
+    class Counting(_chunks.Stop):
         looks = 0
 
         def is_set(self):
@@ -180,12 +180,12 @@ def test_long_work_looks_many_times_whether_it_is_to_stop(monkeypatch, small_pie
             return self.looks == 5
 
     stop = Counting()
-    before = _stopping._stop.set(stop)
+    before = _chunks._stop.set(stop)
     try:
-        with pytest.raises(_stopping.Stopped):
+        with pytest.raises(_chunks.Stopped):
             LONG[name]()
     finally:
-        _stopping._stop.reset(before)
+        _chunks._stop.reset(before)
         for op in REGISTRY.values():
             op.call_cache.clear()
     assert stop.looks == 5
@@ -212,7 +212,7 @@ def test_exact_reductions_over_the_first_axis_are_done_in_pieces(small_pieces, n
 
 def test_arrays_that_work_in_pieces_do_as_numpy_does(small_pieces):
     x = rng.integers(0, 5, (40, 3))
-    long = _patient.interruptible(x)
+    long = _interruptible.as_interruptible(x)
     assert type(long) is not np.ndarray
     assert long.tolist() == x.tolist()
     np.testing.assert_array_equal(np.concatenate([long, x]), np.concatenate([x, x]))
@@ -223,5 +223,5 @@ def test_arrays_that_work_in_pieces_do_as_numpy_does(small_pieces):
     np.testing.assert_array_equal(long[long > 2], x[x > 2])
     np.testing.assert_array_equal(long[long[:, 0] > 2], x[x[:, 0] > 2])
     assert (long.min(), long.max(), (long < 5).all(), (long > 4).any()) == (0, 4, True, False)
-    wide = _patient.interruptible(x.reshape(1, -1))
+    wide = _interruptible.as_interruptible(x.reshape(1, -1))
     np.testing.assert_array_equal(wide[np.array([True])], x.reshape(1, -1))
