@@ -78,8 +78,8 @@ def given(op, case, kernel="reference"):
 
 
 @pytest.mark.parametrize("op", [op for op in REGISTRY.values() if op.cases], ids=lambda op: op.name)
-def test_every_op_gives_the_same_bits_in_pieces(monkeypatch, op, tmp_path):
-    """Here one cell is a long piece of work, so that every reference implementation and kernel is done in chunks."""
+def test_every_op_gives_the_same_bits_in_chunks(monkeypatch, op, tmp_path):
+    """Here one element costs a chunk, so that every reference implementation and kernel is done in chunks."""
     monkeypatch.chdir(tmp_path)
     calls = [(case, k) for case in op.cases if not op.files for k in ("reference", "")]
     at_once = [list(given(op, *call)) for call in calls]

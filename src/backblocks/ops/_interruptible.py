@@ -32,11 +32,11 @@ from backblocks.ops._inputs import Array
 from backblocks.ops._memory import refuse_bytes
 
 
-def interruptible_function(meaning: Callable[..., Any]) -> Callable[..., Any]:
+def interruptible_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, on interruptible arrays: cancelling it takes effect within a moment."""
 
     def on_interruptible_arrays(*arrays: Any, **attrs: Any) -> Any:
-        return as_plain(meaning(*_each(_wrapped, arrays), **attrs))
+        return as_plain(function(*_each(_wrapped, arrays), **attrs))
 
     return on_interruptible_arrays
 
