@@ -1,4 +1,4 @@
-/** Looks for faults of accessibility with axe-core. */
+/** Accessibility checks with axe-core. */
 
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -14,7 +14,7 @@ interface Fault {
   nodes: { html: string; failureSummary: string }[];
 }
 
-/** Serious faults, in one line each. The policy of the page lets nothing be added to it, so axe is evaluated. */
+/** Serious violations, one line each. axe is evaluated, since the page's Content-Security-Policy allows no script tags. */
 async function faults(page: Page): Promise<string[]> {
   if (!(await page.evaluate("'axe' in window"))) await page.evaluate(readFileSync(AXE, "utf8"));
   const found = (await page.evaluate(
@@ -27,7 +27,7 @@ async function faults(page: Page): Promise<string[]> {
     );
 }
 
-/** Waits until colours that fade over have done so. */
+/** Waits for CSS transitions to end. */
 async function faded(page: Page): Promise<void> {
   await page.evaluate(async () => {
     await new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)));

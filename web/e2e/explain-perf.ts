@@ -1,4 +1,4 @@
-/** How soon all linked cells are lit when the pointer comes to a cell, on tensors of real sizes. */
+/** Benchmark of Explain: time from a pointer move to painted highlights, on tensors of real sizes. */
 
 import type { Page } from "playwright-core";
 
@@ -86,7 +86,7 @@ async function hover(page: Page, map: number): Promise<number[]> {
   }, map);
 }
 
-/** Prints what the pointer costs over each tensor of each picture. */
+/** Prints the cost of pointer moves for each tensor of each explanation. */
 export async function measureExplain(page: Page, say: (what: string, value: string) => void): Promise<void> {
   await page.locator(".file-list button", { hasText: "explained" }).click();
   await page.waitForSelector(".canvas");

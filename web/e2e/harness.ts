@@ -1,4 +1,4 @@
-/** Starts the real studio on a folder of its own, and a real browser in front of it. */
+/** Test harness: a real studio on a temporary folder, and a real browser. */
 
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -11,7 +11,7 @@ const ROOT = path.resolve(import.meta.dirname, "../..");
 /** The command that starts the studio. */
 const COMMAND = (process.env.STUDIO ?? `${path.join(ROOT, ".venv/bin/backblocks")} studio`).split(" ");
 
-/** A browser that is already there; none is ever downloaded. */
+/** The path of an installed browser; none is downloaded. */
 function browserPath(): string {
   const known = [
     process.env.CHROMIUM,
@@ -51,7 +51,7 @@ export class Studio {
     return this.address;
   }
 
-  /** The processes of a module that the studio has started. */
+  /** The ids of child processes of the studio that run a module. */
   children(module: string): number[] {
     const pid = this.process?.pid;
     const all = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim().split(" ");
@@ -79,7 +79,7 @@ export interface Opened {
   browser: Browser;
   context: BrowserContext;
   page: Page;
-  /** What the page complained of: there must be nothing. */
+  /** Errors of the page, which tests expect to be empty. */
   errors: string[];
   end(): Promise<void>;
 }
@@ -143,7 +143,7 @@ export interface Box {
   height: number;
 }
 
-/** Where an element stands, once it has stayed there for some frames: what comes later may have moved it. */
+/** The bounding box of an element, once it has not moved for some frames. */
 export async function restingBox(target: Locator): Promise<Box> {
   return target.evaluate(
     (element) =>
@@ -167,13 +167,13 @@ export async function restingBox(target: Locator): Promise<Box> {
   );
 }
 
-/** Presses the keys of a panel, and waits for the focus, which comes to its tab a frame later. */
+/** Presses the keys of a panel, and waits until its tab has the focus. */
 export async function toPanel(page: Page, keys: string, tab: string): Promise<void> {
   await page.keyboard.press(keys);
   await page.waitForSelector(`#tab-${tab}:focus`);
 }
 
-/** A new page with these blocks on it, and what else a page's text may say. */
+/** Opens a new page with these blocks, and other fields of a page. */
 export async function newPage(page: Page, blocks: Record<string, unknown>, more: object = {}): Promise<void> {
   const tabs = await page.locator(".page-tab").count();
   await page.evaluate(() => (document.activeElement as HTMLElement | null)?.blur());
@@ -185,7 +185,7 @@ export async function newPage(page: Page, blocks: Record<string, unknown>, more:
   await page.keyboard.press("Escape");
 }
 
-/** Pastes a text where an element is, as another program has copied it. */
+/** Pastes a text into an element. */
 export async function pasteText(page: Page, text: string, into = ".canvas"): Promise<void> {
   await page.evaluate(
     ([selector, pasted]) => {
@@ -201,7 +201,7 @@ export async function pasteText(page: Page, text: string, into = ".canvas"): Pro
   );
 }
 
-/** What an element gives to be copied; of the canvas what is selected on it. */
+/** The clipboard text of a copy event at an element. */
 export async function copiedText(page: Page, from = ".canvas"): Promise<string> {
   return page.evaluate((selector) => {
     const data = new DataTransfer();
@@ -227,13 +227,13 @@ export async function dropFile(page: Page, name: string, bytes: Buffer): Promise
   );
 }
 
-/** What Python prints as JSON, with the library that the studio runs on. */
+/** Runs Python code with the library of the studio, and parses the JSON that it prints. */
 export function library(code: string): unknown {
   const python = path.join(path.dirname(COMMAND[0] as string), "python");
   return JSON.parse(execFileSync(python, ["-c", code], { encoding: "utf8" }));
 }
 
-/** The elements that the value window lists, by the name of each. */
+/** The elements in the list of the inspector, by name. */
 export async function listedValues(page: Page): Promise<Record<string, string>> {
   return page.locator(".element-table tr").evaluateAll((rows) =>
     Object.fromEntries(

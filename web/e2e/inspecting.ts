@@ -1,4 +1,4 @@
-/** What tests do in the inspector. */
+/** Helpers for tests of the inspector. */
 
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -7,7 +7,7 @@ import { type Opened, open, restingBox, toPanel } from "./harness.ts";
 
 export type Shown = "Heatmap" | "Table" | "3-D" | "List";
 
-/** Opens a studio on one page that has run, with the inspector in front. */
+/** Opens a studio on one page that has run, with the inspector shown. */
 export async function openInspector(blocks: Record<string, unknown>): Promise<Opened> {
   const names = Object.keys(blocks);
   const places = names.map((name, i) => [name, [(i % 4) * 320, Math.floor(i / 4) * 240]]);
@@ -25,7 +25,7 @@ export async function openInspector(blocks: Record<string, unknown>): Promise<Op
   return opened;
 }
 
-/** What the inspector's first pane does and says. */
+/** Actions and queries on the inspector's first pane. */
 export function inspecting(page: Page) {
   const line = (): Locator => page.locator(".cell-line [role=status]").first();
   const show = (way: Shown): Promise<void> =>
@@ -40,13 +40,13 @@ export function inspecting(page: Page) {
       await page.keyboard.press("Enter");
       await page.waitForSelector(`.pane[aria-label^="${block}:"] .pane-body`);
     },
-    /** Goes to the inspector by keys. */
+    /** Moves the focus to the inspector by keys. */
     enter: (): Promise<void> => toPanel(page, "Alt+5", "inspector"),
     async statistic(name: string): Promise<number> {
       const found = page.locator(".statistics div", { has: page.locator(`dt:text-is("${name}")`) }).first();
       return Number((await found.locator("dd").textContent())?.replaceAll(",", ""));
     },
-    /** A point of the first map, from its corner. */
+    /** A point of the first heatmap, relative to its corner. */
     async cellAt(x: number, y: number): Promise<{ x: number; y: number }> {
       const box = await restingBox(page.locator(".tensor-map").first());
       return { x: box.x + x, y: box.y + y };
@@ -63,7 +63,7 @@ export function inspecting(page: Page) {
       await page.locator(".canvas").focus();
       await page.keyboard.press("Control+z");
     },
-    /** Tab until the focus is on what has this name. */
+    /** Presses Tab until the focused element has this label. */
     async tabTo(name: RegExp, key = "Tab"): Promise<void> {
       for (let i = 0; i < 80; i++) {
         const label = await page.evaluate(
@@ -93,12 +93,12 @@ export function inspecting(page: Page) {
       const kept = page.getByRole("button", { name: "Unpin" });
       while (await kept.count()) await kept.first().click();
     },
-    /** Lets go of a cell that is pinned. */
+    /** Unpins the cell. */
     async release(): Promise<void> {
       const pinned = page.locator(".cell-line").getByRole("button", { name: /^Pinned/ });
       while (await pinned.count()) await pinned.first().click();
     },
-    /** Chooses what is copied or downloaded. */
+    /** Chooses an item of the copy menu. */
     async choose(name: string): Promise<void> {
       await page.getByRole("button", { name: "Copy and download" }).first().click();
       await page.locator(".menu-item", { hasText: name }).click();

@@ -1,4 +1,4 @@
-/** Large pages for measuring. */
+/** Large pages for benchmarks. */
 
 /** A page of so many blocks on a grid, with about 1.5 wires a block; one of them has 20 wires. */
 export function largePage(count: number): string {
@@ -66,7 +66,7 @@ export const hubOf = (count: number): string => {
   return `b${Math.floor(columns / 2) + columns * 2}`;
 };
 
-/** A page with tensors to look at: a small one, one of a million cells, one of 100 million. */
+/** A page with a small tensor, one of a million cells and one of 100 million. */
 export function tensorPage(): string {
   const filled = (value: number, shape: number[]) => ({
     op: "Fill",

@@ -1,4 +1,4 @@
-/** Measures what the issue promises of large pages, and prints it: `npm run bench`. */
+/** Benchmark of the studio on large pages: `npm run bench`. */
 
 import { writeFileSync } from "node:fs";
 import path from "node:path";
@@ -15,7 +15,7 @@ interface Measured {
   worst: number;
 }
 
-/** Frames while something is done in the page at every frame. */
+/** Frame times while a script changes the page at every frame. */
 async function frames(page: Page, milliseconds: number, each: string): Promise<Measured> {
   return page.evaluate(
     ({ milliseconds, each }) =>
@@ -46,7 +46,7 @@ async function frames(page: Page, milliseconds: number, each: string): Promise<M
   );
 }
 
-/** Sets the zoom with one turn of the wheel in the middle of the canvas. */
+/** Sets the zoom by one wheel event in the middle of the canvas. */
 async function zoomTo(page: Page, zoom: number): Promise<void> {
   await page.keyboard.press("0");
   await page.waitForTimeout(150);
@@ -91,7 +91,7 @@ function say(what: string, value: string): void {
   console.log(`${what.padEnd(34)} ${value}`);
 }
 
-/** How long it takes from choosing a block to the map of what it holds, and the bytes that come for it. */
+/** The time from selecting a block to its heatmap, and the bytes received for it. */
 async function timeToSee(page: Page, block: string): Promise<{ milliseconds: number; bytes: number }> {
   const session = await page.context().newCDPSession(page);
   await session.send("Network.enable");
@@ -131,10 +131,10 @@ async function timeToSee(page: Page, block: string): Promise<{ milliseconds: num
   return { milliseconds, bytes };
 }
 
-/** Draws the same cells at every frame: setting the theme that is there makes all maps draw again. */
+/** Redraws all heatmaps at every frame, by setting the same theme again. */
 const REDRAW = `document.documentElement.dataset.theme = document.documentElement.dataset.theme;`;
 
-/** The page of tensors that has run, with the inspector below it so high. */
+/** The tensor page after a run, with the inspector at this height. */
 async function openTensors(page: Page, bottom: number): Promise<void> {
   await page.evaluate((height) => {
     const settings = {
@@ -179,7 +179,7 @@ const { page, studio, errors, end } = await open({
 });
 try {
   await page.waitForSelector(".file-list button");
-  // The palette has to be there, or opening would be measured without it.
+  // The palette must be loaded first.
   await page.waitForTimeout(1500);
   const opening = await page.evaluate(
     () =>

@@ -1,11 +1,11 @@
-/** Makes the pictures in docs/ from the real thing. */
+/** Takes the screenshots in docs/. */
 
 import { mkdirSync } from "node:fs";
 import path from "node:path";
 import type { Page } from "playwright-core";
 import { open } from "./harness.ts";
 
-// Run from web/, as npm does: bundled, this file lies elsewhere.
+// Relative to web/, where npm runs: the bundle of this file is elsewhere.
 const DOCS = path.resolve("../docs/studio");
 
 async function lesson(page: Page, title: string, wait: number): Promise<void> {

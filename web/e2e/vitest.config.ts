@@ -4,7 +4,7 @@ export default defineConfig({
   test: {
     root: import.meta.dirname,
     include: ["*.test.ts"],
-    // What is waited for comes at once where there is time; a busy machine takes many times as long.
+    // Generous, for busy machines.
     testTimeout: 240_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000 } },

@@ -11,8 +11,8 @@ import "./view/style/search.css";
 import "./view/style/gallery.css";
 import "./view/style/dialogs.css";
 import type { OpInfo } from "./model/ops.ts";
-import { again } from "./net/again.ts";
-import { enter } from "./net/client.ts";
+import { authenticate } from "./net/client.ts";
+import { retryLoad } from "./net/retry.ts";
 import { studio, useStudio } from "./state/store.ts";
 import { App } from "./view/App.tsx";
 import { useSettings } from "./view/settings.ts";
@@ -20,7 +20,9 @@ import { ui } from "./view/ui.ts";
 
 /** Loads the op registry; pages are drawn before and redrawn with it. */
 async function loadOps(): Promise<void> {
-  const { ops } = await again(async () => (await (await fetch("./ops.json")).json()) as { ops: OpInfo[] });
+  const { ops } = await retryLoad(
+    async () => (await (await fetch("./ops.json")).json()) as { ops: OpInfo[] },
+  );
   studio.setOps(ops);
 }
 
@@ -38,6 +40,6 @@ studio.settings = useSettings.getState;
 createRoot(document.getElementById("studio") as HTMLElement).render(<App />);
 void loadOps();
 openStart();
-void enter().then(() => studio.start());
+void authenticate().then(() => studio.start());
 // A change of the fragment alone reloads nothing: a restarted server's address differs only in its token.
-window.addEventListener("hashchange", () => void enter().then(() => studio.retry()));
+window.addEventListener("hashchange", () => void authenticate().then(() => studio.retry()));

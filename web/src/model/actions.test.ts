@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { checkedMessage, example, graphWith, linePage, linePageChecked, ops } from "../testing/fixtures.ts";
-import { randomAction } from "../testing/random-actions.ts";
+import { ALL_ACTIONS, randomAction } from "../testing/random-actions.ts";
 import * as actions from "./actions.ts";
-import { apply, inLanguage, type PageDocument, readWire } from "./document.ts";
+import { apply, localizedText, type PageDocument, parseReference } from "./document.ts";
 import { blockRects } from "./geometry.ts";
 import { graphOf } from "./graph.ts";
 import type { OpInfo } from "./ops.ts";
@@ -21,7 +21,7 @@ function faults(document: PageDocument): string[] {
   const found: string[] = [];
   const blocks = document.blocks ?? {};
   const known = (text: string, where: string): void => {
-    const { block, pin, index } = readWire(text);
+    const { block, pin, index } = parseReference(text);
     const of = blocks[block];
     if (!of) found.push(`${where} names ${text}`);
     if (of?.op === "gradients" && pin === "dx") {
@@ -55,7 +55,7 @@ function faults(document: PageDocument): string[] {
   }
   for (const name of Object.keys(document.layout?.blocks ?? {})) known(name, "layout");
   for (const id of Object.keys(document.layout?.wires ?? {}))
-    known(readWire(id.replace("<", ":")).block, "bends");
+    known(parseReference(id.replace("<", ":")).block, "bends");
   for (const section of ["frames", "notes", "monitors", "run", "layout", "ports"] as const) {
     if (document[section] && !Object.keys(document[section]).length) found.push(`${section} is empty`);
   }
@@ -63,6 +63,7 @@ function faults(document: PageDocument): string[] {
 }
 
 test("whatever is done, nothing names a block or an output that is not there, and nothing empty is left", () => {
+  const done = new Set<string>();
   fc.assert(
     fc.property(
       fc.constantFrom(linePage, {}),
@@ -74,12 +75,14 @@ test("whatever is done, nothing names a block or an output that is not there, an
           if (!action) continue;
           const document = edited(graph.document, action);
           expect(faults(document), name).toEqual([]);
+          done.add(name);
           graph = graphOf(document, ops, linePageChecked, graph);
         }
       },
     ),
     { numRuns: 100 },
   );
+  expect([...done].sort()).toEqual(Object.keys(ALL_ACTIONS).sort());
 }, 60_000);
 
 test("a wire that leads back to its own block can be moved away", () => {
@@ -422,7 +425,7 @@ test("setting what is already there is no edit", () => {
 test("a note is written in the reader's language where it has a text in it, and plainly where not", () => {
   const page: PageDocument = { notes: { a: { text: "one", texts: { ko: "하나" } }, b: { text: "two" } } };
   const text = (document: PageDocument, name: string, language: string): string =>
-    inLanguage(language, document.notes?.[name]?.text, document.notes?.[name]?.texts);
+    localizedText(language, document.notes?.[name]?.text, document.notes?.[name]?.texts);
   expect([text(page, "a", "ko"), text(page, "a", "en"), text(page, "b", "ko")]).toEqual([
     "하나",
     "one",

@@ -117,7 +117,6 @@ const MAX_TILES = 64;
 
 /** The most tiles across and down, so that there are at most MAX_TILES. */
 export function tileLimits(across: number, down: number): [number, number] {
-  if (across * down <= MAX_TILES) return [across, down];
   const fewDown = Math.min(down, Math.max(8, Math.floor(MAX_TILES / across)));
   return [Math.min(across, Math.floor(MAX_TILES / fewDown)), fewDown];
 }

@@ -11,8 +11,8 @@ import {
   type JsonObject,
   type PageBlock,
   type PageDocument,
-  readWire,
-  wireText,
+  parseReference,
+  referenceText,
 } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { actionOf } from "./edit-blocks.ts";
@@ -49,7 +49,9 @@ export function extractClip(
       }),
     );
   }
-  const bends = Object.entries(document.layout?.wires ?? {}).filter(([id]) => blocks.has(readWire(id).block));
+  const bends = Object.entries(document.layout?.wires ?? {}).filter(([id]) =>
+    blocks.has(parseReference(id).block),
+  );
   if (bends.length) layout.wires = Object.fromEntries(bends) as Json;
   return { ...clip, layout } as PageDocument;
 }
@@ -182,8 +184,8 @@ function renamedInput(value: Json, names: ReadonlyMap<string, string>): Json {
   if (Array.isArray(value))
     return value.map((each) => (typeof each === "string" ? renamedInput(each, names) : each));
   if (typeof value !== "string") return value;
-  const from = readWire(value);
-  return wireText({ ...from, block: names.get(from.block) ?? from.block });
+  const from = parseReference(value);
+  return referenceText({ ...from, block: names.get(from.block) ?? from.block });
 }
 
 /** Removes wires of copies whose source was not copied, unless it is kept. */
@@ -194,7 +196,7 @@ function removeDanglingWires(
   kept: (block: string) => boolean,
 ): void {
   const isLoose = (value: Json): boolean => {
-    const block = typeof value === "string" && readWire(value).block;
+    const block = typeof value === "string" && parseReference(value).block;
     return typeof block === "string" && !names.has(block) && !kept(block);
   };
   for (const [old, { in: inputs, initial, after }] of Object.entries(clip.blocks ?? {})) {
@@ -244,8 +246,8 @@ function renamedInside(value: JsonObject, names: ReadonlyMap<string, string>): J
   }
   if (Array.isArray(value.shows)) {
     result.shows = (value.shows as JsonObject[]).map((shown) => {
-      const from = readWire(String(shown.pin));
-      return { ...shown, pin: wireText({ ...from, block: names.get(from.block) ?? from.block }) };
+      const from = parseReference(String(shown.pin));
+      return { ...shown, pin: referenceText({ ...from, block: names.get(from.block) ?? from.block }) };
     });
   }
   return result;
@@ -253,7 +255,7 @@ function renamedInside(value: JsonObject, names: ReadonlyMap<string, string>): J
 
 function pasteBends(draft: Draft, clip: PageDocument, names: ReadonlyMap<string, string>, by: Point): void {
   for (const [id, points] of Object.entries(clip.layout?.wires ?? {})) {
-    const { block } = readWire(id);
+    const { block } = parseReference(id);
     const name = names.get(block);
     if (name === undefined) continue;
     const moved = points.map(([x = 0, y = 0]) => [rounded(x + by.x), rounded(y + by.y)]);

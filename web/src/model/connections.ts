@@ -1,7 +1,7 @@
 /** Connection rules: which outputs can be wired to which inputs, by dtype, rank and state, and why others cannot. */
 
 import type { Spec } from "../net/generated.ts";
-import { type InputRef, type OutputRef, readWire } from "./document.ts";
+import { type InputRef, type OutputRef, parseReference } from "./document.ts";
 import {
   type BlockView,
   type Graph,
@@ -81,7 +81,8 @@ export function boundTypes(graph: Graph, view: BlockView, except?: string): Map<
   const bound = new Map<string, string>();
   for (const pin of view.inputs) {
     if (pin.key === except || pin.info.count === "mixed list") continue;
-    const from = typeof pin.value === "string" ? resolved(readWire(pin.value), graph.blocks) : undefined;
+    const from =
+      typeof pin.value === "string" ? resolved(parseReference(pin.value), graph.blocks) : undefined;
     const dtype = from ? specOf(graph, keyOf(from))?.dtype : constantDtype(pin);
     if (dtype !== undefined && pin.info.type) bound.set(pin.info.type, dtype);
   }

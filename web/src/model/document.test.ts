@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { linePage } from "../testing/fixtures.ts";
-import { apply, type Edit, type Json, type PageDocument, readWire, wireText } from "./document.ts";
+import { apply, type Edit, type Json, type PageDocument, parseReference, referenceText } from "./document.ts";
 
 test("what is not edited is shared with the document before", () => {
   const { document } = apply(linePage, [{ path: ["blocks", "x", "about"], value: "points" }]);
@@ -62,6 +62,6 @@ test("the inverse of any edits gives the document to the letter, and the inverse
 
 test("wires are read and written alike", () => {
   for (const text of ["a", "a:b", "a:b[2]", "scope/a.b-c:out[0]"])
-    expect(wireText(readWire(text))).toBe(text);
-  expect(readWire("slope:dx[12]")).toEqual({ block: "slope", pin: "dx", index: 12 });
+    expect(referenceText(parseReference(text))).toBe(text);
+  expect(parseReference("slope:dx[12]")).toEqual({ block: "slope", pin: "dx", index: 12 });
 });

@@ -28,21 +28,21 @@ export type { Json, JsonObject } from "./json.ts";
 
 export type Path = Edit["path"];
 
-/** A text in other languages, by their codes. */
-type InLanguages = Readonly<Record<string, string>>;
+/** Translations of a text, by language code. */
+type Translations = Readonly<Record<string, string>>;
 
-/** A text in the language of the reader, or as it is where it is not in that language. */
-export function inLanguage(
+/** The translation of a text, or the text itself if there is none. */
+export function localizedText(
   language: string,
   text: string | undefined,
-  others: InLanguages | undefined,
+  others: Translations | undefined,
 ): string {
   return others?.[language] ?? text ?? "";
 }
 
-/** What a frame or a monitor is called in the language of the reader. */
-export function titleIn(language: string, box: Frame | Monitor | undefined, name: string): string {
-  return inLanguage(language, box?.title, box?.titles) || name;
+/** The translated title of a frame or monitor, or its name. */
+export function localizedTitle(language: string, box: Frame | Monitor | undefined, name: string): string {
+  return localizedText(language, box?.title, box?.titles) || name;
 }
 
 /** An edit that does not fit the document. */
@@ -191,15 +191,15 @@ export function isTyped(value: Json | undefined): value is TypedConstant {
 
 // -- wires ------------------------------------------------------------------------------------
 
-/** The end of a wire at an output. Without `pin` it is the block's first output. */
+/** An output: a block and a pin; without `pin` the block's first output. */
 export interface OutputRef {
   readonly block: string;
   readonly pin?: string;
   readonly index?: number;
 }
 
-/** Reads `"block:pin"`, `"block:pin[2]"` or `"block"`. */
-export function readWire(text: string): OutputRef {
+/** Parses `"block:pin"`, `"block:pin[2]"` or `"block"`. */
+export function parseReference(text: string): OutputRef {
   const colon = text.indexOf(":");
   if (colon < 0) return { block: text };
   const block = text.slice(0, colon);
@@ -208,12 +208,12 @@ export function readWire(text: string): OutputRef {
   return { block, pin: found[1] as string, index: Number(found[2]) };
 }
 
-export function wireText(from: OutputRef): string {
+export function referenceText(from: OutputRef): string {
   if (from.pin === undefined) return from.block;
   return from.index === undefined ? `${from.block}:${from.pin}` : `${from.block}:${from.pin}[${from.index}]`;
 }
 
-/** An input: a pin's name, and the place in it if it is a list. `initial` is what a variable starts from. */
+/** An input: a pin, and the index if it is a list. The pin `initial` is the initial value of a variable. */
 export interface InputRef {
   readonly block: string;
   readonly pin: string;

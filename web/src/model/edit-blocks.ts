@@ -9,7 +9,7 @@ import {
   type OutputRef,
   type PageBlock,
   type PageDocument,
-  readWire,
+  parseReference,
 } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { type Point, snapToGrid } from "./geometry.ts";
@@ -113,7 +113,7 @@ function passedThrough(view: BlockView, from: OutputRef): OutputRef | undefined 
     from.pin === undefined ? view.outputs[0] : view.outputs.find((pin) => pin.info.name === from.pin);
   const wired = view.inputs.filter((pin) => pin.state === "wired");
   const fitting = output ? wired.find((pin) => pin.info.type === output.info.type) : wired[0];
-  return fitting && readWire(fitting.value as string);
+  return fitting && parseReference(fitting.value as string);
 }
 
 // -- renaming ---------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 /** Actions that add gradients: a wired gradient op for a block, or one gradients block for ys with respect to xs. */
 
 import { type AddAction, type Item, item } from "./action.ts";
-import { type InputRef, type Json, type OutputRef, type PageBlock, wireText } from "./document.ts";
+import { type InputRef, type Json, type OutputRef, type PageBlock, referenceText } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { actionOf, putBlock } from "./edit-blocks.ts";
 import {
@@ -81,11 +81,11 @@ function sourceOf(placing: Placing, view: BlockView, from: string, flowing?: Out
     case "input":
       return view.block.in?.[pin];
     case "output":
-      return wireText({ block: view.name, pin });
+      return referenceText({ block: view.name, pin });
     case "gradient":
       return flowing
-        ? wireText(flowing)
-        : placing.beside(ONES, "x", wireText({ block: view.name, pin }), `${view.name}_ones`);
+        ? referenceText(flowing)
+        : placing.beside(ONES, "x", referenceText({ block: view.name, pin }), `${view.name}_ones`);
     case "shape":
       return placing.beside(SHAPE, "input", view.block.in?.[pin], `${view.name}_${pin}_shape`);
     default:
@@ -116,7 +116,7 @@ class Placing {
     if (value === undefined || output === undefined) return undefined;
     const made = this.put({ op, in: { [pin]: value } }, name, this.start.x - BLOCK_WIDTH - COLUMN_GAP);
     this.added.push(item("block", made));
-    return wireText({ block: made, pin: output });
+    return referenceText({ block: made, pin: output });
   }
 
   add(block: PageBlock, name: string): string {
@@ -151,7 +151,7 @@ export function differentiable(graph: Graph, ys: readonly OutputRef[]): OutputPi
 /** Adds a gradients block for `ys` with respect to `xs`. */
 export function addGradients(graph: Graph, ys: readonly OutputRef[], xs: readonly OutputRef[]): AddAction {
   const wires = (refs: readonly OutputRef[]): string[] =>
-    refs.map((ref) => wireText(outputPinOf(graph, ref)?.ref ?? ref));
+    refs.map((ref) => referenceText(outputPinOf(graph, ref)?.ref ?? ref));
   const placing = new Placing(graph, ys[0]?.block ?? "");
   const name = placing.add({ op: GRADIENTS, in: { ys: wires(ys), xs: wires(xs) } }, GRADIENTS);
   return {
@@ -175,6 +175,6 @@ export function constantToBlock(graph: Graph, to: InputRef): AddAction {
     `${to.block}_${to.pin}`.replaceAll("/", "_"),
   );
   const output = graph.ops.get("Const")?.outputs[0]?.name ?? "output";
-  putInput(draft, to, wireText({ block: name, pin: output }));
+  putInput(draft, to, referenceText({ block: name, pin: output }));
   return { ...actionOf(draft, { kind: "add block", name }), added: [item("block", name)] };
 }

@@ -6,8 +6,8 @@ import {
   type PageBlock,
   type PageDocument,
   type Port,
-  readWire,
-  wireText,
+  parseReference,
+  referenceText,
 } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { actionOf, putBlock, removeEntries } from "./edit-blocks.ts";
@@ -51,7 +51,7 @@ export function extract(graph: Graph, names: readonly string[], path: string): E
 
   const draft = new Draft(graph.document);
   const around = bounds(names.map((name) => places.get(name))) ?? { x: 0, y: 0 };
-  const inputs = Object.fromEntries([...entries].map(([port, source]) => [port, wireText(source)]));
+  const inputs = Object.fromEntries([...entries].map(([port, source]) => [port, referenceText(source)]));
   const block: PageBlock = { op: PAGE, ...(entries.size && { in: inputs }), attrs: { page: path } };
   const name = putBlock(draft, block, around, nameOfFile(path));
   const ports = new Map([...exits].map(([port, source]) => [keyOf(source), port]));
@@ -110,7 +110,7 @@ function outgoing(graph: Graph, inside: ReadonlySet<string>): Map<string, Output
   const shown = Object.values(monitors ?? {}).flatMap((monitor) =>
     (monitor.shows ?? []).map((each) => each.pin),
   );
-  const wanted = [...(run?.fetch ?? []), ...(run?.until ? [run.until] : []), ...shown].map(readWire);
+  const wanted = [...(run?.fetch ?? []), ...(run?.until ? [run.until] : []), ...shown].map(parseReference);
   const refs = [
     ...wires.filter((wire) => !wire.order && !inside.has(wire.to.block)).map((wire) => wire.from),
     ...wanted.filter((ref) => inside.has(ref.block)).map((ref) => resolved(ref, graph.blocks) ?? ref),
@@ -154,7 +154,7 @@ function subpageOf(
   for (const [port, source] of entries) {
     const { dtype, shape = null } = typeAt(graph, source);
     putBlock(draft, { op: PLACEHOLDER, attrs: { dtype, shape } }, { x: -312, y }, port);
-    draft.put(["ports", "inputs", port], { pin: wireText({ block: port, pin: output }), dtype, shape });
+    draft.put(["ports", "inputs", port], { pin: referenceText({ block: port, pin: output }), dtype, shape });
     given.set(keyOf(source), { block: port, pin: output });
     y += 136;
   }
@@ -175,7 +175,7 @@ function subpageOf(
   });
   for (const [port, source] of exits) {
     const { dtype, shape = null } = typeAt(graph, source);
-    draft.put(["ports", "outputs", port], { pin: wireText(source), dtype, shape });
+    draft.put(["ports", "outputs", port], { pin: referenceText(source), dtype, shape });
   }
   return draft.document;
 }
@@ -196,7 +196,7 @@ function typeAt(graph: Graph, ref: OutputRef): Pick<Port, "dtype" | "shape"> {
 /** The port of an output. */
 export function portFor(graph: Graph, ref: OutputRef): Port {
   const { dtype, shape = null } = typeAt(graph, ref);
-  return { pin: wireText(resolved(ref, graph.blocks) ?? ref), dtype, shape };
+  return { pin: referenceText(resolved(ref, graph.blocks) ?? ref), dtype, shape };
 }
 
 /** Makes an output a port of the page, or removes the port. Placeholders are input ports. */

@@ -2,7 +2,7 @@
 
 import { type Action, type AddAction, item } from "./action.ts";
 import { bestInput, bestOutput } from "./connections.ts";
-import { type InputRef, inputKey, type OutputRef, type PageDocument, wireText } from "./document.ts";
+import { type InputRef, inputKey, type OutputRef, type PageDocument, referenceText } from "./document.ts";
 import { Draft } from "./draft.ts";
 import { actionOf, newBlock, putBlock, removeBlocks } from "./edit-blocks.ts";
 import { type Point, snapToGrid } from "./geometry.ts";
@@ -12,7 +12,7 @@ import { putInput, removeInput } from "./references.ts";
 
 export function connect(document: PageDocument, from: OutputRef, to: InputRef): Action {
   const draft = new Draft(document);
-  putInput(draft, to, wireText(from));
+  putInput(draft, to, referenceText(from));
   return actionOf(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
 }
 
@@ -46,7 +46,7 @@ export function reconnect(
   const name = `${to.block}:${inputKey(to.pin, to.index)}`;
   if (!wire.order) {
     // The new end first: removing the old input may remove an output of a gradients block.
-    putInput(draft, to, wireText(ends.from ?? wire.from));
+    putInput(draft, to, referenceText(ends.from ?? wire.from));
     if (name !== wire.id) removeInput(draft, wire.to);
   }
   return actionOf(draft, { kind: "connect", name: `${to.block}.${inputKey(to.pin, to.index)}` });
@@ -84,8 +84,8 @@ function putBetween(draft: Draft, graph: Graph, wire: Wire, name: string): void 
   const input = bestInput(now, wire.from, name);
   const target = inputPin(now, wire.to);
   const output = target && bestOutput(now, name, target);
-  if (input) putInput(draft, input.ref, wireText(wire.from));
-  if (output) putInput(draft, wire.to, wireText(output.ref));
+  if (input) putInput(draft, input.ref, referenceText(wire.from));
+  if (output) putInput(draft, wire.to, referenceText(output.ref));
   draft.remove(["layout", "wires", wire.id]);
 }
 
@@ -113,12 +113,12 @@ export function addConnected(
   if ("from" in end) {
     const named = view?.inputs.find((each) => each.info.name === pin);
     const input = named ?? bestInput(now, end.from, name);
-    if (input) putInput(draft, input.ref, wireText(outputPinOf(now, end.from)?.ref ?? end.from));
+    if (input) putInput(draft, input.ref, referenceText(outputPinOf(now, end.from)?.ref ?? end.from));
   } else {
     const target = inputPin(now, end.to);
     const named = view?.outputs.find((each) => each.info.name === pin);
     const output = named ?? (target && bestOutput(now, name, target));
-    if (output) putInput(draft, end.to, wireText(output.ref));
+    if (output) putInput(draft, end.to, referenceText(output.ref));
   }
   return { ...actionOf(draft, { kind: "add block", name }), added: [item("block", name)] };
 }

@@ -14,7 +14,7 @@ import {
   type OutputRef,
   type PageBlock,
   type PageDocument,
-  readWire,
+  parseReference,
 } from "./document.ts";
 import {
   type AttrInfo,
@@ -165,7 +165,7 @@ function lengthsOfLists(document: PageDocument, checked?: Checked): Map<string, 
   const found = new Map<string, Map<string, number>>();
   const note = (text: string): void => {
     if (!text.endsWith("]")) return;
-    const { block, pin, index } = readWire(text);
+    const { block, pin, index } = parseReference(text);
     if (pin === undefined || index === undefined) return;
     const pins = found.get(block) ?? new Map<string, number>();
     found.set(block, pins.set(pin, Math.max(pins.get(pin) ?? 0, index + 1)));
@@ -356,7 +356,7 @@ function isMissing(block: PageBlock, attr: AttrInfo, set: boolean): boolean {
 function addWires(view: BlockView, blocks: ReadonlyMap<string, BlockView>, wires: Wire[]): void {
   for (const pin of view.inputs) {
     if (typeof pin.value !== "string") continue;
-    const from = resolved(readWire(pin.value), blocks);
+    const from = resolved(parseReference(pin.value), blocks);
     if (from)
       wires.push({ id: `${view.name}:${pin.key}`, from, source: keyOf(from), to: pin.ref, order: false });
   }

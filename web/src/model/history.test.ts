@@ -4,7 +4,16 @@ import { example, linePage, linePageChecked, ops } from "../testing/fixtures.ts"
 import { ALL_ACTIONS, randomAction } from "../testing/random-actions.ts";
 import type { PageDocument } from "./document.ts";
 import { graphOf } from "./graph.ts";
-import { closed, commit, type History, NO_HISTORY, type Pending, rebase, redo, undo } from "./history.ts";
+import {
+  commit,
+  endMergedStep,
+  type History,
+  NO_HISTORY,
+  type PendingChange,
+  rebase,
+  redo,
+  undo,
+} from "./history.ts";
 
 interface Played {
   readonly start: PageDocument;
@@ -76,7 +85,7 @@ test("steps with the same mark are undone as one", () => {
 test("a merged step that has ended is not merged with the next", () => {
   const at = (x: number) => [{ path: ["layout", "blocks", "x"], value: [x, 0] }];
   const first = commit(linePage, NO_HISTORY, at(8), "Move", "nudge");
-  const second = commit(first.document, closed(first.history), at(16), "Move", "nudge");
+  const second = commit(first.document, endMergedStep(first.history), at(16), "Move", "nudge");
   expect(second.history.undo).toHaveLength(2);
 });
 
@@ -129,7 +138,7 @@ test("a foreign change goes below changes that wait, and one that does not fit w
     path: string[],
     value: string,
     document: PageDocument,
-  ): [Pending, PageDocument] => {
+  ): [PendingChange, PageDocument] => {
     const done = commit(document, NO_HISTORY, [{ path, value }], "own");
     return [{ number, label: "own", edits: done.edits, inverse: done.inverse }, done.document];
   };

@@ -1,26 +1,26 @@
-/** Undo and redo. A step holds the edits that lead back from it; undoing is a change like any other. */
+/** The undo stack, and rebasing of pending changes. A step holds inverse edits; undoing is a change like any other. */
 
 import { apply, type Edit, EditError, type PageDocument } from "./document.ts";
 
-export interface Step {
+export interface UndoStep {
   readonly label: string;
   readonly edits: readonly Edit[];
-  /** Steps with the same mark, one after the other, are one: a drag, or typing in one field. */
+  /** Consecutive steps with the same key are one: a drag, or typing in one field. */
   readonly merge?: string;
 }
 
 export interface History {
   /** The newest is last. */
-  readonly undo: readonly Step[];
-  readonly redo: readonly Step[];
+  readonly undo: readonly UndoStep[];
+  readonly redo: readonly UndoStep[];
 }
 
 export const NO_HISTORY: History = { undo: [], redo: [] };
 
-const MOST_STEPS = 1000;
+const MAX_STEPS = 1000;
 
-/** What a change did: the new document, the history after it, and the edits that were applied. */
-export interface Done {
+/** The result of a change: the new document and history, the applied edits and their inverse. */
+export interface Transition {
   readonly document: PageDocument;
   readonly history: History;
   readonly edits: readonly Edit[];
@@ -34,18 +34,18 @@ export function commit(
   edits: readonly Edit[],
   label: string,
   merge?: string,
-): Done {
+): Transition {
   const applied = apply(document, edits);
   const last = history.undo.at(-1);
   const joined = merge !== undefined && last?.merge === merge && history.redo.length === 0;
-  const back = joined ? together(applied.inverse, last.edits) : applied.inverse;
-  const step: Step = merge === undefined ? { label, edits: back } : { label, edits: back, merge };
-  const undo = [...(joined ? history.undo.slice(0, -1) : history.undo), step].slice(-MOST_STEPS);
+  const back = joined ? mergeInverses(applied.inverse, last.edits) : applied.inverse;
+  const step: UndoStep = merge === undefined ? { label, edits: back } : { label, edits: back, merge };
+  const undo = [...(joined ? history.undo.slice(0, -1) : history.undo), step].slice(-MAX_STEPS);
   return { document: applied.document, history: { undo, redo: [] }, edits, inverse: applied.inverse, label };
 }
 
-/** Both lists as one. Of values put at the same places, only those of the second list matter. */
-function together(first: readonly Edit[], second: readonly Edit[]): readonly Edit[] {
+/** The inverse edits of a merged step: those of the first change are enough if both set the same paths. */
+function mergeInverses(first: readonly Edit[], second: readonly Edit[]): readonly Edit[] {
   const plain = (edit: Edit): boolean => edit.value !== undefined && edit.before === undefined;
   const places = new Set(second.map((edit) => JSON.stringify(edit.path)));
   const covered =
@@ -53,33 +53,33 @@ function together(first: readonly Edit[], second: readonly Edit[]): readonly Edi
   return covered ? second : [...first, ...second];
 }
 
-/** Ends a merged step: what comes next is a step of its own. */
-export function closed(history: History): History {
+/** Ends a merged step: the next change is a step of its own. */
+export function endMergedStep(history: History): History {
   const last = history.undo.at(-1);
   if (last?.merge === undefined) return history;
   return { ...history, undo: [...history.undo.slice(0, -1), { label: last.label, edits: last.edits }] };
 }
 
 /**
- * Takes back the last step. Steps that no longer fit, because another tab took away what they changed, are passed
- * over. Nothing if there is no step left.
+ * Undoes the last step. Steps that no longer apply, because another tab removed what they changed, are skipped.
+ * Undefined if there is no step left.
  */
-export function undo(document: PageDocument, history: History): Done | undefined {
-  return moved(document, history.undo, (left, step) => ({ undo: left, redo: [...history.redo, step] }));
+export function undo(document: PageDocument, history: History): Transition | undefined {
+  return replay(document, history.undo, (left, step) => ({ undo: left, redo: [...history.redo, step] }));
 }
 
-export function redo(document: PageDocument, history: History): Done | undefined {
-  return moved(document, history.redo, (left, step) => ({ undo: [...history.undo, step], redo: left }));
+export function redo(document: PageDocument, history: History): Transition | undefined {
+  return replay(document, history.redo, (left, step) => ({ undo: [...history.undo, step], redo: left }));
 }
 
-function moved(
+function replay(
   document: PageDocument,
-  from: readonly Step[],
-  after: (left: readonly Step[], step: Step) => History,
-): Done | undefined {
+  from: readonly UndoStep[],
+  after: (left: readonly UndoStep[], step: UndoStep) => History,
+): Transition | undefined {
   for (let place = from.length - 1; place >= 0; place--) {
-    const { label, edits } = from[place] as Step;
-    const applied = attempt(document, edits);
+    const { label, edits } = from[place] as UndoStep;
+    const applied = tryApply(document, edits);
     if (!applied) continue;
     const history = after(from.slice(0, place), { label, edits: applied.inverse });
     return { document: applied.document, history, edits, inverse: applied.inverse, label };
@@ -87,8 +87,8 @@ function moved(
   return undefined;
 }
 
-/** As `apply`; nothing if the edits do not fit. */
-export function attempt(
+/** As `apply`; undefined if the edits do not apply. */
+export function tryApply(
   document: PageDocument,
   edits: readonly Edit[],
 ): ReturnType<typeof apply> | undefined {
@@ -102,40 +102,40 @@ export function attempt(
 
 // -- changes of other tabs ----------------------------------------------------------------------
 
-/** A change of this tab that the server has not confirmed yet. */
-export interface Pending {
+/** A change of this tab that the server has not acknowledged yet. */
+export interface PendingChange {
   readonly number: number;
   readonly label: string;
   readonly edits: readonly Edit[];
-  /** Empty if it does not fit what other tabs did. It may fit again, and the server has the last word. */
+  /** Empty if it does not apply after changes of other tabs. It may apply again, and the server decides. */
   readonly inverse: readonly Edit[];
 }
 
 export interface Rebased {
   readonly document: PageDocument;
-  readonly pending: readonly Pending[];
+  readonly pending: readonly PendingChange[];
 }
 
-/** The document as it was before the changes that wait. */
-export function withoutPending(document: PageDocument, pending: readonly Pending[]): PageDocument {
+/** The document without the pending changes. */
+export function withoutPending(document: PageDocument, pending: readonly PendingChange[]): PageDocument {
   return pending.reduceRight((here, each) => apply(here, each.inverse).document, document);
 }
 
-/** The changes that wait on top of a document. */
-export function withPending(document: PageDocument, changes: readonly Pending[]): Rebased {
+/** Applies pending changes to a document. */
+export function withPending(document: PageDocument, changes: readonly PendingChange[]): Rebased {
   let here = document;
   const pending = changes.map((each) => {
-    const applied = attempt(here, each.edits);
+    const applied = tryApply(here, each.edits);
     here = applied?.document ?? here;
     return { ...each, inverse: applied?.inverse ?? [] };
   });
   return { document: here, pending };
 }
 
-/** Puts a foreign change below the own ones that are not confirmed: takes them back, applies it, applies them again. */
+/** Rebases pending changes onto a foreign change: undoes them, applies it, applies them again. */
 export function rebase(
   document: PageDocument,
-  pending: readonly Pending[],
+  pending: readonly PendingChange[],
   foreign: readonly Edit[],
 ): Rebased {
   return withPending(apply(withoutPending(document, pending), foreign).document, pending);

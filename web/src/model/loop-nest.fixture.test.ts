@@ -23,6 +23,13 @@ const calls = JSON.parse(
   readFileSync(new URL("../testing/cells.fixture.json", import.meta.url), "utf8"),
 ) as Call[];
 
+test("the fixture has cells and values of many calls", () => {
+  expect(calls.length).toBeGreaterThan(50);
+  expect(calls.filter(({ linked, values }) => !linked.length || !values.length)).toEqual([]);
+  const known = calls.flatMap(({ values }) => values).filter(([, , value]) => value !== null);
+  expect(known.length).toBeGreaterThan(200);
+});
+
 describe.each(calls.map((call, i) => [`${i} ${call.op}`, call] as const))("%s", (_, call) => {
   const { shapes, held } = call;
   const nests = call.ways.map((way) => new LoopNest(way, shapes, call.types));

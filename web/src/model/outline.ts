@@ -2,7 +2,7 @@
 
 import type { CoreStrings } from "../text/index.ts";
 import { type Item, item } from "./action.ts";
-import { type InputRef, inLanguage, type OutputRef, titleIn } from "./document.ts";
+import { type InputRef, localizedText, localizedTitle, type OutputRef } from "./document.ts";
 import { specText } from "./format.ts";
 import { type BlockView, depths, type Graph, type InputPin, keyOf, type OutputPin, specOf } from "./graph.ts";
 import { valueText } from "./values.ts";
@@ -40,7 +40,7 @@ export function outline(graph: Graph, strings: CoreStrings, language = "en"): Ou
       node({
         id: `frame/${name}`,
         kind: "frame",
-        text: titleIn(language, frame, name),
+        text: localizedTitle(language, frame, name),
         item: item("frame", name),
         children: blocks,
       }),
@@ -56,7 +56,7 @@ export function outline(graph: Graph, strings: CoreStrings, language = "en"): Ou
     node({
       id: `note/${name}`,
       kind: "note",
-      text: firstLine(inLanguage(language, note.text, note.texts)) || name,
+      text: firstLine(localizedText(language, note.text, note.texts)) || name,
       item: item("note", name),
     }),
   );
@@ -66,7 +66,7 @@ export function outline(graph: Graph, strings: CoreStrings, language = "en"): Ou
     node({
       id: `monitor/${name}`,
       kind: "monitor",
-      text: titleIn(language, monitor, name),
+      text: localizedTitle(language, monitor, name),
       detail: (monitor.shows ?? []).map((shown) => shown.label || shown.pin).join(", "),
       item: item("monitor", name),
     }),

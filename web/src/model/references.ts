@@ -7,8 +7,8 @@ import {
   type Json,
   type MonitorSource,
   type OutputRef,
-  readWire,
-  wireText,
+  parseReference,
+  referenceText,
 } from "./document.ts";
 import type { Draft } from "./draft.ts";
 import { GRADIENTS, PAGE } from "./ops.ts";
@@ -45,9 +45,9 @@ function rewriteInputs(draft: Draft, name: string, map: ReferenceMap): void {
 }
 
 function rewriteInput(draft: Draft, to: InputRef, wire: string, map: ReferenceMap): void {
-  const from = map.input(readWire(wire));
+  const from = map.input(parseReference(wire));
   if (from === null) removeInput(draft, to);
-  else if (from) putInput(draft, to, wireText(from));
+  else if (from) putInput(draft, to, referenceText(from));
 }
 
 function rewriteInputList(draft: Draft, to: InputRef, list: readonly Json[], map: ReferenceMap): void {
@@ -71,8 +71,8 @@ function mappedOr<T>(mapped: T | null | undefined, old: T): T | null {
 }
 
 function rewriteOutput(text: string, map: ReferenceMap): string | null {
-  const mapped = map.output(readWire(text));
-  return mapped === undefined ? text : mapped && wireText(mapped);
+  const mapped = map.output(parseReference(text));
+  return mapped === undefined ? text : mapped && referenceText(mapped);
 }
 
 function rewriteRun(draft: Draft, map: ReferenceMap): void {
@@ -128,7 +128,7 @@ function rewritePorts(draft: Draft, map: ReferenceMap): void {
 
 function rewriteBends(draft: Draft, map: ReferenceMap): void {
   for (const key of Object.keys(draft.document.layout?.wires ?? {})) {
-    const { block } = readWire(key);
+    const { block } = parseReference(key);
     const mapped = mappedOr(map.block(block), block);
     renameKey(draft, ["layout", "wires"], key, mapped === null ? null : mapped + key.slice(block.length));
   }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { FakeSocket } from "../testing/fake-socket.ts";
 import { Client, type Connection } from "./client.ts";
-import { FakeSocket } from "./fake-socket.ts";
 import type { Frame } from "./frames.ts";
 import type { Message } from "./generated.ts";
 

@@ -1,7 +1,7 @@
-/** The one connection to the server. It comes back by itself when it is lost. */
+/** The WebSocket connection to the server, which reconnects with exponential backoff. */
 
 import { parseMessage, stringifyExact } from "../model/exact-json.ts";
-import { type Frame, readFrame } from "./frames.ts";
+import { type Frame, parseFrame } from "./frames.ts";
 import type { Command, Message } from "./generated.ts";
 
 export type Connection = "connecting" | "open" | "lost";
@@ -12,7 +12,7 @@ export interface Listener {
   onFrame(frame: Frame): void;
 }
 
-/** What of a WebSocket is used, so that tests can stand in for one. */
+/** The part of the WebSocket interface that is used, which tests fake. */
 export interface Socket {
   binaryType: string;
   readyState: number;
@@ -23,15 +23,15 @@ export interface Socket {
   close(): void;
 }
 
-export const FIRST_WAIT = 250;
-export const LONGEST_WAIT = 5000;
+export const MIN_BACKOFF = 250;
+export const MAX_BACKOFF = 5000;
 const OPEN = 1;
 
 export class Client {
   private socket: Socket | undefined;
-  private wait = FIRST_WAIT;
+  private backoff = MIN_BACKOFF;
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private ended = false;
+  private stopped = false;
 
   constructor(
     private readonly listener: Listener,
@@ -39,32 +39,32 @@ export class Client {
   ) {}
 
   start(): void {
-    this.ended = false;
+    this.stopped = false;
     this.listener.onConnection("connecting");
     const socket = this.connectSocket();
     socket.binaryType = "arraybuffer";
     socket.onopen = () => {
-      this.wait = FIRST_WAIT;
+      this.backoff = MIN_BACKOFF;
       this.listener.onConnection("open");
     };
     socket.onmessage = ({ data }) => {
       if (typeof data === "string") this.listener.onMessage(parseMessage(data) as unknown as Message);
-      else this.listener.onFrame(readFrame(data as ArrayBuffer));
+      else this.listener.onFrame(parseFrame(data as ArrayBuffer));
     };
     socket.onclose = () => this.lost(socket);
     this.socket = socket;
   }
 
-  /** Waits twice as long each time, and not exactly: tabs must not all come back at once. */
+  /** Reconnects with exponential backoff and jitter, so that tabs do not all come back at once. */
   private lost(socket: Socket): void {
-    if (socket !== this.socket || this.ended) return;
+    if (socket !== this.socket || this.stopped) return;
     this.socket = undefined;
     this.listener.onConnection("lost");
-    this.timer = setTimeout(() => this.start(), this.wait * (0.75 + Math.random() / 2));
-    this.wait = Math.min(this.wait * 2, LONGEST_WAIT);
+    this.timer = setTimeout(() => this.start(), this.backoff * (0.75 + Math.random() / 2));
+    this.backoff = Math.min(this.backoff * 2, MAX_BACKOFF);
   }
 
-  /** Tries again now. */
+  /** Reconnects at once. */
   retry(): void {
     if (this.socket) return;
     clearTimeout(this.timer);
@@ -72,13 +72,13 @@ export class Client {
   }
 
   stop(): void {
-    this.ended = true;
+    this.stopped = true;
     clearTimeout(this.timer);
     this.socket?.close();
     this.socket = undefined;
   }
 
-  /** Sends if there is a connection. What must not get lost is sent again by who sent it: see `sync.ts`. */
+  /** Sends a command; false without a connection. Changes are sent again after a reconnect: see `sync.ts`. */
   send(command: Command): boolean {
     if (this.socket?.readyState !== OPEN) return false;
     this.socket.send(stringifyExact(command));
@@ -93,16 +93,16 @@ function connectHere(): Socket {
   return new WebSocket(url) as unknown as Socket;
 }
 
-/** Exchanges the token of the address that `backblocks studio` printed for a cookie, and takes it off the address. */
-export async function enter(): Promise<"entered" | "refused"> {
+/** Exchanges the token in the URL that `backblocks studio` printed for a cookie, and removes it from the URL. */
+export async function authenticate(): Promise<"entered" | "refused"> {
   const token = new URLSearchParams(window.location.hash.slice(1)).get("token");
   if (!token) return "entered";
   history.replaceState(null, "", window.location.pathname + window.location.search);
-  return (await present({ token })) ? "entered" : "refused";
+  return (await sendCredentials({ token })) ? "entered" : "refused";
 }
 
-/** Shows the server a token or a password. */
-export async function present(key: { token: string } | { password: string }): Promise<boolean> {
+/** Sends a token or a password to the server; false if it is refused. */
+export async function sendCredentials(key: { token: string } | { password: string }): Promise<boolean> {
   const answer = await fetch("./enter", {
     method: "POST",
     headers: { "Content-Type": "application/json" },

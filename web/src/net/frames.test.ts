@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { asNumbers, elementText, fromBase64, readFrame } from "./frames.ts";
+import { asNumbers, elementText, fromBase64, parseFrame } from "./frames.ts";
 
 /** A frame as the server makes it. */
 function frame(dtype: string, bytes: Uint8Array, name = "x"): ArrayBuffer {
@@ -35,23 +35,23 @@ test.each<[string, ArrayBufferView, (number | bigint)[]]>([
   ["bfloat16", new Uint16Array([0x3f80, 0xc000, 0xff80, 0x8000]), [1, -2, -Infinity, -0]],
 ])("%s elements are read", (dtype, given, expected) => {
   for (const name of ["x", "xy", "xyz", "some_longer_name"]) {
-    const { header, elements } = readFrame(frame(dtype, bytesOf(given), name));
+    const { header, elements } = parseFrame(frame(dtype, bytesOf(given), name));
     expect(header).toMatchObject({ request: 7, dtype, step: 3 });
     expect([...elements]).toEqual(expected);
   }
 });
 
 test("a half that is no number is none", () => {
-  expect(readFrame(frame("float16", bytesOf(new Uint16Array([0x7e00])))).elements[0]).toBeNaN();
+  expect(parseFrame(frame("float16", bytesOf(new Uint16Array([0x7e00])))).elements[0]).toBeNaN();
 });
 
 test("a type that has no numbers is refused", () => {
-  expect(() => readFrame(frame("string", new Uint8Array(8)))).toThrow("string");
+  expect(() => parseFrame(frame("string", new Uint8Array(8)))).toThrow("string");
 });
 
 test("elements are written as precisely as their type", () => {
   const text = (dtype: string, given: ArrayBufferView, index = 0): string =>
-    elementText(readFrame(frame(dtype, bytesOf(given))), index);
+    elementText(parseFrame(frame(dtype, bytesOf(given))), index);
   expect(text("float32", new Float32Array([0.1]))).toBe("0.1");
   expect(text("float32", new Float32Array([-Infinity]))).toBe("-inf");
   expect(text("float32", new Float32Array([-0]))).toBe("-0");
@@ -62,8 +62,8 @@ test("elements are written as precisely as their type", () => {
 });
 
 test("all numbers can be drawn", () => {
-  expect([...asNumbers(readFrame(frame("int64", bytesOf(new BigInt64Array([3n])))))]).toEqual([3]);
-  expect([...asNumbers(readFrame(frame("complex64", bytesOf(new Float32Array([3, 4])))))]).toEqual([5]);
+  expect([...asNumbers(parseFrame(frame("int64", bytesOf(new BigInt64Array([3n])))))]).toEqual([3]);
+  expect([...asNumbers(parseFrame(frame("complex64", bytesOf(new Float32Array([3, 4])))))]).toEqual([5]);
 });
 
 test("base64 gives bytes", () => {

@@ -1,4 +1,4 @@
-/** Binary frames: a header and the bytes of a tensor, read without a copy where JavaScript has such numbers. */
+/** Binary frames: a JSON header and the bytes of a tensor, zero-copy where JavaScript has a typed array for the dtype. */
 
 import type { Slice } from "./generated.ts";
 
@@ -20,7 +20,7 @@ export interface Frame {
   readonly elements: Elements;
 }
 
-export function readFrame(buffer: ArrayBuffer): Frame {
+export function parseFrame(buffer: ArrayBuffer): Frame {
   const length = new DataView(buffer).getUint32(0, true);
   const header = JSON.parse(new TextDecoder().decode(new Uint8Array(buffer, 4, length))) as Slice;
   const start = Math.ceil((4 + length) / 8) * 8;
@@ -37,9 +37,9 @@ function readElements(dtype: string, buffer: ArrayBuffer, start: number): Elemen
     case "complex128":
       return new Float64Array(buffer, start, left / 8);
     case "float16":
-      return Float32Array.from(new Uint16Array(buffer, start, left / 2), fromHalf);
+      return Float32Array.from(new Uint16Array(buffer, start, left / 2), halfToFloat);
     case "bfloat16":
-      return fromBrainFloat(new Uint16Array(buffer, start, left / 2));
+      return bfloat16ToFloat(new Uint16Array(buffer, start, left / 2));
     case "int8":
       return new Int8Array(buffer, start, left);
     case "int16":
@@ -63,7 +63,7 @@ function readElements(dtype: string, buffer: ArrayBuffer, start: number): Elemen
 }
 
 /** A 16-bit float: 1 sign bit, 5 of the exponent, 10 of the fraction. */
-function fromHalf(bits: number): number {
+function halfToFloat(bits: number): number {
   const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 31;
   const fraction = bits & 1023;
@@ -72,11 +72,11 @@ function fromHalf(bits: number): number {
 }
 
 /** bfloat16 is the upper half of a float32. */
-function fromBrainFloat(halves: Uint16Array): Float32Array {
+function bfloat16ToFloat(halves: Uint16Array): Float32Array {
   return new Float32Array(Uint32Array.from(halves, (bits) => bits << 16).buffer);
 }
 
-/** Elements as plain numbers, to draw them. 64-bit integers are rounded; of complex numbers it is the absolute value. */
+/** Elements as numbers, for drawing. 64-bit integers are rounded, complex numbers are absolute values. */
 export function asNumbers({ header, elements }: Frame): Float32Array | Float64Array {
   if (header.dtype.startsWith("complex")) {
     const pairs = elements as Float32Array | Float64Array;
@@ -88,7 +88,7 @@ export function asNumbers({ header, elements }: Frame): Float32Array | Float64Ar
   return Float64Array.from(elements as ArrayLike<number | bigint>, Number);
 }
 
-/** One element as text, as precise as its type. */
+/** One element as exact text. */
 export function elementText({ header, elements }: Frame, index: number): string {
   if (header.dtype.startsWith("complex")) {
     const [real, imaginary] = [elements[2 * index] as number, elements[2 * index + 1] as number];
@@ -101,10 +101,10 @@ export function elementText({ header, elements }: Frame, index: number): string 
   return numberText(value, header.dtype === "float64" ? DOUBLE : SINGLE);
 }
 
-/** How many digits tell all numbers of a type apart. */
+/** The significant digits that distinguish all numbers of a dtype. */
 const [SINGLE, DOUBLE] = [9, 17];
 
-/** The shortest text, of at most so many digits, that JavaScript reads as the number of that precision. */
+/** The shortest decimal that rounds to the number, with at most so many digits. */
 export function numberText(value: number, digits = SINGLE): string {
   if (Number.isNaN(value)) return "nan";
   if (!Number.isFinite(value)) return value < 0 ? "-inf" : "inf";
@@ -114,7 +114,7 @@ export function numberText(value: number, digits = SINGLE): string {
   return String(Math.fround(short) === Math.fround(value) ? short : Number(value.toPrecision(digits)));
 }
 
-/** Bytes that a message carries as base64. */
+/** Decodes base64. */
 export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 }

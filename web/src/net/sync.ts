@@ -5,20 +5,20 @@
 
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
 import {
-  attempt,
   commit,
-  type Done,
   type History,
   NO_HISTORY,
-  type Pending,
+  type PendingChange,
   rebase,
   redo,
+  type Transition,
+  tryApply,
   undo,
   withoutPending,
   withPending,
 } from "../model/history.ts";
 
-export interface Synced {
+export interface SyncState {
   /** Names this tab's own changes of the page: the server knows them by client and number. */
   readonly client: string;
   /** Of the last own change. */
@@ -27,96 +27,101 @@ export interface Synced {
   /** The last revision of the server that is in the document. */
   readonly revision: number;
   /** Own changes that are not acknowledged, the oldest first. */
-  readonly pending: readonly Pending[];
+  readonly pending: readonly PendingChange[];
   readonly history: History;
 }
 
-export function opened(client: string, document: PageDocument, revision: number): Synced {
+export function newSyncState(client: string, document: PageDocument, revision: number): SyncState {
   return { client, number: 0, document, revision, pending: [], history: NO_HISTORY };
 }
 
-/** A name that no other client has. */
+/** A random client id. */
 export function newClient(): string {
   return [...crypto.getRandomValues(new Uint32Array(4))].map((each) => each.toString(36)).join("-");
 }
 
 /** The revision that the document will be when all own changes are acknowledged. */
-export function revisionToCome(synced: Synced): number {
+export function expectedRevision(synced: SyncState): number {
   return synced.revision + synced.pending.length;
 }
 
-/** A change of this tab, which is to be sent under its number, and what is synced with it. */
-export interface Own {
-  readonly synced: Synced;
-  readonly change: Pending;
+/** A new change of this tab, and the state with it. */
+export interface OwnChange {
+  readonly synced: SyncState;
+  readonly change: PendingChange;
 }
 
-export function change(synced: Synced, edits: readonly Edit[], label: string, merge?: string): Own {
-  return own(synced, commit(synced.document, synced.history, edits, label, merge));
+export function makeChange(
+  synced: SyncState,
+  edits: readonly Edit[],
+  label: string,
+  merge?: string,
+): OwnChange {
+  return withOwnChange(synced, commit(synced.document, synced.history, edits, label, merge));
 }
 
-/** Nothing if there is nothing to undo. */
-export function undone(synced: Synced): Own | undefined {
+/** Undefined if there is nothing to undo. */
+export function undoChange(synced: SyncState): OwnChange | undefined {
   const done = undo(synced.document, synced.history);
-  return done && own(synced, done);
+  return done && withOwnChange(synced, done);
 }
 
-export function redone(synced: Synced): Own | undefined {
+export function redoChange(synced: SyncState): OwnChange | undefined {
   const done = redo(synced.document, synced.history);
-  return done && own(synced, done);
+  return done && withOwnChange(synced, done);
 }
 
-function own(synced: Synced, done: Done): Own {
+function withOwnChange(synced: SyncState, done: Transition): OwnChange {
   const number = synced.number + 1;
   const change = { number, label: done.label, edits: done.edits, inverse: done.inverse };
   const { document, history } = done;
   return { synced: { ...synced, number, document, history, pending: [...synced.pending, change] }, change };
 }
 
-/** The server has acknowledged the oldest change that waited. */
-export function confirmed(synced: Synced, number: number, revision: number): Synced {
+/** The state after the server has acknowledged a pending change. */
+export function acknowledged(synced: SyncState, number: number, revision: number): SyncState {
   const { document, pending } = synced;
   const change = pending.find((each) => each.number === number);
   const left = pending.filter((each) => each !== change);
   if (!change || change.inverse.length) return { ...synced, revision, pending: left };
-  // It did not fit here when another tab's change came, and did there, later.
+  // It did not apply here after another tab's change, but did on the server.
   const base = apply(withoutPending(document, pending), change.edits).document;
   return { ...synced, revision, ...withPending(base, left) };
 }
 
-/** Another tab has changed the page. With `undoable` this tab can take it back. */
-export function changedByOther(
-  synced: Synced,
+/** The state after a change of another tab; `undoable` is its label on the undo stack, if it may be undone here. */
+export function applyForeign(
+  synced: SyncState,
   edits: readonly Edit[],
   revision: number,
   undoable?: string,
-): Synced {
+): SyncState {
   const { document, pending } = rebase(synced.document, synced.pending, edits);
-  const history = undoable === undefined ? synced.history : withForeign(synced, edits, undoable);
+  const history = undoable === undefined ? synced.history : undoableForeign(synced, edits, undoable);
   return { ...synced, document, revision, pending, history };
 }
 
-function withForeign(synced: Synced, edits: readonly Edit[], label: string): History {
-  const inverse = attempt(synced.document, edits)?.inverse;
+function undoableForeign(synced: SyncState, edits: readonly Edit[], label: string): History {
+  const inverse = tryApply(synced.document, edits)?.inverse;
   return inverse ? { undo: [...synced.history.undo, { label, edits: inverse }], redo: [] } : synced.history;
 }
 
-/** The server did not take a change: it is taken back, and those after it stay. */
-export function refused(synced: Synced, number: number): Synced {
+/** The state after the server has refused a change, which is undone; later ones stay. */
+export function revertRefused(synced: SyncState, number: number): SyncState {
   const left = synced.pending.filter((each) => each.number !== number);
   return { ...synced, ...withPending(withoutPending(synced.document, synced.pending), left) };
 }
 
 /**
- * The page was opened again after the connection was lost. Pending changes that the server had applied by then are
- * in its document; the others go on top of it, and are to be sent again.
+ * The state after a reconnect. Pending changes that the server had applied are in its document; the others are applied
+ * to it, and are to be sent again.
  */
-export function reopened(
-  synced: Synced,
+export function rebaseReopened(
+  synced: SyncState,
   document: PageDocument,
   revision: number,
   applied: readonly number[] = [],
-): Synced {
+): SyncState {
   const left = synced.pending.filter(({ number }) => !applied.includes(number));
   return { ...synced, revision, ...withPending(document, left) };
 }

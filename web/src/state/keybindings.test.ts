@@ -70,7 +70,7 @@ describe("keys", () => {
 describe("a command", () => {
   beforeEach(() => {
     const graph = graphOf(linePage, ops);
-    const synced = sync.opened("one", linePage, 1);
+    const synced = sync.newSyncState("one", linePage, 1);
     const page: PageState = {
       page: 1,
       path: "",

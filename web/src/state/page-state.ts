@@ -14,7 +14,7 @@ export interface PageState {
   readonly path: string;
   /** The id of the draft of a page without a file. */
   readonly unsaved: string;
-  readonly synced: sync.Synced;
+  readonly synced: sync.SyncState;
   readonly document: PageDocument;
   readonly graph: Graph;
   /** The rectangles of the blocks. */
@@ -38,7 +38,7 @@ export interface PageState {
 /** The run state of an idle page. */
 export const IDLE: Omit<RunState, "page"> = { kind: "run state", state: "idle" };
 
-export function newPageState(message: Opened, synced: sync.Synced, ops: Ops): PageState {
+export function newPageState(message: Opened, synced: sync.SyncState, ops: Ops): PageState {
   const graph = graphOf(synced.document, ops);
   return {
     page: message.page,
@@ -73,7 +73,7 @@ export function withRun(page: PageState, run: RunState): PageState {
   return (run.problem ?? null) === (page.run.problem ?? null) ? next : withGraph(next, page.graph.ops);
 }
 
-export function withDocument(page: PageState, synced: sync.Synced): PageState {
+export function withDocument(page: PageState, synced: sync.SyncState): PageState {
   const { document } = synced;
   if (document === page.document) return { ...page, synced };
   const next = withGraph({ ...page, synced, document }, page.graph.ops);
@@ -103,7 +103,7 @@ export function affectedBlocks(graph: Graph, edits: readonly Edit[]): Set<string
 
 /** Whether there are changes since the last save, or since the page was created. */
 export function isDirty(page: PageState): boolean {
-  return sync.revisionToCome(page.synced) !== Math.max(page.savedRevision, 0);
+  return sync.expectedRevision(page.synced) !== Math.max(page.savedRevision, 0);
 }
 
 /** Whether all changes are in the journal on disk, so that a crash would lose nothing. */

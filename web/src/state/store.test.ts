@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { apply, type Edit, type PageDocument } from "../model/document.ts";
-import { FakeSocket } from "../net/fake-socket.ts";
 import type { Change, Command, Message } from "../net/generated.ts";
+import { FakeSocket } from "../testing/fake-socket.ts";
 import { linePage, linePageChecked, ops } from "../testing/fixtures.ts";
 import { live } from "./live.ts";
 import { isDirty, isJournaled, type PageState, Studio, useStudio } from "./store.ts";

@@ -5,7 +5,7 @@
 
 import type { Action, Item, Label } from "../model/action.ts";
 import { diff, type Edit } from "../model/document.ts";
-import { closed, type Pending } from "../model/history.ts";
+import { endMergedStep, type PendingChange } from "../model/history.ts";
 import { type OpInfo, Ops } from "../model/ops.ts";
 import { Client, type Connection, type Socket } from "../net/client.ts";
 import type {
@@ -104,7 +104,7 @@ export class Studio {
   commit(page: number, edits: readonly Edit[], label: Label, merge?: string): void {
     const now = this.page(page);
     if (!now || !edits.length) return;
-    const change = sync.change(now.synced, edits, this.labelText(label), merge);
+    const change = sync.makeChange(now.synced, edits, this.labelText(label), merge);
     this.applyOwn(now, change);
   }
 
@@ -114,40 +114,47 @@ export class Studio {
 
   /** Ends a merged undo step. */
   endUndoStep(page: number): void {
-    this.update(page, (now) => ({ ...now, synced: { ...now.synced, history: closed(now.synced.history) } }));
+    this.update(page, (now) => ({
+      ...now,
+      synced: { ...now.synced, history: endMergedStep(now.synced.history) },
+    }));
   }
 
   undo(page: number): void {
     const now = this.page(page);
-    const change = now && sync.undone(now.synced);
+    const change = now && sync.undoChange(now.synced);
     if (change) this.applyOwn(now, change);
   }
 
   redo(page: number): void {
     const now = this.page(page);
-    const change = now && sync.redone(now.synced);
+    const change = now && sync.redoChange(now.synced);
     if (change) this.applyOwn(now, change);
   }
 
-  private applyOwn({ page }: PageState, { synced, change }: sync.Own): void {
+  private applyOwn({ page }: PageState, { synced, change }: sync.OwnChange): void {
     this.applyDocument(page, synced, change.edits, true);
     // Changes during a reconnect stay pending, and are sent when the page is open again.
     if (page > 0) this.sendChange(page, synced, change);
   }
 
-  private sendChange(page: number, { client }: sync.Synced, { number, edits, label }: Pending): void {
+  private sendChange(
+    page: number,
+    { client }: sync.SyncState,
+    { number, edits, label }: PendingChange,
+  ): void {
     this.send({ kind: "change", page, client, number, edits, label });
   }
 
   /** Replaces the document: updates graph and selection, and marks values as stale. */
-  private applyDocument(page: number, synced: sync.Synced, edits: readonly Edit[], here = false): void {
+  private applyDocument(page: number, synced: sync.SyncState, edits: readonly Edit[], here = false): void {
     this.update(page, (now) => withDocument(now, synced));
     const now = this.page(page);
     if (!now) return;
     const changed = affectedBlocks(now.graph, edits);
-    live(page).changed(changed, sync.revisionToCome(synced), here);
+    live(page).changed(changed, sync.expectedRevision(synced), here);
     if (here && edits.some(({ path }) => path[0] === "monitors"))
-      live(page).monitorsChanged(sync.revisionToCome(synced));
+      live(page).monitorsChanged(sync.expectedRevision(synced));
     // The edit may have fixed the error of the last run.
     const { problem, ...run } = now.run;
     if (problem && changed.size) this.update(page, (each) => withRun(each, run));
@@ -382,7 +389,7 @@ export class Studio {
       return;
     }
     if (!this.page(page)) {
-      const synced = sync.opened(sync.newClient(), message.document, message.revision);
+      const synced = sync.newSyncState(sync.newClient(), message.document, message.revision);
       this.setPage(page, newPageState(message, synced, this.state.ops));
       useStudio.setState({ tabs: [...this.state.tabs, page] });
     }
@@ -395,12 +402,12 @@ export class Studio {
   }
 
   /** The server's document with the changes of this tab that it does not have yet. */
-  private mergeReopened(opened: Opened, old: PageState, rescue: boolean): sync.Synced {
+  private mergeReopened(opened: Opened, old: PageState, rescue: boolean): sync.SyncState {
     const { document, revision } = opened;
-    if (!rescue) return sync.reopened(old.synced, document, revision, opened.applied);
+    if (!rescue) return sync.rebaseReopened(old.synced, document, revision, opened.applied);
     const label = this.labelText({ kind: "restore" });
     const edits = diff(document, old.document);
-    const { synced } = sync.change(sync.opened(sync.newClient(), document, revision), edits, label);
+    const { synced } = sync.makeChange(sync.newSyncState(sync.newClient(), document, revision), edits, label);
     return { ...synced, history: old.synced.history };
   }
 
@@ -408,11 +415,11 @@ export class Studio {
     const now = this.page(page);
     if (!now) return;
     if (number && client === now.synced.client) {
-      this.update(page, (each) => withDocument(each, sync.confirmed(each.synced, number, revision)));
+      this.update(page, (each) => withDocument(each, sync.acknowledged(each.synced, number, revision)));
       return;
     }
     const text = label === "revert" ? this.labelText({ kind: "revert" }) : undefined;
-    const synced = sync.changedByOther(now.synced, edits, revision, text);
+    const synced = sync.applyForeign(now.synced, edits, revision, text);
     this.applyDocument(page, synced, edits);
   }
 
@@ -425,7 +432,7 @@ export class Studio {
     }
     const now = page ? this.page(page) : undefined;
     this.notice("error", coreStrings[this.language].notices.refused(text));
-    if (now && number) this.applyDocument(now.page, sync.refused(now.synced, number), []);
+    if (now && number) this.applyDocument(now.page, sync.revertRefused(now.synced, number), []);
   }
 
   private checked(checked: Checked): void {

@@ -13,7 +13,7 @@ export const ops = new Ops(
 
 const EXAMPLES = new URL("../../../src/backblocks/examples/", import.meta.url);
 
-/** The texts of the pages that come with backblocks. */
+/** The JSON texts of the example pages. */
 export const exampleTexts: ReadonlyMap<string, string> = new Map(
   readdirSync(EXAMPLES)
     .filter((name) => name.endsWith(".page.json"))

@@ -32,7 +32,7 @@ function loopsOf(prefix: string, sizes: readonly number[]): Record<string, numbe
   return Object.fromEntries(sizes.map((size, axis) => [`${prefix}${axis}`, size]));
 }
 
-/** Where windows read: place * stride - pad + tap * dilation. */
+/** Input coordinates of a window: position * stride - pad + tap * dilation. */
 function reading(taps: string, { sizes, stride, dilation, pad }: Sliding): Coordinate[] {
   return sizes.map((_, axis) => ({
     offset: -pad,
@@ -44,7 +44,7 @@ function places(prefix: string, { sizes }: Sliding): string[] {
   return sizes.map((_, axis) => `${prefix}${axis}`);
 }
 
-/** The sum of products over windows; `output` names the tensor that is computed. */
+/** Convolution or one of its gradients; `output` is the tensor that is computed. */
 export function convolution(how: Sliding, filters: number, output: "y" | "x" | "w" = "y"): Sample {
   const out = outSizes(how);
   const way: Way = {
@@ -65,7 +65,7 @@ export function convolution(how: Sliding, filters: number, output: "y" | "x" | "
   return { ways: [way], shapes };
 }
 
-/** Windows of each channel by itself; `rule` is max or mean. */
+/** Pooling; `rule` is max or mean. */
 export function pooling(how: Sliding, rule: string): Sample {
   const out = outSizes(how);
   const way: Way = {
@@ -80,7 +80,7 @@ export function pooling(how: Sliding, rule: string): Sample {
   };
 }
 
-/** What comes back through max pooling: each dx depends on whole windows of x. */
+/** The gradient of max pooling: each dx depends on whole windows of x. */
 export function poolingGradient(how: Sliding): Sample {
   const { shapes } = pooling(how, "max");
   const out = outSizes(how);

@@ -1,5 +1,5 @@
 import { type FormEvent, type ReactElement, useEffect, useState } from "react";
-import { present } from "../net/client.ts";
+import { sendCredentials } from "../net/client.ts";
 import { studio, useStudio } from "../state/store.ts";
 import { useStrings } from "./strings.ts";
 
@@ -58,7 +58,7 @@ function PasswordForm(): ReactElement {
   const [wrong, setWrong] = useState(false);
   async function enter(event: FormEvent) {
     event.preventDefault();
-    const entered = await present({ password });
+    const entered = await sendCredentials({ password });
     setWrong(!entered);
     if (entered) studio.retry();
   }

@@ -1,7 +1,7 @@
 /** Lazily loaded components: chunks of their own, loaded when first shown or when the browser is idle. */
 
 import { type ComponentType, type ReactElement, useEffect, useState } from "react";
-import { again } from "../net/again.ts";
+import { retryLoad } from "../net/retry.ts";
 
 const loaders: (() => Promise<unknown>)[] = [];
 
@@ -16,7 +16,7 @@ function lazyComponent<Props extends object>(
   let Part: ComponentType<Props> | null = null;
   let fetching: Promise<void> | null = null;
   const fetched = () => {
-    fetching ??= again(load).then((part) => {
+    fetching ??= retryLoad(load).then((part) => {
       Part = part;
     });
     return fetching;

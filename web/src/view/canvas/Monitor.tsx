@@ -1,6 +1,6 @@
 import type { Node, NodeProps } from "@xyflow/react";
 import { memo, type ReactElement, useContext, useEffect, useRef, useState } from "react";
-import { type Monitor as MonitorFile, type MonitorSource, titleIn } from "../../model/document.ts";
+import { localizedTitle, type Monitor as MonitorFile, type MonitorSource } from "../../model/document.ts";
 import type { Series } from "../../net/generated.ts";
 import { live } from "../../state/live.ts";
 import { Trend } from "../lazy.tsx";
@@ -20,7 +20,7 @@ export type MonitorNode = Node<MonitorData, "monitor">;
 
 export const Monitor = memo(function Monitor({ data }: NodeProps<MonitorNode>): ReactElement {
   const language = useSettings((settings) => settings.language);
-  const title = titleIn(language, data.monitor, data.name);
+  const title = localizedTitle(language, data.monitor, data.name);
   return (
     <section className={data.selected ? "monitor selected" : "monitor"} aria-label={title}>
       <div className="monitor-title">{title}</div>

@@ -3,7 +3,7 @@
 import type { Node } from "@xyflow/react";
 import type { Item } from "../../model/action.ts";
 import { item } from "../../model/action.ts";
-import { inLanguage } from "../../model/document.ts";
+import { localizedText } from "../../model/document.ts";
 import { type BlockView, keyOf, specOf } from "../../model/graph.ts";
 import type { Problem, Spec } from "../../net/generated.ts";
 import { useSettings } from "../settings.ts";
@@ -97,7 +97,7 @@ function boxNode(box: BoxShape, shown: NodeContext): NoteNode | MonitorNode {
       data: { name: box.name, monitor: document.monitors?.[box.name] ?? { kind: "" }, selected },
     } as MonitorNode;
   const note = document.notes?.[box.name];
-  const text = inLanguage(useSettings.getState().language, note?.text, note?.texts);
+  const text = localizedText(useSettings.getState().language, note?.text, note?.texts);
   const onText = (next: string) => shown.onText(box.name, next);
   return {
     ...base,

@@ -1,7 +1,7 @@
 /** The canvas layer: viewport, painting once a frame, level of detail, and hit testing. */
 
 import { type Item, item } from "../../model/action.ts";
-import { inLanguage, titleIn } from "../../model/document.ts";
+import { localizedText, localizedTitle } from "../../model/document.ts";
 import {
   BLOCK_WIDTH,
   contains,
@@ -372,7 +372,7 @@ export function itemOfHit(hit: Hit): Item | null {
 export function titleOf(scene: Scene, { kind, name }: BoxShape): string {
   const { document } = scene.graph;
   const { language } = useSettings.getState();
-  if (kind !== "notes") return titleIn(language, document[kind]?.[name], name);
+  if (kind !== "notes") return localizedTitle(language, document[kind]?.[name], name);
   const note = document.notes?.[name];
-  return inLanguage(language, note?.text, note?.texts).replace(/[*_#`]/g, "");
+  return localizedText(language, note?.text, note?.texts).replace(/[*_#`]/g, "");
 }

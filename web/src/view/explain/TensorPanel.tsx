@@ -21,14 +21,14 @@ import type { CellOffsets, HighlightKind } from "../../model/highlights.ts";
 import { unravelIndex } from "../../model/indexing.ts";
 import { revealCell } from "../../model/tiles.ts";
 import { hiddenAxes, withVoxelAxes } from "../../model/voxels.ts";
-import { again } from "../../net/again.ts";
+import { retryLoad } from "../../net/retry.ts";
 import { cursor } from "../../state/cursor.ts";
 import { AxisRolePicker, AxisSliders } from "../inspector/AxisControls.tsx";
 import { type HeatmapControl, HeatmapView, type Mark } from "../inspector/HeatmapView.tsx";
 import { useExplainStrings } from "../strings.ts";
 import type { LoadedTensor } from "./explanation.ts";
 
-const Volume = lazy(() => again(() => import("../inspector/VolumeView.tsx")));
+const Volume = lazy(() => retryLoad(() => import("../inspector/VolumeView.tsx")));
 
 export type TensorHighlights = ReadonlyMap<HighlightKind, CellOffsets>;
 

@@ -1,6 +1,6 @@
 /** Exports of a page as PNG, SVG and HTML, with the page embedded. */
 
-import { inLanguage, isObject, type Json } from "../../model/document.ts";
+import { isObject, type Json, localizedText } from "../../model/document.ts";
 import { stringifyExact } from "../../model/exact-json.ts";
 import type { BlockView } from "../../model/graph.ts";
 import type { OmittedArray } from "../../net/generated.ts";
@@ -91,7 +91,7 @@ function paintAll(pen: DrawContext, scene: Scene, page: PageState): void {
   for (const box of scene.boxes) {
     const note = document.notes?.[box.name];
     const { language } = useSettings.getState();
-    if (box.kind === "notes") painter.note(box, inLanguage(language, note?.text, note?.texts));
+    if (box.kind === "notes") painter.note(box, localizedText(language, note?.text, note?.texts));
     else if (box.kind === "monitors") painter.farBox(box, titleOf(scene, box), false);
   }
 }

@@ -4,14 +4,14 @@ import type { Range } from "../../model/colour-index.ts";
 import { ravelIndex, unravelIndex } from "../../model/indexing.ts";
 import { offsetIn, type TensorSlice } from "../../model/slices.ts";
 import { voxelAxes } from "../../model/voxels.ts";
-import { again } from "../../net/again.ts";
 import { asNumbers } from "../../net/frames.ts";
+import { retryLoad } from "../../net/retry.ts";
 import { useInspectorStrings } from "../strings.ts";
 import type { TensorInfo } from "./HeatmapView.tsx";
 import type { TensorSource } from "./tensor-source.ts";
 import type { VolumeViewControl, VoxelSource } from "./VolumeView.tsx";
 
-const Volume = lazy(() => again(() => import("./VolumeView.tsx")));
+const Volume = lazy(() => retryLoad(() => import("./VolumeView.tsx")));
 
 interface Props {
   tensor: TensorInfo;

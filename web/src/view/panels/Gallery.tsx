@@ -1,5 +1,5 @@
 import { type DragEvent, type ReactElement, useEffect } from "react";
-import { inLanguage, type PageDocument } from "../../model/document.ts";
+import { localizedText, type PageDocument } from "../../model/document.ts";
 import { studio, useStudio } from "../../state/store.ts";
 import { dropFiles } from "../lazy.tsx";
 import { useSettings } from "../settings.ts";
@@ -100,8 +100,8 @@ function Lesson({ document }: { document: PageDocument }): ReactElement {
   return (
     <>
       <PagePreview document={document} />
-      <strong>{inLanguage(language, title, titles)}</strong>
-      <span className="card-about">{inLanguage(language, about, abouts).replaceAll("`", "")}</span>
+      <strong>{localizedText(language, title, titles)}</strong>
+      <span className="card-about">{localizedText(language, about, abouts).replaceAll("`", "")}</span>
     </>
   );
 }

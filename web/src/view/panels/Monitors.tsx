@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import { item } from "../../model/action.ts";
-import { titleIn } from "../../model/document.ts";
+import { localizedTitle } from "../../model/document.ts";
 import type { PageState } from "../../state/store.ts";
 import { PageNumber } from "../canvas/context.ts";
 import { MonitorBody } from "../canvas/Monitor.tsx";
@@ -18,13 +18,13 @@ export function Monitors({ page }: { page: PageState }): ReactElement {
     <PageNumber.Provider value={page.page}>
       <div className="monitor-strip">
         {monitors.map(([name, monitor]) => (
-          <section key={name} aria-label={titleIn(language, monitor, name)}>
+          <section key={name} aria-label={localizedTitle(language, monitor, name)}>
             <button
               type="button"
               className="button plain monitor-title"
               onClick={() => ui.reveal(item("monitor", name))}
             >
-              {titleIn(language, monitor, name)}
+              {localizedTitle(language, monitor, name)}
             </button>
             <div className="monitor-body">
               <MonitorBody name={name} monitor={monitor} />

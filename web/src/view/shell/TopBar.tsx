@@ -1,6 +1,6 @@
 import { type KeyboardEvent, type ReactElement, useEffect, useRef, useState } from "react";
 import { setRun } from "../../model/actions.ts";
-import { inLanguage } from "../../model/document.ts";
+import { localizedText } from "../../model/document.ts";
 import type { CommandId } from "../../state/commands.ts";
 import { commands, isEnabled } from "../../state/commands.ts";
 import { chordText } from "../../state/keybindings.ts";
@@ -123,7 +123,7 @@ function titleOf(page: PageState, untitled: string): string {
   const { title, titles } = page.document;
   const { language } = useSettings.getState();
   return (
-    inLanguage(language, title, titles) ||
+    localizedText(language, title, titles) ||
     page.path.replace(/\.page\.json$/, "").replace(/^.*\//, "") ||
     untitled
   );

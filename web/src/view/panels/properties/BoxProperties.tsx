@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { inLanguage, titleIn } from "../../../model/document.ts";
+import { localizedText, localizedTitle } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { useSettings } from "../../settings.ts";
@@ -12,7 +12,7 @@ export function NoteProperties({ graph, name }: { graph: Graph; name: string }):
   const t = useStrings();
   const language = useSettings((settings) => settings.language);
   const note = graph.document.notes?.[name];
-  const text = inLanguage(language, note?.text, note?.texts);
+  const text = localizedText(language, note?.text, note?.texts);
   return (
     <Section title={t.note}>
       <textarea
@@ -40,7 +40,7 @@ export function FrameProperties({ graph, name }: { graph: Graph; name: string })
         <span className="label">{t.title}</span>
         <ValidatedField
           label={t.title}
-          value={titleIn(language, frame, "")}
+          value={localizedTitle(language, frame, "")}
           {...asText}
           onChange={(title) => dispatch(actions.setFrame(graph.document, name, { title }, language))}
         />

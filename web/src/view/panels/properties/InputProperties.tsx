@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { readWire } from "../../../model/document.ts";
+import { parseReference } from "../../../model/document.ts";
 import { shortSpec } from "../../../model/format.ts";
 import { type Graph, type InputPin, specOf } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
@@ -14,7 +14,7 @@ import { BlockLink } from "./Section.tsx";
 export function InputProperties({ graph, pin }: { graph: Graph; pin: InputPin }): ReactElement {
   const t = useStrings();
   const { document } = graph;
-  const wire = typeof pin.value === "string" ? readWire(pin.value) : undefined;
+  const wire = typeof pin.value === "string" ? parseReference(pin.value) : undefined;
   const spec =
     typeof pin.value === "string"
       ? specOf(graph, graph.byId.get(`${pin.ref.block}:${pin.key}`)?.source ?? pin.value)

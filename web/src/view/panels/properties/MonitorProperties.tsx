@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { titleIn } from "../../../model/document.ts";
+import { localizedTitle } from "../../../model/document.ts";
 import { type Graph, keyOf } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { shownLabel } from "../../canvas/monitor-labels.ts";
@@ -52,7 +52,7 @@ export function MonitorProperties({ graph, name }: { graph: Graph; name: string 
         <span className="label">{t.title}</span>
         <ValidatedField
           label={t.title}
-          value={titleIn(language, monitor, "")}
+          value={localizedTitle(language, monitor, "")}
           {...asText}
           onChange={(title) => dispatch(actions.titleMonitor(document, name, title, language))}
         />

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { inLanguage, readWire } from "../../../model/document.ts";
+import { localizedText, parseReference } from "../../../model/document.ts";
 import type { Graph } from "../../../model/graph.ts";
 import { dispatch } from "../../active-page.ts";
 import { useSettings } from "../../settings.ts";
@@ -20,7 +20,7 @@ export function PageProperties({ graph }: { graph: Graph }): ReactElement {
     return Number.isInteger(number) && number >= least ? { value: number } : { error: t.wholeAtLeast(least) };
   };
   const noBlock = (name: string) =>
-    graph.blocks.has(readWire(name).block) ? undefined : t.noSuchBlock(name);
+    graph.blocks.has(parseReference(name).block) ? undefined : t.noSuchBlock(name);
   const shown = (value: number | null) => (value === null ? "" : String(value));
   return (
     <>
@@ -29,14 +29,14 @@ export function PageProperties({ graph }: { graph: Graph }): ReactElement {
           <span className="label">{t.title}</span>
           <ValidatedField
             label={t.title}
-            value={inLanguage(language, document.title, document.titles)}
+            value={localizedText(language, document.title, document.titles)}
             {...asText}
             onChange={(title) => dispatch(actions.setTitle(document, "title", title, language))}
           />
           <span className="label">{t.about}</span>
           <ValidatedField
             label={t.about}
-            value={inLanguage(language, document.about, document.abouts)}
+            value={localizedText(language, document.about, document.abouts)}
             {...asText}
             onChange={(about) => dispatch(actions.setTitle(document, "about", about, language))}
           />

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import * as actions from "../../../model/actions.ts";
-import { readWire } from "../../../model/document.ts";
+import { parseReference } from "../../../model/document.ts";
 import { type Graph, keyOf, type OutputPin } from "../../../model/graph.ts";
 import { PLACEHOLDER } from "../../../model/ops.ts";
 import { dispatch } from "../../active-page.ts";
@@ -43,7 +43,7 @@ function Side({ graph, side, pins, more }: SideProps): ReactElement {
     <span>
       {ports.map(([name, { pin }]) => (
         <span className="wire-line" key={name}>
-          <BlockLink block={readWire(pin).block}>{name}</BlockLink>
+          <BlockLink block={parseReference(pin).block}>{name}</BlockLink>
           <button
             type="button"
             className="button icon plain"

@@ -1,6 +1,6 @@
-import type { Socket } from "./client.ts";
+import type { Socket } from "../net/client.ts";
 
-/** A socket that does what the test says. */
+/** A fake WebSocket that tests drive. */
 export class FakeSocket implements Socket {
   binaryType = "";
   readyState = 0;
